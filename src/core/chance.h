@@ -1,0 +1,57 @@
+// Seeded chance without state: the same key always gives the same draw.
+//
+// Everything random in a run is a function of (seed, what it is for), never of who asked first, so
+// a run can be repeated and a simulation can ask for any draw out of order.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace drover {
+
+// 64 well-mixed bits of `key`: SplitMix64's finaliser.
+constexpr uint64_t mix_bits(uint64_t key) {
+  key += 0x9e3779b97f4a7c15ULL;
+  key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
+  return key ^ (key >> 31);
+}
+
+// One draw for a tuple of numbers, e.g. draw({seed, purpose, step, worker}).
+constexpr uint64_t draw(std::initializer_list<uint64_t> key) {
+  uint64_t bits = 0x243f6a8885a308d3ULL;
+  for (const uint64_t part : key) bits = mix_bits(bits ^ mix_bits(part));
+  return bits;
+}
+
+// Uniform in [0, 1), from the upper 53 bits.
+constexpr double unit_interval(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+// What a draw is for: the first part of a key after the seed, so that two uses never share draws.
+enum class Purpose : uint64_t { kSamples = 1, kSlowness = 2, kParameters = 3, kGeneratedData = 4, kRunId = 5 };
+
+// A permutation of 0..size-1 of which any element can be asked for without making the others
+// (a Feistel network on the next power of four, walked until the value falls inside).
+class Permutation {
+ public:
+  // REQUIRES: size >= 1.
+  Permutation(uint64_t size, uint64_t key);
+  // REQUIRES: index < size.
+  uint64_t operator()(uint64_t index) const;
+
+ private:
+  uint64_t encrypt(uint64_t value) const;
+
+  uint64_t size_;
+  uint64_t key_;
+  unsigned half_bits_;
+};
+
+// Which of `size` samples stands at `position` of the run's endless stream of samples. Each stretch of
+// `size` positions visits every sample exactly once, in an order that depends on the seed and on the
+// stretch. REQUIRES: size >= 1.
+uint64_t sample_at(uint64_t seed, uint64_t size, uint64_t position);
+
+}  // namespace drover

@@ -1,0 +1,52 @@
+#include "core/float_buffer.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace drover {
+namespace {
+
+constexpr size_t kAlignmentBytes = 64;
+
+}  // namespace
+
+void FloatBuffer::Free::operator()(float* pointer) const {
+  ::operator delete[](pointer, std::align_val_t{kAlignmentBytes});
+}
+
+FloatBuffer::FloatBuffer(size_t size)
+    : size_(size),
+      data_(static_cast<float*>(::operator new[](size * sizeof(float), std::align_val_t{kAlignmentBytes}))) {
+  std::memset(data_.get(), 0, size * sizeof(float));
+}
+
+struct BufferPool::Shelf {
+  std::mutex mutex;
+  std::map<size_t, std::vector<std::unique_ptr<FloatBuffer>>> free;  // by size; guarded by mutex
+};
+
+BufferPool::BufferPool() : shelf_(std::make_shared<Shelf>()) {}
+
+SharedBuffer BufferPool::take(size_t size) {
+  std::unique_ptr<FloatBuffer> buffer;
+  {
+    const std::lock_guard lock(shelf_->mutex);
+    auto& free = shelf_->free[size];
+    if (!free.empty()) {
+      buffer = std::move(free.back());
+      free.pop_back();
+    }
+  }
+  if (!buffer) buffer = std::make_unique<FloatBuffer>(size);
+  return SharedBuffer(buffer.release(), [shelf = shelf_](FloatBuffer* returned) {
+    std::unique_ptr<FloatBuffer> owned(returned);
+    const std::lock_guard lock(shelf->mutex);
+    shelf->free[owned->size()].push_back(std::move(owned));
+  });
+}
+
+}  // namespace drover

@@ -1,0 +1,89 @@
+#include "core/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/chance.h"
+
+namespace drover {
+namespace {
+
+constexpr uint64_t kAlignment = 16;  // floats: one cache line
+
+uint64_t hash_text(const std::string& text) {
+  uint64_t hash = text.size();
+  for (const char c : text) hash = mix_bits(hash ^ static_cast<unsigned char>(c));
+  return hash;
+}
+
+}  // namespace
+
+Layout::Layout(std::vector<TensorSpec> tensors) : tensors_(std::move(tensors)) {
+  for (const TensorSpec& tensor : tensors_) {
+    offsets_.push_back(buffer_size_);
+    buffer_size_ += (tensor.size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+}
+
+uint64_t Layout::parameter_count() const {
+  uint64_t count = 0;
+  for (const TensorSpec& tensor : tensors_) count += tensor.size;
+  return count;
+}
+
+uint64_t Layout::fingerprint() const {
+  uint64_t hash = tensors_.size();
+  for (const TensorSpec& tensor : tensors_) {
+    hash = draw({hash, hash_text(tensor.name), tensor.size, static_cast<uint64_t>(tensor.kind)});
+  }
+  return hash;
+}
+
+std::vector<BlockId> BlockPlan::blocks_of_shard(ShardId shard) const {
+  std::vector<BlockId> ids;
+  for (const Block& block : blocks) {
+    if (block.shard == shard) ids.push_back(block.id);
+  }
+  return ids;
+}
+
+std::vector<BlockId> BlockPlan::blocks_of_tensor(uint32_t tensor) const {
+  std::vector<BlockId> ids;
+  for (const Block& block : blocks) {
+    if (block.tensor == tensor) ids.push_back(block.id);
+  }
+  return ids;
+}
+
+BlockPlan plan_blocks(const Layout& layout, uint32_t shards, uint32_t block_floats_max) {
+  DROVER_CHECK(shards >= 1);
+  DROVER_CHECK(block_floats_max >= 1);
+  BlockPlan plan{.blocks = {}, .shards = shards};
+  for (uint32_t tensor = 0; tensor < layout.tensors().size(); ++tensor) {
+    const TensorSpec& spec = layout.tensors()[tensor];
+    for (uint64_t begin = 0; begin < spec.size; begin += block_floats_max) {
+      plan.blocks.push_back(
+          {.id = static_cast<BlockId>(plan.blocks.size()),
+           .tensor = tensor,
+           .offset = layout.offset(tensor) + begin,
+           .length = static_cast<uint32_t>(std::min<uint64_t>(block_floats_max, spec.size - begin)),
+           .shard = 0,
+           .kind = spec.kind});
+    }
+  }
+
+  std::vector<BlockId> largest_first(plan.blocks.size());
+  std::iota(largest_first.begin(), largest_first.end(), BlockId{0});
+  std::stable_sort(largest_first.begin(), largest_first.end(), [&](BlockId a, BlockId b) {
+    return plan.blocks[a].length > plan.blocks[b].length;
+  });
+  std::vector<uint64_t> load(shards, 0);
+  for (const BlockId id : largest_first) {
+    const auto lightest = std::min_element(load.begin(), load.end());
+    plan.blocks[id].shard = static_cast<ShardId>(lightest - load.begin());
+    *lightest += plan.blocks[id].length;
+  }
+  return plan;
+}
+
+}  // namespace drover

@@ -1,0 +1,96 @@
+// What a run leaves behind, as values: who took part, what each step did, what was decided and why.
+//
+// The coordinator says these as they happen; whoever listens (run store, progress line) is a RunObserver.
+// Times called `at` are since the start of the run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace drover {
+
+// One worker's part in a step.
+struct ArrivalRecord {
+  Step step = 0;
+  WorkerId worker = 0;
+  Duration run_time{};    // from the step's opening to the arrival of its last block
+  bool censored = false;  // true: it had not arrived, and run_time is only a lower bound
+  Duration compute{};     // what the worker itself spent on the gradient; 0 if it never told
+};
+
+struct DecisionRecord {
+  Step step = 0;
+  uint32_t cutoff = 0;  // gradients to wait for
+  uint32_t alive = 0;   // workers that could contribute
+  std::string reason;
+};
+
+struct StepRecord {
+  Step step = 0;
+  Duration at{};       // when the step opened
+  Duration elapsed{};  // from opening to the last block closed
+  uint32_t contributors = 0;  // workers whose whole gradient was used
+  uint32_t late = 0;          // gradients (whole or part) that came too late, since the step before
+  uint32_t refused = 0;       // gradients refused for NaN or infinity
+  uint64_t samples = 0;       // samples behind the update
+  double loss = 0.0;          // mean training loss over those samples, before the update
+  double accuracy = 0.0;      // share of those samples predicted right
+  double learning_rate = 0.0;
+  WorkerId last_worker = 0;   // the one waited for
+  Duration aggregate{};       // the slowest shard's time for summing and updating
+};
+
+struct EvaluationRecord {
+  Version version = 0;  // parameters after `version` steps
+  Duration at{};
+  double loss = 0.0;
+  double accuracy = 0.0;
+  uint64_t samples = 0;
+};
+
+// A process of the run. `name` is the word used in messages: "worker 3", "shard 0", "coordinator".
+struct PeerRecord {
+  std::string name;
+  std::string host;
+  int64_t pid = 0;
+};
+
+// Something worth telling: a worker lost, a gradient refused, the end of the run.
+struct EventRecord {
+  Duration at{};
+  Step step = 0;
+  std::string kind;  // "lost", "refused", "joined", "ended"
+  std::string peer;  // as in PeerRecord, or empty
+  std::string text;
+};
+
+enum class RunOutcome : uint8_t { kRunning, kCompleted, kInterrupted, kFailed };
+
+struct RunEnd {
+  RunOutcome outcome = RunOutcome::kCompleted;
+  std::string reason;      // empty if completed
+  Duration elapsed{};      // training only: from the opening of step 0 to the close of the last
+  uint64_t parameters_digest = 0;  // of the final parameters; equal runs have equal digests; 0 unknown
+  std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak resident memory by peer name
+};
+
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  // Failure to take a record (disk full) is told at once: a run that cannot be recorded must not go on silently.
+  virtual Status on_peer(const PeerRecord& peer) = 0;
+  virtual Status on_decision(const DecisionRecord& decision) = 0;
+  virtual Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) = 0;
+  // The true time of somebody recorded as censored earlier.
+  virtual Status on_late_arrival(const ArrivalRecord& arrival) = 0;
+  virtual Status on_evaluation(const EvaluationRecord& evaluation) = 0;
+  virtual Status on_event(const EventRecord& event) = 0;
+  virtual Status on_end(const RunEnd& end) = 0;
+};
+
+}  // namespace drover

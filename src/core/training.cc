@@ -1,0 +1,70 @@
+#include "core/training.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/nearest.h"
+
+namespace drover {
+namespace {
+
+constexpr std::array<std::string_view, 6> kOptimizerNames = {"sgd",     "momentum", "nesterov",
+                                                             "rmsprop", "adam",     "adamw"};
+constexpr std::array<std::string_view, 3> kScheduleNames = {"constant", "step", "cosine"};
+
+template <typename Kind, size_t kCount>
+Result<Kind> parse(std::string_view name, const std::array<std::string_view, kCount>& names,
+                   const std::string& what) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (names[i] == name) return static_cast<Kind>(i);
+  }
+  std::string known;
+  for (const std::string_view each : names) known += (known.empty() ? "" : ", ") + std::string(each);
+  return invalid_input("unknown " + what + " '" + std::string(name) + "'." + did_you_mean(name, names) +
+                       " Known: " + known + ".");
+}
+
+double after_warmup(const ScheduleSettings& schedule, Step step) {
+  switch (schedule.kind) {
+    case ScheduleKind::kConstant:
+      return schedule.base;
+    case ScheduleKind::kStep: {
+      if (schedule.decay_every == 0) return schedule.base;
+      const auto decays = static_cast<double>(step / schedule.decay_every);
+      return schedule.base * std::pow(schedule.decay_factor, decays);
+    }
+    case ScheduleKind::kCosine: {
+      // floor + (base - floor) (1 + cos(pi t / T)) / 2, with t counted from the end of the warm-up.
+      if (schedule.total_steps <= schedule.warmup_steps) return schedule.base;
+      const double span = static_cast<double>(schedule.total_steps - schedule.warmup_steps);
+      const double progress = std::min(1.0, static_cast<double>(step - schedule.warmup_steps) / span);
+      return schedule.floor +
+             (schedule.base - schedule.floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+    }
+  }
+  return schedule.base;
+}
+
+}  // namespace
+
+double learning_rate(const ScheduleSettings& schedule, Step step) {
+  if (step < schedule.warmup_steps) {
+    return schedule.base * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+  }
+  return after_warmup(schedule, step);
+}
+
+std::string_view name_of(OptimizerKind kind) { return kOptimizerNames[static_cast<size_t>(kind)]; }
+std::string_view name_of(ScheduleKind kind) { return kScheduleNames[static_cast<size_t>(kind)]; }
+
+Result<OptimizerKind> parse_optimizer(std::string_view name) {
+  return parse<OptimizerKind>(name, kOptimizerNames, "optimizer");
+}
+Result<ScheduleKind> parse_schedule(std::string_view name) {
+  return parse<ScheduleKind>(name, kScheduleNames, "schedule");
+}
+
+}  // namespace drover

@@ -1,0 +1,44 @@
+// Slowness on purpose: rules that make real workers really slower, repeatably by seed.
+//
+// Text form, as given to --slow: comma-separated key=value pairs,
+//   worker=3,factor=4                 worker 3 takes four times as long
+//   share=0.05,delay=200ms            each worker, in 5 % of its steps, starts 200 ms late
+//   worker=0-1,factor=2,steps=0-75    workers 0 and 1, in steps 0 to 75 (both included)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace drover {
+
+struct SlowRule {
+  std::optional<std::pair<WorkerId, WorkerId>> workers;  // first and last; absent: everybody
+  std::optional<std::pair<Step, Step>> steps;            // first and last; absent: always
+  double share = 1.0;   // of (step, worker) pairs that the rule applies to, drawn from the seed
+  double factor = 1.0;  // on the time of computing
+  Duration delay{};     // before computing
+
+  bool operator==(const SlowRule&) const = default;
+};
+
+struct Slowness {
+  double factor = 1.0;
+  Duration delay{};
+};
+
+// A wrong rule is answered with the key or value that is wrong, and the nearest right key.
+Result<SlowRule> parse_slow_rule(std::string_view text);
+std::string to_text(const SlowRule& rule);
+
+// What the rules together do to `worker` in `step`: factors multiply, delays add.
+Slowness slowness_of(std::span<const SlowRule> rules, uint64_t seed, Step step, WorkerId worker);
+
+}  // namespace drover
