@@ -1,0 +1,55 @@
+# The front door. CMakePresets.json says how each tree is built; this says what people do with them.
+# `make help` lists the targets.
+
+TEST_JOBS ?= 2
+# One job a core, but no more than memory allows: a file that includes libtorch takes up to 1.5 GB to compile.
+JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
+	FILENAME == "/proc/meminfo" && /^MemAvailable/ { kb = $$2 } \
+	FILENAME != "/proc/meminfo" && /^[0-9]+$$/ && $$1 / 1024 < kb { kb = $$1 / 1024 } \
+	END { n = int(kb / 1572864); if (n > cores) n = cores; print n < 1 ? 1 : n }' \
+	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
+
+.DEFAULT_GOAL := build
+.PHONY: build test demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
+
+build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
+	@cmake --build --preset release -j $(JOBS)
+
+test: build ## Build and run all tests
+	@ctest --preset release -j $(TEST_JOBS) --no-tests=error
+	@echo "All tests passed."
+
+demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
+	build/release/drover train examples/demo.toml
+
+bench: setup-bench build ## Run the benchmarks
+	@for bench in build/release/bin/*_bench; do echo "== $$bench"; "$$bench" || exit 1; done
+
+lint: setup-lint build/clang/build.ninja ## Formatting, clang's warnings, clang-tidy, headers that stand alone
+	@tools/lint build/clang $(JOBS)
+
+format: setup-lint ## Format the sources in place
+	@find src tests bench -name '*.cc' -o -name '*.h' | xargs clang-format -i
+
+asan tsan: %: setup-build build/%/build.ninja ## Build and test under the address and undefined (asan) or thread (tsan) sanitizers
+	@cmake --build --preset $@ -j $(JOBS)
+	@ctest --preset $@ -j $(TEST_JOBS) --no-tests=error
+
+clean: ## Remove everything that was built
+	@rm -rf build
+
+help: ## List these targets
+	@sed -nE 's/^([a-z ]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name what; do \
+	  printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+setup-build:
+	@tools/setup build
+setup-lint:
+	@tools/setup build lint
+setup-bench:
+	@tools/setup build bench
+
+# Configured once; from then on Ninja notices by itself when a CMakeLists.txt changes.
+build/%/build.ninja: CMakePresets.json | setup-build
+	@cmake --preset $* -Wno-dev
+	@touch $@

@@ -1,0 +1,164 @@
+#include "cli/progress.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "node/clock.h"
+
+namespace drover {
+namespace {
+
+constexpr Duration kBetweenLines = std::chrono::seconds(2);
+constexpr double kSmoothing = 0.1;  // weight of the newest step
+constexpr size_t kBarColumns = 20;
+
+std::string time_left(const ProgressState& state) {
+  if (state.steps_per_second <= 0.0 || state.steps_done == 0) return "";
+  const auto left = static_cast<int64_t>(
+      std::ceil(static_cast<double>(state.steps_total - state.steps_done) / state.steps_per_second));
+  if (left >= 3600) return fmt::format("{}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
+  return fmt::format("{}:{:02} left", left / 60, left % 60);
+}
+
+std::string bar(const ProgressState& state) {
+  if (state.steps_total == 0) return "";
+  const size_t full = kBarColumns * state.steps_done / state.steps_total;
+  return "[" + std::string(full, '=') + std::string(kBarColumns - full, ' ') + "]";
+}
+
+size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+class ProgressView : public RunView {
+ public:
+  ProgressView(Step steps_total, ProgressStyle style) : style_(style) { state_.steps_total = steps_total; }
+
+  Status on_peer(const PeerRecord&) override { return done(); }
+  Status on_decision(const DecisionRecord&) override { return done(); }
+  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
+
+  Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override {
+    const double weight = state_.steps_done == 0 ? 1.0 : kSmoothing;
+    state_.steps_done = step.step + 1;
+    if (step.contributors > 0) {
+      state_.loss += weight * (step.loss - state_.loss);
+      state_.train_accuracy += weight * (step.accuracy - state_.train_accuracy);
+    }
+    if (step.elapsed > Duration::zero()) {
+      step_seconds_ += weight * (seconds(step.elapsed) - step_seconds_);
+      state_.steps_per_second = 1.0 / step_seconds_;
+    }
+    state_.last_worker = step.last_worker;
+    state_.waited = waited_for_last(arrivals);
+    state_.elapsed = step.at + step.elapsed;
+    return done();
+  }
+
+  Status on_evaluation(const EvaluationRecord& evaluation) override {
+    state_.test_accuracy = evaluation.accuracy;
+    return done();
+  }
+
+  Status on_event(const EventRecord& event) override {
+    if (event.kind == "ended" || event.kind == "exit") return done();
+    say(fmt::format("step {}: {}{}: {}", event.step, event.peer, event.kind == "lost" ? " was lost" : "", event.text));
+    return done();
+  }
+
+  Status on_end(const RunEnd& end) override {
+    if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
+    if (style_ != ProgressStyle::kNone && state_.steps_done > 0) print_line();
+    if (style_ == ProgressStyle::kTerminal) std::fputc('\n', stderr);
+    if (end.outcome == RunOutcome::kFailed) fmt::print(stderr, "drover: the run failed: {}\n", end.reason);
+    if (end.outcome == RunOutcome::kInterrupted) fmt::print(stderr, "drover: {}\n", end.reason);
+    std::fflush(stderr);
+    return done();
+  }
+
+  void tick() override {
+    if (style_ == ProgressStyle::kNone || state_.steps_done == 0) return;
+    if (style_ == ProgressStyle::kLines && clock_now() - last_print_ < kBetweenLines) return;
+    print_line();
+  }
+
+ private:
+  static Duration waited_for_last(const std::vector<ArrivalRecord>& arrivals) {
+    Duration last{};
+    Duration before{};
+    for (const ArrivalRecord& arrival : arrivals) {
+      if (arrival.censored) continue;
+      if (arrival.run_time > last) {
+        before = std::exchange(last, arrival.run_time);
+      } else {
+        before = std::max(before, arrival.run_time);
+      }
+    }
+    return arrivals.size() > 1 ? last - before : Duration::zero();
+  }
+
+  void print_line() {
+    last_print_ = clock_now();
+    if (style_ == ProgressStyle::kTerminal) {
+      fmt::print(stderr, "\r\033[K{}", progress_line(state_, terminal_width() - 1));
+    } else {
+      fmt::print(stderr, "{}\n", progress_line(state_, 1000));
+    }
+    std::fflush(stderr);
+  }
+
+  void say(const std::string& text) {
+    if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
+    fmt::print(stderr, "drover: {}\n", text);
+    std::fflush(stderr);
+  }
+
+  const ProgressStyle style_;
+  ProgressState state_;
+  double step_seconds_ = 0.0;
+  TimePoint last_print_{};
+};
+
+}  // namespace
+
+std::string progress_line(const ProgressState& state, size_t width) {
+  std::vector<std::string> parts = {bar(state) + fmt::format(" step {}/{}", state.steps_done, state.steps_total),
+                                    fmt::format("loss {:.4f}", state.loss)};
+  if (state.test_accuracy) {
+    parts.push_back(fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy));
+  } else {
+    parts.push_back(fmt::format("train {:.1f} %", 100.0 * state.train_accuracy));
+  }
+  parts.push_back(fmt::format("{:.1f} steps/s", state.steps_per_second));
+  if (const std::string left = time_left(state); !left.empty()) parts.push_back(left);
+  parts.push_back(fmt::format("waited {:.1f} ms for worker {}", 1e3 * seconds(state.waited), state.last_worker));
+  std::string line;
+  for (const std::string& part : parts) {
+    const size_t needed = part.size() + (line.empty() ? 0 : 2);
+    if (line.size() + needed > width) break;
+    line += (line.empty() ? "" : "  ") + part;
+  }
+  return line;
+}
+
+ProgressStyle choose_progress_style(bool quiet) {
+  if (quiet) return ProgressStyle::kNone;
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string(terminal) == "dumb";
+  return ::isatty(STDERR_FILENO) != 0 && !dumb ? ProgressStyle::kTerminal : ProgressStyle::kLines;
+}
+
+std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style) {
+  return std::make_unique<ProgressView>(steps_total, style);
+}
+
+}  // namespace drover

@@ -1,0 +1,38 @@
+// The progress of a run on the terminal: one line that is rewritten, or plain lines now and then elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/run_record.h"
+#include "node/launcher.h"
+
+namespace drover {
+
+// What is known of a run at one moment.
+struct ProgressState {
+  Step steps_total = 0;
+  Step steps_done = 0;
+  double loss = 0.0;             // smoothed over recent steps
+  double train_accuracy = 0.0;   // likewise
+  std::optional<double> test_accuracy;
+  double steps_per_second = 0.0;  // recent
+  WorkerId last_worker = 0;       // waited for in the last step
+  Duration waited{};              // the part of the last step in which only it was missing
+  Duration elapsed{};
+};
+
+// One line of at most `width` columns: what matters most comes first, so that a narrow terminal cuts the rest.
+std::string progress_line(const ProgressState& state, size_t width);
+
+enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };
+
+// What suits standard error: kNone if quiet, kTerminal if somebody is looking.
+ProgressStyle choose_progress_style(bool quiet);
+
+// Writes to standard error.
+std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style);
+
+}  // namespace drover

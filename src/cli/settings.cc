@@ -1,0 +1,270 @@
+#include "cli/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "cli/setting_kinds.h"
+#include "core/nearest.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+constexpr std::array<std::string_view, 2> kTransports = {"unix", "tcp"};
+
+constexpr std::string_view kTask = "What to train";
+constexpr std::string_view kProcesses = "Processes";
+constexpr std::string_view kLearning = "How it learns";
+constexpr std::string_view kWaiting = "How long to wait";
+constexpr std::string_view kRecord = "What is kept";
+
+constexpr NumberRange kDecay = {0.0, 1.0, false, true};
+constexpr NumberRange kRate = {0.0, kLearningRateMax, true, false};
+
+Error unknown_name(std::string_view what, std::string_view name,
+                   std::span<const std::string_view> known) {
+  return invalid_input(fmt::format("unknown {} '{}'.{} Known: {}.", what, name,
+                                   did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+Result<std::string> parse_policy(const std::string& name) {
+  for (const std::string_view policy : kPolicies) {
+    if (policy == name) return name;
+  }
+  return unknown_name("policy", name, kPolicies);
+}
+
+std::string_view transport_name(Transport transport) {
+  return kTransports[static_cast<size_t>(transport)];
+}
+
+Result<Transport> parse_transport(const std::string& name) {
+  for (const Transport transport : {Transport::kUnix, Transport::kTcp}) {
+    if (transport_name(transport) == name) return transport;
+  }
+  return unknown_name("transport", name, kTransports);
+}
+
+// Only the shape: whether there is such a host is for the network to say.
+Result<std::string> parse_address(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  uint16_t port = 0;
+  if (colon != std::string::npos && colon > 0) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, trouble] = std::from_chars(text.data() + colon + 1, end, port);
+    if (trouble == std::errc{} && stop == end) return text;
+  }
+  return invalid_input(
+      fmt::format("must be HOST:PORT such as 127.0.0.1:0 (port 0: any free one), not '{}'", text));
+}
+
+SettingValue slow_texts(const Job& job) {
+  std::vector<std::string> texts;
+  for (const SlowRule& rule : job.slow) texts.push_back(to_text(rule));
+  return texts;
+}
+
+Status set_slow(Job& job, const SettingValue& value) {
+  const auto& texts = std::get<std::vector<std::string>>(value);
+  if (texts.size() > kSlowRulesMax) {
+    return invalid_input(
+        fmt::format("must be at most {} rules, not {}", kSlowRulesMax, texts.size()));
+  }
+  std::vector<SlowRule> rules;
+  for (const std::string& text : texts) {
+    const Result<SlowRule> rule = parse_slow_rule(text);
+    if (!rule) return rule.error();
+    rules.push_back(rule.value());
+  }
+  job.slow = std::move(rules);
+  return done();
+}
+
+std::string_view text_itself(const std::string& text) { return text; }
+
+// NOLINTNEXTLINE(readability-function-size): a list, read from top to bottom.
+std::vector<Setting> make_settings() {
+  return {
+      text_setting(
+          {"model", "--model", kTask, "logistic, mlp, lenet, resnet20 or transformer"},
+          [](auto& job) -> auto& { return job.task.model; }, MayBeEmpty::kNo),
+      text_setting(
+          {"data", "--data", kTask, "a data set's name, or a folder or file"},
+          [](auto& job) -> auto& { return job.task.data; }, MayBeEmpty::kNo),
+      text_setting(
+          {"data_dir", "--data-dir", kTask, "where data sets are kept; empty: the usual places"},
+          [](auto& job) -> auto& { return job.task.data_dir; }, MayBeEmpty::kYes),
+      count_setting(
+          {"generated_samples", "--generated-samples", kTask, "samples of the generated data set"},
+          [](auto& job) -> auto& { return job.task.generated_samples; }, 1, kGeneratedSamplesMax),
+      count_setting(
+          {"seed", "--seed", kTask, "all chance follows from it"},
+          [](auto& job) -> auto& { return job.task.seed; }, 0, kSeedMax),
+      count_setting(
+          {"steps", "--steps", kTask, "updates of the parameters"},
+          [](auto& job) -> auto& { return job.steps; }, 1, kStepsMax),
+      count_setting(
+          {"batch", "--batch", kTask, "samples of one worker in one step"},
+          [](auto& job) -> auto& { return job.batch; }, 1, kSamplesMax),
+      count_setting(
+          {"evaluate_every", "--evaluate-every", kTask,
+           "steps between evaluations; 0: only at the end"},
+          [](auto& job) -> auto& { return job.evaluate_every; }, 0, kStepsMax),
+
+      count_setting(
+          {"workers", "--workers", kProcesses, "processes that compute gradients"},
+          [](auto& job) -> auto& { return job.workers; }, 1, kWorkersMax),
+      count_setting(
+          {"shards", "--shards", kProcesses, "server processes that share the parameters"},
+          [](auto& job) -> auto& { return job.shards; }, 1, kShardsMax),
+      choice_setting(
+          {"transport", "--transport", kProcesses, "unix (one machine) or tcp"},
+          [](auto& job) -> auto& { return job.transport; }, transport_name, parse_transport),
+      choice_setting(
+          {"listen", "--listen", kProcesses,
+           "the coordinator's address with tcp; port 0: any free one"},
+          [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
+
+      choice_setting(
+          {"policy", "--policy", kWaiting, "how many gradients a step waits for"},
+          [](auto& job) -> auto& { return job.policy; }, text_itself, parse_policy),
+      switch_setting(
+          {"deterministic", "--deterministic", kWaiting,
+           "sum in the order of workers, so that a run repeats bit for bit"},
+          [](auto& job) -> auto& { return job.deterministic; }),
+      setting_of(
+          {"slow", "--slow", kWaiting,
+           "make workers slower on purpose, e.g. worker=3,factor=4 or share=0.05,delay=200ms"},
+          SettingKind::kTexts, slow_texts, set_slow),
+
+      text_setting(
+          {"run_file", "--run-file", kRecord,
+           "the run's record; empty: runs/<time>-<model>-<data>.db"},
+          [](auto& job) -> auto& { return job.run_file; }, MayBeEmpty::kYes),
+      text_setting(
+          {"save_model", "--save-model", kRecord,
+           "where to write the final parameters; empty: nowhere"},
+          [](auto& job) -> auto& { return job.save_model; }, MayBeEmpty::kYes),
+
+      choice_setting(
+          {"optimizer.kind", "--optimizer", kLearning,
+           "sgd, momentum, nesterov, rmsprop, adam or adamw"},
+          [](auto& job) -> auto& { return job.optimizer.kind; },
+          [](OptimizerKind kind) { return name_of(kind); }, parse_optimizer),
+      number_setting(
+          {"optimizer.momentum", "--momentum", kLearning, "of momentum and nesterov"},
+          [](auto& job) -> auto& { return job.optimizer.momentum; }, kDecay),
+      number_setting({"optimizer.weight_decay", "--weight-decay", kLearning,
+                      "added to the gradient; with adamw apart from it"},
+                     [](auto& job) -> auto& { return job.optimizer.weight_decay; },
+                     {0.0, kWeightDecayMax}),
+      number_setting(
+          {"optimizer.ema_decay", "--ema", kLearning,
+           "decay of the averaged parameters that are evaluated; 0: no averaging"},
+          [](auto& job) -> auto& { return job.optimizer.ema_decay; }, kDecay),
+      number_setting(
+          {"optimizer.beta1", "--beta1", kLearning, "of adam and adamw"},
+          [](auto& job) -> auto& { return job.optimizer.beta1; }, kDecay),
+      number_setting(
+          {"optimizer.beta2", "--beta2", kLearning, "of adam and adamw"},
+          [](auto& job) -> auto& { return job.optimizer.beta2; }, kDecay),
+      number_setting({"optimizer.epsilon", "--epsilon", kLearning, "of rmsprop, adam and adamw"},
+                     [](auto& job) -> auto& { return job.optimizer.epsilon; },
+                     {0.0, 1.0, true, false}),
+      number_setting(
+          {"optimizer.rms_decay", "--rms-decay", kLearning, "of rmsprop"},
+          [](auto& job) -> auto& { return job.optimizer.rms_decay; }, kDecay),
+      number_setting(
+          {"optimizer.rms_momentum", "--rms-momentum", kLearning, "of rmsprop"},
+          [](auto& job) -> auto& { return job.optimizer.rms_momentum; }, kDecay),
+
+      choice_setting(
+          {"schedule.kind", "--schedule", kLearning, "constant, step or cosine"},
+          [](auto& job) -> auto& { return job.schedule.kind; },
+          [](ScheduleKind kind) { return name_of(kind); }, parse_schedule),
+      number_setting(
+          {"schedule.lr", "--lr", kLearning, "learning rate after the warm-up"},
+          [](auto& job) -> auto& { return job.schedule.base; }, kRate),
+      count_setting(
+          {"schedule.warmup_steps", "--warmup", kLearning,
+           "steps in which the learning rate rises to lr"},
+          [](auto& job) -> auto& { return job.schedule.warmup_steps; }, 0, kStepsMax),
+      count_setting(
+          {"schedule.decay_every", "--decay-every", kLearning,
+           "with step: multiply by decay_factor each so many steps"},
+          [](auto& job) -> auto& { return job.schedule.decay_every; }, 0, kStepsMax),
+      number_setting({"schedule.decay_factor", "--decay-factor", kLearning, "with step"},
+                     [](auto& job) -> auto& { return job.schedule.decay_factor; },
+                     {0.0, 1.0, true, false}),
+      number_setting(
+          {"schedule.floor", "--lr-floor", kLearning, "with cosine: the learning rate at the end"},
+          [](auto& job) -> auto& { return job.schedule.floor; }, {0.0, kLearningRateMax}),
+  };
+}
+
+}  // namespace
+
+const std::vector<Setting>& job_settings() {
+  static const std::vector<Setting> settings = make_settings();
+  return settings;
+}
+
+std::string_view table_of(const Setting& setting) {
+  const size_t dot = setting.key.find('.');
+  return dot == std::string_view::npos ? std::string_view() : setting.key.substr(0, dot);
+}
+
+std::string_view name_of(const Setting& setting) {
+  return setting.key.substr(setting.key.find('.') + 1);  // npos + 1 is 0: the whole key
+}
+
+std::string_view words_for(SettingKind kind) {
+  switch (kind) {
+    case SettingKind::kSwitch:
+      return "true or false";
+    case SettingKind::kCount:
+      return "a whole number";
+    case SettingKind::kNumber:
+      return "a number";
+    case SettingKind::kText:
+      return "text";
+    case SettingKind::kTexts:
+      return "a list of texts";
+  }
+  return "";
+}
+
+void finish(Job& job) { job.schedule.total_steps = job.steps; }
+
+Status validate(const Job& job) {
+  Job copy = job;
+  for (const Setting& setting : job_settings()) {
+    const Status status = setting.set(copy, setting.get(job));
+    if (!status) {
+      return invalid_input(
+          fmt::format("{} ({}): {}", setting.key, setting.flag, status.error().message));
+    }
+  }
+  if (job.schedule.kind == ScheduleKind::kStep && job.schedule.decay_every == 0) {
+    return invalid_input(
+        "schedule.decay_every (--decay-every): the schedule 'step' needs it: after how many steps "
+        "should the learning rate fall?");
+  }
+  if (job.schedule.floor > job.schedule.base) {
+    return invalid_input(
+        fmt::format("schedule.floor (--lr-floor): must be at most the learning rate {}, not {}",
+                    job.schedule.base, job.schedule.floor));
+  }
+  for (const SlowRule& rule : job.slow) {
+    if (rule.workers && rule.workers->second >= job.workers) {
+      return invalid_input(fmt::format(
+          "slow (--slow): the rule '{}' names worker {}, but {} workers are numbered 0 to {}",
+          to_text(rule), rule.workers->second, job.workers, job.workers - 1));
+    }
+  }
+  return done();
+}
+
+}  // namespace drover

@@ -1,0 +1,213 @@
+// The list of settings must cover every field of a Job, with names that fit together, and
+// validate() must know what a run cannot be started with.
+#include "cli/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "cli/job_file.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+// A valid, finished job of which no field has its default. EveryFieldDiffers proves that.
+Job unusual_job() {
+  Job job;
+  job.task = {
+      .model = "mlp", .data = "generated", .data_dir = "d", .seed = 7, .generated_samples = 8};
+  job.workers = 9;
+  job.shards = 3;
+  job.steps = 123;
+  job.batch = 17;
+  job.optimizer = {.kind = OptimizerKind::kAdamW,
+                   .momentum = 0.1,
+                   .rms_decay = 0.2,
+                   .rms_momentum = 0.3,
+                   .beta1 = 0.4,
+                   .beta2 = 0.5,
+                   .epsilon = 0.6,
+                   .weight_decay = 0.7,
+                   .ema_decay = 0.8};
+  job.schedule = {.kind = ScheduleKind::kStep,
+                  .base = 0.5,
+                  .warmup_steps = 4,
+                  .decay_every = 5,
+                  .decay_factor = 0.6,
+                  .floor = 0.07,
+                  .total_steps = 123};
+  job.policy = "sync";
+  job.deterministic = true;
+  job.evaluate_every = 6;
+  job.slow = {parse_slow_rule("worker=8,factor=2").value()};
+  job.transport = Transport::kTcp;
+  job.listen = "localhost:1";
+  job.run_file = "r";
+  job.save_model = "s";
+  return job;
+}
+
+// The bindings stop compiling when a struct gets a new field: then add it here, to unusual_job()
+// and to job_settings().
+TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
+  const Job usual_job;
+  const Job unusual = unusual_job();
+  const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, deterministic,
+               evaluate_every, slow, transport, listen, run_file, save_model] = unusual;
+  const auto& [model, data, data_dir, seed, generated_samples] = task;
+  const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
+               ema_decay] = optimizer;
+  const auto& [schedule_kind, base, warmup_steps, decay_every, decay_factor, floor, total_steps] =
+      schedule;
+  EXPECT_NE(model, usual_job.task.model);
+  EXPECT_NE(data, usual_job.task.data);
+  EXPECT_NE(data_dir, usual_job.task.data_dir);
+  EXPECT_NE(seed, usual_job.task.seed);
+  EXPECT_NE(generated_samples, usual_job.task.generated_samples);
+  EXPECT_NE(workers, usual_job.workers);
+  EXPECT_NE(shards, usual_job.shards);
+  EXPECT_NE(steps, usual_job.steps);
+  EXPECT_NE(batch, usual_job.batch);
+  EXPECT_NE(kind, usual_job.optimizer.kind);
+  EXPECT_NE(momentum, usual_job.optimizer.momentum);
+  EXPECT_NE(rms_decay, usual_job.optimizer.rms_decay);
+  EXPECT_NE(rms_momentum, usual_job.optimizer.rms_momentum);
+  EXPECT_NE(beta1, usual_job.optimizer.beta1);
+  EXPECT_NE(beta2, usual_job.optimizer.beta2);
+  EXPECT_NE(epsilon, usual_job.optimizer.epsilon);
+  EXPECT_NE(weight_decay, usual_job.optimizer.weight_decay);
+  EXPECT_NE(ema_decay, usual_job.optimizer.ema_decay);
+  EXPECT_NE(schedule_kind, usual_job.schedule.kind);
+  EXPECT_NE(base, usual_job.schedule.base);
+  EXPECT_NE(warmup_steps, usual_job.schedule.warmup_steps);
+  EXPECT_NE(decay_every, usual_job.schedule.decay_every);
+  EXPECT_NE(decay_factor, usual_job.schedule.decay_factor);
+  EXPECT_NE(floor, usual_job.schedule.floor);
+  EXPECT_NE(total_steps, usual_job.schedule.total_steps);
+  EXPECT_NE(deterministic, usual_job.deterministic);
+  EXPECT_NE(evaluate_every, usual_job.evaluate_every);
+  EXPECT_NE(slow, usual_job.slow);
+  EXPECT_NE(transport, usual_job.transport);
+  EXPECT_NE(listen, usual_job.listen);
+  EXPECT_NE(run_file, usual_job.run_file);
+  EXPECT_NE(save_model, usual_job.save_model);
+  // There is only one policy so far. With a second one, say EXPECT_NE here.
+  EXPECT_EQ(policy, kPolicies.front());
+  EXPECT_EQ(kPolicies.size(), 1u);
+}
+
+TEST(Settings, CarryEveryFieldOfAJob) {
+  Job copy;
+  for (const Setting& setting : job_settings()) {
+    const Status status = setting.set(copy, setting.get(unusual_job()));
+    ASSERT_TRUE(status.ok()) << setting.key << ": " << status.error().message;
+  }
+  finish(copy);
+  EXPECT_EQ(copy, unusual_job());
+}
+
+TEST(Settings, EachChangesWhatItReadsAndNothingElse) {
+  for (const Setting& setting : job_settings()) {
+    SCOPED_TRACE(setting.key);
+    if (setting.key == "policy") continue;  // has only one value
+    Job job;
+    ASSERT_TRUE(setting.set(job, setting.get(unusual_job())).ok());
+    for (const Setting& other : job_settings()) {
+      EXPECT_EQ(other.get(job) != other.get(Job{}), &other == &setting) << other.key;
+    }
+  }
+}
+
+TEST(Settings, HaveKindsThatFitTheirValuesAndNamesThatFitTogether) {
+  std::set<std::string_view> keys;
+  std::set<std::string_view> flags;
+  bool in_tables = false;
+  for (const Setting& setting : job_settings()) {
+    SCOPED_TRACE(setting.key);
+    EXPECT_EQ(setting.get(Job{}).index(), static_cast<size_t>(setting.kind));
+    EXPECT_TRUE(keys.insert(setting.key).second);
+    EXPECT_TRUE(flags.insert(setting.flag).second);
+    EXPECT_TRUE(setting.flag.starts_with("--"));
+    EXPECT_EQ(setting.flag.find('_'), std::string_view::npos);
+    EXPECT_FALSE(setting.help.empty());
+    // TOML has no way back to the top once a table has begun.
+    in_tables = in_tables || !table_of(setting).empty();
+    EXPECT_EQ(table_of(setting).empty(), !in_tables);
+  }
+}
+
+TEST(Settings, FinishEndsTheScheduleWithTheRun) {
+  Job job;
+  job.steps = 77;
+  finish(job);
+  EXPECT_EQ(job.schedule.total_steps, 77u);
+}
+
+std::string complaint_about(const Job& job) {
+  const Status status = validate(job);
+  EXPECT_FALSE(status.ok());
+  return status.ok() ? "" : status.error().message;
+}
+
+TEST(Validate, AcceptsDefaultsAndTheUnusual) {
+  EXPECT_TRUE(validate(Job{}).ok());
+  EXPECT_TRUE(validate(unusual_job()).ok());
+}
+
+TEST(Validate, KeepsToTheLimits) {
+  const auto says = [](auto change, std::string_view part) {
+    Job job;
+    change(job);
+    const std::string complaint = complaint_about(job);
+    EXPECT_NE(complaint.find(part), std::string::npos) << complaint << "\nlacks " << part;
+  };
+  says([](Job& job) { job.workers = 0; }, "workers (--workers): must be from 1 to 10000, not 0");
+  says([](Job& job) { job.workers = kWorkersMax + 1; }, "from 1 to 10000, not 10001");
+  says([](Job& job) { job.shards = 0; }, "shards (--shards): must be from 1 to 1000, not 0");
+  says([](Job& job) { job.shards = kShardsMax + 1; }, "not 1001");
+  says([](Job& job) { job.steps = 0; }, "steps (--steps): must be from 1");
+  says([](Job& job) { job.batch = 0; }, "batch (--batch): must be from 1");
+  says([](Job& job) { job.task.generated_samples = 0; }, "generated_samples");
+  says([](Job& job) { job.task.model = ""; }, "model (--model): must not be empty");
+  says([](Job& job) { job.task.seed = kSeedMax + 1; }, "seed (--seed)");
+  says([](Job& job) { job.schedule.base = 0.0; },
+       "schedule.lr (--lr): must be more than 0 and at most 1000, not 0");
+  says([](Job& job) { job.schedule.base = -0.1; }, "schedule.lr");
+  says([](Job& job) { job.schedule.base = std::nan(""); }, "schedule.lr");
+  says([](Job& job) { job.schedule.base = HUGE_VAL; }, "schedule.lr");
+  says([](Job& job) { job.optimizer.momentum = 1.0; },
+       "optimizer.momentum (--momentum): must be at least 0 and less than 1, not 1");
+  says([](Job& job) { job.optimizer.momentum = -0.1; }, "optimizer.momentum");
+  says([](Job& job) { job.optimizer.ema_decay = 1.0; }, "optimizer.ema_decay (--ema)");
+  says([](Job& job) { job.optimizer.epsilon = 0.0; }, "optimizer.epsilon");
+  says([](Job& job) { job.policy = "snyc"; },
+       "unknown policy 'snyc'. Did you mean 'sync'? Known: sync.");
+  says([](Job& job) { job.listen = "nowhere"; }, "HOST:PORT");
+  says([](Job& job) { job.listen = ":80"; }, "HOST:PORT");
+  says([](Job& job) { job.listen = "host:65536"; }, "HOST:PORT");
+  says([](Job& job) { job.slow.resize(kSlowRulesMax + 1); }, "at most 1000 rules, not 1001");
+}
+
+TEST(Validate, LooksAtSettingsTogether) {
+  Job job;
+  job.schedule.kind = ScheduleKind::kStep;
+  EXPECT_NE(complaint_about(job).find("--decay-every"), std::string::npos);
+  job.schedule.decay_every = 10;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.schedule.floor = 2 * job.schedule.base;
+  EXPECT_NE(complaint_about(job).find("--lr-floor"), std::string::npos);
+  job.schedule.floor = job.schedule.base;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.slow = {parse_slow_rule("worker=3-4,factor=2").value()};
+  EXPECT_NE(complaint_about(job).find("names worker 4, but 4 workers are numbered 0 to 3"),
+            std::string::npos);
+  job.workers = 5;
+  EXPECT_TRUE(validate(job).ok());
+}
+
+}  // namespace
+}  // namespace drover

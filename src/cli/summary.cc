@@ -1,0 +1,326 @@
+#include "cli/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "store/schema.h"
+
+namespace drover {
+namespace {
+
+constexpr uint32_t kCurvePoints = 40;
+constexpr size_t kWorkersShown = 4;
+constexpr size_t kLossesShown = 4;
+
+double per_second(uint64_t amount, double seconds) {
+  return seconds > 0.0 ? static_cast<double>(amount) / seconds : std::nan("");
+}
+
+std::string setting(const RunHeader& header, std::string_view key) {
+  for (const auto& [name, value] : header.settings) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+// 1234567 -> "1,234,567"
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+// Three or four digits that matter: "81,234", "812", "81.2", "0.812".
+std::string amount(double value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "-" : "infinity";
+  if (value >= 100.0 && value < 1e18) return grouped(static_cast<uint64_t>(std::llround(value)));
+  return fmt::format("{:.3g}", value);
+}
+
+std::string short_time(Duration duration) {
+  const double value = seconds(duration);
+  const double size = std::abs(value);
+  if (size >= 1.0) return fmt::format("{:.2f} s", value);
+  if (size >= 1e-3) return fmt::format("{:.3g} ms", value * 1e3);
+  return fmt::format("{:.3g} µs", value * 1e6);
+}
+
+std::string long_time(double value) {
+  if (!std::isfinite(value)) return "-";
+  if (value < 120.0) return fmt::format("{:.3g} s", value);
+  const auto whole = static_cast<uint64_t>(value);
+  if (whole < 7200) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string bytes(uint64_t value) {
+  const double size = static_cast<double>(value);
+  if (size >= 1e9) return fmt::format("{:.2f} GB", size / 1e9);
+  return fmt::format("{:.0f} MB", size / 1e6);
+}
+
+std::string plural(uint64_t number, std::string_view word) {
+  return fmt::format("{} {}{}", grouped(number), word, number == 1 ? "" : "s");
+}
+
+class Lines {
+ public:
+  void add(std::string_view label, std::string_view text) {
+    fmt::format_to(std::back_inserter(text_), "{:<11}{}\n", label, text);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string outcome_line(const RunSummary& summary) {
+  if (summary.outcome == RunOutcome::kRunning) return summary.reason;
+  if (summary.reason.empty()) return std::string(name_of(summary.outcome));
+  return fmt::format("{}: {}", name_of(summary.outcome), summary.reason);
+}
+
+void add_learning(Lines& lines, const RunSummary& summary) {
+  std::vector<double> losses;
+  for (const CurvePoint& point : summary.curve) losses.push_back(point.loss);
+  const std::string loss = std::isnan(summary.loss) ? "NaN" : fmt::format("{:.4g}", summary.loss);
+  lines.add("loss",
+            fmt::format("{} (mean of the last {})", loss, plural(summary.loss_steps, "step")));
+  lines.add("", sparkline(losses));
+  if (summary.evaluation) {
+    lines.add("accuracy",
+              fmt::format("{:.2f} % on {} after {}; test loss {:.4g}",
+                          summary.evaluation->accuracy * 100.0,
+                          plural(summary.evaluation->samples, "test sample"),
+                          plural(summary.evaluation->version, "step"), summary.evaluation->loss));
+  }
+}
+
+void add_step_times(Lines& lines, const RunSummary& summary) {
+  std::vector<double> times;
+  for (const CurvePoint& point : summary.curve) times.push_back(seconds(point.step_time));
+  lines.add("step time", fmt::format("median {}, p90 {}", short_time(summary.step_times.median),
+                                     short_time(summary.step_times.p90)));
+  lines.add("", sparkline(times));
+  if (summary.step_times.overhead_median && summary.step_times.overhead_p90) {
+    lines.add("", fmt::format("outside gradient computation: median {}, p90 {}",
+                              short_time(*summary.step_times.overhead_median),
+                              short_time(*summary.step_times.overhead_p90)));
+  }
+}
+
+void add_workers(Lines& lines, const RunSummary& summary) {
+  const size_t shown = std::min(kWorkersShown, summary.waited_for.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const WorkerStatistics& worker = summary.waited_for[i];
+    const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);
+    lines.add(i == 0 ? "waited for" : "",
+              fmt::format("worker {:<4} last in {:>3.0f} % of steps, median run-time {}{}",
+                          worker.worker, share * 100.0, worker.median_exact ? "" : "at least ",
+                          short_time(worker.median_run_time)));
+  }
+  if (summary.waited_for.size() > shown) {
+    lines.add("", fmt::format("and {} more", summary.waited_for.size() - shown));
+  }
+}
+
+void add_losses(Lines& lines, const RunSummary& summary) {
+  const size_t shown = std::min(kLossesShown, summary.lost.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const EventRecord& event = summary.lost[i];
+    lines.add(i == 0 ? "lost" : "",
+              fmt::format("{} at step {}: {}", event.peer, grouped(event.step), event.text));
+  }
+  if (summary.lost.size() > shown) {
+    lines.add("", fmt::format("and {} more", summary.lost.size() - shown));
+  }
+}
+
+// By what they are: with a hundred workers, one line per process would be no summary.
+void add_memory(Lines& lines, const RunSummary& summary) {
+  if (summary.memory_bytes.empty()) return;
+  const auto largest =
+      std::max_element(summary.memory_bytes.begin(), summary.memory_bytes.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  lines.add("memory",
+            fmt::format("at most {} in one process ({})", bytes(largest->second), largest->first));
+}
+
+nlohmann::json number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json number(const std::optional<Duration>& value) {
+  return value ? nlohmann::json(seconds(*value)) : nlohmann::json(nullptr);
+}
+
+}  // namespace
+
+Result<RunSummary> summarize(const RunReader& reader) {
+  const Result<RunHeader> header = reader.header();
+  if (!header) return header.error();
+  Result<RunEnd> end = reader.end();
+  if (!end) return end.error();
+  const Result<RunTotals> totals = reader.totals();
+  if (!totals) return totals.error();
+  const Result<StepStatistics> times = reader.step_times();
+  if (!times) return times.error();
+  Result<std::vector<WorkerStatistics>> workers = reader.workers();
+  if (!workers) return workers.error();
+  Result<std::vector<CurvePoint>> curve = reader.curve(kCurvePoints);
+  if (!curve) return curve.error();
+  const Result<std::vector<EvaluationRecord>> evaluations = reader.evaluations();
+  if (!evaluations) return evaluations.error();
+  Result<std::vector<EventRecord>> events = reader.events();
+  if (!events) return events.error();
+  const uint64_t steps = totals.value().steps;
+  const uint64_t loss_steps = std::min(steps, std::max<uint64_t>(10, steps / 100));
+  const Result<double> loss = reader.recent_loss(loss_steps);
+  if (!loss) return loss.error();
+
+  RunSummary summary;
+  summary.run_file = reader.path();
+  summary.model = setting(header.value(), "model");
+  summary.data = setting(header.value(), "data");
+  summary.policy = setting(header.value(), "policy");
+  summary.outcome = end.value().outcome;
+  summary.reason = end.value().reason;
+  summary.warning = reader.warning();
+  summary.steps = steps;
+  summary.seconds = seconds(end.value().elapsed);
+  summary.samples_per_second = per_second(totals.value().samples, summary.seconds);
+  summary.steps_per_second = per_second(steps, summary.seconds);
+  summary.loss = loss.value();
+  summary.loss_steps = loss_steps;
+  if (!evaluations.value().empty()) summary.evaluation = evaluations.value().back();
+  summary.gradients_used = totals.value().gradients_used;
+  summary.gradients_late = totals.value().gradients_late;
+  summary.gradients_refused = totals.value().gradients_refused;
+  summary.workers = totals.value().workers;
+  summary.shards = totals.value().shards;
+  summary.parameters_digest = end.value().parameters_digest;
+  summary.step_times = times.value();
+  summary.waited_for = std::move(workers).value();
+  std::sort(summary.waited_for.begin(), summary.waited_for.end(),
+            [](const WorkerStatistics& a, const WorkerStatistics& b) {
+              return std::tuple(b.last, b.median_run_time, a.worker) <
+                     std::tuple(a.last, a.median_run_time, b.worker);
+            });
+  std::copy_if(events.value().begin(), events.value().end(), std::back_inserter(summary.lost),
+               [](const EventRecord& event) { return event.kind == "lost"; });
+  summary.memory_bytes = std::move(end.value().memory_bytes);
+  summary.curve = std::move(curve).value();
+  return summary;
+}
+
+std::string to_text(const RunSummary& summary) {
+  Lines lines;
+  lines.add("run", summary.run_file);
+  if (!summary.warning.empty()) lines.add("warning", summary.warning);
+  lines.add("outcome", outcome_line(summary));
+  if (!summary.model.empty()) {
+    lines.add("job", fmt::format("{} on {}, {}, {}, policy {}", summary.model, summary.data,
+                                 plural(summary.workers, "worker"), plural(summary.shards, "shard"),
+                                 summary.policy));
+  } else {
+    lines.add("job", fmt::format("{}, {}", plural(summary.workers, "worker"),
+                                 plural(summary.shards, "shard")));
+  }
+  if (summary.steps == 0) {
+    lines.add("steps", "none recorded");
+    add_losses(lines, summary);
+    return lines.take();
+  }
+  lines.add("steps", fmt::format("{} in {}: {} steps/s, {} samples/s", grouped(summary.steps),
+                                 long_time(summary.seconds), amount(summary.steps_per_second),
+                                 amount(summary.samples_per_second)));
+  add_learning(lines, summary);
+  lines.add("gradients",
+            fmt::format("{} used, {} late, {} refused", grouped(summary.gradients_used),
+                        grouped(summary.gradients_late), grouped(summary.gradients_refused)));
+  add_step_times(lines, summary);
+  add_workers(lines, summary);
+  add_losses(lines, summary);
+  add_memory(lines, summary);
+  return lines.take();
+}
+
+std::string to_json_line(const RunSummary& summary) {
+  // ordered_json keeps what people look for first at the front of the line.
+  nlohmann::ordered_json json;
+  json["outcome"] = std::string(name_of(summary.outcome));
+  json["reason"] = summary.reason;
+  json["steps"] = summary.steps;
+  json["seconds"] = number(summary.seconds);
+  json["samples_per_second"] = number(summary.samples_per_second);
+  json["steps_per_second"] = number(summary.steps_per_second);
+  json["loss"] = number(summary.loss);
+  json["test_loss"] = number(summary.evaluation ? summary.evaluation->loss : std::nan(""));
+  json["test_accuracy"] = number(summary.evaluation ? summary.evaluation->accuracy : std::nan(""));
+  json["gradients_used"] = summary.gradients_used;
+  json["gradients_late"] = summary.gradients_late;
+  json["gradients_refused"] = summary.gradients_refused;
+  json["workers"] = summary.workers;
+  json["shards"] = summary.shards;
+  const bool timed = summary.steps > 0;
+  json["step_seconds_median"] = timed ? number(summary.step_times.median) : nlohmann::json(nullptr);
+  json["step_seconds_p90"] = timed ? number(summary.step_times.p90) : nlohmann::json(nullptr);
+  json["step_overhead_seconds_median"] = number(summary.step_times.overhead_median);
+  json["step_overhead_seconds_p90"] = number(summary.step_times.overhead_p90);
+  json["waited_for"] = nlohmann::json::array();
+  for (const WorkerStatistics& worker : summary.waited_for) {
+    const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);
+    json["waited_for"].push_back({{"worker", worker.worker},
+                                  {"share", number(share)},
+                                  {"run_time_seconds_median", number(worker.median_run_time)},
+                                  {"run_time_exact", worker.median_exact}});
+  }
+  json["lost"] = nlohmann::json::array();
+  for (const EventRecord& event : summary.lost) {
+    json["lost"].push_back({{"peer", event.peer}, {"step", event.step}, {"text", event.text}});
+  }
+  json["memory_bytes"] = nlohmann::json::object();
+  for (const auto& [peer, size] : summary.memory_bytes) json["memory_bytes"][peer] = size;
+  json["parameters_digest"] = summary.parameters_digest == 0
+                                  ? nlohmann::json(nullptr)
+                                  : nlohmann::json(to_hex(summary.parameters_digest));
+  json["run_file"] = summary.run_file;
+  // A file name need not be UTF-8; JSON must.
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string sparkline(const std::vector<double>& values) {
+  static constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄",
+                                                              "▅", "▆", "▇", "█"};
+  double low = INFINITY;
+  double high = -INFINITY;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  std::string line;
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      line += "×";
+      continue;
+    }
+    // Halved before subtracting: the span of two finite numbers need not be finite.
+    const double span = high / 2.0 - low / 2.0;
+    const double level = span > 0.0 ? (value / 2.0 - low / 2.0) / span : 0.0;
+    const size_t last = kBlocks.size() - 1;
+    line +=
+        kBlocks[std::min(last, static_cast<size_t>(level * static_cast<double>(kBlocks.size())))];
+  }
+  return line;
+}
+
+}  // namespace drover

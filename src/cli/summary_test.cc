@@ -1,0 +1,175 @@
+// The summary must agree with the record, fit on a screen, and never put NaN into JSON.
+#include "cli/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Four workers, 200 steps of 10 ms; worker 3 is the last, except that worker 1 is in every fourth
+// step.
+void record_run(RunWriter& writer, uint32_t workers = 4) {
+  for (uint32_t worker = 0; worker < workers; ++worker) {
+    DROVER_EXPECT_OK(writer.on_peer({"worker " + std::to_string(worker), "here", 100 + worker}));
+  }
+  DROVER_EXPECT_OK(writer.on_peer({"shard 0", "here", 50}));
+  for (Step step = 0; step < 200; ++step) {
+    StepRecord record = sample_step(step, workers);
+    record.elapsed = 10ms;
+    record.late = step % 10 == 0 ? 1 : 0;
+    if (step % 4 == 0) record.last_worker = 1;
+    DROVER_EXPECT_OK(writer.on_step(record, sample_arrivals(step, workers)));
+  }
+}
+
+RunSummary summary_at(const std::string& path) {
+  auto summary = summarize(reader_at(path));
+  if (!summary) ADD_FAILURE() << summary.error().message;
+  return std::move(summary).value();
+}
+
+TEST(Summary, AgreesWithTheRecord) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  record_run(*writer);
+  DROVER_EXPECT_OK(writer->on_evaluation({100, 1s, 0.9, 0.5, 10'000}));
+  DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
+  DROVER_EXPECT_OK(writer->on_event({1s, 100, "lost", "worker 2", "connection closed"}));
+  DROVER_EXPECT_OK(writer->on_event({1s, 100, "joined", "worker 2", ""}));
+  DROVER_EXPECT_OK(
+      writer->on_end({.outcome = RunOutcome::kCompleted,
+                      .reason = "",
+                      .elapsed = 2s,
+                      .parameters_digest = 0xabc,
+                      .memory_bytes = {{"shard 0", 30'000'000}, {"worker 0", 250'000'000}}}));
+  const RunSummary summary = summary_at(path);
+  EXPECT_EQ(summary.run_file, path);
+  EXPECT_EQ(summary.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(summary.steps, 200u);
+  EXPECT_EQ(summary.seconds, 2.0);
+  EXPECT_EQ(summary.steps_per_second, 100.0);
+  EXPECT_EQ(summary.samples_per_second, 25'600.0);
+  EXPECT_EQ(summary.gradients_used, 800u);
+  EXPECT_EQ(summary.gradients_late, 20u);
+  EXPECT_EQ(summary.gradients_refused, 0u);
+  EXPECT_EQ(summary.workers, 4u);
+  EXPECT_EQ(summary.shards, 1u);
+  EXPECT_EQ(summary.loss_steps, 10u);
+  double loss = 0.0;
+  for (int step = 190; step < 200; ++step) loss += 2.0 / (step + 1) / 10;
+  EXPECT_NEAR(summary.loss, loss, 1e-12);
+  EXPECT_EQ(summary.evaluation->accuracy, 0.875);
+  EXPECT_EQ(summary.step_times.overhead_median, 8ms);  // worker 3 computes for 2 ms
+  ASSERT_EQ(summary.waited_for.size(), 4u);
+  EXPECT_EQ(summary.waited_for[0].worker, 3u);
+  EXPECT_EQ(summary.waited_for[0].last, 150u);
+  EXPECT_EQ(summary.waited_for[1].worker, 1u);
+  ASSERT_EQ(summary.lost.size(), 1u);
+
+  const auto json = nlohmann::json::parse(to_json_line(summary));
+  EXPECT_EQ(json["steps"], 200);
+  EXPECT_EQ(json["seconds"], 2.0);
+  EXPECT_EQ(json["samples_per_second"], 25'600.0);
+  EXPECT_EQ(json["steps_per_second"], 100.0);
+  EXPECT_EQ(json["loss"], summary.loss);
+  EXPECT_EQ(json["test_accuracy"], 0.875);
+  EXPECT_EQ(json["gradients_used"], 800);
+  EXPECT_EQ(json["gradients_late"], 20);
+  EXPECT_EQ(json["run_file"], path);
+  EXPECT_EQ(json["outcome"], "completed");
+  EXPECT_EQ(json["parameters_digest"], "0000000000000abc");
+  EXPECT_EQ(json["step_overhead_seconds_median"], 0.008);
+  EXPECT_EQ(to_json_line(summary).find('\n'), std::string::npos);
+
+  const std::string text = to_text(summary);
+  for (const char* part :
+       {"200 in 2 s: 100 steps/s, 25,600 samples/s", "87.50 % on 10,000 test samples",
+        "800 used, 20 late, 0 refused", "worker 3    last in  75 % of steps",
+        "worker 2 at step 100: connection closed", "250 MB in one process (worker 0)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+TEST(Summary, OfARunThatDidNotEndSaysSo) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  record_run(*writer_at(path));
+  const RunSummary summary = summary_at(path);
+  EXPECT_EQ(summary.outcome, RunOutcome::kRunning);
+  EXPECT_EQ(summary.seconds, 2.0);  // from the first step's opening to the last one's close
+  EXPECT_NE(to_text(summary).find("killed or is still going"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["test_accuracy"], nullptr);
+}
+
+TEST(Summary, OfARunWithoutStepsHasNoNumbers) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  writer_at(path);
+  const RunSummary summary = summary_at(path);
+  const auto json = nlohmann::json::parse(to_json_line(summary));
+  for (const char* key :
+       {"samples_per_second", "steps_per_second", "loss", "test_accuracy", "step_seconds_median",
+        "step_overhead_seconds_median", "parameters_digest"}) {
+    EXPECT_EQ(json[key], nullptr) << key;
+  }
+  EXPECT_EQ(json["steps"], 0);
+  EXPECT_NE(to_text(summary).find("none recorded"), std::string::npos);
+}
+
+TEST(Summary, ADivergedRunIsNullInJsonAndNaNInText) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  StepRecord record = sample_step(0, 1);
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  DROVER_EXPECT_OK(writer->on_step(record, {}));
+  DROVER_EXPECT_OK(writer->on_end({}));
+  const RunSummary summary = summary_at(path);
+  EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["loss"], nullptr);
+  EXPECT_NE(to_text(summary).find("loss       NaN"), std::string::npos) << to_text(summary);
+}
+
+TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  record_run(*writer, 60);
+  for (uint32_t worker = 0; worker < 60; ++worker) {
+    DROVER_EXPECT_OK(writer->on_event({1s, 1, "lost", "worker " + std::to_string(worker), "gone"}));
+  }
+  DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
+  RunEnd end;
+  end.memory_bytes = {{"worker 0", 1}};
+  DROVER_EXPECT_OK(writer->on_end(end));
+  const std::string text = to_text(summary_at(path));
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+  EXPECT_NE(text.find("and 56 more"), std::string::npos) << text;
+}
+
+TEST(Summary, SurvivesAFileNameThatIsNotUtf8) {
+  RunSummary summary;
+  summary.run_file = "caf\xe9.db";
+  EXPECT_TRUE(nlohmann::json::parse(to_json_line(summary))["run_file"].is_string());
+}
+
+TEST(Sparkline, RunsFromLowestToHighest) {
+  EXPECT_EQ(sparkline({}), "");
+  EXPECT_EQ(sparkline({5.0, 5.0}), "▁▁");
+  EXPECT_EQ(sparkline({0, 1, 2, 3, 4, 5, 6, 7}), "▁▂▃▄▅▆▇█");
+  EXPECT_EQ(sparkline({1.0, std::nan(""), -1.0, INFINITY}), "█×▁×");
+  const double most = std::numeric_limits<double>::max();
+  EXPECT_EQ(sparkline({-most, most}), "▁█");
+}
+
+}  // namespace
+}  // namespace drover

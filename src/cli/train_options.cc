@@ -1,0 +1,185 @@
+#include "cli/train_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/job_file.h"
+#include "cli/settings.h"
+#include "core/check.h"
+#include "core/nearest.h"
+
+namespace drover {
+namespace {
+
+std::string default_text(const Setting& setting) {
+  const SettingValue value = setting.get(Job{});
+  if (const auto* count = std::get_if<uint64_t>(&value)) return fmt::format("{}", *count);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return {};
+}
+
+std::string type_name(SettingKind kind) {
+  switch (kind) {
+    case SettingKind::kSwitch:
+      return "";
+    case SettingKind::kCount:
+      return "COUNT";
+    case SettingKind::kNumber:
+      return "NUMBER";
+    case SettingKind::kText:
+      return "TEXT";
+    case SettingKind::kTexts:
+      return "RULE";
+  }
+  return "";
+}
+
+void add_flag(CLI::App& app, TrainOptions& options, const Setting& setting) {
+  const std::string flag(setting.flag);
+  const std::string help(setting.help);
+  CLI::Option* option = nullptr;
+  if (setting.kind == SettingKind::kSwitch) {
+    // The negation is for job files that say true.
+    const std::string names = flag + ",!--no-" + flag.substr(2);
+    option = app.add_flag_function(
+        names,
+        [&options, &setting](int64_t count) {
+          options.flags[setting.flag] = {count > 0 ? "true" : "false"};
+        },
+        help);
+  } else {
+    option = app.add_option_function<std::vector<std::string>>(
+        flag,
+        [&options, &setting](const std::vector<std::string>& texts) {
+          options.flags[setting.flag] = texts;
+        },
+        help);
+    // One value each time; several times only where the setting is a list.
+    option->allow_extra_args(false)->type_name(type_name(setting.kind));
+    if (setting.kind != SettingKind::kTexts) {
+      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    }
+    option->default_str(default_text(setting));
+  }
+  option->group(std::string(setting.group));
+}
+
+template <typename Number>
+bool read_number(const std::string& text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, number);
+  return trouble == std::errc{} && stop == end;
+}
+
+// What the flag was given as a value of the setting's kind.
+Result<SettingValue> value_of(const Setting& setting, const std::vector<std::string>& texts) {
+  if (setting.kind == SettingKind::kTexts) return SettingValue(texts);
+  DROVER_CHECK(texts.size() == 1);
+  const std::string& text = texts.front();
+  switch (setting.kind) {
+    case SettingKind::kSwitch:
+      return SettingValue(text == "true");
+    case SettingKind::kCount:
+      if (uint64_t count = 0; read_number(text, count)) return SettingValue(count);
+      break;
+    case SettingKind::kNumber:
+      if (double number = 0.0; read_number(text, number)) return SettingValue(number);
+      break;
+    case SettingKind::kText:
+      return SettingValue(text);
+    case SettingKind::kTexts:
+      break;
+  }
+  return invalid_input(fmt::format("expected {}, not '{}'", words_for(setting.kind), text));
+}
+
+Status apply_flag(const Setting& setting, const std::vector<std::string>& texts, Job& job) {
+  const Result<SettingValue> value = value_of(setting, texts);
+  if (!value) return value.error();
+  return setting.set(job, value.value());
+}
+
+// The app the user got to: `drover train` rather than `drover`.
+const CLI::App& innermost(const CLI::App& app) {
+  const CLI::App* inner = &app;
+  while (!inner->get_subcommands().empty()) inner = inner->get_subcommands().front();
+  return *inner;
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("job", options.job_file, "a job file; flags win over what it says")
+      ->type_name("JOB.toml");
+  for (const Setting& setting : job_settings()) add_flag(app, options, setting);
+  app.add_flag("--print-job", options.print_job, "print the job as a job file, and do not train");
+  app.add_flag("--json", options.json, "report progress and result as lines of JSON");
+  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+}
+
+Result<Job> job_of(const TrainOptions& options) {
+  Job job;
+  if (!options.job_file.empty()) {
+    Result<Job> from_file = read_job_file(options.job_file);
+    if (!from_file) return from_file;
+    job = std::move(from_file).value();
+  }
+  for (const Setting& setting : job_settings()) {
+    const auto given = options.flags.find(setting.flag);
+    if (given == options.flags.end()) continue;
+    const Status status = apply_flag(setting, given->second, job);
+    if (!status) {
+      return invalid_input(fmt::format("{}: {}", setting.flag, status.error().message));
+    }
+  }
+  finish(job);
+  const Status status = validate(job);
+  if (!status) return status.error();
+  return job;
+}
+
+std::string explain_unknown_option(const CLI::App& app, const std::vector<std::string>& extras) {
+  DROVER_CHECK(!extras.empty());
+  // Where commands are expected, everything behind a wrong one is left over as well.
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string word = extras.front();
+  if (commands.empty()) {
+    // An option's value is left over too: the option is what to talk about.
+    for (const std::string& extra : extras) {
+      if (!extra.starts_with("-")) continue;
+      word = extra;
+      break;
+    }
+  }
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    word = word.substr(0, word.find('='));
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* command : commands) known.push_back(command->get_name());
+  }
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  if (word.starts_with("-")) {
+    return fmt::format("unknown option '{}'.{}", word, did_you_mean(word, names));
+  }
+  if (names.empty()) return fmt::format("unexpected argument '{}'.", word);
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  return fmt::format("unknown command '{}'.{} Known: {}.", word, did_you_mean(word, names), list);
+}
+
+std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& trouble) {
+  const CLI::App& inner = innermost(app);
+  // Asked for first: a mistyped command also shows as "a subcommand is required".
+  for (const CLI::App* each : {&inner, &app}) {
+    const std::vector<std::string> extras = each->remaining();
+    if (!extras.empty()) return explain_unknown_option(*each, extras);
+  }
+  return trouble.what();
+}
+
+}  // namespace drover

@@ -1,0 +1,42 @@
+// TrainOptions: what `drover train` was told on its command line, and the job that follows from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "node/job.h"
+
+namespace drover {
+
+struct TrainOptions {
+  std::string job_file;    // empty: none was given
+  bool json = false;       // report progress and result as JSON lines
+  bool quiet = false;      // only trouble, and the result
+  bool print_job = false;  // print the job as a job file, and do not train
+  // What each flag was given, by flag; flags that were not given are absent.
+  std::map<std::string_view, std::vector<std::string>> flags;
+};
+
+// Adds a flag for each setting, and those above. `options` must outlive the parsing of `app`.
+void add_train_options(CLI::App& app, TrainOptions& options);
+
+// Flags win over the job file, which wins over the defaults. The job is finished and valid.
+Result<Job> job_of(const TrainOptions& options);
+
+// The exit status for a command line that cannot be understood.
+inline constexpr int kExitUsage = 2;
+
+// "unknown option '--workrs'. Did you mean '--workers'?", or the same for a command.
+// REQUIRES: extras, what `app` could not place, is not empty.
+std::string explain_unknown_option(const CLI::App& app, const std::vector<std::string>& extras);
+
+// What to tell the user when parsing `app` threw `trouble` (which is no CLI::Success, that is
+// neither
+// --help nor --version): an unknown option or command comes with the nearest known one.
+std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& trouble);
+
+}  // namespace drover

@@ -1,0 +1,254 @@
+// Flags must win over the job file and the job file over defaults, and a wrong command line must be
+// answered with what would be right.
+#include "cli/train_options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli/job_file.h"
+#include "cli/settings.h"
+
+namespace drover {
+namespace {
+
+// `drover train ...` as main() would see it.
+class TrainOptionsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    app_.require_subcommand(1);
+    CLI::App* train = app_.add_subcommand("train", "train a model");
+    app_.add_subcommand("export", "write a run as CSV");
+    add_train_options(*train, options_);
+  }
+  void TearDown() override {
+    if (!path_.empty()) std::remove(path_.c_str());
+  }
+
+  void parse(std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end());  // as CLI11 wants vectors
+    app_.parse(words);
+  }
+
+  Job job(std::vector<std::string> words) {
+    words.insert(words.begin(), "train");
+    parse(words);
+    Result<Job> result = job_of(options_);
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    return result.ok() ? result.value() : Job{};
+  }
+
+  // The error of the command line, whether parsing or job_of() finds it.
+  std::string complaint(const std::vector<std::string>& words) {
+    options_ = {};
+    try {
+      parse(words);
+    } catch (const CLI::ParseError& trouble) {
+      return explain_parse_error(app_, trouble);
+    }
+    const Result<Job> result = job_of(options_);
+    EXPECT_FALSE(result.ok()) << "should be refused";
+    return result.ok() ? "" : result.error().message;
+  }
+
+  std::string job_file(const std::string& text) {
+    path_ = testing::TempDir() + "train_options_test_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
+    std::ofstream(path_) << text;
+    return path_;
+  }
+
+  CLI::App app_{"drover"};
+  TrainOptions options_;
+  std::string path_;
+};
+
+TEST_F(TrainOptionsTest, NothingGivenMeansTheDefaults) {
+  Job defaults;
+  finish(defaults);
+  EXPECT_EQ(job({}), defaults);
+  EXPECT_TRUE(options_.job_file.empty());
+  EXPECT_FALSE(options_.json || options_.quiet || options_.print_job);
+}
+
+TEST_F(TrainOptionsTest, EveryFlagIsRead) {
+  const Job got = job({"--workers",
+                       "8",
+                       "--shards=3",
+                       "--steps",
+                       "50",
+                       "--batch",
+                       "16",
+                       "--model",
+                       "mlp",
+                       "--data",
+                       "generated",
+                       "--data-dir",
+                       "/d",
+                       "--optimizer",
+                       "adamw",
+                       "--lr",
+                       "0.5",
+                       "--momentum",
+                       "0.1",
+                       "--weight-decay",
+                       "0.01",
+                       "--schedule",
+                       "step",
+                       "--warmup",
+                       "5",
+                       "--decay-every",
+                       "10",
+                       "--decay-factor",
+                       "0.5",
+                       "--ema",
+                       "0.99",
+                       "--policy",
+                       "sync",
+                       "--seed",
+                       "7",
+                       "--deterministic",
+                       "--evaluate-every",
+                       "20",
+                       "--slow",
+                       "worker=3,factor=4",
+                       "--slow",
+                       "share=0.05,delay=200ms",
+                       "--transport",
+                       "tcp",
+                       "--listen",
+                       "0.0.0.0:9",
+                       "--run-file",
+                       "r.db",
+                       "--save-model",
+                       "m.bin",
+                       "--generated-samples",
+                       "99",
+                       "--beta1",
+                       "0.2",
+                       "--beta2",
+                       "0.3",
+                       "--epsilon",
+                       "1e-3",
+                       "--rms-decay",
+                       "0.4",
+                       "--rms-momentum",
+                       "0.6",
+                       "--lr-floor",
+                       "0.25"});
+  Job expected;
+  expected.task = {"mlp", "generated", "/d", 7, 99};
+  expected.workers = 8;
+  expected.shards = 3;
+  expected.steps = 50;
+  expected.batch = 16;
+  expected.optimizer = {.kind = OptimizerKind::kAdamW,
+                        .momentum = 0.1,
+                        .rms_decay = 0.4,
+                        .rms_momentum = 0.6,
+                        .beta1 = 0.2,
+                        .beta2 = 0.3,
+                        .epsilon = 1e-3,
+                        .weight_decay = 0.01,
+                        .ema_decay = 0.99};
+  expected.schedule = {ScheduleKind::kStep, 0.5, 5, 10, 0.5, 0.25, 50};
+  expected.deterministic = true;
+  expected.evaluate_every = 20;
+  expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
+                   parse_slow_rule("share=0.05,delay=200ms").value()};
+  expected.transport = Transport::kTcp;
+  expected.listen = "0.0.0.0:9";
+  expected.run_file = "r.db";
+  expected.save_model = "m.bin";
+  EXPECT_EQ(got, expected);
+  EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
+}
+
+TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
+  const std::string path = job_file(
+      "workers = 8\nbatch = 16\ndeterministic = true\nsteps = 10\nslow = [\"factor=2\"]\n");
+  const Job got = job({path, "--workers", "3", "--no-deterministic", "--slow", "factor=3",
+                       "--steps", "20", "--schedule", "cosine"});
+  EXPECT_EQ(got.workers, 3u);
+  EXPECT_EQ(got.batch, 16u);
+  EXPECT_EQ(got.shards, Job{}.shards);
+  EXPECT_FALSE(got.deterministic);
+  ASSERT_EQ(got.slow.size(), 1u);
+  EXPECT_EQ(got.slow[0].factor, 3.0);
+  EXPECT_EQ(got.schedule.total_steps, 20u);
+}
+
+TEST_F(TrainOptionsTest, ASlowRuleDoesNotSwallowTheJobFile) {
+  const std::string path = job_file("workers = 8\n");
+  EXPECT_EQ(job({"--slow", "factor=2", path}).workers, 8u);
+}
+
+TEST_F(TrainOptionsTest, ReadsTheSwitchesThatAreNotSettings) {
+  job({"--json", "--quiet", "--print-job"});
+  EXPECT_TRUE(options_.json && options_.quiet && options_.print_job);
+}
+
+TEST_F(TrainOptionsTest, WhatPrintJobPrintsGivesTheSameJob) {
+  const Job first = job({"--workers", "9", "--slow", "worker=8,delay=1ms", "--lr", "0.3"});
+  const Result<Job> again = parse_job(to_toml(first), "printed");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again.value(), first);
+}
+
+TEST_F(TrainOptionsTest, NamesTheFlagThatIsWrong) {
+  EXPECT_EQ(complaint({"train", "--workers", "0"}), "--workers: must be from 1 to 10000, not 0");
+  EXPECT_EQ(complaint({"train", "--workers", "four"}),
+            "--workers: expected a whole number, not 'four'");
+  EXPECT_EQ(complaint({"train", "--workers", "-1"}),
+            "--workers: expected a whole number, not '-1'");
+  EXPECT_EQ(complaint({"train", "--workers", "99999999999999999999"}),
+            "--workers: expected a whole number, not '99999999999999999999'");
+  EXPECT_EQ(complaint({"train", "--lr", "-1"}),
+            "--lr: must be more than 0 and at most 1000, not -1");
+  EXPECT_EQ(complaint({"train", "--lr", "0.1x"}), "--lr: expected a number, not '0.1x'");
+  EXPECT_EQ(complaint({"train", "--policy", "snyc"}),
+            "--policy: unknown policy 'snyc'. Did you mean 'sync'? Known: sync.");
+  EXPECT_EQ(complaint({"train", "--transport", "upd"}),
+            "--transport: unknown transport 'upd'. Known: unix, tcp.");
+  EXPECT_NE(complaint({"train", "--slow", "worker=9,factor=2"}).find("slow (--slow)"),
+            std::string::npos);
+  EXPECT_NE(complaint({"train", "--schedule", "step"}).find("--decay-every"), std::string::npos);
+  EXPECT_NE(complaint({"train", "--workers"}).find("--workers"), std::string::npos);
+  EXPECT_NE(complaint({"train", "--workers", "1", "--workers", "2"}).find("--workers"),
+            std::string::npos);
+}
+
+TEST_F(TrainOptionsTest, NamesTheNearestOptionOrCommand) {
+  EXPECT_EQ(complaint({"train", "--workrs", "4"}),
+            "unknown option '--workrs'. Did you mean '--workers'?");
+  EXPECT_EQ(complaint({"train", "--workrs=4"}),
+            "unknown option '--workrs'. Did you mean '--workers'?");
+  EXPECT_EQ(complaint({"train", "--qqqqqqqqqqq"}), "unknown option '--qqqqqqqqqqq'.");
+  EXPECT_EQ(complaint({"trian"}),
+            "unknown command 'trian'. Did you mean 'train'? Known: train, export.");
+  EXPECT_EQ(complaint({"trian", "--workers", "4"}),
+            "unknown command 'trian'. Did you mean 'train'? Known: train, export.");
+  EXPECT_EQ(complaint({"train", "a.toml", "b.toml"}), "unexpected argument 'b.toml'.");
+  EXPECT_EQ(complaint({"--hlep"}), "unknown option '--hlep'. Did you mean '--help'?");
+}
+
+TEST_F(TrainOptionsTest, TroubleInTheJobFileComesWithItsPlace) {
+  const std::string path = job_file("seed = 1\nworkrs = 4\n");
+  EXPECT_EQ(complaint({"train", path}),
+            path + ":2:1: unknown key 'workrs'. Did you mean 'workers'?");
+  EXPECT_NE(complaint({"train", "/no/such/job.toml"})
+                .find("cannot read the job file '/no/such/job.toml'"),
+            std::string::npos);
+}
+
+TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {
+  const std::string help = app_.get_subcommand("train")->help();
+  for (const Setting& setting : job_settings()) {
+    EXPECT_NE(help.find(std::string(setting.flag)), std::string::npos) << setting.flag;
+  }
+  EXPECT_NE(help.find("--workers COUNT=4"), std::string::npos) << help;
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,120 @@
+#include "net/socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace drover {
+namespace {
+
+constexpr int kUnixSendBufferBytes = 1 << 20;
+
+void set_option(int fd, int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); }
+
+bool same_user(Socket& socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+bool is_unix(const SocketProtocol::endpoint& address) { return address.protocol().family() == AF_UNIX; }
+
+}  // namespace
+
+void tune_socket(Socket& socket) {
+  const int fd = socket.native_handle();
+  boost::system::error_code error;
+  if (is_unix(socket.local_endpoint(error))) {
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, kUnixSendBufferBytes);
+    return;
+  }
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
+  // An inherited BBR halves what a loopback or a short path carries; cubic needs a privilege on some machines.
+  for (const char* algorithm : {"cubic", "reno"}) {
+    if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm,
+                     static_cast<socklen_t>(std::strlen(algorithm))) == 0) {
+      break;
+    }
+  }
+}
+
+Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop, const std::string& address) {
+  const auto endpoint = parse_endpoint(address);
+  if (!endpoint) return endpoint.error();
+  std::unique_ptr<Listener> listener(new Listener(loop));
+  boost::system::error_code error;
+  listener->acceptor_.open(endpoint.value().address.protocol(), error);
+  if (!error && !endpoint.value().local) {
+    listener->acceptor_.set_option(boost::asio::socket_base::reuse_address(true), error);
+  }
+  if (!error) listener->acceptor_.bind(endpoint.value().address, error);
+  if (!error) listener->acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
+  if (error == boost::asio::error::address_in_use) {
+    return system_error("cannot listen on " + address + ": it is in use by another process. " +
+                        (endpoint.value().local ? "Try again." : "Choose another port, or port 0 for any free one."));
+  }
+  if (error) return system_error("cannot listen on " + address + ": " + error.message());
+  return listener;
+}
+
+std::unique_ptr<Listener> Listener::adopt(boost::asio::io_context& loop, int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  DROVER_CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  std::unique_ptr<Listener> listener(new Listener(loop));
+  listener->acceptor_.assign(SocketProtocol(address.ss_family, 0), fd);
+  return listener;
+}
+
+Result<int> Listener::duplicate() {
+  const int fd = ::dup(acceptor_.native_handle());
+  if (fd < 0) return system_error(std::string("cannot hand on a listening socket: ") + std::strerror(errno));
+  return fd;
+}
+
+std::string Listener::address() const { return to_text(acceptor_.local_endpoint()); }
+
+void Listener::start(std::function<void(Socket)> accepted) {
+  accepted_ = std::move(accepted);
+  accept_next();
+}
+
+void Listener::accept_next() {
+  acceptor_.async_accept([this](boost::system::error_code error, Socket socket) {
+    if (error == boost::asio::error::operation_aborted) return;
+    if (!error) {
+      boost::system::error_code ignored;
+      if (!is_unix(acceptor_.local_endpoint(ignored)) || same_user(socket)) {
+        tune_socket(socket);
+        accepted_(std::move(socket));
+      }
+    }
+    accept_next();
+  });
+}
+
+Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address, const std::string& whom) {
+  const auto endpoint = parse_endpoint(address);
+  if (!endpoint) return endpoint.error();
+  Socket socket(loop);
+  boost::system::error_code error;
+  socket.connect(endpoint.value().address, error);
+  if (error) {
+    return Error{ErrorKind::kDisconnected,
+                 "cannot connect to " + whom + " at " + address + ": " + error.message() + "; is it running?"};
+  }
+  tune_socket(socket);
+  return socket;
+}
+
+}  // namespace drover

@@ -1,0 +1,217 @@
+#include "node/coordinator_node.h"
+
+#include <csignal>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <istream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "node/channel.h"
+#include "node/clock.h"
+#include "node/host.h"
+
+namespace drover {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(200);
+// How long the last messages may take to leave.
+constexpr Duration kGoodbyeTimeout = std::chrono::seconds(1);
+
+bool is_farewell(const Frame& frame) {
+  const auto* control = std::get_if<Control>(&frame.payload);
+  return control != nullptr && std::holds_alternative<Farewell>(*control);
+}
+
+class CoordinatorNode {
+ public:
+  CoordinatorNode(const CoordinatorNodeSettings& settings, const std::vector<RunObserver*>& observers,
+                  std::function<Status()> tick)
+      : observers_(observers),
+        on_tick_(std::move(tick)),
+        signals_(loop_, SIGINT, SIGTERM),
+        timer_(loop_),
+        exits_(loop_),
+        machine_(settings.machine, clock_now()),
+        began_(clock_now()),
+        doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
+                 [this](const std::shared_ptr<Channel>& channel, const Hello& hello) { return admit(channel, hello); }) {
+    if (settings.exits_fd >= 0) exits_.assign(settings.exits_fd);
+  }
+
+  RunEnd run() {
+    tell(PeerRecord{.name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
+    signals_.async_wait([this](const boost::system::error_code& error, int) {
+      if (!error) work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
+    });
+    if (exits_.is_open()) read_exits();
+    tick();
+    loop_.run();
+    return end_;
+  }
+
+ private:
+  using PeerId = std::pair<Role, uint32_t>;
+  struct Peer {
+    std::shared_ptr<Channel> channel;
+    int64_t pid = 0;
+    bool here = false;  // on this machine
+  };
+
+  Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
+    CoordinatorOutput out;
+    const Status admitted = machine_.on_hello(hello, clock_now(), out);
+    if (!admitted) return admitted;
+    const PeerId id{hello.role, hello.index};
+    peers_[id] = Peer{channel, hello.pid, hello.host == host_name()};
+    Channel::Callbacks callbacks;
+    callbacks.on_control = [this, id](const Control& message) {
+      Status status = done();
+      work([&](CoordinatorOutput& answer) {
+        status = machine_.on_message(id.first, id.second, message, clock_now(), answer);
+      });
+      return status;
+    };
+    callbacks.on_closed = [this, id](const Error& why) {
+      peers_.erase(id);
+      work([&](CoordinatorOutput& answer) {
+        machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
+      });
+    };
+    channel->replace_callbacks(std::move(callbacks));
+    carry_out(std::move(out));
+    return done();
+  }
+
+  template <typename Work>
+  void work(Work&& machine) {
+    CoordinatorOutput out;
+    machine(out);
+    carry_out(std::move(out));
+  }
+
+  void carry_out(CoordinatorOutput out) {
+    for (Outgoing& message : out.messages) {
+      const auto found = peers_.find({message.to.role, message.to.index});
+      if (found == peers_.end()) continue;
+      if (is_farewell(message.frame)) note_memory(found->first, found->second);
+      found->second.channel->send(std::move(message.frame));
+    }
+    for (Happening& happening : out.happenings) {
+      std::visit([&](auto& each) { tell(each); }, happening);
+    }
+    if (machine_.ended() && !leaving_) leave();
+  }
+
+  // Memory is read when somebody is told that the run is over: later it would be gone.
+  void note_memory(const PeerId& id, const Peer& peer) {
+    if (peer.here) memory_[peer_name(id.first, id.second)] = peak_memory_bytes(peer.pid);
+  }
+
+  void tell(const PeerRecord& peer) {
+    for (RunObserver* observer : observers_) check(observer->on_peer(peer));
+  }
+  void tell(const DecisionRecord& decision) {
+    for (RunObserver* observer : observers_) check(observer->on_decision(decision));
+  }
+  void tell(const StepStory& story) {
+    for (RunObserver* observer : observers_) check(observer->on_step(story.step, story.arrivals));
+  }
+  void tell(const ArrivalRecord& late) {
+    for (RunObserver* observer : observers_) check(observer->on_late_arrival(late));
+  }
+  void tell(const EvaluationRecord& evaluation) {
+    for (RunObserver* observer : observers_) check(observer->on_evaluation(evaluation));
+  }
+  void tell(const EventRecord& event) {
+    for (RunObserver* observer : observers_) check(observer->on_event(event));
+  }
+  void tell(RunEnd& end) {
+    memory_[peer_name(Role::kCoordinator, 0)] = peak_memory_bytes(::getpid());
+    end.memory_bytes.assign(memory_.begin(), memory_.end());
+    end_ = end;
+    for (RunObserver* observer : observers_) check(observer->on_end(end));
+  }
+
+  void check(const Status& status) {
+    if (status || failing_) return;
+    failing_ = true;  // the failure itself is told to the same observers
+    work([&](CoordinatorOutput& out) { machine_.on_failure(status.error().message, clock_now(), out); });
+  }
+
+  void tick() {
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error || leaving_) return;
+      work([&](CoordinatorOutput& out) { machine_.on_tick(clock_now(), out); });
+      if (!leaving_) check(on_tick_());
+      if (!leaving_) tick();
+    });
+  }
+
+  void read_exits() {
+    boost::asio::async_read_until(exits_, exit_lines_, '\n', [this](const boost::system::error_code& error, size_t) {
+      if (error || leaving_) return;
+      std::istream lines(&exit_lines_);
+      std::string line;
+      std::getline(lines, line);
+      const size_t colon = line.find(':');
+      if (colon != std::string::npos) {
+        tell(EventRecord{.at = clock_now() - began_,
+                         .step = machine_.step(),
+                         .kind = "exit",
+                         .peer = line.substr(0, colon),
+                         .text = line.substr(colon + 2)});
+      }
+      read_exits();
+    });
+  }
+
+  // Waits until everybody has been told, but not for long, and stops.
+  void leave() {
+    leaving_ = true;
+    const TimePoint deadline = clock_now() + kGoodbyeTimeout;
+    wait_for_goodbyes(deadline);
+  }
+
+  void wait_for_goodbyes(TimePoint deadline) {
+    bool idle = true;
+    for (const auto& [id, peer] : peers_) idle = idle && peer.channel->idle();
+    if (idle || clock_now() >= deadline) return loop_.stop();
+    timer_.expires_after(std::chrono::milliseconds(5));
+    timer_.async_wait([this, deadline](const boost::system::error_code&) { wait_for_goodbyes(deadline); });
+  }
+
+  const std::vector<RunObserver*> observers_;
+  const std::function<Status()> on_tick_;
+  boost::asio::io_context loop_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer timer_;
+  boost::asio::posix::stream_descriptor exits_;
+  boost::asio::streambuf exit_lines_;
+  Coordinator machine_;
+  const TimePoint began_;
+  std::map<PeerId, Peer> peers_;
+  std::map<std::string, uint64_t> memory_;
+  Doorman doorman_;
+  RunEnd end_;
+  bool leaving_ = false;
+  bool failing_ = false;
+};
+
+}  // namespace
+
+RunEnd run_coordinator(const CoordinatorNodeSettings& settings, const std::vector<RunObserver*>& observers,
+                       const std::function<Status()>& tick) {
+  return CoordinatorNode(settings, observers, tick).run();
+}
+
+}  // namespace drover

@@ -1,0 +1,143 @@
+#include "node/evaluator_node.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/float_buffer.h"
+#include "node/exit.h"
+#include "worker/parameter_pull.h"
+
+namespace drover {
+namespace {
+
+class Evaluator : public Member::Handler {
+ public:
+  Evaluator(const EvaluatorSettings& settings, Task& task)
+      : settings_(settings),
+        task_(task),
+        parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        member_(settings.identity, task.layout(), *this) {}
+
+  int run() {
+    if (const Status started = member_.start(); !started) {
+      spdlog::error("{}", started.error().message);
+      return 1;
+    }
+    Version version = 0;
+    while (const auto fetched = fetch_after(version)) {
+      version = *fetched;
+      const Evaluation evaluation = task_.evaluate(parameters_->span());
+      if (version == last_version()) save();
+      member_.send({{to_coordinator(), control_frame(Evaluated{.version = version,
+                                                               .loss = evaluation.loss,
+                                                               .accuracy = evaluation.accuracy,
+                                                               .samples = evaluation.samples})}});
+    }
+    const std::lock_guard lock(mutex_);
+    return exit_status_;
+  }
+
+  // --- the connections' thread
+
+  void on_welcome(const Welcome& welcome) override {
+    const std::lock_guard lock(mutex_);
+    welcome_ = welcome;
+    pull_.emplace(kEvaluator, welcome_.blocks, /*snapshots=*/true);
+  }
+  void on_connected() override {
+    const std::lock_guard lock(mutex_);
+    connected_ = true;
+    changed_.notify_all();
+  }
+  Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) override {
+    const std::lock_guard lock(mutex_);
+    const auto& blocks = welcome_.blocks.blocks;
+    if (!fetching_ || header.block >= blocks.size() || blocks[header.block].shard != shard ||
+        header.length != blocks[header.block].length * sizeof(float)) {
+      return invalid_input("shard " + std::to_string(shard) + " sent parameters that were not asked for");
+    }
+    const Block& block = blocks[header.block];
+    return std::as_writable_bytes(parameters_->span().subspan(block.offset, block.length));
+  }
+  Status on_frame(ShardId, const FrameHeader& header) override {
+    const std::lock_guard lock(mutex_);
+    Outbox out;
+    if (header.type == FrameType::kParameters) pull_->on_parameters(header.block, header.version, out);
+    if (header.type == FrameType::kGone) pull_->on_gone(header.version, out);
+    member_.send(std::move(out));
+    if (pull_->complete()) changed_.notify_all();
+    return done();
+  }
+  void on_want_initial(ShardId) override {}
+  void on_stop(Step) override {}
+  void on_floats_sent() override {}
+  void on_over(const Farewell& farewell) override {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    if (farewell.outcome == RunOutcome::kFailed) {
+      spdlog::error("stopping: {}", farewell.reason);
+      exit_status_ = 1;
+    }
+    changed_.notify_all();
+    exit_soon(exit_status_);
+  }
+
+ private:
+  Version last_version() {
+    const std::lock_guard lock(mutex_);
+    return welcome_.steps;
+  }
+
+  // Waits for the parameters of the next version after `version` that is due.
+  std::optional<Version> fetch_after(Version version) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return over_ || connected_; });
+    if (over_) return std::nullopt;
+    if (version >= welcome_.steps) {
+      changed_.wait(lock, [&] { return over_; });
+      return std::nullopt;
+    }
+    const Step every = welcome_.evaluate_every == 0 ? welcome_.steps : welcome_.evaluate_every;
+    Outbox out;
+    fetching_ = true;
+    pull_->begin(std::min<Version>((version / every + 1) * every, welcome_.steps), out);
+    member_.send(std::move(out));
+    changed_.wait(lock, [&] { return over_ || pull_->complete(); });
+    fetching_ = false;
+    if (over_) return std::nullopt;
+    return pull_->version();
+  }
+
+  void save() {
+    if (settings_.save_model.empty()) return;
+    const Status saved = task_.save(parameters_->span(), settings_.save_model);
+    if (!saved) spdlog::error("the model was not saved: {}", saved.error().message);
+  }
+
+  const EvaluatorSettings settings_;
+  Task& task_;
+  const SharedBuffer parameters_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  Welcome welcome_;
+  std::optional<ParameterPull> pull_;
+  bool connected_ = false;
+  bool fetching_ = false;
+  bool over_ = false;
+  int exit_status_ = 0;
+
+  Member member_;  // last: its thread must end before what it uses does
+};
+
+}  // namespace
+
+int run_evaluator(const EvaluatorSettings& settings, Task& task) { return Evaluator(settings, task).run(); }
+
+}  // namespace drover

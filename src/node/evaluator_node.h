@@ -1,0 +1,19 @@
+// The evaluator process: fetches parameters from the shards now and then, and measures them on the test set.
+#pragma once
+
+#include <string>
+
+#include "node/member.h"
+#include "worker/task.h"
+
+namespace drover {
+
+struct EvaluatorSettings {
+  MemberIdentity identity;
+  std::string save_model;  // where the final parameters are written; empty: nowhere
+};
+
+// Evaluates until the run is over. Returns the process's exit status.
+int run_evaluator(const EvaluatorSettings& settings, Task& task);
+
+}  // namespace drover

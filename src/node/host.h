@@ -1,0 +1,25 @@
+// What this machine and process are, as far as a run's record cares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace drover {
+
+std::string host_name();
+
+// Peak resident memory of a process on this machine, in bytes; 0 if it is not there.
+uint64_t peak_memory_bytes(int64_t pid);
+
+// Raises the limit on open files as far as the system allows, so that many workers fit.
+void raise_file_limit();
+
+// 128 random bits from the kernel as text, for a token.
+std::string random_token();
+
+// Processor, cores, memory, kernel, compiler: for the run store.
+std::vector<std::pair<std::string, std::string>> describe_host();
+
+}  // namespace drover

@@ -1,0 +1,142 @@
+#include "node/member.h"
+
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "node/host.h"
+
+namespace drover {
+
+Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler)
+    : identity_(std::move(identity)),
+      layout_(layout),
+      handler_(handler),
+      loop_(1),
+      keep_running_(boost::asio::make_work_guard(loop_)) {}
+
+Member::~Member() {
+  boost::asio::post(loop_, [this] {
+    if (coordinator_) coordinator_->close();
+    for (const auto& channel : control_) channel->close();
+    for (const auto& channel : bulk_) channel->close();
+    keep_running_.reset();
+  });
+  if (thread_.joinable()) thread_.join();
+}
+
+Hello Member::hello(Lane lane) const {
+  return Hello{.role = identity_.role,
+               .index = identity_.index,
+               .lane = lane,
+               .token = identity_.key.token,
+               .host = host_name(),
+               .pid = ::getpid(),
+               .address = {},
+               .tensors = {}};
+}
+
+Status Member::start() {
+  auto socket = connect_socket(loop_, identity_.coordinator, "the coordinator");
+  if (!socket) return socket.error();
+  coordinator_ = std::make_shared<Channel>(std::move(socket).value(), identity_.key.run);
+  Channel::Callbacks callbacks;
+  callbacks.on_control = [this](Control message) {
+    on_coordinator(std::move(message));
+    return done();
+  };
+  callbacks.on_frame = [this](const FrameHeader& header) -> Status {
+    if (header.type != FrameType::kStop) return invalid_input("only the order to stop comes from a coordinator");
+    handler_.on_stop(header.step);
+    return done();
+  };
+  callbacks.on_closed = [this](const Error& why) { lose("the coordinator", why); };
+  coordinator_->start(std::move(callbacks));
+  Hello greeting = hello(Lane::kControl);
+  greeting.tensors = layout_.tensors();
+  coordinator_->send(control_frame(std::move(greeting)));
+  thread_ = std::thread([this] { loop_.run(); });
+  return done();
+}
+
+void Member::on_coordinator(Control message) {
+  if (over_) return;
+  if (const auto* welcome = std::get_if<Welcome>(&message)) {
+    handler_.on_welcome(*welcome);
+    connect_shards(*welcome);
+  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
+    over(*farewell);
+  }
+}
+
+void Member::connect_shards(const Welcome& welcome) {
+  for (ShardId shard = 0; shard < welcome.shards.size(); ++shard) {
+    const Status connected = connect_shard(shard, welcome.shards[shard]);
+    if (!connected) return lose(peer_name(Role::kShard, shard), connected.error());
+  }
+}
+
+Status Member::connect_shard(ShardId shard, const std::string& address) {
+  for (const Lane lane : {Lane::kControl, Lane::kBulk}) {
+    auto socket = connect_socket(loop_, address, peer_name(Role::kShard, shard));
+    if (!socket) return socket.error();
+    (lane == Lane::kControl ? control_ : bulk_).push_back(open_lane(shard, lane, std::move(socket).value()));
+  }
+  return done();
+}
+
+std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket socket) {
+  auto channel = std::make_shared<Channel>(std::move(socket), identity_.key.run);
+  Channel::Callbacks callbacks;
+  callbacks.payload_for = [this, shard](const FrameHeader& header) { return handler_.payload_for(shard, header); };
+  callbacks.on_frame = [this, shard](const FrameHeader& header) { return handler_.on_frame(shard, header); };
+  callbacks.on_control = [this, shard](const Control& message) {
+    if (std::holds_alternative<Welcome>(message)) {
+      if (++shards_connected_ == control_.size()) {
+        handler_.on_connected();
+        coordinator_->send(control_frame(Ready{}));
+      }
+    } else if (std::holds_alternative<WantInitial>(message)) {
+      handler_.on_want_initial(shard);
+    }
+    return done();
+  };
+  callbacks.on_closed = [this, shard](const Error& why) { lose(peer_name(Role::kShard, shard), why); };
+  callbacks.on_floats_sent = [this] { handler_.on_floats_sent(); };
+  channel->start(std::move(callbacks));
+  channel->send(control_frame(hello(lane)));
+  return channel;
+}
+
+void Member::send(Outbox messages) {
+  if (messages.empty()) return;
+  boost::asio::post(loop_, [this, messages = std::move(messages)]() mutable { deliver(std::move(messages)); });
+}
+
+void Member::deliver(Outbox messages) {
+  for (Outgoing& message : messages) {
+    if (message.to.role == Role::kCoordinator) {
+      coordinator_->send(std::move(message.frame));
+    } else {
+      auto& lanes = message.to.lane == Lane::kControl ? control_ : bulk_;
+      if (message.to.index < lanes.size()) lanes[message.to.index]->send(std::move(message.frame));
+    }
+  }
+}
+
+void Member::lose(const std::string& peer, const Error& why) {
+  if (over_) return;
+  const std::string reason = "lost " + peer + ": " + why.message;
+  // The coordinator may not know yet.
+  if (coordinator_) coordinator_->send(control_frame(Farewell{RunOutcome::kFailed, reason}));
+  over(Farewell{RunOutcome::kFailed, reason});
+}
+
+void Member::over(const Farewell& farewell) {
+  if (std::exchange(over_, true)) return;
+  handler_.on_over(farewell);
+}
+
+}  // namespace drover

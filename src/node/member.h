@@ -1,0 +1,82 @@
+// Member: a worker's or evaluator's connections to the coordinator and to all shards, on a thread of their own.
+//
+// The owner's main thread computes; this thread moves frames. The Handler is called on this thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/layout.h"
+#include "node/channel.h"
+#include "node/doorman.h"
+#include "wire/outbox.h"
+
+namespace drover {
+
+struct MemberIdentity {
+  Role role = Role::kWorker;
+  uint32_t index = 0;
+  RunKey key;
+  std::string coordinator;  // its address
+
+  // In the ids that shards use.
+  WorkerId worker() const { return role == Role::kEvaluator ? kEvaluator : index; }
+  std::string name() const { return peer_name(role, index); }
+};
+
+class Member {
+ public:
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    // The coordinator said where everything is; shards are about to be connected.
+    virtual void on_welcome(const Welcome& welcome) = 0;
+    // All shards are connected.
+    virtual void on_connected() = 0;
+    virtual Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) = 0;
+    virtual Status on_frame(ShardId shard, const FrameHeader& header) = 0;
+    virtual void on_want_initial(ShardId shard) = 0;
+    virtual void on_stop(Step step) = 0;
+    virtual void on_floats_sent() = 0;
+    // The run is over, or a peer without which it cannot go on is lost. Called once, last.
+    virtual void on_over(const Farewell& farewell) = 0;
+  };
+
+  Member(MemberIdentity identity, const Layout& layout, Handler& handler);
+  ~Member();  // stops the thread
+
+  // Connects to the coordinator and starts the thread.
+  Status start();
+
+  // From any thread.
+  void send(Outbox messages);
+
+ private:
+  void on_coordinator(Control message);
+  void connect_shards(const Welcome& welcome);
+  Status connect_shard(ShardId shard, const std::string& address);
+  std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
+  void deliver(Outbox messages);
+  void lose(const std::string& peer, const Error& why);
+  void over(const Farewell& farewell);
+  Hello hello(Lane lane) const;
+
+  const MemberIdentity identity_;
+  const Layout layout_;
+  Handler& handler_;
+  boost::asio::io_context loop_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
+  std::shared_ptr<Channel> coordinator_;
+  std::vector<std::shared_ptr<Channel>> control_;  // by shard
+  std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
+  size_t shards_connected_ = 0;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace drover

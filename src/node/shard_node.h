@@ -1,0 +1,21 @@
+// The shard process: drives a Shard with sockets and the real clock.
+#pragma once
+
+#include <string>
+
+#include "core/ids.h"
+#include "node/doorman.h"
+
+namespace drover {
+
+struct ShardSettings {
+  ShardId id = 0;
+  RunKey key;
+  std::string listen;       // where workers reach it
+  std::string coordinator;  // its address
+};
+
+// Serves until the run is over. Returns the process's exit status.
+int run_shard(const ShardSettings& settings);
+
+}  // namespace drover

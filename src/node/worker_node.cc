@@ -1,0 +1,194 @@
+#include "node/worker_node.h"
+
+#include <spdlog/spdlog.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/float_buffer.h"
+#include "node/clock.h"
+#include "node/exit.h"
+#include "worker/training_loop.h"
+#include "worker/worker_machine.h"
+
+namespace drover {
+namespace {
+
+// Joins the training loop (main thread) and the connections (Member's thread) to one WorkerMachine.
+class LiveSession : public TrainingSession, public Member::Handler {
+ public:
+  LiveSession(const WorkerSettings& settings, Task& task)
+      : settings_(settings),
+        parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        member_(settings.identity, task.layout(), *this) {
+    task.initial_parameters(parameters_->span());
+  }
+
+  Status start() { return member_.start(); }
+  int exit_status() {
+    const std::lock_guard lock(mutex_);
+    return exit_status_;
+  }
+
+  // --- the training loop's thread
+
+  std::optional<Step> next_step() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return over_ || connected_; });
+    if (over_) return std::nullopt;
+    Outbox out;
+    machine_->begin_pull(out);
+    member_.send(std::move(out));
+    // The gradient buffer is about to be overwritten; what still goes out of it is for a closed step, but whole.
+    changed_.wait(lock, [&] { return over_ || (machine_->ready() && floats_under_way_ == 0); });
+    if (over_) return std::nullopt;
+    machine_->begin_step();
+    step_ = machine_->step();
+    slowness_ = slowness_of(settings_.slow, settings_.seed, step_, settings_.identity.index);
+    began_ = stretched_until_ = clock_now();
+    if (slowness_.delay > Duration::zero()) wait_unless_stopped(lock, slowness_.delay);
+    return step_;
+  }
+
+  std::span<const float> parameters() const override { return parameters_->span(); }
+  std::span<float> gradient() override { return gradient_->span(); }
+
+  bool tensor_ready(uint32_t tensor, uint32_t samples) override {
+    std::unique_lock lock(mutex_);
+    stretch(lock);
+    if (over_ || !machine_->wanted(step_)) return false;
+    Outbox out;
+    machine_->offer(tensor, samples, out);
+    send(std::move(out));
+    return true;
+  }
+
+  void finish_step(const GradientReport& report) override {
+    const std::lock_guard lock(mutex_);
+    if (!report.finished || over_) return;
+    member_.send({{to_coordinator(), control_frame(StepReport{.step = step_,
+                                                              .samples = report.samples,
+                                                              .loss = report.loss,
+                                                              .correct = report.correct,
+                                                              .predictions = report.predictions,
+                                                              .compute = clock_now() - began_})}});
+  }
+
+  // --- the connections' thread
+
+  void on_welcome(const Welcome& welcome) override {
+    const std::lock_guard lock(mutex_);
+    machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_);
+  }
+
+  void on_connected() override {
+    const std::lock_guard lock(mutex_);
+    connected_ = true;
+    changed_.notify_all();
+  }
+
+  Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) override {
+    const std::lock_guard lock(mutex_);
+    const auto block = machine_->destination(shard, header);
+    if (!block) return block.error();
+    return std::as_writable_bytes(parameters_->span().subspan(block.value().offset, block.value().length));
+  }
+
+  Status on_frame(ShardId shard, const FrameHeader& header) override {
+    const std::lock_guard lock(mutex_);
+    Outbox out;
+    const Status status = machine_->on_frame(shard, header, out);
+    send(std::move(out));
+    if (machine_->ready()) changed_.notify_all();
+    return status;
+  }
+
+  void on_want_initial(ShardId shard) override {
+    const std::lock_guard lock(mutex_);
+    Outbox out;
+    machine_->on_want_initial(shard, out);
+    send(std::move(out));
+  }
+
+  void on_stop(Step step) override {
+    const std::lock_guard lock(mutex_);
+    if (machine_) machine_->on_stop(step);
+    changed_.notify_all();
+  }
+
+  void on_floats_sent() override {
+    const std::lock_guard lock(mutex_);
+    if (--floats_under_way_ == 0) changed_.notify_all();
+  }
+
+  void on_over(const Farewell& farewell) override {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    if (farewell.outcome == RunOutcome::kFailed) {
+      spdlog::error("stopping: {}", farewell.reason);
+      exit_status_ = 1;
+    }
+    changed_.notify_all();
+    // The loop may be deep in a gradient that nobody wants; there is nothing to save.
+    exit_soon(exit_status_);
+  }
+
+ private:
+  // REQUIRES: mutex_ is held.
+  void send(Outbox out) {
+    for (const Outgoing& message : out) {
+      if (std::holds_alternative<FloatSlice>(message.frame.payload)) ++floats_under_way_;
+    }
+    member_.send(std::move(out));
+  }
+
+  void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration) {
+    changed_.wait_for(lock, duration, [&] { return over_ || !machine_->wanted(step_); });
+    stretched_until_ = clock_now();
+  }
+
+  // Makes what was computed since the last call take `factor` times as long.
+  void stretch(std::unique_lock<std::mutex>& lock) {
+    if (slowness_.factor <= 1.0) return;
+    const Duration computed = clock_now() - stretched_until_;
+    wait_unless_stopped(lock, from_seconds(seconds(computed) * (slowness_.factor - 1.0)));
+  }
+
+  const WorkerSettings settings_;
+  const SharedBuffer parameters_;
+  const SharedBuffer gradient_;
+
+  // Of the training loop's thread alone.
+  Step step_ = 0;
+  TimePoint began_{};
+  TimePoint stretched_until_{};
+  Slowness slowness_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::optional<WorkerMachine> machine_;
+  bool connected_ = false;
+  bool over_ = false;
+  int exit_status_ = 0;
+  int64_t floats_under_way_ = 0;  // frames that are sent out of our buffers
+
+  Member member_;  // last: its thread must end before what it uses does
+};
+
+}  // namespace
+
+int run_worker(const WorkerSettings& settings, Task& task) {
+  LiveSession session(settings, task);
+  if (const Status started = session.start(); !started) {
+    spdlog::error("{}", started.error().message);
+    return 1;
+  }
+  training_loop(session, task, settings.identity.index, settings.workers, settings.batch);
+  return session.exit_status();
+}
+
+}  // namespace drover

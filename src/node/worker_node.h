@@ -1,0 +1,24 @@
+// The worker process: a training loop on the main thread, its connections on another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "node/member.h"
+#include "worker/slowness.h"
+#include "worker/task.h"
+
+namespace drover {
+
+struct WorkerSettings {
+  MemberIdentity identity;
+  uint32_t workers = 1;
+  uint32_t batch = 1;
+  uint64_t seed = 1;
+  std::vector<SlowRule> slow;
+};
+
+// Trains until the run is over. Returns the process's exit status: 0 if the run ended as it should.
+int run_worker(const WorkerSettings& settings, Task& task);
+
+}  // namespace drover

@@ -1,0 +1,114 @@
+// Coordinator: keeps membership, the step clock and the decision, as a state machine without I/O.
+//
+// It is not on the path of the data: shards close steps by themselves, workers start on new parameters at once. The
+// coordinator brings everybody together, says how long to wait, learns who arrived when, and ends the run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/run_record.h"
+#include "core/time.h"
+#include "core/training.h"
+#include "server/membership.h"
+#include "wire/outbox.h"
+#include "server/step_ledger.h"
+#include "wire/control.h"
+
+namespace drover {
+
+struct CoordinatorSettings {
+  uint32_t workers = 1;
+  uint32_t shards = 1;
+  Step steps = 1;
+  bool deterministic = false;
+  bool evaluator = true;  // one takes part
+  Step evaluate_every = 0;
+  OptimizerSettings optimizer;
+  ScheduleSettings schedule;
+  Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
+};
+
+// Something for the record, in the order in which it happened.
+using Happening =
+    std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord, EvaluationRecord, EventRecord, RunEnd>;
+
+struct CoordinatorOutput {
+  Outbox messages;
+  std::vector<Happening> happenings;
+};
+
+class Coordinator {
+ public:
+  // A run without a single usable gradient for so many steps has diverged, and ends.
+  static constexpr uint32_t kEmptyStepsMax = 3;
+
+  Coordinator(CoordinatorSettings settings, TimePoint now);
+
+  // A peer introduced itself. An error is the reason to refuse it.
+  Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
+  // A message from a peer that was admitted. An error means that it breaks the protocol.
+  Status on_message(Role role, uint32_t index, const Control& message, TimePoint now, CoordinatorOutput& out);
+  // A peer's connection ended. `why` completes the sentence "worker 3 was lost: ...".
+  void on_lost(Role role, uint32_t index, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  // The user wants to stop.
+  void on_interrupt(TimePoint now, CoordinatorOutput& out);
+  // The run cannot go on, for a reason outside (the disk is full).
+  void on_failure(const std::string& why, TimePoint now, CoordinatorOutput& out);
+  // Call about every second.
+  void on_tick(TimePoint now, CoordinatorOutput& out);
+
+  bool ended() const { return phase_ == Phase::kEnded; }
+  Step step() const { return step_; }
+  const Membership& members() const { return members_; }
+
+ private:
+  enum class Phase : uint8_t { kGathering, kTraining, kEvaluating, kEnded };
+
+  Duration since_start(TimePoint now) const { return now - started_; }
+  Status admit_model(const Hello& hello);
+  void send_plans(CoordinatorOutput& out);
+  void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
+  void begin_if_ready(TimePoint now, CoordinatorOutput& out);
+  void decide(CoordinatorOutput& out);
+  void open_step(TimePoint now, CoordinatorOutput& out);
+  Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out);
+  void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
+  void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
+  void finish_training(TimePoint now, CoordinatorOutput& out);
+  void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
+  void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
+           CoordinatorOutput& out) const;
+  void send_farewell(Role role, uint32_t index, const Farewell& farewell, CoordinatorOutput& out) const;
+
+  const CoordinatorSettings settings_;
+  const TimePoint started_;
+  Phase phase_ = Phase::kGathering;
+
+  Membership members_;
+  std::map<ShardId, std::string> shard_addresses_;
+  std::set<WorkerId> joined_;  // workers that have introduced themselves
+  bool evaluator_here_ = false;
+  bool evaluator_lost_ = false;
+  std::set<ShardId> shards_ready_;
+  std::set<WorkerId> workers_ready_;
+  std::optional<Layout> layout_;
+  BlockPlan blocks_;
+  bool planned_ = false;
+
+  StepLedger ledger_;
+  Step step_ = 0;               // open now
+  TimePoint training_began_{};
+  TimePoint training_ended_{};
+  uint32_t empty_steps_ = 0;    // in a row
+  uint64_t digest_ = 0;
+};
+
+}  // namespace drover

@@ -1,0 +1,208 @@
+// GradientSum must give the weighted mean in both orders, the same bits for any order of arrival
+// when summing by worker, and hold no more memory than it says.
+#include "server/gradient_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace drover {
+namespace {
+
+struct Contribution {
+  WorkerId worker;
+  uint32_t samples;
+  std::vector<float> gradient = {};
+};
+
+SharedBuffer buffer_of(const std::vector<float>& values) {
+  auto buffer = std::make_shared<FloatBuffer>(values.size());
+  std::copy(values.begin(), values.end(), buffer->data());
+  return buffer;
+}
+
+void add_all(GradientSum& sum, const std::vector<Contribution>& contributions) {
+  for (const Contribution& each : contributions) {
+    sum.add(each.worker, each.samples, buffer_of(each.gradient));
+  }
+}
+
+std::vector<float> mean_of(const GradientSum& sum) {
+  std::vector<float> mean(sum.length());
+  sum.write_mean(0, mean);
+  return mean;
+}
+
+std::vector<float> mean_of(SumOrder order, const std::vector<Contribution>& contributions) {
+  GradientSum sum(order, contributions.front().gradient.size());
+  add_all(sum, contributions);
+  return mean_of(sum);
+}
+
+std::vector<uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+std::vector<Contribution> random_contributions(std::mt19937_64& random, size_t length) {
+  std::vector<Contribution> all(1 + random() % 12);
+  std::vector<WorkerId> ids(40);
+  std::iota(ids.begin(), ids.end(), WorkerId{0});
+  std::shuffle(ids.begin(), ids.end(), random);
+  std::normal_distribution<float> value;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] = {.worker = ids[i], .samples = static_cast<uint32_t>(1 + random() % 200)};
+    for (size_t j = 0; j < length; ++j) all[i].gradient.push_back(value(random));
+  }
+  return all;
+}
+
+constexpr SumOrder kOrders[] = {SumOrder::kArrival, SumOrder::kWorker};
+
+TEST(GradientSum, WeighsBySamples) {
+  for (const SumOrder order : kOrders) {
+    // (10 * 1 + 30 * 5) / 40 = 4, (10 * 2 + 30 * -2) / 40 = -1; both exact in floats.
+    EXPECT_EQ(mean_of(order, {{0, 10, {1.0F, 2.0F}}, {1, 30, {5.0F, -2.0F}}}),
+              (std::vector<float>{4.0F, -1.0F}));
+  }
+}
+
+TEST(GradientSum, TellsWhoContributedInOrderOfArrival) {
+  for (const SumOrder order : kOrders) {
+    GradientSum sum(order, 1);
+    add_all(sum, {{7, 3, {1.0F}}, {2, 4, {1.0F}}, {5, 1, {1.0F}}});
+    EXPECT_EQ(sum.workers(), (std::vector<WorkerId>{7, 2, 5}));
+    EXPECT_EQ(sum.contributors(), 3U);
+    EXPECT_EQ(sum.samples(), 8U);
+    EXPECT_TRUE(sum.has(2));
+    EXPECT_FALSE(sum.has(3));
+
+    sum.reset();
+    EXPECT_EQ(sum.contributors(), 0U);
+    EXPECT_EQ(sum.samples(), 0U);
+    EXPECT_FALSE(sum.has(2));
+    add_all(sum, {{7, 2, {9.0F}}});
+    EXPECT_EQ(mean_of(sum), std::vector<float>{9.0F});
+  }
+}
+
+TEST(GradientSum, IsTheGradientItselfIfThereIsOnlyOne) {
+  // s g / s is not always g in floats; a lone worker must not pay for being weighed.
+  const std::vector<float> gradient = {0.1F, 1.0F / 3.0F, 1e-40F, -3.4e38F};
+  for (const SumOrder order : kOrders) {
+    for (uint32_t samples = 1; samples < 100; ++samples) {
+      EXPECT_EQ(bits_of(mean_of(order, {{3, samples, gradient}})), bits_of(gradient));
+    }
+  }
+}
+
+TEST(GradientSum, OfEqualGradientsAndWeightsIsExact) {
+  const std::vector<float> gradient = {0.1F, 1.0F / 3.0F, 12345.67F};
+  for (const SumOrder order : kOrders) {
+    EXPECT_EQ(mean_of(order, {{0, 7, gradient}, {1, 7, gradient}}), gradient);
+  }
+}
+
+TEST(GradientSum, AgreesWithTheMeanInDoublePrecision) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const size_t length = 1 + random() % 100;
+    const std::vector<Contribution> all = random_contributions(random, length);
+    for (const SumOrder order : kOrders) {
+      const std::vector<float> mean = mean_of(order, all);
+      for (size_t i = 0; i < length; ++i) {
+        double sum = 0.0;
+        double weights = 0.0;
+        double largest = 0.0;
+        for (const Contribution& each : all) {
+          sum += each.samples * static_cast<double>(each.gradient[i]);
+          weights += each.samples;
+          largest = std::max(largest, std::abs(static_cast<double>(each.gradient[i])));
+        }
+        ASSERT_NEAR(mean[i], sum / weights, 1e-6 * largest);
+      }
+    }
+  }
+}
+
+TEST(GradientSum, ByWorkerGivesTheSameBitsForAnyOrderOfArrival) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    std::vector<Contribution> all = random_contributions(random, 1 + random() % 50);
+    const auto first = bits_of(mean_of(SumOrder::kWorker, all));
+    for (int i = 0; i < 5; ++i) {
+      std::shuffle(all.begin(), all.end(), random);
+      ASSERT_EQ(bits_of(mean_of(SumOrder::kWorker, all)), first);
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
+    ASSERT_EQ(bits_of(mean_of(SumOrder::kArrival, all)), first) << "arrival in order of workers";
+  }
+}
+
+TEST(GradientSum, InChunksEqualsTheWhole) {
+  std::mt19937_64 random(1);
+  const std::vector<Contribution> all = random_contributions(random, 101);
+  for (const SumOrder order : kOrders) {
+    GradientSum sum(order, 101);
+    add_all(sum, all);
+    for (const size_t chunk : {1U, 16U, 50U, 101U}) {
+      std::vector<float> mean(101);
+      for (size_t begin = 0; begin < 101; begin += chunk) {
+        sum.write_mean(begin, std::span(mean).subspan(begin, std::min<size_t>(chunk, 101 - begin)));
+      }
+      EXPECT_EQ(bits_of(mean), bits_of(mean_of(sum))) << chunk;
+    }
+  }
+}
+
+TEST(GradientSum, HoldsTwoBuffersWhenSummingInOrderOfArrival) {
+  BufferPool pool;
+  GradientSum sum(SumOrder::kArrival, 8);
+  std::set<const FloatBuffer*> seen;
+  for (WorkerId worker = 0; worker < 20; ++worker) {
+    SharedBuffer buffer = pool.take(8);
+    seen.insert(buffer.get());
+    sum.add(worker, 1, std::move(buffer));
+  }
+  EXPECT_EQ(seen.size(), 3U);  // two held, one on its way in
+}
+
+TEST(GradientSum, LetsItsBuffersGo) {
+  for (const SumOrder order : kOrders) {
+    GradientSum sum(order, 1);
+    std::vector<std::weak_ptr<FloatBuffer>> given;
+    for (WorkerId worker = 0; worker < 5; ++worker) {
+      SharedBuffer buffer = buffer_of({1.0F});
+      given.push_back(buffer);
+      sum.add(worker, 1, std::move(buffer));
+    }
+    sum.reset();
+    for (const auto& each : given) EXPECT_TRUE(each.expired());
+  }
+}
+
+TEST(GradientSumDeathTest, RefusesWhatItsCallerShouldHaveRefused) {
+  GradientSum sum(SumOrder::kArrival, 2);
+  std::vector<float> out(2);
+  EXPECT_DEATH(sum.write_mean(0, out), "internal error") << "nothing to average";
+  sum.add(1, 1, buffer_of({1.0F, 2.0F}));
+  EXPECT_DEATH(sum.add(1, 1, buffer_of({1.0F, 2.0F})), "internal error") << "twice";
+  EXPECT_DEATH(sum.add(2, 0, buffer_of({1.0F, 2.0F})), "internal error") << "no samples";
+  EXPECT_DEATH(sum.add(2, 1, buffer_of({1.0F})), "internal error") << "wrong length";
+  const SharedBuffer mine = buffer_of({1.0F, 2.0F});
+  EXPECT_DEATH(sum.add(2, 1, mine), "internal error") << "it would be written to";
+  EXPECT_DEATH(sum.write_mean(1, out), "internal error") << "beyond the end";
+}
+
+}  // namespace
+}  // namespace drover

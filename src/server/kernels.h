@@ -1,0 +1,49 @@
+// Vector loops over floats: each runs with the widest instructions of the machine, and gives the
+// same bits with all of them.
+//
+// Same bits: every element is computed on its own from IEEE additions, multiplications, divisions
+// and square roots, never reassociated and never contracted into fused multiply-adds. The files
+// that hold such loops must therefore be compiled with DROVER_KERNEL's options, see below.
+#pragma once
+
+#include <cstdint>  // also tells whether the C library is glibc
+#include <span>
+
+// Put before a function to compile it once for each of three generations of x86-64; the dynamic
+// linker picks one when the program starts. Empty where that is not possible: clang, other
+// machines, C libraries without ifunc, and under sanitizers, whose runtime is not up yet when the
+// picking is done.
+//
+// A source file that uses it needs, in its CMakeLists.txt (COMPILE_OPTIONS, so that they come
+// last):
+//   -O3                  vectorise in every build type; unoptimised kernels would dominate a run
+//   -ffp-contract=off    no fused multiply-add, which only some machines have
+//   -fno-math-errno      lets sqrt be one instruction
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define DROVER_KERNEL __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define DROVER_KERNEL
+#endif
+
+namespace drover {
+
+// In all of these, spans have equal sizes, and what is written overlaps nothing that is read.
+
+// Whether no value is NaN or infinite.
+bool all_finite(std::span<const float> values);
+
+// sum_i = sum_i + weight * in_i
+void add_scaled(std::span<float> sum, std::span<const float> in, float weight);
+
+// out_i = a_i + weight * b_i
+void set_sum(std::span<float> out, std::span<const float> a, std::span<const float> b,
+             float weight);
+
+// values_i = factor * values_i
+void scale(std::span<float> values, float factor);
+
+// follower_i = follower_i + share * (leader_i - follower_i)
+void move_towards(std::span<float> follower, std::span<const float> leader, float share);
+
+}  // namespace drover

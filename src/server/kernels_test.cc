@@ -1,0 +1,144 @@
+// The kernels must give the bits of a plain loop at every length and alignment, whichever
+// instructions they run with, and find every NaN and infinity.
+#include "server/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/chance.h"
+
+namespace drover {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Values of many magnitudes, so that rounding differs if anything does.
+std::vector<float> random_values(uint64_t seed, size_t size) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i) {
+    const double unit = unit_interval(draw({seed, i, 0})) * 2.0 - 1.0;
+    const auto exponent = static_cast<int>(draw({seed, i, 1}) % 20) - 10;
+    values[i] = static_cast<float>(std::ldexp(unit, exponent));
+  }
+  return values;
+}
+
+std::vector<uint32_t> bits_of(std::span<const float> values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+// a * b rounded to float before anything else happens to it: volatile forbids a fused multiply-add
+// even if the test is built for a machine that has one.
+float rounded_product(float a, float b) {
+  const volatile float product = a * b;
+  return product;
+}
+
+// Every small length, so that each remainder after whole vectors occurs, and two long ones.
+std::vector<size_t> lengths() {
+  std::vector<size_t> all;
+  for (size_t length = 0; length <= 70; ++length) all.push_back(length);
+  all.push_back(1000);
+  all.push_back(4099);
+  return all;
+}
+
+TEST(AllFinite, AcceptsEveryKindOfFiniteValue) {
+  using Limits = std::numeric_limits<float>;
+  const std::vector<float> values = {0.0F,           -0.0F,          1.0F,
+                                     Limits::max(),  -Limits::max(), Limits::min(),
+                                     -Limits::min(), 0x1.0p-149F,    -0x1.0p-149F};
+  EXPECT_TRUE(all_finite(values));
+  EXPECT_TRUE(all_finite({}));
+}
+
+TEST(AllFinite, FindsABadValueAtEveryPosition) {
+  const float signalling = std::bit_cast<float>(0x7f800001U);
+  const float negative_nan = std::bit_cast<float>(0xffc00000U);
+  for (const float bad : {kNan, negative_nan, signalling, kInfinity, -kInfinity}) {
+    for (const size_t length : {1U, 7U, 16U, 17U, 67U, 300U}) {
+      std::vector<float> values = random_values(length, length);
+      for (size_t i = 0; i < length; ++i) {
+        const float good = values[i];
+        values[i] = bad;
+        ASSERT_FALSE(all_finite(values)) << "position " << i << " of " << length;
+        // ... and does not look beyond the span.
+        ASSERT_TRUE(all_finite(std::span(values).first(i))) << i;
+        ASSERT_TRUE(all_finite(std::span(values).subspan(i + 1))) << i;
+        values[i] = good;
+      }
+    }
+  }
+}
+
+TEST(Kernels, EqualAPlainLoopToTheBit) {
+  for (const size_t length : lengths()) {
+    for (size_t offset = 0; offset < 3; ++offset) {  // floats past an aligned address
+      SCOPED_TRACE("length " + std::to_string(length) + " offset " + std::to_string(offset));
+      const std::vector<float> a_all = random_values(3 * length + offset, length + offset);
+      const std::vector<float> b_all = random_values(7 * length + offset, length + offset);
+      const std::span a = std::span(a_all).subspan(offset);
+      const std::span b = std::span(b_all).subspan(offset);
+      const float weight = 0.7F + static_cast<float>(offset);
+
+      std::vector<float> sum_wanted;
+      std::vector<float> scaled_wanted;
+      std::vector<float> moved_wanted;
+      for (size_t i = 0; i < length; ++i) {
+        sum_wanted.push_back(a[i] + rounded_product(weight, b[i]));
+        scaled_wanted.push_back(rounded_product(a[i], weight));
+        moved_wanted.push_back(a[i] + rounded_product(weight, b[i] - a[i]));
+      }
+
+      std::vector<float> out = a_all;
+      const std::span written = std::span(out).subspan(offset);
+      add_scaled(written, b, weight);
+      ASSERT_EQ(bits_of(written), bits_of(sum_wanted));
+
+      std::vector<float> fresh(length, kNan);
+      set_sum(fresh, a, b, weight);
+      ASSERT_EQ(bits_of(fresh), bits_of(sum_wanted));
+
+      out = a_all;
+      scale(written, weight);
+      ASSERT_EQ(bits_of(written), bits_of(scaled_wanted));
+
+      out = a_all;
+      move_towards(written, b, weight);
+      ASSERT_EQ(bits_of(written), bits_of(moved_wanted));
+    }
+  }
+}
+
+TEST(Kernels, WriteNothingOutsideTheirSpan) {
+  for (size_t length = 0; length <= 40; ++length) {
+    std::vector<float> room(length + 2, 5.0F);
+    const std::vector<float> in(length, 1.0F);
+    const std::span inside = std::span(room).subspan(1, length);
+    add_scaled(inside, in, 2.0F);
+    scale(inside, 2.0F);
+    set_sum(inside, in, in, 2.0F);
+    move_towards(inside, in, 0.5F);
+    ASSERT_EQ(room.front(), 5.0F) << length;
+    ASSERT_EQ(room.back(), 5.0F) << length;
+  }
+}
+
+TEST(KernelsDeathTest, RefuseUnequalSizes) {
+  std::vector<float> three(3);
+  const std::vector<float> four(4);
+  EXPECT_DEATH(add_scaled(three, four, 1.0F), "internal error");
+  EXPECT_DEATH(set_sum(three, three, four, 1.0F), "internal error");
+  EXPECT_DEATH(move_towards(three, four, 1.0F), "internal error");
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,51 @@
+#include "server/offer_queue.h"
+
+#include <algorithm>
+
+#include "wire/header.h"
+
+namespace drover {
+
+std::vector<Offer> OfferQueue::grant() {
+  std::vector<Offer> granted;
+  while (!waiting_.empty()) {
+    const Offer& next = waiting_.front();
+    if (!under_way_.empty() && under_way_bytes_ + next.bytes > window_bytes_) break;
+    under_way_bytes_ += next.bytes;
+    under_way_.push_back(next);
+    granted.push_back(next);
+    waiting_.pop_front();
+  }
+  return granted;
+}
+
+bool OfferQueue::take(WorkerId worker, Step step, BlockId block) {
+  const auto found = std::find_if(under_way_.begin(), under_way_.end(), [&](const Offer& offer) {
+    return offer.worker == worker && offer.step == step && offer.block == block;
+  });
+  if (found == under_way_.end()) return false;
+  under_way_bytes_ -= found->bytes;
+  under_way_.erase(found);
+  return true;
+}
+
+void OfferQueue::forget(WorkerId worker) {
+  const auto is_theirs = [&](const Offer& offer) { return offer.worker == worker; };
+  std::erase_if(waiting_, is_theirs);
+  for (const Offer& offer : under_way_) {
+    if (is_theirs(offer)) under_way_bytes_ -= offer.bytes;
+  }
+  std::erase_if(under_way_, is_theirs);
+}
+
+std::vector<Offer> OfferQueue::withdraw_late(BlockId block, Version version) {
+  std::vector<Offer> late;
+  std::erase_if(waiting_, [&](const Offer& offer) {
+    if (offer.block != block || offer.step == kInitialStep || offer.step >= version) return false;
+    late.push_back(offer);
+    return true;
+  });
+  return late;
+}
+
+}  // namespace drover

@@ -1,0 +1,155 @@
+#include "server/step_ledger.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "core/check.h"
+
+namespace drover {
+namespace {
+
+constexpr size_t kLateKept = 100'000;
+
+}  // namespace
+
+void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate) {
+  DROVER_CHECK(open_.empty() || step == open_.rbegin()->first + 1);
+  Open& opened = open_[step];
+  opened.at = at;
+  opened.alive = std::move(alive);
+  opened.learning_rate = learning_rate;
+}
+
+bool StepLedger::expects(ShardId shard, Step step) const {
+  const auto found = open_.find(step);
+  return found != open_.end() && !found->second.closed.contains(shard);
+}
+
+bool StepLedger::on_closed(ShardId shard, const StepClosed& closed, Duration at) {
+  DROVER_CHECK(expects(shard, closed.step));
+  for (const StepClosed::Arrival& late : closed.late) {
+    const auto [entry, is_new] = late_.try_emplace({late.step, late.worker}, Duration::zero());
+    if (is_new) ++late_since_told_;
+    if (late.run_time <= entry->second) continue;
+    entry->second = late.run_time;
+    late_news_.push_back({.step = late.step, .worker = late.worker, .run_time = late.run_time});
+  }
+  while (late_.size() > kLateKept) late_.erase(late_.begin());
+
+  Open& open = open_.at(closed.step);
+  open.closed[shard] = closed;
+  open.closed_at = at;
+  return all_closed(open);
+}
+
+std::vector<WorkerId> StepLedger::stragglers(Step step) const {
+  const Open& open = open_.at(step);
+  std::vector<WorkerId> late;
+  std::copy_if(open.alive.begin(), open.alive.end(), std::back_inserter(late),
+               [&](WorkerId worker) { return !run_time(open, worker).second; });
+  return late;
+}
+
+void StepLedger::on_report(WorkerId worker, const StepReport& report) {
+  const auto found = open_.find(report.step);
+  if (found != open_.end()) found->second.reports[worker] = report;
+}
+
+bool StepLedger::has_refusal(const Open& open, WorkerId worker) {
+  return std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
+    const auto& refused = entry.second.refused;
+    return std::any_of(refused.begin(), refused.end(), [&](const auto& each) { return each.worker == worker; });
+  });
+}
+
+std::pair<Duration, bool> StepLedger::run_time(const Open& open, WorkerId worker) {
+  Duration known{};
+  Duration bound{};
+  bool complete = true;
+  for (const auto& [shard, closed] : open.closed) {
+    const auto arrival = std::find_if(closed.arrivals.begin(), closed.arrivals.end(),
+                                      [&](const auto& each) { return each.worker == worker; });
+    if (arrival == closed.arrivals.end()) {
+      complete = false;
+      bound = std::max(bound, closed.elapsed);
+    } else {
+      known = std::max(known, arrival->run_time);
+    }
+  }
+  return {complete ? known : std::max(known, bound), complete};
+}
+
+bool StepLedger::reports_complete(const Open& open) {
+  return std::all_of(open.alive.begin(), open.alive.end(), [&](WorkerId worker) {
+    return open.reports.contains(worker) || !run_time(open, worker).second;
+  });
+}
+
+std::vector<StepStory> StepLedger::take_told(bool all) {
+  std::vector<StepStory> told;
+  while (!open_.empty() && all_closed(open_.begin()->second)) {
+    const auto first = open_.begin();
+    const auto next = std::next(first);
+    const bool next_closed = next != open_.end() && all_closed(next->second);
+    if (!all && !next_closed && !reports_complete(first->second)) break;
+    told.push_back(tell(first->first, first->second));
+    told.back().step.late = std::exchange(late_since_told_, 0);
+    open_.erase(first);
+  }
+  return told;
+}
+
+std::vector<ArrivalRecord> StepLedger::take_late() { return std::exchange(late_news_, {}); }
+
+StepStory StepLedger::tell(Step step, const Open& open) const {
+  StepStory story;
+  StepRecord& record = story.step;
+  record.step = step;
+  record.at = open.at;
+  record.elapsed = open.closed_at - open.at;
+  record.learning_rate = open.learning_rate;
+  record.samples = ~uint64_t{0};
+  std::set<WorkerId> refused_by;
+  for (const auto& [shard, closed] : open.closed) {
+    record.aggregate = std::max(record.aggregate, closed.busy);
+    if (closed.samples > 0 || !closed.refused.empty()) record.samples = std::min(record.samples, closed.samples);
+    for (const StepClosed::Refused& refused : closed.refused) refused_by.insert(refused.worker);
+    story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
+  }
+  if (record.samples == ~uint64_t{0}) record.samples = 0;
+  record.refused = static_cast<uint32_t>(refused_by.size());
+
+  double loss = 0.0;
+  uint64_t reported = 0;
+  uint64_t correct = 0;
+  uint64_t predictions = 0;
+  Duration last{-1};
+  for (const WorkerId worker : open.alive) {
+    const auto [time, arrived] = run_time(open, worker);
+    const auto report = open.reports.find(worker);
+    const bool known = report != open.reports.end();
+    story.arrivals.push_back({.step = step,
+                              .worker = worker,
+                              .run_time = time,
+                              .censored = !arrived,
+                              .compute = known ? report->second.compute : Duration::zero()});
+    if (!arrived) continue;
+    if (time > last) {
+      last = time;
+      record.last_worker = worker;
+    }
+    if (has_refusal(open, worker)) continue;
+    ++record.contributors;
+    if (!known) continue;
+    loss += report->second.loss * report->second.samples;
+    reported += report->second.samples;
+    correct += report->second.correct;
+    predictions += report->second.predictions;
+  }
+  if (reported > 0) record.loss = loss / static_cast<double>(reported);
+  if (predictions > 0) record.accuracy = static_cast<double>(correct) / static_cast<double>(predictions);
+  return story;
+}
+
+}  // namespace drover

@@ -1,0 +1,74 @@
+// StepLedger: puts together what shards and workers say about each step, until the whole story is told.
+//
+// Shards tell who arrived when, workers tell how their gradient was; the two come over different connections in any
+// order. A step is finished when all shards have closed it, and told when the reports of its contributors are in or
+// the next step has finished without them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/run_record.h"
+#include "core/time.h"
+#include "wire/control.h"
+
+namespace drover {
+
+struct StepStory {
+  StepRecord step;
+  std::vector<ArrivalRecord> arrivals;  // one for every worker alive when the step opened, by worker
+  std::vector<StepClosed::Refused> refused;
+};
+
+class StepLedger {
+ public:
+  explicit StepLedger(uint32_t shards) : shards_(shards) {}
+
+  // REQUIRES: steps are opened in order, each once.
+  void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
+
+  // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard has not closed it.
+  bool on_closed(ShardId shard, const StepClosed& closed, Duration at);
+
+  // Workers that were alive when the step opened and have not arrived on all shards that closed it.
+  std::vector<WorkerId> stragglers(Step step) const;
+
+  // A report for a step that has been told is ignored: it can only be a straggler's.
+  void on_report(WorkerId worker, const StepReport& report);
+
+  // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
+  std::vector<StepStory> take_told(bool all = false);
+
+  // True run-times of workers that had been counted as late, each told when it becomes known or larger.
+  std::vector<ArrivalRecord> take_late();
+
+  // Whether on_closed(shard, step) may be called.
+  bool expects(ShardId shard, Step step) const;
+
+ private:
+  struct Open {
+    Duration at{};
+    Duration closed_at{};
+    double learning_rate = 0.0;
+    std::vector<WorkerId> alive;
+    std::map<ShardId, StepClosed> closed;
+    std::map<WorkerId, StepReport> reports;
+  };
+  bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
+  static bool has_refusal(const Open& open, WorkerId worker);
+  // The run-time of a worker over all shards; false if some shard closed without it, then a lower bound.
+  static std::pair<Duration, bool> run_time(const Open& open, WorkerId worker);
+  static bool reports_complete(const Open& open);
+  StepStory tell(Step step, const Open& open) const;
+
+  const uint32_t shards_;
+  std::map<Step, Open> open_;
+  std::map<std::pair<Step, WorkerId>, Duration> late_;  // the largest known
+  std::vector<ArrivalRecord> late_news_;
+  uint32_t late_since_told_ = 0;
+};
+
+}  // namespace drover

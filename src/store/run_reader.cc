@@ -1,0 +1,249 @@
+#include "store/run_reader.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "store/schema.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The marks that tell a run file from any other database.
+struct Marks {
+  int64_t application_id = 0;
+  int64_t version = 0;
+  uint64_t tables = 0;
+};
+
+Result<Marks> marks_of(const Database& database) {
+  // sqlite_master is read first of all: PRAGMAs alone do not touch the write-ahead log.
+  auto rows = database.query(
+      "SELECT (SELECT count(*) FROM sqlite_master), "
+      "(SELECT application_id FROM pragma_application_id), (SELECT user_version FROM "
+      "pragma_user_version)",
+      [](const Statement& row) {
+        return Marks{row.integer(1), row.integer(2), row.count(0)};
+      });
+  if (!rows) return rows.error();
+  return rows.value().front();
+}
+
+Error cannot_read(const std::string& path, const std::string& why) {
+  return invalid_input(fmt::format("cannot read the run file '{}': {}", path, why));
+}
+
+Status check_marks(const std::string& path, const Marks& marks) {
+  if (marks.application_id == 0 && marks.tables == 0) {
+    return cannot_read(path, "it is empty; the run was killed before it began");
+  }
+  if (marks.application_id != kApplicationId) {
+    return cannot_read(path, "it is a database, but not one that drover made");
+  }
+  if (marks.version > kSchemaVersion) {
+    return cannot_read(
+        path, fmt::format(
+                  "it was written by a newer drover (file format {}, this drover reads up to {}); "
+                  "update drover",
+                  marks.version, kSchemaVersion));
+  }
+  return done();
+}
+
+Status check_file(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    return cannot_read(path,
+                       "there is no such file; run files are kept in runs/ unless told otherwise");
+  }
+  if (error) return cannot_read(path, error.message());
+  if (status.type() == fs::file_type::directory) {
+    return cannot_read(path, "it is a folder; name one of the files in it");
+  }
+  return done();
+}
+
+std::pair<std::string, std::string> read_pair(const Statement& row) {
+  return {row.text(0), row.text(1)};
+}
+
+}  // namespace
+
+Result<RunReader> RunReader::open(const std::string& path) {
+  if (Status status = check_file(path); !status) return status.error();
+  std::string warning;
+  Result<Database> database = Database::open(path, Database::Mode::kReadOnly);
+  if (!database) return cannot_read(path, database.error().message);
+  database.value().wait_for_locks(std::chrono::seconds(2));
+  Result<Marks> marks = marks_of(database.value());
+  if (!marks && database.value().side_files_refused()) {
+    // The folder is read-only, and SQLite cannot make the -shm file that coordinates readers with a
+    // writer. Nobody can be writing there either, so nothing needs coordinating.
+    database = Database::open(path, Database::Mode::kReadImmutable);
+    if (!database) return cannot_read(path, database.error().message);
+    marks = marks_of(database.value());
+    std::error_code ignored;
+    if (const auto size = fs::file_size(path + "-wal", ignored); !ignored && size > 0) {
+      warning = fmt::format(
+          "the last part of the run is in '{0}-wal' and cannot be read, because the folder is "
+          "read-only; "
+          "copy '{0}' and '{0}-wal' to a folder you can write in, and read them there",
+          path);
+    }
+  }
+  if (!marks) return cannot_read(path, marks.error().message);
+  if (Status status = check_marks(path, marks.value()); !status) return status.error();
+  return RunReader(path, std::move(database).value(), std::move(warning));
+}
+
+template <typename T>
+Result<T> RunReader::told(Result<T> result) const {
+  if (!result) return cannot_read(path_, result.error().message);
+  return result;
+}
+
+Result<RunHeader> RunReader::header() const {
+  auto rows = told(
+      database_.query("SELECT run_id, started, command, job FROM run", [](const Statement& row) {
+        RunHeader header;
+        const Result<uint64_t> run_id = parse_hex(row.text(0));
+        header.run_id = run_id ? run_id.value() : 0;
+        header.started = row.text(1);
+        header.command = row.text(2);
+        header.job = row.text(3);
+        return header;
+      }));
+  if (!rows) return rows.error();
+  if (rows.value().empty()) return cannot_read(path_, "its table 'run' is empty");
+  auto settings = told(database_.query("SELECT key, value FROM settings ORDER BY key", read_pair));
+  if (!settings) return settings.error();
+  auto environment =
+      told(database_.query("SELECT key, value FROM environment ORDER BY key", read_pair));
+  if (!environment) return environment.error();
+  RunHeader header = std::move(rows.value().front());
+  header.settings = std::move(settings).value();
+  header.environment = std::move(environment).value();
+  return header;
+}
+
+Result<RunEnd> RunReader::end() const {
+  struct Row {
+    std::string outcome, reason, digest;
+    Duration elapsed;
+  };
+  auto rows =
+      told(database_.query("SELECT outcome, reason, coalesce(elapsed_ns, (SELECT max(at_ns + "
+                           "elapsed_ns) - min(at_ns) FROM steps), 0), "
+                           "parameters_digest FROM run",
+                           [](const Statement& row) {
+                             return Row{row.text(0), row.text(1), row.text(3), row.duration(2)};
+                           }));
+  if (!rows) return rows.error();
+  if (rows.value().empty()) return cannot_read(path_, "its table 'run' is empty");
+  const Row& row = rows.value().front();
+  Result<RunOutcome> outcome = told(parse_outcome(row.outcome));
+  if (!outcome) return outcome.error();
+  auto memory = told(
+      database_.query("SELECT peer, bytes FROM memory ORDER BY peer", [](const Statement& one) {
+        return std::pair<std::string, uint64_t>(one.text(0), one.count(1));
+      }));
+  if (!memory) return memory.error();
+  const Result<uint64_t> digest = parse_hex(row.digest);
+  RunEnd end{.outcome = outcome.value(),
+             .reason = row.reason,
+             .elapsed = row.elapsed,
+             .parameters_digest = digest ? digest.value() : 0,
+             .memory_bytes = std::move(memory).value()};
+  if (end.outcome == RunOutcome::kRunning) {
+    end.reason = "did not end properly: the run was killed or is still going";
+  }
+  return end;
+}
+
+Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
+  return told(database_.query(
+      "SELECT step, at_ns, elapsed_ns, contributors, late, refused, samples, loss, accuracy, "
+      "learning_rate, "
+      "last_worker, aggregate_ns FROM steps WHERE step >= ?1 AND step < ?2 ORDER BY step",
+      [](const Statement& row) {
+        return StepRecord{.step = row.count(0),
+                          .at = row.duration(1),
+                          .elapsed = row.duration(2),
+                          .contributors = row.small(3),
+                          .late = row.small(4),
+                          .refused = row.small(5),
+                          .samples = row.count(6),
+                          .loss = row.real(7),
+                          .accuracy = row.real(8),
+                          .learning_rate = row.real(9),
+                          .last_worker = row.small(10),
+                          .aggregate = row.duration(11)};
+      },
+      from, to));
+}
+
+Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {
+  return told(database_.query(
+      "SELECT step, worker, run_time_ns, censored, compute_ns, late FROM arrivals "
+      "WHERE step >= ?1 AND step < ?2 ORDER BY step, worker",
+      [](const Statement& row) {
+        return RecordedArrival{.arrival = {.step = row.count(0),
+                                           .worker = row.small(1),
+                                           .run_time = row.duration(2),
+                                           .censored = row.integer(3) != 0,
+                                           .compute = row.duration(4)},
+                               .late = row.integer(5) != 0};
+      },
+      from, to));
+}
+
+Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) const {
+  return told(database_.query(
+      "SELECT step, cutoff, alive, reason FROM decisions WHERE step >= ?1 AND step < ?2 ORDER BY "
+      "rowid",
+      [](const Statement& row) {
+        return DecisionRecord{row.count(0), row.small(1), row.small(2), row.text(3)};
+      },
+      from, to));
+}
+
+Result<std::vector<EvaluationRecord>> RunReader::evaluations() const {
+  return told(database_.query(
+      "SELECT version, at_ns, loss, accuracy, samples FROM evaluations ORDER BY rowid",
+      [](const Statement& row) {
+        return EvaluationRecord{row.count(0), row.duration(1), row.real(2), row.real(3),
+                                row.count(4)};
+      }));
+}
+
+Result<std::vector<EventRecord>> RunReader::events() const {
+  return told(database_.query(
+      "SELECT at_ns, step, kind, peer, text FROM events ORDER BY rowid", [](const Statement& row) {
+        return EventRecord{row.duration(0), row.count(1), row.text(2), row.text(3), row.text(4)};
+      }));
+}
+
+Result<std::vector<PeerRecord>> RunReader::peers() const {
+  return told(
+      database_.query("SELECT name, host, pid FROM peers ORDER BY rowid", [](const Statement& row) {
+        return PeerRecord{row.text(0), row.text(1), row.integer(2)};
+      }));
+}
+
+Result<RunTotals> RunReader::totals() const { return told(totals_of(database_)); }
+Result<std::vector<WorkerStatistics>> RunReader::workers() const {
+  return told(workers_of(database_));
+}
+Result<StepStatistics> RunReader::step_times() const { return told(step_times_of(database_)); }
+Result<std::vector<CurvePoint>> RunReader::curve(uint32_t points) const {
+  return told(curve_of(database_, points));
+}
+Result<double> RunReader::recent_loss(uint64_t last_steps) const {
+  return told(recent_loss_of(database_, last_steps));
+}
+
+}  // namespace drover

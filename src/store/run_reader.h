@@ -1,0 +1,68 @@
+// RunReader: what a run file says, of a run that has ended, is still going, or was killed.
+//
+// Reads only, and never disturbs the writer. Every call sees what was committed at that moment, so
+// of a running run a later call may know more than an earlier one. Ranges of steps are half open.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/run_record.h"
+#include "store/database.h"
+#include "store/run_header.h"
+#include "store/run_statistics.h"
+
+namespace drover {
+
+inline constexpr Step kAllSteps = std::numeric_limits<int64_t>::max();
+
+struct RecordedArrival {
+  ArrivalRecord arrival;  // the latest knowledge: a straggler that came after all is not censored
+  bool late = false;      // it came after its step had closed
+};
+
+class RunReader {
+ public:
+  // Refuses, with the reason, what is not a run file, or one written by a newer drover.
+  static Result<RunReader> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+
+  // Empty, or one sentence for the user: why the file may hold more than could be read.
+  const std::string& warning() const { return warning_; }
+
+  Result<RunHeader> header() const;
+
+  // A run that did not end has the outcome kRunning, a reason that says so, and `elapsed` up to the
+  // end of its last recorded step. Whether it was killed or is still going, its file cannot know.
+  Result<RunEnd> end() const;
+
+  Result<std::vector<StepRecord>> steps(Step from = 0, Step to = kAllSteps) const;
+  Result<std::vector<RecordedArrival>> arrivals(Step from = 0, Step to = kAllSteps) const;
+  Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
+  Result<std::vector<EvaluationRecord>> evaluations() const;
+  Result<std::vector<EventRecord>> events() const;
+  Result<std::vector<PeerRecord>> peers() const;
+
+  // Computed by the database, so that a long run need not fit in memory. See run_statistics.h.
+  Result<RunTotals> totals() const;
+  Result<std::vector<WorkerStatistics>> workers() const;
+  Result<StepStatistics> step_times() const;
+  Result<std::vector<CurvePoint>> curve(uint32_t points) const;
+  Result<double> recent_loss(uint64_t last_steps) const;
+
+ private:
+  RunReader(std::string path, Database database, std::string warning)
+      : path_(std::move(path)), database_(std::move(database)), warning_(std::move(warning)) {}
+
+  // Puts file and purpose around a reason from the database.
+  template <typename T>
+  Result<T> told(Result<T> result) const;
+
+  std::string path_;
+  Database database_;
+  std::string warning_;
+};
+
+}  // namespace drover

@@ -1,0 +1,139 @@
+// A reader must take every state a run file can be in, and refuse all else with the reason.
+#include "store/run_reader.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/schema.h"
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string refusal(const std::string& path) {
+  const auto reader = RunReader::open(path);
+  return reader ? "opened" : reader.error().message;
+}
+
+// Runs `body` as a user whom a read-only folder really stops; root is stopped by nothing.
+template <typename Body>
+bool as_ordinary_user(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(2);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST(RunReader, RefusesWhatIsNotARun) {
+  const TempFolder folder;
+  std::ofstream(folder.file("notes.txt")) << std::string(5000, 'x');
+  std::ofstream(folder.file("empty.db"));
+  {
+    Result<Database> other = Database::open(folder.file("other.db"), Database::Mode::kCreate);
+    DROVER_EXPECT_OK(other.value().execute("CREATE TABLE mine (a)"));
+    Result<Database> newer = Database::open(folder.file("newer.db"), Database::Mode::kCreate);
+    DROVER_EXPECT_OK(newer.value().execute(schema_sql() + "PRAGMA user_version = 99"));
+  }
+  EXPECT_NE(refusal(folder.file("notes.txt")).find("not an SQLite database"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("empty.db")).find("killed before it began"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("other.db")).find("not one that drover made"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("newer.db")).find("format 99"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("none.db")).find("no such file"), std::string::npos);
+  EXPECT_NE(refusal(folder.path().string()).find("it is a folder"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder.file("none.db")));  // reading makes nothing
+}
+
+TEST(RunReader, ADamagedFileIsToldNotBelieved) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  {
+    const auto writer = writer_at(path);
+    for (Step step = 0; step < 200; ++step) {
+      DROVER_EXPECT_OK(writer->on_step(sample_step(step, 10), sample_arrivals(step, 10)));
+    }
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  fs::resize_file(path, 12 * 4096);
+  const auto reader = RunReader::open(path);
+  const bool refused =
+      !reader || !reader.value().steps() || !reader.value().arrivals() || !reader.value().events();
+  EXPECT_TRUE(refused);
+}
+
+TEST(RunReader, GivesRangesOfSteps) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  for (Step step = 0; step < 10; ++step) {
+    DROVER_EXPECT_OK(writer->on_decision({step, 2, 2, "all"}));
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+  }
+  DROVER_EXPECT_OK(writer->flush());
+  const RunReader reader = reader_at(folder.file("run.db"));
+  EXPECT_EQ(reader.steps().value().size(), 10u);
+  EXPECT_EQ(reader.steps(7).value().size(), 3u);
+  ASSERT_EQ(reader.steps(2, 4).value().size(), 2u);
+  EXPECT_EQ(reader.steps(2, 4).value()[0].step, 2u);
+  EXPECT_EQ(reader.arrivals(2, 4).value().size(), 4u);
+  EXPECT_EQ(reader.decisions(2, 4).value().size(), 2u);
+  EXPECT_EQ(reader.steps(20, 30).value().size(), 0u);
+}
+
+TEST(RunReader, ReadsAnEndedRunInAReadOnlyFolder) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  {
+    const auto writer = writer_at(path);
+    DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  fs::permissions(folder.path(), fs::perms(0555));
+  EXPECT_TRUE(as_ordinary_user([&] {
+    const auto reader = RunReader::open(path);
+    return reader && reader.value().warning().empty() && reader.value().steps().value().size() == 1;
+  }));
+  fs::permissions(folder.path(), fs::perms(0755));
+}
+
+// A killed run leaves -wal and -shm behind. With both, all is read; with the -wal alone, a
+// read-only folder hides the newest rows, and the reader must say so.
+TEST(RunReader, ReadsAKilledRunInAReadOnlyFolder) {
+  const TempFolder live;
+  const TempFolder folder;
+  const auto writer = writer_at(live.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+  DROVER_EXPECT_OK(writer->flush());
+  for (const char* name : {"both.db", "wal.db", "neither.db"}) {
+    fs::copy(live.file("run.db"), folder.file(name));
+  }
+  fs::copy(live.file("run.db-wal"), folder.file("both.db-wal"));
+  fs::copy(live.file("run.db-shm"), folder.file("both.db-shm"));
+  fs::copy(live.file("run.db-wal"), folder.file("wal.db-wal"));
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    fs::permissions(entry.path(), fs::perms(0444));
+  }
+  fs::permissions(folder.path(), fs::perms(0555));
+  EXPECT_TRUE(as_ordinary_user([&] {
+    const auto reader = RunReader::open(folder.file("both.db"));
+    return reader && reader.value().warning().empty() && reader.value().steps().value().size() == 1;
+  }));
+  EXPECT_TRUE(as_ordinary_user([&] {
+    const auto reader = RunReader::open(folder.file("wal.db"));
+    return reader && reader.value().warning().find("read-only") != std::string::npos &&
+           reader.value().header().value() == sample_header();
+  }));
+  EXPECT_TRUE(as_ordinary_user([&] {
+    const auto reader = RunReader::open(folder.file("neither.db"));
+    return reader && reader.value().warning().empty() &&
+           reader.value().header().value() == sample_header();
+  }));
+  fs::permissions(folder.path(), fs::perms(0755));
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,139 @@
+#include "store/run_statistics.h"
+
+#include "core/check.h"
+
+namespace drover {
+namespace {
+
+// The one row of a query that always gives one.
+template <typename T>
+Result<T> only(Result<std::vector<T>> rows) {
+  if (!rows) return rows.error();
+  DROVER_CHECK(rows.value().size() == 1);
+  return std::move(rows.value().front());
+}
+
+// Nearest-rank median and 90th percentile of `value` over `from`; NULL without rows.
+constexpr std::string_view kStepTimes = R"sql(
+  WITH overhead AS (
+    SELECT s.elapsed_ns - max(a.compute_ns) AS value
+    FROM steps s JOIN arrivals a ON a.step = s.step
+    WHERE a.censored = 0 AND a.late = 0
+    GROUP BY s.step HAVING max(a.compute_ns) > 0
+  ), ranked AS (
+    SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n FROM overhead
+  ), ranked_steps AS (
+    SELECT elapsed_ns AS value, row_number() OVER (ORDER BY elapsed_ns) AS place,
+           count(*) OVER () AS n
+    FROM steps
+  )
+  SELECT (SELECT value FROM ranked_steps WHERE place = (n + 1) / 2),
+         (SELECT value FROM ranked_steps WHERE place = (n * 9 + 9) / 10),
+         (SELECT value FROM ranked WHERE place = (n + 1) / 2),
+         (SELECT value FROM ranked WHERE place = (n * 9 + 9) / 10)
+)sql";
+
+constexpr std::string_view kWorkers = R"sql(
+  WITH ranked AS (
+    SELECT worker, run_time_ns, count(*) OVER (PARTITION BY worker) AS n,
+           row_number() OVER (PARTITION BY worker ORDER BY run_time_ns) AS place
+    FROM arrivals
+  ), medians AS (
+    SELECT worker, run_time_ns AS median FROM ranked WHERE place = (n + 1) / 2
+  ), waited AS (
+    -- A step that nobody contributed to waited for nobody in particular.
+    SELECT last_worker AS worker, count(*) AS last
+    FROM steps WHERE contributors > 0 GROUP BY last_worker
+  )
+  SELECT a.worker, count(*), coalesce(w.last, 0), sum(a.late), sum(a.censored), m.median,
+         sum(a.censored AND a.run_time_ns <= m.median)
+  FROM arrivals a JOIN medians m ON m.worker = a.worker LEFT JOIN waited w ON w.worker = a.worker
+  GROUP BY a.worker ORDER BY a.worker
+)sql";
+
+// avg() and sum() pass over NULL, which is how NaN is stored; a mean with a NaN in it must be NaN.
+constexpr std::string_view kCurve = R"sql(
+  WITH numbered AS (
+    SELECT step, loss, elapsed_ns, row_number() OVER (ORDER BY step) - 1 AS place,
+           count(*) OVER () AS n
+    FROM steps
+  )
+  SELECT min(step), CASE WHEN count(loss) = count(*) THEN avg(loss) END,
+         CAST(avg(elapsed_ns) AS INTEGER)
+  FROM numbered GROUP BY place * min(n, ?1) / n ORDER BY min(step)
+)sql";
+
+constexpr std::string_view kRecentLoss = R"sql(
+  SELECT CASE WHEN count(loss) = count(*) THEN
+           CASE WHEN sum(samples) > 0 THEN sum(loss * samples) / sum(samples) ELSE avg(loss) END END
+  FROM (SELECT loss, samples FROM steps ORDER BY step DESC LIMIT ?1)
+)sql";
+
+}  // namespace
+
+Result<RunTotals> totals_of(const Database& database) {
+  return only(database.query(
+      R"sql(
+        SELECT count(*), coalesce(sum(samples), 0), coalesce(sum(contributors), 0),
+               coalesce(sum(late), 0), coalesce(sum(refused), 0),
+               coalesce(nullif((SELECT count(*) FROM peers WHERE name LIKE 'worker %'), 0),
+                        (SELECT count(DISTINCT worker) FROM arrivals)),
+               (SELECT count(*) FROM peers WHERE name LIKE 'shard %'),
+               coalesce(max(at_ns + elapsed_ns), 0), coalesce(min(at_ns), 0)
+        FROM steps
+      )sql",
+      [](const Statement& row) {
+        return RunTotals{.steps = row.count(0),
+                         .samples = row.count(1),
+                         .gradients_used = row.count(2),
+                         .gradients_late = row.count(3),
+                         .gradients_refused = row.count(4),
+                         .workers = row.small(5),
+                         .shards = row.small(6),
+                         .last_step_end = row.duration(7),
+                         .first_step_start = row.duration(8)};
+      }));
+}
+
+Result<std::vector<WorkerStatistics>> workers_of(const Database& database) {
+  return database.query(kWorkers, [](const Statement& row) {
+    return WorkerStatistics{.worker = row.small(0),
+                            .steps = row.count(1),
+                            .last = row.count(2),
+                            .late = row.count(3),
+                            .censored = row.count(4),
+                            .median_run_time = row.duration(5),
+                            .median_exact = row.integer(6) == 0};
+  });
+}
+
+Result<StepStatistics> step_times_of(const Database& database) {
+  return only(database.query(kStepTimes, [](const Statement& row) {
+    StepStatistics times;
+    times.median = row.duration(0);
+    times.p90 = row.duration(1);
+    if (!row.is_null(2)) {
+      times.overhead_median = row.duration(2);
+      times.overhead_p90 = row.duration(3);
+    }
+    return times;
+  }));
+}
+
+Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points) {
+  DROVER_CHECK(points > 0);
+  return database.query(
+      kCurve,
+      [](const Statement& row) {
+        return CurvePoint{
+            .first_step = row.count(0), .loss = row.real(1), .step_time = row.duration(2)};
+      },
+      points);
+}
+
+Result<double> recent_loss_of(const Database& database, uint64_t last_steps) {
+  return only(database.query(
+      kRecentLoss, [](const Statement& row) { return row.real(0); }, last_steps));
+}
+
+}  // namespace drover

@@ -1,0 +1,68 @@
+// What a run amounts to, in a few numbers; computed in SQL from an open run file.
+//
+// An Error gives only the reason, as in store/database.h; RunReader puts the file around it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/database.h"
+
+namespace drover {
+
+struct RunTotals {
+  uint64_t steps = 0;
+  uint64_t samples = 0;         // behind all updates
+  uint64_t gradients_used = 0;  // sum of contributors
+  uint64_t gradients_late = 0;
+  uint64_t gradients_refused = 0;
+  uint32_t workers = 0;  // that joined; of a file without peers, that appear in arrivals
+  uint32_t shards = 0;
+  Duration last_step_end{};  // since the start of the run
+  Duration first_step_start{};
+};
+
+// One worker over the whole run.
+struct WorkerStatistics {
+  WorkerId worker = 0;
+  uint64_t steps = 0;     // with a row for this worker
+  uint64_t last = 0;      // steps for which it was the one waited for
+  uint64_t late = 0;      // gradients that came after the step had closed
+  uint64_t censored = 0;  // steps of which only a lower bound is known
+  Duration median_run_time{};
+  // False: among the run-times at or below the median are lower bounds, so the true median is this
+  // or more.
+  bool median_exact = true;
+};
+
+struct StepStatistics {
+  Duration median{};
+  Duration p90{};
+  // What a step took beyond its slowest contributor's own computing: transport, summing, updating,
+  // waiting. Absent when no worker told its computing time.
+  std::optional<Duration> overhead_median;
+  std::optional<Duration> overhead_p90;
+};
+
+// A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN.
+struct CurvePoint {
+  Step first_step = 0;
+  double loss = 0.0;
+  Duration step_time{};
+};
+
+Result<RunTotals> totals_of(const Database& database);
+Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // in order of worker
+// Percentiles are nearest-rank: times that really occurred. All zero without steps.
+Result<StepStatistics> step_times_of(const Database& database);
+// At most `points` stretches of equal length, in order; fewer if there are fewer steps.
+Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
+// Mean training loss of the last steps, weighted by samples; NaN without steps or if one of them
+// was NaN.
+Result<double> recent_loss_of(const Database& database, uint64_t last_steps);
+
+}  // namespace drover

@@ -1,0 +1,280 @@
+// A run file must give back what was recorded, destroy nothing, and say plainly what went wrong.
+#include "store/run_writer.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string content_of(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return {};
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(RunWriter, GivesBackAllThatWasRecorded) {
+  const TempFolder folder;
+  const std::string path = folder.file("deep/er/run.db");
+  const auto writer = writer_at(path);
+  DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node1", 41}));
+  DROVER_EXPECT_OK(writer->on_peer({"shard 0", "node1", 42}));
+  DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node2", 43}));  // came back elsewhere
+  DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest"}));
+  StepRecord step = sample_step(5, 2);
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  DROVER_EXPECT_OK(writer->on_step(step, sample_arrivals(5, 2)));
+  DROVER_EXPECT_OK(writer->on_evaluation({6, 70ms, 0.4, 0.9, 10'000}));
+  DROVER_EXPECT_OK(writer->on_event({71ms, 5, "lost", "worker 0", "connection closed"}));
+  DROVER_EXPECT_OK(writer->on_end({.outcome = RunOutcome::kInterrupted,
+                                   .reason = "Ctrl-C",
+                                   .elapsed = 80ms,
+                                   .parameters_digest = ~uint64_t{0},
+                                   .memory_bytes = {{"shard 0", 1 << 20}}}));
+
+  const RunReader reader = reader_at(path);
+  EXPECT_EQ(reader.warning(), "");
+  EXPECT_EQ(reader.header().value(), sample_header());
+  const auto peers = reader.peers().value();
+  ASSERT_EQ(peers.size(), 2u);
+  EXPECT_EQ(peers[1].name + peers[1].host, "worker 0node2");
+  EXPECT_EQ(peers[1].pid, 43);
+  const auto decisions = reader.decisions().value();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].cutoff, 3u);
+  EXPECT_EQ(decisions[0].alive, 4u);
+  EXPECT_EQ(decisions[0].reason, "3 of 4 is fastest");
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].step, 5u);
+  EXPECT_EQ(steps[0].at, step.at);
+  EXPECT_EQ(steps[0].elapsed, step.elapsed);
+  EXPECT_EQ(steps[0].contributors, 2u);
+  EXPECT_EQ(steps[0].samples, 128u);
+  EXPECT_TRUE(std::isnan(steps[0].loss));
+  EXPECT_EQ(steps[0].accuracy, 0.5);
+  EXPECT_EQ(steps[0].learning_rate, 0.05);
+  EXPECT_EQ(steps[0].last_worker, 1u);
+  EXPECT_EQ(steps[0].aggregate, 300us);
+  const auto arrivals = reader.arrivals().value();
+  ASSERT_EQ(arrivals.size(), 2u);
+  EXPECT_EQ(arrivals[1].arrival.worker, 1u);
+  EXPECT_EQ(arrivals[1].arrival.run_time, 2ms);
+  EXPECT_EQ(arrivals[1].arrival.compute, 1ms);
+  const auto evaluations = reader.evaluations().value();
+  ASSERT_EQ(evaluations.size(), 1u);
+  EXPECT_EQ(evaluations[0].version, 6u);
+  EXPECT_EQ(evaluations[0].accuracy, 0.9);
+  EXPECT_EQ(evaluations[0].samples, 10'000u);
+  const auto events = reader.events().value();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].at, 71ms);
+  EXPECT_EQ(events[0].kind, "lost");
+  EXPECT_EQ(events[0].text, "connection closed");
+  const RunEnd end = reader.end().value();
+  EXPECT_EQ(end.outcome, RunOutcome::kInterrupted);
+  EXPECT_EQ(end.reason, "Ctrl-C");
+  EXPECT_EQ(end.elapsed, 80ms);
+  EXPECT_EQ(end.parameters_digest, ~uint64_t{0});
+  ASSERT_EQ(end.memory_bytes.size(), 1u);
+  EXPECT_EQ(end.memory_bytes[0].second, 1u << 20);
+}
+
+TEST(RunWriter, LeavesASingleFileWhenTheRunHasEnded) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+  DROVER_EXPECT_OK(writer->flush());
+  EXPECT_TRUE(std::filesystem::exists(folder.file("run.db-wal")));
+  DROVER_EXPECT_OK(writer->on_end({}));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("run.db-wal")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("run.db-shm")));
+}
+
+TEST(RunWriter, EndsAlsoWhileSomebodyIsReading) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+  DROVER_EXPECT_OK(writer->flush());
+  const RunReader reader = reader_at(folder.file("run.db"));
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kRunning);
+  DROVER_EXPECT_OK(writer->on_end({}));
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
+}
+
+TEST(RunWriter, TakesWhatComesAfterTheEnd) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_end({}));
+  DROVER_EXPECT_OK(writer->on_event({1s, 9, "ended", "", "the model could not be saved"}));
+  RunEnd end;
+  end.outcome = RunOutcome::kFailed;
+  DROVER_EXPECT_OK(writer->on_end(end));
+  const RunReader reader = reader_at(folder.file("run.db"));
+  EXPECT_EQ(reader.events().value().size(), 1u);
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
+}
+
+TEST(RunWriter, ShowsARunningRunUpToTheLastFlush) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"), {.rows_per_commit = 9, .pages_max = 0});
+  const RunReader reader = reader_at(folder.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 3), sample_arrivals(0, 3)));
+  EXPECT_EQ(reader.steps().value().size(), 0u);
+  DROVER_EXPECT_OK(writer->flush());
+  EXPECT_EQ(reader.steps().value().size(), 1u);
+  DROVER_EXPECT_OK(writer->on_step(sample_step(1, 3), sample_arrivals(1, 3)));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(2, 3), sample_arrivals(2, 3)));
+  EXPECT_EQ(reader.steps().value().size(), 1u);
+  DROVER_EXPECT_OK(writer->on_decision({3, 1, 1, ""}));  // the ninth row since the flush
+  EXPECT_EQ(reader.steps().value().size(), 3u);
+  EXPECT_EQ(reader.arrivals().value().size(), 9u);
+}
+
+TEST(RunWriter, DestroyedWithoutAnEndKeepsTheRowsAndLeavesTheRunOpen) {
+  const TempFolder folder;
+  DROVER_EXPECT_OK(writer_at(folder.file("run.db"))->on_step(sample_step(0, 2), {}));
+  const RunEnd end = reader_at(folder.file("run.db")).end().value();
+  EXPECT_EQ(end.outcome, RunOutcome::kRunning);
+  EXPECT_NE(end.reason.find("killed or is still going"), std::string::npos);
+  EXPECT_EQ(end.elapsed, 9ms);  // of the one step there is
+}
+
+TEST(RunWriter, ALateArrivalReplacesTheBound) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  DROVER_EXPECT_OK(writer->on_late_arrival({0, 2, 30ms, false, 28ms}));  // overtook its own step
+  DROVER_EXPECT_OK(
+      writer->on_step(sample_step(0, 3),
+                      {{0, 0, 1ms, false, 1ms}, {0, 1, 9ms, true, 0ms}, {0, 2, 9ms, true, 0ms}}));
+  DROVER_EXPECT_OK(writer->on_late_arrival({0, 1, 20ms, false, 18ms}));
+  DROVER_EXPECT_OK(writer->flush());
+  const auto arrivals = reader_at(folder.file("run.db")).arrivals().value();
+  ASSERT_EQ(arrivals.size(), 3u);
+  EXPECT_FALSE(arrivals[0].late);
+  for (const size_t late : {size_t{1}, size_t{2}}) {
+    EXPECT_TRUE(arrivals[late].late);
+    EXPECT_FALSE(arrivals[late].arrival.censored);
+  }
+  EXPECT_EQ(arrivals[1].arrival.run_time, 20ms);
+  EXPECT_EQ(arrivals[1].arrival.compute, 18ms);
+  EXPECT_EQ(arrivals[2].arrival.run_time, 30ms);
+}
+
+TEST(RunWriter, NeverOverwritesAnything) {
+  const TempFolder folder;
+  const std::string run = folder.file("run.db");
+  DROVER_EXPECT_OK(writer_at(run)->on_end({}));
+  std::ofstream(folder.file("thesis.txt")) << "three years of work";
+  {
+    Result<Database> other = Database::open(folder.file("other.db"), Database::Mode::kCreate);
+    DROVER_EXPECT_OK(other.value().execute("CREATE TABLE mine (a)"));
+  }
+  std::filesystem::create_directory(folder.file("folder"));
+  std::ofstream(folder.file("empty"));
+  struct Case {
+    const char* name;
+    const char* message;
+  };
+  for (const Case& one : {Case{"run.db", "a run is recorded there already"},
+                          Case{"thesis.txt", "exists and is not a drover run"},
+                          Case{"other.db", "exists and is not a drover run"},
+                          Case{"folder", "it is a folder"}, Case{"thesis.txt/run.db", "cannot"}}) {
+    SCOPED_TRACE(one.name);
+    const std::string before = content_of(folder.file(one.name));
+    const auto writer = RunWriter::create(folder.file(one.name), sample_header());
+    ASSERT_FALSE(writer.ok());
+    EXPECT_NE(writer.error().message.find(one.message), std::string::npos)
+        << writer.error().message;
+    EXPECT_NE(writer.error().message.find(folder.file(one.name)), std::string::npos);
+    EXPECT_EQ(content_of(folder.file(one.name)), before);
+  }
+  EXPECT_TRUE(RunWriter::create(folder.file("empty"), sample_header()).ok());
+  EXPECT_FALSE(RunWriter::create("", sample_header()).ok());
+}
+
+TEST(RunWriter, RefusesARunFileAnotherWriterIsUsing) {
+  const TempFolder folder;
+  const auto first = writer_at(folder.file("run.db"));
+  const auto second = RunWriter::create(folder.file("run.db"), sample_header());
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find("already"), std::string::npos) << second.error().message;
+  DROVER_EXPECT_OK(first->on_end({}));
+}
+
+TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path, {.rows_per_commit = 50, .pages_max = 40});
+  Status status = done();
+  Step step = 0;
+  for (; status.ok() && step < 10'000; ++step) {
+    status = writer->on_step(sample_step(step, 20), sample_arrivals(step, 20));
+  }
+  ASSERT_FALSE(status.ok());
+  const std::string message = status.error().message;
+  EXPECT_NE(message.find("disk full"), std::string::npos) << message;
+  EXPECT_NE(message.find(path), std::string::npos) << message;
+
+  // The first failure is final ...
+  const Status again = writer->on_event({});
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().message, message);
+  EXPECT_FALSE(writer->flush().ok());
+  // ... but how it ended still fits, and what was kept is what the message says.
+  RunEnd end;
+  end.outcome = RunOutcome::kFailed;
+  DROVER_EXPECT_OK(writer->on_end(end));
+  const RunReader reader = reader_at(path);
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
+  const auto kept = reader.steps().value();
+  ASSERT_FALSE(kept.empty());
+  EXPECT_LT(kept.size(), step);
+  EXPECT_NE(message.find("up to step " + std::to_string(kept.back().step) + " "), std::string::npos)
+      << message << "; kept " << kept.back().step;
+  EXPECT_EQ(reader.arrivals().value().size(), 20 * kept.size());
+}
+
+// A limit on the size of files is the nearest to a broken disk that an ordinary user can arrange.
+// It holds for a whole process, so a child has to suffer it.
+TEST(RunWriter, ARefusedWriteIsTold) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const auto writer = writer_at(path, {.rows_per_commit = 50, .pages_max = 0});
+    const rlimit limit{300'000, 300'000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Status status = done();
+    for (Step step = 0; status.ok() && step < 10'000; ++step) {
+      status = writer->on_step(sample_step(step, 20), sample_arrivals(step, 20));
+    }
+    const bool told =
+        !status.ok() &&
+        status.error().message.find("the disk or file system refused") != std::string::npos &&
+        status.error().message.find(path) != std::string::npos;
+    if (!told) std::fprintf(stderr, "%s\n", status.ok() ? "ok" : status.error().message.c_str());
+    _exit(told ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  const RunReader reader = reader_at(path);
+  EXPECT_GT(reader.steps().value().size(), 0u);
+  EXPECT_EQ(reader.arrivals().value().size(), 20 * reader.steps().value().size());
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,114 @@
+#include "store/schema.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace drover {
+namespace {
+
+constexpr std::string_view kTables = R"sql(
+CREATE TABLE run (
+  only_row          INTEGER PRIMARY KEY CHECK (only_row = 1),
+  run_id            TEXT NOT NULL,
+  started           TEXT NOT NULL,
+  command           TEXT NOT NULL,
+  job               TEXT NOT NULL,
+  outcome           TEXT NOT NULL DEFAULT 'running',
+  reason            TEXT NOT NULL DEFAULT '',
+  elapsed_ns        INTEGER,
+  parameters_digest TEXT
+);
+CREATE TABLE settings    (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE environment (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE peers       (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL);
+CREATE TABLE memory      (peer TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE decisions (
+  step   INTEGER NOT NULL,
+  cutoff INTEGER NOT NULL,
+  alive  INTEGER NOT NULL,
+  reason TEXT NOT NULL
+);
+CREATE TABLE steps (
+  step          INTEGER PRIMARY KEY,
+  at_ns         INTEGER NOT NULL,
+  elapsed_ns    INTEGER NOT NULL,
+  contributors  INTEGER NOT NULL,
+  late          INTEGER NOT NULL,
+  refused       INTEGER NOT NULL,
+  samples       INTEGER NOT NULL,
+  loss          REAL,
+  accuracy      REAL,
+  learning_rate REAL,
+  last_worker   INTEGER NOT NULL,
+  aggregate_ns  INTEGER NOT NULL
+);
+CREATE TABLE arrivals (
+  step        INTEGER NOT NULL,
+  worker      INTEGER NOT NULL,
+  run_time_ns INTEGER NOT NULL,
+  censored    INTEGER NOT NULL,
+  compute_ns  INTEGER NOT NULL,
+  late        INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (step, worker)
+) WITHOUT ROWID;
+CREATE TABLE evaluations (
+  version  INTEGER NOT NULL,
+  at_ns    INTEGER NOT NULL,
+  loss     REAL,
+  accuracy REAL,
+  samples  INTEGER NOT NULL
+);
+CREATE TABLE events (
+  at_ns INTEGER NOT NULL,
+  step  INTEGER NOT NULL,
+  kind  TEXT NOT NULL,
+  peer  TEXT NOT NULL,
+  text  TEXT NOT NULL
+);
+)sql";
+
+constexpr RunOutcome kOutcomes[] = {RunOutcome::kRunning, RunOutcome::kCompleted,
+                                    RunOutcome::kInterrupted, RunOutcome::kFailed};
+
+}  // namespace
+
+std::string schema_sql() {
+  return fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; {}", kApplicationId,
+                     kSchemaVersion, kTables);
+}
+
+std::string_view name_of(RunOutcome outcome) {
+  switch (outcome) {
+    case RunOutcome::kRunning:
+      return "running";
+    case RunOutcome::kCompleted:
+      return "completed";
+    case RunOutcome::kInterrupted:
+      return "interrupted";
+    case RunOutcome::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+Result<RunOutcome> parse_outcome(std::string_view name) {
+  for (const RunOutcome outcome : kOutcomes) {
+    if (name == name_of(outcome)) return outcome;
+  }
+  return invalid_input(fmt::format("'{}' is no outcome of a run", name));
+}
+
+std::string to_hex(uint64_t value) { return fmt::format("{:016x}", value); }
+
+Result<uint64_t> parse_hex(std::string_view text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc() || stopped != end) {
+    return invalid_input(fmt::format("'{}' is not a hexadecimal number", text));
+  }
+  return value;
+}
+
+}  // namespace drover

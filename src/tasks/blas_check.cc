@@ -1,0 +1,84 @@
+#include "tasks/blas_check.h"
+
+#include <dlfcn.h>
+
+#include "tasks/torch_module.h"
+
+namespace drover {
+namespace {
+
+bool has(const std::string& text, std::string_view word) {
+  return text.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+std::string_view name_of(BlasThreading threading) {
+  switch (threading) {
+    case BlasThreading::kOpenMp:
+      return "openmp";
+    case BlasThreading::kPthreads:
+      return "pthreads";
+    case BlasThreading::kSingle:
+      return "single";
+    case BlasThreading::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
+BlasReport judge_blas(const std::string& openblas_config, const std::string& library) {
+  BlasReport report;
+  report.library = library;
+  if (!openblas_config.empty()) {
+    report.name = openblas_config;
+    report.is_openblas = true;
+    if (has(openblas_config, "USE_OPENMP")) {
+      report.threading = BlasThreading::kOpenMp;
+    } else if (has(openblas_config, "SINGLE_THREADED")) {
+      report.threading = BlasThreading::kSingle;
+      report.advice =
+          "This OpenBLAS is built without locks and returns wrong numbers when several threads use "
+          "it at "
+          "once. Install libopenblas0-openmp.";
+    } else {
+      report.threading = BlasThreading::kPthreads;
+      report.advice =
+          "This OpenBLAS starts threads of its own, which get in each other's way when many "
+          "workers share "
+          "a machine. Install libopenblas0-openmp, or set OPENBLAS_NUM_THREADS=1.";
+    }
+  } else if (has(library, "/blas/libblas.so") || has(library, "librefblas")) {
+    report.name = "reference BLAS";
+    report.threading = BlasThreading::kSingle;
+    report.advice =
+        "The reference BLAS is correct but many times slower. Install libopenblas0-openmp.";
+  } else if (has(library, "blis")) {
+    report.name = "BLIS";
+  } else if (has(library, "libtorch") || has(library, "libmkl")) {
+    report.name = "MKL, or what libtorch was built with";
+  } else {
+    report.name = "unknown";
+    report.advice =
+        "Could not tell which BLAS libtorch uses. If steps are slow, install libopenblas0-openmp.";
+  }
+  return report;
+}
+
+Result<BlasReport> check_blas() {
+  const Result<TorchModule> module = open_torch_module();
+  if (!module.ok()) return module.error();
+  // The handle's own libraries are searched in the order in which libtorch finds its symbols.
+  void* const config = ::dlsym(module.value().handle, "openblas_get_config");
+  void* const product = ::dlsym(module.value().handle, "sgemm_");
+  Dl_info where{};
+  std::string library;
+  if (product != nullptr && ::dladdr(product, &where) != 0 && where.dli_fname != nullptr) {
+    library = where.dli_fname;
+  }
+  using GetConfig = char* (*)();
+  const char* text = config != nullptr ? reinterpret_cast<GetConfig>(config)() : nullptr;
+  return judge_blas(text != nullptr ? text : "", library);
+}
+
+}  // namespace drover

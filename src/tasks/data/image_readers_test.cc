@@ -1,0 +1,237 @@
+// IDX and CIFAR-10 readers must return exactly the bytes of the files, plain or gzip, and explain
+// every damage.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tasks/data/cifar10.h"
+#include "tasks/data/idx.h"
+#include "tasks/data/temp_folder.h"
+
+namespace drover {
+namespace {
+
+std::string number(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16 & 0xff),
+          static_cast<char>(value >> 8 & 0xff), static_cast<char>(value & 0xff)};
+}
+
+std::string random_bytes(std::mt19937_64& random, size_t size) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random() & 0xff);
+  return bytes;
+}
+
+std::string idx_images(uint32_t count, uint32_t height, uint32_t width, const std::string& pixels) {
+  return number(0x803) + number(count) + number(height) + number(width) + pixels;
+}
+
+std::string idx_labels(const std::string& labels) {
+  return number(0x801) + number(static_cast<uint32_t>(labels.size())) + labels;
+}
+
+// A right set of IDX files, three images for training and two for testing, to be damaged by the
+// tests.
+class Idx : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    files.train_images = write("train-images", idx_images(3, 2, 4, train_pixels));
+    files.train_labels = write("train-labels", idx_labels({0, 2, 1}));
+    files.test_images = write("test-images", idx_images(2, 2, 4, test_pixels));
+    files.test_labels = write("test-labels", idx_labels({1, 2}));
+  }
+  std::string write(const std::string& name, const std::string& content) const {
+    return folder.write(name + GetParam(), content);
+  }
+  std::string error() const {
+    const Result<Dataset> read = read_idx(files);
+    return read.ok() ? "" : read.error().message;
+  }
+
+  std::mt19937_64 random{7};
+  std::string train_pixels = random_bytes(random, 24);
+  std::string test_pixels = random_bytes(random, 16);
+  TempFolder folder;
+  IdxFiles files;
+};
+INSTANTIATE_TEST_SUITE_P(PlainAndGzip, Idx, testing::Values("", ".gz"));
+
+TEST_P(Idx, ReadsWhatIsThere) {
+  const Result<Dataset> read = read_idx(files);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const Dataset& data = read.value();
+  EXPECT_EQ(data.channels, 1u);
+  EXPECT_EQ(data.height, 2u);
+  EXPECT_EQ(data.width, 4u);
+  EXPECT_EQ(data.classes, 3u);
+  EXPECT_EQ(std::string(data.train.bytes.begin(), data.train.bytes.end()), train_pixels);
+  EXPECT_EQ(std::string(data.test.bytes.begin(), data.test.bytes.end()), test_pixels);
+  EXPECT_EQ(data.train.labels, (std::vector<uint32_t>{0, 2, 1}));
+  EXPECT_EQ(data.test.labels, (std::vector<uint32_t>{1, 2}));
+}
+
+TEST_P(Idx, NormalisesTheTrainingPartToMeanZeroAndDeviationOne) {
+  const Dataset data = read_idx(files).value();
+  std::vector<float> rows(24);
+  copy_rows(data, data.train, std::vector<uint64_t>{0, 1, 2}, rows);
+  double sum = 0;
+  double squares = 0;
+  for (const float value : rows) {
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / 24, 0.0, 1e-6);
+  EXPECT_NEAR(squares / 24, 1.0, 1e-5);
+
+  std::vector<float> one(8);
+  copy_rows(data, data.train, std::vector<uint64_t>{1}, one);
+  EXPECT_EQ(one, std::vector<float>(rows.begin() + 8, rows.begin() + 16));
+}
+
+TEST_P(Idx, ToldOfAWrongMagicNumber) {
+  write("train-images", idx_labels({0, 2, 1}));
+  EXPECT_NE(error().find("train-images"), std::string::npos) << error();
+  EXPECT_NE(error().find("begins with 0x00000801 where 0x00000803 is expected"), std::string::npos)
+      << error();
+}
+
+TEST_P(Idx, ToldOfFewerImagesThanTheHeaderPromises) {
+  write("test-images", idx_images(2, 2, 4, test_pixels.substr(1)));
+  EXPECT_NE(error().find("promises 2 images (16 bytes), but only 15 bytes follow"),
+            std::string::npos)
+      << error();
+}
+
+TEST_P(Idx, ToldOfMoreImagesThanTheHeaderPromises) {
+  write("test-images", idx_images(2, 2, 4, test_pixels + "x"));
+  EXPECT_NE(error().find("does not fit its header"), std::string::npos) << error();
+}
+
+TEST_P(Idx, DoesNotBelieveAnAbsurdHeader) {
+  write("train-images", idx_images(0xffffffff, 4096, 4096, train_pixels));
+  EXPECT_NE(error().find("more than the file can hold"), std::string::npos) << error();
+  write("train-images", idx_images(3, 0, 4, train_pixels));
+  EXPECT_NE(error().find("damaged"), std::string::npos) << error();
+}
+
+TEST_P(Idx, ToldOfAHeaderThatEnds) {
+  write("train-labels", number(0x801) + "ab");
+  EXPECT_NE(error().find("ends within the header"), std::string::npos) << error();
+}
+
+TEST_P(Idx, ToldOfUnequalCounts) {
+  write("train-labels", idx_labels({0, 1}));
+  EXPECT_NE(error().find("holds 3 images but"), std::string::npos) << error();
+  EXPECT_NE(error().find("holds 2 labels"), std::string::npos) << error();
+}
+
+TEST_P(Idx, ToldOfALabelTrainingNeverSaw) {
+  write("test-labels", idx_labels({1, 3}));
+  EXPECT_NE(error().find("label 3 of row 1 is out of range, the training labels are 0 to 2"),
+            std::string::npos)
+      << error();
+}
+
+TEST_P(Idx, ToldOfImagesOfAnotherSize) {
+  write("test-images", idx_images(2, 4, 2, test_pixels));
+  EXPECT_NE(error().find("images of 4 x 2 but those for training are 2 x 4"), std::string::npos)
+      << error();
+}
+
+TEST_P(Idx, ToldOfAMissingFile) {
+  std::filesystem::remove(files.test_labels);
+  EXPECT_NE(error().find("No such file"), std::string::npos) << error();
+}
+
+TEST(IdxGzip, EveryTruncationIsNoticed) {
+  std::mt19937_64 random(1);
+  const TempFolder folder;
+  const std::string pixels = random_bytes(random, 3 * 28 * 28);
+  const std::string images = folder.write("images.gz", idx_images(3, 28, 28, pixels));
+  const std::string labels = folder.write("labels.gz", idx_labels({0, 1, 2}));
+  ASSERT_TRUE(read_idx({images, labels, images, labels}).ok());
+  const std::string whole = content_of(images);
+  // The last byte gone is part of the check sum; all the pixels are there.
+  for (size_t size = whole.size() - 1; size > 0; size -= 1 + size / 20) {
+    SCOPED_TRACE("cut to " + std::to_string(size));
+    truncate_file(images, size);
+    const Result<Dataset> read = read_idx({images, labels, images, labels});
+    ASSERT_FALSE(read.ok());
+    const std::string& message = read.error().message;
+    EXPECT_NE(message.find(images), std::string::npos) << message;
+    if (size > 2) {
+      EXPECT_NE(message.find("truncated"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(IdxGzip, DamageIsNoticed) {
+  std::mt19937_64 random(2);
+  const TempFolder folder;
+  const std::string images =
+      folder.write("images.gz", idx_images(3, 28, 28, random_bytes(random, 3 * 28 * 28)));
+  const std::string labels = folder.write("labels.gz", idx_labels({0, 1, 2}));
+  std::string bytes = content_of(images);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+  std::ofstream(images, std::ios::binary) << bytes;
+  const Result<Dataset> read = read_idx({images, labels, images, labels});
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("cannot unpack"), std::string::npos) << read.error().message;
+}
+
+class Cifar : public testing::TestWithParam<const char*> {
+ protected:
+  std::string batch(const std::string& labels) {
+    std::string bytes;
+    for (const char label : labels) bytes += label + random_bytes(random, kCifarPixels);
+    return bytes;
+  }
+  std::string write(const std::string& name, const std::string& content) const {
+    return folder.write(name + GetParam(), content);
+  }
+  std::mt19937_64 random{3};
+  TempFolder folder;
+};
+INSTANTIATE_TEST_SUITE_P(PlainAndGzip, Cifar, testing::Values("", ".gz"));
+
+TEST_P(Cifar, ReadsAnyNumberOfBatches) {
+  const std::string first = batch({1, 9});
+  const std::string second = batch({4});
+  const std::string test = batch({0, 3, 7});
+  const Result<Dataset> read =
+      read_cifar10({write("data_batch_1.bin", first), write("data_batch_2.bin", second)},
+                   write("test_batch.bin", test));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const Dataset& data = read.value();
+  EXPECT_EQ(data.channels, 3u);
+  EXPECT_EQ(data.classes, 10u);
+  EXPECT_EQ(data.train.labels, (std::vector<uint32_t>{1, 9, 4}));
+  EXPECT_EQ(data.test.labels, (std::vector<uint32_t>{0, 3, 7}));
+  ASSERT_EQ(data.train.bytes.size(), 3 * kCifarPixels);
+  EXPECT_EQ(std::string(data.train.bytes.begin() + 2 * kCifarPixels, data.train.bytes.end()),
+            second.substr(1));
+  EXPECT_EQ(data.mean.size(), 3u);
+}
+
+TEST_P(Cifar, ToldOfTruncation) {
+  const std::string whole = write("test_batch.bin", batch({0}));
+  const std::string short_one =
+      write("data_batch_1.bin", batch({1, 2}).substr(0, kCifarRecord + 5));
+  const Result<Dataset> read = read_cifar10({short_one}, whole);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("record 1 has 5 of 3073 bytes"), std::string::npos)
+      << read.error().message;
+  EXPECT_FALSE(read_cifar10({write("data_batch_1.bin", "")}, whole).ok());
+}
+
+TEST_P(Cifar, ToldOfALabelOutOfRange) {
+  const std::string bad = write("data_batch_1.bin", batch({1, 10}));
+  const Result<Dataset> read = read_cifar10({bad}, bad);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("label 10 of record 1 is out of range 0 to 9"),
+            std::string::npos)
+      << read.error().message;
+}
+
+}  // namespace
+}  // namespace drover

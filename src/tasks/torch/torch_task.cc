@@ -1,0 +1,294 @@
+// The Task behind the models: lays libtorch's tensors over the caller's flat buffers, so nothing is
+// copied.
+#include <c10/core/InferenceMode.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/chance.h"
+#include "core/check.h"
+#include "tasks/atomic_file.h"
+#include "tasks/model_choice.h"
+#include "tasks/module_entry.h"
+#include "tasks/torch/nets.h"
+
+namespace drover {
+namespace {
+
+using torch::Tensor;
+
+constexpr uint64_t kEvaluationRows = 500;
+constexpr uint64_t kEvaluationWindows = 100;
+
+// Thrown through libtorch to end a backward pass nobody waits for. Must be a std::exception: the
+// engine forwards only those.
+struct Abandoned : std::exception {};
+
+// Who is told that a tensor's gradient is complete; the hooks point here.
+struct Listener {
+  const std::function<bool(uint32_t)>* tensor_ready = nullptr;
+  std::vector<bool> told;
+
+  bool tell(uint32_t tensor) {
+    told[tensor] = true;
+    return (*tensor_ready)(tensor);
+  }
+};
+
+// Runs after libtorch has added a tensor's gradient to where it belongs, with backward still under
+// way.
+class ReadyHook final : public torch::autograd::FunctionPostHook {
+ public:
+  ReadyHook(Listener& listener, uint32_t tensor) : listener_(listener), tensor_(tensor) {}
+
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
+                                            const torch::autograd::variable_list&) override {
+    if (!listener_.tell(tensor_)) throw Abandoned();
+    return outputs;
+  }
+
+ private:
+  Listener& listener_;
+  uint32_t tensor_;
+};
+
+Layout layout_of(const std::vector<NetTensor>& tensors) {
+  std::vector<TensorSpec> specs;
+  for (const NetTensor& tensor : tensors) {
+    specs.push_back({tensor.name, static_cast<uint64_t>(tensor.tensor.numel()), tensor.kind});
+  }
+  return Layout(std::move(specs));
+}
+
+float initial_value(const InitialValues& initial, uint64_t bits) {
+  const double first = unit_interval(bits);
+  switch (initial.kind) {
+    case InitialValues::Kind::kConstant:
+      return static_cast<float>(initial.scale);
+    case InitialValues::Kind::kUniform:
+      return static_cast<float>((2.0 * first - 1.0) * initial.scale);
+    case InitialValues::Kind::kNormal: {
+      const double second = unit_interval(mix_bits(bits));
+      return static_cast<float>(std::sqrt(-2.0 * std::log(1.0 - first)) *
+                                std::cos(2.0 * std::numbers::pi * second) * initial.scale);
+    }
+  }
+  return 0.0f;
+}
+
+struct Samples {
+  Tensor input;
+  Tensor target;
+};
+
+class TorchTask final : public Task {
+ public:
+  TorchTask(const TaskSpec& spec, std::shared_ptr<const Dataset> data)
+      : model_(spec.model),
+        seed_(spec.seed),
+        data_(std::move(data)),
+        net_(make_net(spec.model, *data_)),
+        tensors_(tensors_of(*net_)),
+        layout_(layout_of(tensors_)) {
+    listener_.told.resize(tensors_.size());
+    for (uint32_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].kind != TensorKind::kTrained) continue;
+      // Only we keep the node that accumulates alive; without it the hook would vanish after the
+      // first step.
+      accumulators_.push_back(torch::autograd::impl::grad_accumulator(tensors_[i].tensor));
+      accumulators_.back()->add_post_hook(std::make_unique<ReadyHook>(listener_, i));
+    }
+  }
+  TorchTask(const TorchTask&) = delete;
+  TorchTask& operator=(const TorchTask&) = delete;
+
+  const Layout& layout() const override { return layout_; }
+
+  void initial_parameters(std::span<float> parameters) override {
+    DROVER_CHECK(parameters.size() == layout_.buffer_size());
+    std::fill(parameters.begin(), parameters.end(), 0.0f);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const uint64_t key = draw({seed_, static_cast<uint64_t>(Purpose::kParameters), i});
+      for (uint64_t j = 0; j < layout_.tensors()[i].size; ++j) {
+        parameters[layout_.offset(i) + j] = initial_value(tensors_[i].initial, mix_bits(key + j));
+      }
+    }
+  }
+
+  GradientReport gradient(std::span<const float> parameters, const Batch& batch,
+                          std::span<float> gradient,
+                          const std::function<bool(uint32_t tensor)>& tensor_ready) override {
+    DROVER_CHECK(batch.count >= 1);
+    DROVER_CHECK(gradient.size() == layout_.buffer_size());
+    point_at(parameters, gradient.data());
+    std::fill(gradient.begin(), gradient.end(), 0.0f);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].kind != TensorKind::kAveraged) continue;
+      // The forward pass moves running statistics in place, and their place is the gradient.
+      std::copy_n(&parameters[layout_.offset(i)], layout_.tensors()[i].size,
+                  &gradient[layout_.offset(i)]);
+    }
+    std::vector<uint64_t> chosen(batch.count);
+    for (uint32_t i = 0; i < batch.count; ++i)
+      chosen[i] = sample_at(seed_, train_size(), batch.first + i);
+    const Samples samples = make_samples(data_->train, chosen);
+
+    net_->train();
+    const Tensor scores = net_->forward(samples.input);
+    const Tensor loss = torch::nn::functional::cross_entropy(scores, samples.target);
+    listener_.tensor_ready = &tensor_ready;
+    std::fill(listener_.told.begin(), listener_.told.end(), false);
+    try {
+      loss.backward();
+    } catch (const Abandoned&) {
+      return {};
+    }
+    for (uint32_t i = 0; i < tensors_.size(); ++i) {
+      if (!listener_.told[i] && !listener_.tell(i)) return {};
+    }
+    return {.finished = true,
+            .samples = batch.count,
+            .loss = loss.item<double>(),
+            .correct = static_cast<uint32_t>(count_correct(scores, samples.target)),
+            .predictions = static_cast<uint32_t>(samples.target.numel())};
+  }
+
+  Evaluation evaluate(std::span<const float> parameters) override {
+    point_at(parameters, nullptr);
+    const torch::NoGradGuard no_gradient;
+    net_->eval();
+    const bool text = data_->kind == DataKind::kText;
+    const uint64_t rows =
+        text ? (data_->test.bytes.size() - 1) / kTextContext : data_->test.labels.size();
+    const uint64_t rows_at_once = text ? kEvaluationWindows : kEvaluationRows;
+    double loss = 0.0;
+    uint64_t correct = 0;
+    uint64_t predictions = 0;
+    for (uint64_t first = 0; first < rows; first += rows_at_once) {
+      std::vector<uint64_t> chosen(std::min(rows_at_once, rows - first));
+      for (size_t i = 0; i < chosen.size(); ++i)
+        chosen[i] = (first + i) * (text ? kTextContext : 1);
+      const Samples samples = make_samples(data_->test, chosen);
+      const Tensor scores = net_->forward(samples.input);
+      const auto here = static_cast<uint64_t>(samples.target.numel());
+      loss += torch::nn::functional::cross_entropy(scores, samples.target).item<double>() *
+              static_cast<double>(here);
+      correct += count_correct(scores, samples.target);
+      predictions += here;
+    }
+    return {.loss = loss / static_cast<double>(predictions),
+            .accuracy = static_cast<double>(correct) / static_cast<double>(predictions),
+            .samples = rows};
+  }
+
+  Status save(std::span<const float> parameters, const std::string& path) override {
+    DROVER_CHECK(parameters.size() == layout_.buffer_size());
+    c10::Dict<std::string, Tensor> named;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      named.insert(tensors_[i].name, view(parameters.data(), i).clone());
+    }
+    return write_file_atomically(path, torch::pickle_save(named));
+  }
+
+  std::vector<std::pair<std::string, std::string>> describe() const override {
+    return {{"model", model_ + ", " + with_commas(layout_.parameter_count()) + " parameters in " +
+                          std::to_string(tensors_.size()) + " tensors"},
+            {"data", data_->name + ": " + drover::describe(*data_)}};
+  }
+
+ private:
+  uint64_t train_size() const {
+    return data_->kind == DataKind::kText ? data_->train.bytes.size() - kTextContext
+                                          : data_->train.labels.size();
+  }
+
+  // Tensor `index` of a flat buffer, without copying it.
+  Tensor view(const float* buffer, size_t index) const {
+    // libtorch has no tensors of const floats. Parameters are only ever read through these.
+    return torch::from_blob(const_cast<float*>(buffer) + layout_.offset(index),
+                            tensors_[index].tensor.sizes());
+  }
+
+  // Lays the model's tensors over the caller's buffers. `gradient` may be null, for evaluation;
+  // running statistics are then read from the parameters.
+  void point_at(std::span<const float> parameters, float* gradient) {
+    DROVER_CHECK(parameters.size() == layout_.buffer_size());
+    if (parameters_at_ == parameters.data() && gradient_at_ == gradient) return;
+    const torch::NoGradGuard no_gradient;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      Tensor& tensor = tensors_[i].tensor;
+      if (tensors_[i].kind == TensorKind::kTrained) {
+        tensor.set_data(view(parameters.data(), i));
+        // Once a gradient is there, libtorch adds to it in place.
+        tensor.mutable_grad() = gradient != nullptr ? view(gradient, i) : Tensor();
+      } else {
+        tensor.set_data(view(gradient != nullptr ? gradient : parameters.data(), i));
+      }
+    }
+    parameters_at_ = parameters.data();
+    gradient_at_ = gradient;
+  }
+
+  // Rows of a part, or for text the windows beginning at `chosen`.
+  Samples make_samples(const DataPart& part, const std::vector<uint64_t>& chosen) const {
+    const auto count = static_cast<int64_t>(chosen.size());
+    if (data_->kind == DataKind::kText) {
+      Samples samples{torch::empty({count, kTextContext}, torch::kLong),
+                      torch::empty({count * kTextContext}, torch::kLong)};
+      auto* input = samples.input.data_ptr<int64_t>();
+      auto* target = samples.target.data_ptr<int64_t>();
+      for (const uint64_t start : chosen) {
+        input = std::copy_n(&part.bytes[start], kTextContext, input);
+        target = std::copy_n(&part.bytes[start + 1], kTextContext, target);
+      }
+      return samples;
+    }
+    Samples samples{torch::empty({count, data_->channels, data_->height, data_->width}),
+                    torch::empty({count}, torch::kLong)};
+    copy_rows(*data_, part, chosen,
+              {samples.input.data_ptr<float>(), static_cast<size_t>(samples.input.numel())});
+    auto* target = samples.target.data_ptr<int64_t>();
+    for (size_t i = 0; i < chosen.size(); ++i) target[i] = part.labels[chosen[i]];
+    return samples;
+  }
+
+  static uint64_t count_correct(const Tensor& scores, const Tensor& target) {
+    return static_cast<uint64_t>(scores.detach().argmax(1).eq(target).sum().item<int64_t>());
+  }
+
+  std::string model_;
+  uint64_t seed_;
+  std::shared_ptr<const Dataset> data_;
+  std::shared_ptr<Net> net_;
+  std::vector<NetTensor> tensors_;
+  Layout layout_;
+  Listener listener_;
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  const float* parameters_at_ = nullptr;
+  float* gradient_at_ = nullptr;
+};
+
+// Workers are processes, so each computes on one thread; and a launcher must not have started any
+// when it forks them.
+void use_one_thread() {
+  at::set_num_threads(1);
+  // libtorch allows this to be set only once.
+  if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
+}
+
+}  // namespace
+}  // namespace drover
+
+__attribute__((visibility("default"))) void drover_make_task(drover::ModuleRequest& request) {
+  using namespace drover;
+  if (request.interface != kModuleInterface) return;
+  try {
+    use_one_thread();
+    request.answer.emplace(std::make_unique<TorchTask>(request.spec, request.data));
+  } catch (const std::exception& error) {
+    request.answer.emplace(
+        system_error("libtorch could not build model " + request.spec.model + ": " + error.what()));
+  }
+}

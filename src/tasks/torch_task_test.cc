@@ -1,0 +1,404 @@
+// The tasks in libdrover_torch.so must keep every promise of worker/task.h, and learn.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "core/float_buffer.h"
+#include "tasks/blas_check.h"
+#include "tasks/data/temp_folder.h"
+#include "tasks/load_task.h"
+
+namespace drover {
+namespace {
+
+constexpr auto kAlways = [](uint32_t) { return true; };
+
+std::unique_ptr<Task> make(const std::string& model, uint64_t samples = 256, uint64_t seed = 1) {
+  TaskSpec spec;
+  spec.model = model;
+  spec.data = model == "transformer" ? "generated-text" : "generated";
+  spec.generated_samples = samples;
+  spec.seed = seed;
+  Result<std::unique_ptr<Task>> task = load_task(spec);
+  if (!task.ok()) ADD_FAILURE() << task.error().message;
+  return std::move(task).value();
+}
+
+FloatBuffer initial(Task& task) {
+  FloatBuffer parameters(task.layout().buffer_size());
+  task.initial_parameters(parameters.span());
+  return parameters;
+}
+
+FloatBuffer gradient_of(Task& task, const FloatBuffer& parameters, const Batch& batch,
+                        GradientReport* report = nullptr) {
+  FloatBuffer gradient(task.layout().buffer_size());
+  const GradientReport got = task.gradient(parameters.span(), batch, gradient.span(), kAlways);
+  EXPECT_TRUE(got.finished);
+  EXPECT_EQ(got.samples, batch.count);
+  if (report != nullptr) *report = got;
+  return gradient;
+}
+
+bool same_bits(const FloatBuffer& a, const FloatBuffer& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+double norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return std::sqrt(sum);
+}
+
+std::span<const float> tensor_in(const Task& task, const FloatBuffer& buffer, size_t index) {
+  return buffer.span().subspan(task.layout().offset(index), task.layout().tensors()[index].size);
+}
+
+// Gradient descent without any help.
+void descend(Task& task, FloatBuffer& parameters, uint32_t batch, uint64_t steps, float rate) {
+  for (uint64_t step = 0; step < steps; ++step) {
+    const FloatBuffer gradient = gradient_of(task, parameters, {step * batch, batch});
+    for (size_t i = 0; i < gradient.size(); ++i) parameters.data()[i] -= rate * gradient.data()[i];
+  }
+}
+
+class EveryModel : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
+                         testing::Values("logistic", "mlp", "lenet", "resnet20", "transformer"));
+
+TEST_P(EveryModel, AnswersTheSameTwiceToTheBit) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer first = gradient_of(*task, parameters, {10, 8});
+  EXPECT_GT(norm(first.span()), 0.0);
+  EXPECT_TRUE(same_bits(first, gradient_of(*task, parameters, {10, 8})));
+  EXPECT_FALSE(same_bits(first, gradient_of(*task, parameters, {18, 8})));
+  const auto another = make(GetParam());
+  EXPECT_TRUE(same_bits(parameters, initial(*another)));
+  EXPECT_TRUE(same_bits(first, gradient_of(*another, parameters, {10, 8})));
+  EXPECT_FALSE(same_bits(parameters, initial(*make(GetParam(), 256, /*seed=*/2))));
+}
+
+TEST_P(EveryModel, LeavesParametersAloneAndPaddingZero) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  FloatBuffer gradient(task->layout().buffer_size());
+  std::fill(gradient.span().begin(), gradient.span().end(), NAN);  // what was there must not matter
+  ASSERT_TRUE(task->gradient(parameters.span(), {0, 4}, gradient.span(), kAlways).finished);
+  task->evaluate(parameters.span());
+  EXPECT_TRUE(same_bits(parameters, initial(*task)));
+  std::vector<bool> used(gradient.size());
+  for (size_t i = 0; i < task->layout().tensors().size(); ++i) {
+    std::fill_n(used.begin() + static_cast<ptrdiff_t>(task->layout().offset(i)),
+                task->layout().tensors()[i].size, true);
+  }
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_TRUE(std::isfinite(gradient.data()[i]));
+    ASSERT_TRUE(used[i] || gradient.data()[i] == 0.0f);
+  }
+}
+
+TEST_P(EveryModel, ReportsEveryTensorOnce) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  for (int call = 0; call < 2; ++call) {
+    FloatBuffer gradient(task->layout().buffer_size());
+    std::map<uint32_t, int> reports;
+    std::map<uint32_t, std::vector<float>> when_ready;
+    task->gradient(parameters.span(), {0, 4}, gradient.span(), [&](uint32_t tensor) {
+      ++reports[tensor];
+      const auto values = tensor_in(*task, gradient, tensor);
+      when_ready[tensor].assign(values.begin(), values.end());
+      return true;
+    });
+    ASSERT_EQ(reports.size(), task->layout().tensors().size());
+    for (const auto& [tensor, count] : reports) {
+      EXPECT_EQ(count, 1);
+      EXPECT_TRUE(std::ranges::equal(when_ready[tensor], tensor_in(*task, gradient, tensor)))
+          << "tensor " << tensor << " changed after it was called ready";
+    }
+  }
+}
+
+TEST_P(EveryModel, CanBeAbandonedAtAnyTensor) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer expected = gradient_of(*task, parameters, {3, 4});
+  const size_t tensors = task->layout().tensors().size();
+  for (size_t stop_after = 0; stop_after < tensors; stop_after += 1 + tensors / 8) {
+    SCOPED_TRACE(stop_after);
+    FloatBuffer gradient(task->layout().buffer_size());
+    size_t calls = 0;
+    const GradientReport report = task->gradient(parameters.span(), {0, 4}, gradient.span(),
+                                                 [&](uint32_t) { return calls++ < stop_after; });
+    ASSERT_FALSE(report.finished);
+    ASSERT_EQ(calls, stop_after + 1);
+    ASSERT_TRUE(same_bits(expected, gradient_of(*task, parameters, {3, 4})));
+  }
+}
+
+// Along its own gradient, each tensor must change the loss by the gradient's length.
+TEST_P(EveryModel, AgreesWithFiniteDifferences) {
+  const auto task = make(GetParam());
+  FloatBuffer parameters = initial(*task);
+  const Batch batch{0, 32};
+  const FloatBuffer gradient = gradient_of(*task, parameters, batch);
+  const auto loss_at = [&](size_t tensor, double distance) {
+    FloatBuffer moved(parameters.size());
+    std::copy_n(parameters.data(), parameters.size(), moved.data());
+    const auto direction = tensor_in(*task, gradient, tensor);
+    const double length = norm(direction);
+    for (size_t i = 0; i < direction.size(); ++i) {
+      moved.data()[task->layout().offset(tensor) + i] +=
+          static_cast<float>(distance * direction[i] / length);
+    }
+    GradientReport report;
+    gradient_of(*task, moved, batch, &report);
+    return report.loss;
+  };
+  const size_t tensors = task->layout().tensors().size();
+  for (size_t tensor = 0; tensor < tensors; tensor += 1 + tensors / 12) {
+    const TensorSpec& spec = task->layout().tensors()[tensor];
+    const double expected = norm(tensor_in(*task, gradient, tensor));
+    // A bias before a batch normalisation, and attention's key bias, have no influence; nothing to
+    // compare.
+    if (spec.kind == TensorKind::kAveraged || expected < 1e-3) continue;
+    const double distance = std::min(2e-3, 2e-3 / expected);
+    const double slope = (loss_at(tensor, distance) - loss_at(tensor, -distance)) / (2 * distance);
+    EXPECT_NEAR(slope, expected, 0.03 * expected + 5e-4) << spec.name;
+  }
+}
+
+TEST_P(EveryModel, ADifferentBufferEachTimeIsFine) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer expected = gradient_of(*task, parameters, {0, 4});
+  const Evaluation before = task->evaluate(parameters.span());
+  {
+    const FloatBuffer copy = initial(*task);
+    EXPECT_TRUE(same_bits(expected, gradient_of(*task, copy, {0, 4})));
+  }
+  EXPECT_TRUE(same_bits(expected, gradient_of(*task, parameters, {0, 4})));
+  const Evaluation after = task->evaluate(parameters.span());
+  EXPECT_EQ(before.loss, after.loss);
+  EXPECT_EQ(before.accuracy, after.accuracy);
+}
+
+// Batch normalisation looks at a batch as a whole, so resnet20 is not among these.
+class SplitBatch : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, SplitBatch,
+                         testing::Values("logistic", "mlp", "lenet", "transformer"));
+
+TEST_P(SplitBatch, WorkersTogetherFindTheGradientOfTheWholeBatch) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  GradientReport whole_report;
+  const FloatBuffer whole = gradient_of(*task, parameters, {100, 24}, &whole_report);
+  std::vector<double> mean(whole.size());
+  double loss = 0;
+  uint32_t correct = 0;
+  uint64_t first = 100;
+  for (const uint32_t count : {5u, 7u, 12u}) {
+    GradientReport report;
+    const FloatBuffer part = gradient_of(*task, parameters, {first, count}, &report);
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += double{part.data()[i]} * count / 24;
+    loss += report.loss * count / 24;
+    correct += report.correct;
+    first += count;
+  }
+  double error = 0;
+  for (size_t i = 0; i < mean.size(); ++i) error += std::pow(mean[i] - double{whole.data()[i]}, 2);
+  EXPECT_LT(std::sqrt(error), 1e-6 * norm(whole.span()));
+  EXPECT_NEAR(loss, whole_report.loss, 1e-6);
+  EXPECT_EQ(correct, whole_report.correct);
+}
+
+TEST(TorchTask, EveryEpochVisitsEverySampleOnce) {
+  const auto task = make("logistic", 64);
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer first = gradient_of(*task, parameters, {0, 64});
+  const FloatBuffer third = gradient_of(*task, parameters, {128, 64});
+  double error = 0;
+  for (size_t i = 0; i < first.size(); ++i) error += std::pow(first.data()[i] - third.data()[i], 2);
+  EXPECT_LT(std::sqrt(error), 1e-6 * norm(first.span()));
+  EXPECT_FALSE(same_bits(first, third)) << "another order gives other rounding";
+}
+
+TEST(TorchTask, LenetReportsLastLayersWhileTheFirstAreStillOpen) {
+  const auto task = make("lenet");
+  const FloatBuffer parameters = initial(*task);
+  FloatBuffer gradient(task->layout().buffer_size());
+  std::vector<std::string> layers;
+  task->gradient(parameters.span(), {0, 8}, gradient.span(), [&](uint32_t tensor) {
+    const std::string& name = task->layout().tensors()[tensor].name;
+    const std::string layer = name.substr(0, name.find('.'));
+    if (layers.empty() || layers.back() != layer) layers.push_back(layer);
+    if (layer != "conv1") {
+      EXPECT_EQ(norm(tensor_in(*task, gradient, 0)), 0.0) << "too late: " << name;
+    }
+    return true;
+  });
+  EXPECT_EQ(layers, (std::vector<std::string>{"fc3", "fc2", "fc1", "conv2", "conv1"}));
+}
+
+TEST(TorchTask, StartsNoThreadBeforeAFork) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  const auto task = make("lenet");
+  const FloatBuffer parameters = initial(*task);
+  EXPECT_EQ(threads(), before);
+}
+
+TEST(TorchTask, AForkedWorkerFindsTheSameGradient) {
+  const auto task = make("lenet");
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer expected = gradient_of(*task, parameters, {0, 8});
+  const pid_t child = fork();
+  if (child == 0) {
+    FloatBuffer gradient(task->layout().buffer_size());
+    task->gradient(parameters.span(), {0, 8}, gradient.span(), kAlways);
+    _exit(same_bits(expected, gradient) ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(TorchTask, LogisticAndMlpLearn) {
+  for (const char* model : {"logistic", "mlp"}) {
+    SCOPED_TRACE(model);
+    const auto task = make(model, 2048);
+    FloatBuffer parameters = initial(*task);
+    EXPECT_LT(task->evaluate(parameters.span()).accuracy, 0.5);
+    descend(*task, parameters, 64, 96, 0.02f);
+    const Evaluation learnt = task->evaluate(parameters.span());
+    EXPECT_GE(learnt.accuracy, 0.95);
+    EXPECT_EQ(learnt.samples, 512u);
+  }
+}
+
+TEST(TorchTask, LenetLearns) {
+  const auto task = make("lenet", 2048);
+  FloatBuffer parameters = initial(*task);
+  descend(*task, parameters, 32, 128, 0.05f);
+  EXPECT_GE(task->evaluate(parameters.span()).accuracy, 0.9);
+}
+
+TEST(TorchTask, TransformerLearns) {
+  const auto task = make("transformer", 1000);
+  FloatBuffer parameters = initial(*task);
+  const Evaluation before = task->evaluate(parameters.span());
+  descend(*task, parameters, 8, 60, 0.3f);
+  const Evaluation after = task->evaluate(parameters.span());
+  EXPECT_LT(after.loss, 0.8 * before.loss);
+  EXPECT_GT(after.accuracy, before.accuracy);
+}
+
+TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
+  const auto task = make("transformer", 1000);
+  FloatBuffer parameters = initial(*task);
+  const auto values_of = [&](FloatBuffer& buffer, const std::string& name) {
+    const auto& tensors = task->layout().tensors();
+    const auto found =
+        static_cast<size_t>(std::ranges::find(tensors, name, &TensorSpec::name) - tensors.begin());
+    return buffer.span().subspan(task->layout().offset(found), tensors[found].size);
+  };
+  // An untrained model hardly looks around; make it.
+  for (const char* name : {"block0.qkv.weight", "block0.mix.weight", "block1.mix.weight"}) {
+    for (float& value : values_of(parameters, name)) value *= 10;
+  }
+  // The output bias's gradient is the mean error over all predictions. Spoil what the model knows
+  // about one place of 64: if only that place's predictions change, the mean moves by at most 2 /
+  // 64 in sum.
+  const auto moved_by_spoiling = [&](size_t place) {
+    FloatBuffer spoilt(parameters.size());
+    std::copy_n(parameters.data(), parameters.size(), spoilt.data());
+    const auto positions = values_of(spoilt, "positions.weight");
+    const size_t width = positions.size() / 64;
+    for (size_t i = 0; i < width; ++i) positions[place * width + i] += i % 3 == 0 ? 5.0f : -2.0f;
+    FloatBuffer with = gradient_of(*task, spoilt, {0, 8});
+    FloatBuffer without = gradient_of(*task, parameters, {0, 8});
+    double moved = 0;
+    for (size_t i = 0; i < values_of(with, "output.bias").size(); ++i) {
+      moved += std::abs(values_of(with, "output.bias")[i] - values_of(without, "output.bias")[i]);
+    }
+    return moved;
+  };
+  EXPECT_LT(moved_by_spoiling(63), 2.0 / 64);
+  EXPECT_GT(moved_by_spoiling(0), 2.0 / 64) << "every prediction sees the first place";
+}
+
+TEST(TorchTask, RunningStatisticsAreMovedFromTheOldValue) {
+  const auto task = make("resnet20");
+  FloatBuffer parameters = initial(*task);
+  const auto& tensors = task->layout().tensors();
+  const auto find = [&](const std::string& name) {
+    const auto found = std::ranges::find(tensors, name, &TensorSpec::name);
+    EXPECT_NE(found, tensors.end());
+    return static_cast<size_t>(found - tensors.begin());
+  };
+  const size_t mean = find("bn1.running_mean");
+  const size_t variance = find("bn1.running_var");
+  ASSERT_EQ(tensors[mean].kind, TensorKind::kAveraged);
+  EXPECT_EQ(std::ranges::count(tensors, TensorKind::kAveraged, &TensorSpec::kind), 2 * 19);
+
+  GradientReport report;
+  const FloatBuffer from_zero = gradient_of(*task, parameters, {0, 8}, &report);
+  for (const float value : tensor_in(*task, from_zero, variance)) EXPECT_GT(value, 0.9f);
+  const double loss_before = task->evaluate(parameters.span()).loss;
+
+  for (uint64_t i = 0; i < tensors[mean].size; ++i) {
+    parameters.data()[task->layout().offset(mean) + i] = 2.0f;
+  }
+  GradientReport moved_report;
+  const FloatBuffer from_two = gradient_of(*task, parameters, {0, 8}, &moved_report);
+  for (uint64_t i = 0; i < tensors[mean].size; ++i) {
+    EXPECT_NEAR(tensor_in(*task, from_two, mean)[i] - tensor_in(*task, from_zero, mean)[i], 1.8f,
+                1e-5f);
+  }
+  EXPECT_EQ(report.loss, moved_report.loss) << "training looks only at the batch";
+  EXPECT_NE(task->evaluate(parameters.span()).loss, loss_before)
+      << "evaluation looks only at these";
+}
+
+TEST(TorchTask, SavesAndReplaces) {
+  const auto task = make("lenet");
+  const FloatBuffer parameters = initial(*task);
+  const TempFolder folder;
+  const std::string path = folder.write("model.pt", "something old");
+  ASSERT_TRUE(task->save(parameters.span(), path).ok());
+  const std::string content = content_of(path);
+  EXPECT_EQ(content.substr(0, 2), "PK") << "PyTorch files are zip archives";
+  EXPECT_GT(content.size(), task->layout().parameter_count() * sizeof(float));
+  for (const TensorSpec& tensor : task->layout().tensors()) {
+    EXPECT_NE(content.find(tensor.name), std::string::npos) << tensor.name;
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model.pt"});
+  EXPECT_FALSE(task->save(parameters.span(), folder.file("nowhere/model.pt")).ok());
+}
+
+TEST(TorchTask, DescribesItself) {
+  const auto described = make("mlp")->describe();
+  ASSERT_EQ(described.size(), 2u);
+  EXPECT_EQ(described[0].second, "mlp, 101,770 parameters in 4 tensors");
+  EXPECT_NE(described[1].second.find("generated: 256 + 64 images"), std::string::npos);
+}
+
+TEST(BlasCheck, LooksAtTheRealOne) {
+  const Result<BlasReport> report = check_blas();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_FALSE(report.value().name.empty());
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,398 @@
+#include "wire/control.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "wire/control.pb.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+// --- to protobuf -----------------------------------------------------------------------------------------------
+
+void put_tensors(const std::vector<TensorSpec>& tensors, google::protobuf::RepeatedPtrField<pb::Tensor>* out) {
+  for (const TensorSpec& tensor : tensors) {
+    pb::Tensor* each = out->Add();
+    each->set_name(tensor.name);
+    each->set_size(tensor.size);
+    each->set_kind(static_cast<uint32_t>(tensor.kind));
+  }
+}
+
+void put_blocks(const BlockPlan& plan, pb::BlockPlan* out) {
+  out->set_shards(plan.shards);
+  for (const Block& block : plan.blocks) {
+    pb::Block* each = out->add_blocks();
+    each->set_tensor(block.tensor);
+    each->set_offset(block.offset);
+    each->set_length(block.length);
+    each->set_shard(block.shard);
+    each->set_kind(static_cast<uint32_t>(block.kind));
+  }
+}
+
+void put(const Hello& from, pb::Control& to) {
+  pb::Hello* out = to.mutable_hello();
+  out->set_role(static_cast<uint32_t>(from.role));
+  out->set_index(from.index);
+  out->set_lane(static_cast<uint32_t>(from.lane));
+  out->set_token(from.token);
+  out->set_host(from.host);
+  out->set_pid(from.pid);
+  out->set_address(from.address);
+  put_tensors(from.tensors, out->mutable_tensors());
+}
+
+void put(const Refusal& from, pb::Control& to) { to.mutable_refusal()->set_reason(from.reason); }
+
+void put(const Plan& from, pb::Control& to) {
+  pb::Plan* out = to.mutable_plan();
+  out->set_workers(from.workers);
+  out->set_steps(from.steps);
+  out->set_deterministic(from.deterministic);
+  out->set_evaluate_every(from.evaluate_every);
+  pb::Optimizer* optimizer = out->mutable_optimizer();
+  optimizer->set_kind(static_cast<uint32_t>(from.optimizer.kind));
+  optimizer->set_momentum(from.optimizer.momentum);
+  optimizer->set_rms_decay(from.optimizer.rms_decay);
+  optimizer->set_rms_momentum(from.optimizer.rms_momentum);
+  optimizer->set_beta1(from.optimizer.beta1);
+  optimizer->set_beta2(from.optimizer.beta2);
+  optimizer->set_epsilon(from.optimizer.epsilon);
+  optimizer->set_weight_decay(from.optimizer.weight_decay);
+  optimizer->set_ema_decay(from.optimizer.ema_decay);
+  pb::Schedule* schedule = out->mutable_schedule();
+  schedule->set_kind(static_cast<uint32_t>(from.schedule.kind));
+  schedule->set_base(from.schedule.base);
+  schedule->set_warmup_steps(from.schedule.warmup_steps);
+  schedule->set_decay_every(from.schedule.decay_every);
+  schedule->set_decay_factor(from.schedule.decay_factor);
+  schedule->set_floor(from.schedule.floor);
+  schedule->set_total_steps(from.schedule.total_steps);
+  put_tensors(from.tensors, out->mutable_tensors());
+  put_blocks(from.blocks, out->mutable_blocks());
+}
+
+void put(const Welcome& from, pb::Control& to) {
+  pb::Welcome* out = to.mutable_welcome();
+  for (const std::string& shard : from.shards) out->add_shards(shard);
+  put_blocks(from.blocks, out->mutable_blocks());
+  out->set_steps(from.steps);
+  out->set_evaluate_every(from.evaluate_every);
+}
+
+void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
+void put(const Ready&, pb::Control& to) { to.mutable_ready(); }
+
+void put(const Decision& from, pb::Control& to) {
+  pb::Decision* out = to.mutable_decision();
+  out->set_step(from.step);
+  out->set_cutoff(from.cutoff);
+  for (const WorkerId worker : from.alive) out->add_alive(worker);
+}
+
+void put_arrivals(const std::vector<StepClosed::Arrival>& arrivals,
+                  google::protobuf::RepeatedPtrField<pb::Arrival>* out) {
+  for (const StepClosed::Arrival& arrival : arrivals) {
+    pb::Arrival* each = out->Add();
+    each->set_worker(arrival.worker);
+    each->set_run_time_ns(arrival.run_time.count());
+    each->set_step(arrival.step);
+  }
+}
+
+void put(const StepClosed& from, pb::Control& to) {
+  pb::StepClosed* out = to.mutable_step_closed();
+  out->set_step(from.step);
+  out->set_elapsed_ns(from.elapsed.count());
+  out->set_busy_ns(from.busy.count());
+  put_arrivals(from.arrivals, out->mutable_arrivals());
+  put_arrivals(from.late, out->mutable_late());
+  for (const StepClosed::Refused& refused : from.refused) {
+    pb::Refused* each = out->add_refused();
+    each->set_worker(refused.worker);
+    each->set_block(refused.block);
+  }
+  out->set_samples(from.samples);
+  out->set_digest(from.digest);
+}
+
+void put(const StepReport& from, pb::Control& to) {
+  pb::StepReport* out = to.mutable_step_report();
+  out->set_step(from.step);
+  out->set_samples(from.samples);
+  out->set_loss(from.loss);
+  out->set_correct(from.correct);
+  out->set_predictions(from.predictions);
+  out->set_compute_ns(from.compute.count());
+}
+
+void put(const Evaluated& from, pb::Control& to) {
+  pb::Evaluated* out = to.mutable_evaluated();
+  out->set_version(from.version);
+  out->set_loss(from.loss);
+  out->set_accuracy(from.accuracy);
+  out->set_samples(from.samples);
+}
+
+void put(const Farewell& from, pb::Control& to) {
+  to.mutable_farewell()->set_outcome(static_cast<uint32_t>(from.outcome));
+  to.mutable_farewell()->set_reason(from.reason);
+}
+
+// --- from protobuf, trusting nothing ---------------------------------------------------------------------------
+
+// Collects the first thing found wrong, so that the readers below can stay straight lines.
+class Reader {
+ public:
+  template <typename Enum>
+  Enum one_of(uint32_t value, Enum last, const char* what) {
+    if (value > static_cast<uint32_t>(last)) fail(std::string(what) + " " + std::to_string(value) + " is unknown");
+    return static_cast<Enum>(value);
+  }
+  template <typename Number>
+  Number at_most(Number value, uint64_t limit, const char* what) {
+    if (static_cast<uint64_t>(value) > limit) {
+      fail(std::string(what) + " is " + std::to_string(value) + ", more than the limit of " + std::to_string(limit));
+    }
+    return value;
+  }
+  const std::string& text(const std::string& value, const char* what) {
+    at_most(value.size(), kTextBytesMax, what);
+    return value;
+  }
+  void fail(std::string why) {
+    if (!error_) error_ = std::move(why);
+  }
+  const std::optional<std::string>& error() const { return error_; }
+
+ private:
+  std::optional<std::string> error_;
+};
+
+std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb::Tensor>& from, Reader& reader) {
+  std::vector<TensorSpec> tensors;
+  reader.at_most(static_cast<uint64_t>(from.size()), kTensorsMax, "the number of tensors");
+  uint64_t total = 0;
+  for (const pb::Tensor& each : from) {
+    if (reader.error()) break;
+    tensors.push_back({.name = reader.text(each.name(), "a tensor's name"),
+                       .size = reader.at_most(each.size(), kParametersMax, "a tensor's size"),
+                       .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "tensor kind")});
+    total = reader.at_most(total + each.size(), kParametersMax, "the number of parameters");
+  }
+  return tensors;
+}
+
+BlockPlan get_blocks(const pb::BlockPlan& from, Reader& reader) {
+  BlockPlan plan;
+  plan.shards = reader.at_most(from.shards(), kShardsMax, "the number of shards");
+  reader.at_most(static_cast<uint64_t>(from.blocks_size()), kBlocksMax, "the number of blocks");
+  for (const pb::Block& each : from.blocks()) {
+    if (reader.error()) break;
+    if (each.shard() >= plan.shards) reader.fail("a block belongs to a shard that does not exist");
+    if (each.length() == 0) reader.fail("a block is empty");
+    plan.blocks.push_back(
+        {.id = static_cast<BlockId>(plan.blocks.size()),
+         .tensor = reader.at_most(each.tensor(), kTensorsMax, "a block's tensor"),
+         .offset = reader.at_most(each.offset(), kParametersMax, "a block's offset"),
+         .length = reader.at_most(each.length(), kBlockFloatsMax, "a block's length"),
+         .shard = each.shard(),
+         .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "block kind")});
+  }
+  return plan;
+}
+
+Control get(const pb::Hello& from, Reader& reader) {
+  return Hello{.role = reader.one_of(from.role(), Role::kEvaluator, "role"),
+               .index = reader.at_most(from.index(), kWorkersMax, "the peer's index"),
+               .lane = reader.one_of(from.lane(), Lane::kBulk, "lane"),
+               .token = reader.text(from.token(), "the token"),
+               .host = reader.text(from.host(), "the host"),
+               .pid = from.pid(),
+               .address = reader.text(from.address(), "the address"),
+               .tensors = get_tensors(from.tensors(), reader)};
+}
+
+Control get(const pb::Refusal& from, Reader& reader) { return Refusal{reader.text(from.reason(), "the reason")}; }
+
+Control get(const pb::Plan& from, Reader& reader) {
+  const pb::Optimizer& optimizer = from.optimizer();
+  const pb::Schedule& schedule = from.schedule();
+  Plan plan{.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
+            .steps = from.steps(),
+            .deterministic = from.deterministic(),
+            .evaluate_every = from.evaluate_every(),
+            .optimizer = {.kind = reader.one_of(optimizer.kind(), OptimizerKind::kAdamW, "optimizer"),
+                          .momentum = optimizer.momentum(),
+                          .rms_decay = optimizer.rms_decay(),
+                          .rms_momentum = optimizer.rms_momentum(),
+                          .beta1 = optimizer.beta1(),
+                          .beta2 = optimizer.beta2(),
+                          .epsilon = optimizer.epsilon(),
+                          .weight_decay = optimizer.weight_decay(),
+                          .ema_decay = optimizer.ema_decay()},
+            .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
+                         .base = schedule.base(),
+                         .warmup_steps = schedule.warmup_steps(),
+                         .decay_every = schedule.decay_every(),
+                         .decay_factor = schedule.decay_factor(),
+                         .floor = schedule.floor(),
+                         .total_steps = schedule.total_steps()},
+            .tensors = get_tensors(from.tensors(), reader),
+            .blocks = get_blocks(from.blocks(), reader)};
+  if (!reader.error()) {
+    const Layout layout(plan.tensors);
+    for (const Block& block : plan.blocks.blocks) {
+      if (block.tensor >= plan.tensors.size() || block.offset < layout.offset(block.tensor) ||
+          block.offset + block.length > layout.offset(block.tensor) + plan.tensors[block.tensor].size) {
+        reader.fail("a block lies outside its tensor");
+      }
+    }
+  }
+  return plan;
+}
+
+Control get(const pb::Welcome& from, Reader& reader) {
+  Welcome welcome{.shards = {},
+                  .blocks = get_blocks(from.blocks(), reader),
+                  .steps = from.steps(),
+                  .evaluate_every = from.evaluate_every()};
+  reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
+  for (const std::string& shard : from.shards()) {
+    if (reader.error()) break;
+    welcome.shards.push_back(reader.text(shard, "a shard's address"));
+  }
+  return welcome;
+}
+
+Control get(const pb::WantInitial&, Reader&) { return WantInitial{}; }
+Control get(const pb::Ready&, Reader&) { return Ready{}; }
+
+Control get(const pb::Decision& from, Reader& reader) {
+  Decision decision{.step = from.step(), .cutoff = from.cutoff(), .alive = {}};
+  reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax, "the number of workers alive");
+  for (const uint32_t worker : from.alive()) {
+    if (reader.error()) break;
+    decision.alive.push_back(reader.at_most(worker, kWorkersMax, "a worker's id"));
+  }
+  return decision;
+}
+
+std::vector<StepClosed::Arrival> get_arrivals(const google::protobuf::RepeatedPtrField<pb::Arrival>& from,
+                                              Reader& reader) {
+  std::vector<StepClosed::Arrival> arrivals;
+  reader.at_most(static_cast<uint64_t>(from.size()), uint64_t{kWorkersMax} * 64, "the number of arrivals");
+  for (const pb::Arrival& each : from) {
+    if (reader.error()) break;
+    arrivals.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
+                        .run_time = Duration(each.run_time_ns()),
+                        .step = each.step()});
+  }
+  return arrivals;
+}
+
+Control get(const pb::StepClosed& from, Reader& reader) {
+  StepClosed closed{.step = from.step(),
+                    .elapsed = Duration(from.elapsed_ns()),
+                    .busy = Duration(from.busy_ns()),
+                    .arrivals = get_arrivals(from.arrivals(), reader),
+                    .late = get_arrivals(from.late(), reader),
+                    .refused = {},
+                    .samples = from.samples(),
+                    .digest = from.digest()};
+  for (const pb::Refused& each : from.refused()) {
+    if (reader.error()) break;
+    closed.refused.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
+                              .block = reader.at_most(each.block(), kBlocksMax, "a block's id")});
+  }
+  return closed;
+}
+
+Control get(const pb::StepReport& from, Reader& reader) {
+  return StepReport{.step = from.step(),
+                    .samples = reader.at_most(from.samples(), kSamplesMax, "the number of samples"),
+                    .loss = from.loss(),
+                    .correct = from.correct(),
+                    .predictions = from.predictions(),
+                    .compute = Duration(from.compute_ns())};
+}
+
+Control get(const pb::Evaluated& from, Reader&) {
+  return Evaluated{.version = from.version(),
+                   .loss = from.loss(),
+                   .accuracy = from.accuracy(),
+                   .samples = from.samples()};
+}
+
+Control get(const pb::Farewell& from, Reader& reader) {
+  return Farewell{.outcome = reader.one_of(from.outcome(), RunOutcome::kFailed, "outcome"),
+                  .reason = reader.text(from.reason(), "the reason")};
+}
+
+Control get_any(const pb::Control& from, Reader& reader) {
+  switch (from.message_case()) {
+    case pb::Control::kHello:
+      return get(from.hello(), reader);
+    case pb::Control::kRefusal:
+      return get(from.refusal(), reader);
+    case pb::Control::kPlan:
+      return get(from.plan(), reader);
+    case pb::Control::kWelcome:
+      return get(from.welcome(), reader);
+    case pb::Control::kWantInitial:
+      return get(from.want_initial(), reader);
+    case pb::Control::kReady:
+      return get(from.ready(), reader);
+    case pb::Control::kDecision:
+      return get(from.decision(), reader);
+    case pb::Control::kStepClosed:
+      return get(from.step_closed(), reader);
+    case pb::Control::kStepReport:
+      return get(from.step_report(), reader);
+    case pb::Control::kEvaluated:
+      return get(from.evaluated(), reader);
+    case pb::Control::kFarewell:
+      return get(from.farewell(), reader);
+    case pb::Control::MESSAGE_NOT_SET:
+      break;
+  }
+  reader.fail("it is empty or of a kind this drover does not know");
+  return Ready{};
+}
+
+}  // namespace
+
+std::string peer_name(Role role, uint32_t index) {
+  switch (role) {
+    case Role::kCoordinator:
+      return "coordinator";
+    case Role::kShard:
+      return "shard " + std::to_string(index);
+    case Role::kWorker:
+      return "worker " + std::to_string(index);
+    case Role::kEvaluator:
+      return "evaluator";
+  }
+  return "peer";
+}
+
+std::string encode_control(const Control& message) {
+  pb::Control encoded;
+  std::visit([&](const auto& each) { put(each, encoded); }, message);
+  return encoded.SerializeAsString();
+}
+
+Result<Control> decode_control(std::span<const std::byte> bytes) {
+  pb::Control encoded;
+  if (bytes.size() > kControlBytesMax || !encoded.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return invalid_input("a control message cannot be read");
+  }
+  Reader reader;
+  Control message = get_any(encoded, reader);
+  if (reader.error()) return invalid_input("a control message is refused: " + *reader.error());
+  return message;
+}
+
+}  // namespace drover

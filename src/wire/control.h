@@ -1,0 +1,155 @@
+// Control messages: what peers tell each other besides blocks. Structs here, protobuf on the wire.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/layout.h"
+#include "core/result.h"
+#include "core/run_record.h"
+#include "core/time.h"
+#include "core/training.h"
+
+namespace drover {
+
+enum class Role : uint8_t { kCoordinator, kShard, kWorker, kEvaluator };
+
+// The word for a peer in messages: "worker 3", "shard 0", "coordinator", "evaluator".
+std::string peer_name(Role role, uint32_t index);
+
+enum class Lane : uint8_t { kControl, kBulk };
+
+// First on every connection, from whoever opened it.
+struct Hello {
+  Role role = Role::kWorker;
+  uint32_t index = 0;
+  Lane lane = Lane::kControl;
+  std::string token;             // proves that the peer belongs to this run
+  std::string host;
+  int64_t pid = 0;
+  std::string address;           // a shard's: where workers reach it
+  std::vector<TensorSpec> tensors;  // a worker's or evaluator's, to the coordinator: its model
+  bool operator==(const Hello&) const = default;
+};
+
+// Why a connection is not wanted; sent before it is closed.
+struct Refusal {
+  std::string reason;
+  bool operator==(const Refusal&) const = default;
+};
+
+// Coordinator to shard: what to keep and how to learn.
+struct Plan {
+  uint32_t workers = 0;
+  Step steps = 0;
+  bool deterministic = false;
+  Step evaluate_every = 0;
+  OptimizerSettings optimizer;
+  ScheduleSettings schedule;
+  std::vector<TensorSpec> tensors;
+  BlockPlan blocks;
+  bool operator==(const Plan& other) const {
+    return workers == other.workers && steps == other.steps && deterministic == other.deterministic &&
+           evaluate_every == other.evaluate_every && optimizer == other.optimizer &&
+           schedule == other.schedule && tensors == other.tensors &&
+           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
+  }
+};
+
+// Coordinator to worker or evaluator: where the shards are and which block is whose. Shard to worker: you are
+// connected (then `shards` and `blocks` are empty).
+struct Welcome {
+  std::vector<std::string> shards;  // addresses, by shard
+  BlockPlan blocks;
+  Step steps = 0;
+  Step evaluate_every = 0;
+  bool operator==(const Welcome& other) const {
+    return shards == other.shards && blocks.blocks == other.blocks.blocks &&
+           blocks.shards == other.blocks.shards && steps == other.steps &&
+           evaluate_every == other.evaluate_every;
+  }
+};
+
+// Shard to worker: send me your initial parameters of my blocks.
+struct WantInitial {
+  bool operator==(const WantInitial&) const = default;
+};
+
+// Shard or worker to coordinator: I am connected and have what step 0 needs.
+struct Ready {
+  bool operator==(const Ready&) const = default;
+};
+
+// Coordinator to shard: how long to wait in `step`. The first one also opens step 0.
+struct Decision {
+  Step step = 0;
+  uint32_t cutoff = 0;            // gradients to wait for
+  std::vector<WorkerId> alive;    // those who can still contribute
+  bool operator==(const Decision&) const = default;
+};
+
+// Shard to coordinator: all my blocks have closed `step`.
+struct StepClosed {
+  struct Arrival {
+    WorkerId worker = 0;
+    Duration run_time{};
+    Step step = 0;  // the step closed; an earlier one in `late`
+    bool operator==(const Arrival&) const = default;
+  };
+  struct Refused {
+    WorkerId worker = 0;
+    BlockId block = 0;
+    bool operator==(const Refused&) const = default;
+  };
+  Step step = 0;
+  Duration elapsed{};              // from opening to the last block's close
+  Duration busy{};                 // what the shard spent on summing, updating and answering
+  std::vector<Arrival> arrivals;   // workers whose blocks here were all used
+  std::vector<Arrival> late;       // since the last such message
+  std::vector<Refused> refused;
+  uint64_t samples = 0;            // behind the update of the least served block
+  uint64_t digest = 0;             // after the last step: of this shard's parameters
+  bool operator==(const StepClosed&) const = default;
+};
+
+// Worker to coordinator: what my gradient was like.
+struct StepReport {
+  Step step = 0;
+  uint32_t samples = 0;
+  double loss = 0.0;
+  uint32_t correct = 0;
+  uint32_t predictions = 0;
+  Duration compute{};
+  bool operator==(const StepReport&) const = default;
+};
+
+// Evaluator to coordinator.
+struct Evaluated {
+  Version version = 0;
+  double loss = 0.0;
+  double accuracy = 0.0;
+  uint64_t samples = 0;
+  bool operator==(const Evaluated&) const = default;
+};
+
+// Coordinator to everybody: the run is over. Somebody to the coordinator: I cannot go on.
+struct Farewell {
+  RunOutcome outcome = RunOutcome::kCompleted;
+  std::string reason;
+  bool operator==(const Farewell&) const = default;
+};
+
+using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed, StepReport,
+                             Evaluated, Farewell>;
+
+std::string encode_control(const Control& message);
+
+// Every count, size and id is checked against wire/limits.h.
+Result<Control> decode_control(std::span<const std::byte> bytes);
+
+}  // namespace drover

@@ -1,0 +1,276 @@
+#include "support/rooms.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <sstream>
+
+namespace drover::testing_support {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_source(std::string_view path) { return path.ends_with(".cc") || path.ends_with(".h"); }
+
+// "server" of "src/server/shard.cc"; "" for what is in no room.
+std::string room_of(const std::string& path) {
+  if (!path.starts_with("src/")) return {};
+  const size_t end = path.find('/', 4);
+  return end == std::string::npos ? std::string() : path.substr(4, end - 4);
+}
+
+RoomTable table_of(const Tree& tree) {
+  const auto page = tree.find("ARCHITECTURE.md");
+  return page == tree.end() ? RoomTable{} : read_room_table(page->second);
+}
+
+size_t line_at(std::string_view text, size_t position) {
+  return 1 + static_cast<size_t>(std::count(
+                 text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+}
+
+// Calls `each` with match and line number.
+void for_matches(const std::string& text, const std::regex& pattern,
+                 const std::function<void(const std::smatch&, size_t)>& each) {
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    each(*match, line_at(text, static_cast<size_t>(match->position())));
+  }
+}
+
+// A way from `room` back to `goal`, as "b -> c -> a"; "" if there is none.
+std::string way_back(const RoomTable& table, const std::string& room, const std::string& goal,
+                     std::set<std::string>& seen) {
+  const auto row = table.find(room);
+  if (row == table.end() || !seen.insert(room).second) return {};
+  for (const std::string& used : row->second) {
+    if (used == goal) return room + " -> " + goal;
+    const std::string rest = way_back(table, used, goal, seen);
+    if (!rest.empty()) return room + " -> " + rest;
+  }
+  return {};
+}
+
+struct WordRule {
+  std::regex where;  // paths
+  std::regex words;  // in the code, without comments and literals
+  std::string reason;
+  std::set<std::string> except = {};
+};
+
+const std::vector<WordRule>& word_rules() {
+  static const std::vector<WordRule> rules = {
+      {std::regex(R"(.*_test\.cc)"),
+       std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\()"),
+       "tests wait for an event with a deadline, they do not sleep"},
+      {std::regex(R"(src/(server|worker|core)/(?!.*_test\.cc).*)"),
+       std::regex(R"(std::(thread|jthread|mutex|shared_mutex|recursive_mutex)\b)"
+                  R"(|std::(condition_variable|random_device)\b)"
+                  R"(|\b(asio|steady_clock|system_clock|high_resolution_clock)\b|\bs?rand\s*\()"
+                  R"(|#\s*include\s*<(thread|mutex|condition_variable|random|sys/socket\.h)>)"),
+       "state machines have no clock, thread, lock, socket or chance of their own: they are told",
+       // Gives out buffers to several event loops at once; not a state machine.
+       {"src/core/float_buffer.cc"}},
+      {std::regex(R"((src|tests|bench)/(?!tasks/|fit/).*)"),
+       std::regex(R"(#\s*include\s*[<"](torch|ATen|c10|caffe2)/)"),
+       "libtorch is for src/tasks and src/fit alone"},
+  };
+  return rules;
+}
+
+}  // namespace
+
+Tree read_tree(const std::string& root) {
+  Tree tree;
+  const auto add = [&](const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream content;
+    content << file.rdbuf();
+    tree[path.lexically_relative(root).generic_string()] = content.str();
+  };
+  add(fs::path(root) / "ARCHITECTURE.md");
+  for (const char* folder : {"src", "tests", "bench"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file() && (is_source(name) || name == "CMakeLists.txt"))
+        add(entry.path());
+    }
+  }
+  return tree;
+}
+
+RoomTable read_room_table(std::string_view markdown) {
+  static const std::regex kRow(R"(\|\s*([a-z_]+)\s*\|([a-z_ ]*)\|.*)");
+  RoomTable table;
+  std::istringstream lines{std::string(markdown)};
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| room | may use |")) {
+      inside = true;
+    } else if (!line.starts_with("|")) {
+      inside = false;
+    } else if (std::smatch row; inside && std::regex_match(line, row, kRow)) {
+      std::istringstream used(row[2].str());
+      std::set<std::string>& may_use = table[row[1].str()];
+      for (std::string room; used >> room;) may_use.insert(room);
+    }
+  }
+  return table;
+}
+
+Complaints check_table(const Tree& tree) {
+  Complaints complaints;
+  const RoomTable table = table_of(tree);
+  if (table.empty()) complaints.push_back("ARCHITECTURE.md: has no table of rooms");
+
+  std::set<std::string> folders;
+  for (const auto& [path, content] : tree) {
+    if (const std::string room = room_of(path); !room.empty()) folders.insert(room);
+  }
+  for (const std::string& folder : folders) {
+    if (!table.contains(folder)) {
+      complaints.push_back("src/" + folder + ": is no room in ARCHITECTURE.md");
+    }
+  }
+  for (const auto& [room, may_use] : table) {
+    if (!folders.contains(room)) {
+      complaints.push_back("ARCHITECTURE.md: room '" + room + "' has no folder under src/");
+    }
+    for (const std::string& used : may_use) {
+      if (!table.contains(used)) {
+        complaints.push_back("ARCHITECTURE.md: '" + room + "' may use '" + used +
+                             "', which is no room");
+      }
+    }
+    std::set<std::string> seen;
+    const std::string way = way_back(table, room, room, seen);
+    if (!way.empty())
+      complaints.push_back("ARCHITECTURE.md: rooms use each other in a circle: " + way);
+  }
+  return complaints;
+}
+
+Complaints check_includes(const Tree& tree) {
+  static const std::regex kInclude(R"re((^|\n)[ \t]*#[ \t]*include[ \t]*"([^"]*)")re");
+  Complaints complaints;
+  const RoomTable table = table_of(tree);
+  for (const auto& [path, content] : tree) {
+    const std::string room = room_of(path);
+    if (room.empty() || !is_source(path)) continue;
+    for_matches(content, kInclude, [&, &path = path](const std::smatch& match, size_t line) {
+      const std::string included = match[2].str();
+      const std::string used = included.substr(0, included.find('/'));
+      const size_t at = line + (match[1].length() > 0 ? 1 : 0);
+      const std::string place = path + ":" + std::to_string(at) + ": ";
+      const auto row = table.find(room);
+      if (!table.contains(used) || included.find('/') == std::string::npos) {
+        complaints.push_back(place + "#include \"" + included +
+                             "\" names no room: our own headers are included as \"room/file.h\"");
+      } else if (used != room && (row == table.end() || !row->second.contains(used))) {
+        complaints.push_back(place + room + " may not use " + used + " (see ARCHITECTURE.md)");
+      }
+    });
+  }
+  return complaints;
+}
+
+Complaints check_listed(const Tree& tree) {
+  static const std::regex kComment("#[^\n]*");
+  Complaints complaints;
+  for (const auto& [path, content] : tree) {
+    const std::string room = room_of(path);
+    if (room.empty() || !is_source(path)) continue;
+    const std::string folder = "src/" + room + "/";
+    const auto list = tree.find(folder + "CMakeLists.txt");
+    std::set<std::string> words;
+    if (list != tree.end()) {
+      std::string text = std::regex_replace(list->second, kComment, "");
+      std::replace_if(
+          text.begin(), text.end(), [](char c) { return c == '(' || c == ')'; }, ' ');
+      std::istringstream all(text);
+      for (std::string word; all >> word;) words.insert(word);
+    }
+    if (!words.contains(path.substr(folder.size()))) {
+      complaints.push_back(path + ": is not listed in " + folder + "CMakeLists.txt");
+    }
+  }
+  return complaints;
+}
+
+Complaints check_headers(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, content] : tree) {
+    if (!path.ends_with(".h")) continue;
+    if (!content.starts_with("// ")) {
+      complaints.push_back(path + ": does not open with a sentence that says what it is for");
+    }
+    if (content.find("\n#pragma once\n") == std::string::npos) {
+      complaints.push_back(path + ": has no #pragma once");
+    }
+  }
+  return complaints;
+}
+
+Complaints check_words(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, content] : tree) {
+    if (!is_source(path)) continue;
+    const std::string code = code_only(content);
+    for (const WordRule& rule : word_rules()) {
+      if (!std::regex_match(path, rule.where) || rule.except.contains(path)) continue;
+      for_matches(code, rule.words, [&, &path = path](const std::smatch& match, size_t line) {
+        complaints.push_back(path + ":" + std::to_string(line) + ": '" + match.str() +
+                             "': " + rule.reason);
+      });
+    }
+  }
+  return complaints;
+}
+
+std::string code_only(std::string_view source) {
+  std::string code(source);
+  const auto blank = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < std::min(end, code.size()); ++i) {
+      if (code[i] != '\n') code[i] = ' ';
+    }
+  };
+  // The end of what begins at `begin`: just behind `mark`, or the end of the file.
+  const auto behind = [&](std::string_view mark, size_t begin) {
+    const size_t found = source.find(mark, begin);
+    return found == std::string_view::npos ? source.size() : found + mark.size();
+  };
+  size_t i = 0;
+  while (i < source.size()) {
+    const std::string_view rest = source.substr(i);
+    size_t end = i + 1;
+    if (rest.starts_with("//")) {
+      end = std::min(source.find('\n', i), source.size());
+      blank(i, end);
+    } else if (rest.starts_with("/*")) {
+      end = behind("*/", i + 2);
+      blank(i, end);
+    } else if (rest.starts_with("R\"")) {
+      const size_t open = source.find('(', i);
+      if (open == std::string_view::npos) break;
+      const std::string mark = ")" + std::string(source.substr(i + 2, open - i - 2)) + "\"";
+      end = behind(mark, open);
+      blank(open, end);
+    } else if (rest.starts_with("#include")) {
+      end = std::min(source.find('\n', i), source.size());  // its quotes are no literal
+    } else if (rest.front() == '"' ||
+               (rest.front() == '\'' &&
+                (i == 0 || std::isalnum(static_cast<unsigned char>(source[i - 1])) == 0))) {
+      // Not the ' in 1'000.
+      while (end < source.size() && source[end] != rest.front() && source[end] != '\n') {
+        end += source[end] == '\\' ? 2 : 1;
+      }
+      blank(i + 1, end);
+      ++end;
+    }
+    i = end;
+  }
+  return code;
+}
+
+}  // namespace drover::testing_support
