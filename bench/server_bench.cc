@@ -36,7 +36,7 @@ void memcpy_floats(benchmark::State& state) {
   FloatBuffer from(size);
   FloatBuffer to(size);
   fill(from.span());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     std::memcpy(to.data(), from.data(), size * sizeof(float));
     benchmark::ClobberMemory();
   }
@@ -47,7 +47,7 @@ void all_finite_floats(benchmark::State& state) {
   const auto size = static_cast<size_t>(state.range(0));
   FloatBuffer values(size);
   fill(values.span());
-  for (auto _ : state) benchmark::DoNotOptimize(all_finite(values.span()));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(all_finite(values.span()));
   count_floats(state, size);
 }
 
@@ -56,7 +56,7 @@ void add_scaled_floats(benchmark::State& state) {
   FloatBuffer sum(size);
   FloatBuffer in(size);
   fill(in.span());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     add_scaled(sum.span(), in.span(), 1e-3F);
     benchmark::ClobberMemory();
   }
@@ -97,7 +97,7 @@ void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
     fill(gradient->span());
     sum.add(worker, 16, std::move(gradient));
   }
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     optimizer.apply(sum, 1e-3, now.span(), next.span());
     benchmark::ClobberMemory();
   }
@@ -107,47 +107,48 @@ void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
 // A whole step of one shard with a 4 MB gradient in blocks: check, add and close, for so many
 // workers. Gradients come block by block, as they do over the network.
 void aggregate(benchmark::State& state, SumOrder order) {
-  constexpr size_t kTotal = 1U << 20;
-  constexpr size_t kBlock = kBlockFloatsMax;
-  constexpr size_t kBlocks = kTotal / kBlock;
+  constexpr size_t total = 1U << 20;
+  constexpr size_t block_floats = kBlockFloatsMax;
+  constexpr size_t blocks = total / block_floats;
   const auto workers = static_cast<WorkerId>(state.range(0));
   const OptimizerSettings settings{.kind = OptimizerKind::kMomentum};
-  FloatBuffer gradient(kTotal);
-  FloatBuffer now(kTotal);
-  FloatBuffer next(kTotal);
+  FloatBuffer gradient(total);
+  FloatBuffer now(total);
+  FloatBuffer next(total);
   fill(gradient.span());
   BufferPool pool;
   std::vector<GradientSum> sums;
   std::vector<BlockOptimizer> optimizers;
-  for (size_t block = 0; block < kBlocks; ++block) {
-    sums.emplace_back(order, kBlock);
-    optimizers.emplace_back(settings, TensorKind::kTrained, kBlock);
-    optimizers.back().start(now.span().subspan(block * kBlock, kBlock));
+  for (size_t block = 0; block < blocks; ++block) {
+    sums.emplace_back(order, block_floats);
+    optimizers.emplace_back(settings, TensorKind::kTrained, block_floats);
+    optimizers.back().start(now.span().subspan(block * block_floats, block_floats));
   }
   // Arrivals are copied in outside the clock: receiving them is the network's time.
-  std::vector<SharedBuffer> arrivals(workers * kBlocks);
-  for (auto _ : state) {
+  std::vector<SharedBuffer> arrivals(workers * blocks);
+  while (state.KeepRunning()) {
     state.PauseTiming();
     for (GradientSum& sum : sums) sum.reset();
     for (size_t i = 0; i < arrivals.size(); ++i) {
-      arrivals[i] = pool.take(kBlock);
-      std::copy_n(gradient.data() + i % kBlocks * kBlock, kBlock, arrivals[i]->data());
+      arrivals[i] = pool.take(block_floats);
+      std::copy_n(gradient.data() + i % blocks * block_floats, block_floats, arrivals[i]->data());
     }
     state.ResumeTiming();
     for (WorkerId worker = 0; worker < workers; ++worker) {
-      for (size_t block = 0; block < kBlocks; ++block) {
-        SharedBuffer& arrival = arrivals[worker * kBlocks + block];
+      for (size_t block = 0; block < blocks; ++block) {
+        SharedBuffer& arrival = arrivals[worker * blocks + block];
         benchmark::DoNotOptimize(all_finite(arrival->span()));
         sums[block].add(worker, 16, std::move(arrival));
       }
     }
-    for (size_t block = 0; block < kBlocks; ++block) {
-      optimizers[block].apply(sums[block], 1e-3, now.span().subspan(block * kBlock, kBlock),
-                              next.span().subspan(block * kBlock, kBlock));
+    for (size_t block = 0; block < blocks; ++block) {
+      optimizers[block].apply(sums[block], 1e-3,
+                              now.span().subspan(block * block_floats, block_floats),
+                              next.span().subspan(block * block_floats, block_floats));
     }
     benchmark::ClobberMemory();
   }
-  count_floats(state, workers * kTotal);  // gradient bytes taken in, the number a network must beat
+  count_floats(state, workers * total);  // gradient bytes taken in, the number a network must beat
 }
 
 void each_size(benchmark::internal::Benchmark* bench) {

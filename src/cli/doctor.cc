@@ -35,6 +35,7 @@ constexpr uint64_t kShardMemory = 50'000'000;
 constexpr uint64_t kDiskEnough = 1'000'000'000;
 constexpr uint64_t kDiskLeast = 50'000'000;
 constexpr uint64_t kWorkersPerCore = 8;
+constexpr size_t kTrialBytes = 1 << 16;
 
 constexpr const char* kBlasAdvice = "install the right one: apt-get install libopenblas0-openmp";
 
@@ -247,11 +248,10 @@ void measure_memory(DoctorInputs& inputs) {
 Status try_shared_memory() {
   const Descriptor file(memfd_create("drover-doctor", MFD_CLOEXEC));
   if (!file.ok()) return failed("memfd_create");
-  constexpr size_t kBytes = 1 << 16;
-  if (ftruncate(file.number(), kBytes) != 0) return failed("sizing a memfd");
-  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (ftruncate(file.number(), kTrialBytes) != 0) return failed("sizing a memfd");
+  void* memory = mmap(nullptr, kTrialBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   if (memory == MAP_FAILED) return failed("mapping a memfd");
-  munmap(memory, kBytes);
+  munmap(memory, kTrialBytes);
   return done();
 }
 

@@ -145,8 +145,8 @@ TEST(Doctor, LooksAtThisMachineAndLeavesNothingBehind) {
   question.run_folder = folder.file("not/yet/there");
   question.data_dir = folder.file("data");
   std::filesystem::create_directories(folder.file("data/cifar10"));
-  std::ofstream(folder.file("data/cifar10/data_batch_1.bin"));
-  std::ofstream(folder.file("data/cifar10/test_batch.bin.gz"));
+  folder.make_file("data/cifar10/data_batch_1.bin", "");
+  folder.make_file("data/cifar10/test_batch.bin.gz", "");
   const DoctorInputs in = gather(question);
   EXPECT_GE(in.cores, 1u);
   EXPECT_GT(in.memory_bytes, 0u);
@@ -163,7 +163,7 @@ TEST(Doctor, LooksAtThisMachineAndLeavesNothingBehind) {
 
 TEST(Doctor, ARunFolderUnderAFileIsAProblem) {
   const TempFolder folder;
-  std::ofstream(folder.file("file"));
+  folder.make_file("file", "");
   DoctorQuestion question;
   question.run_folder = folder.file("file/runs");
   EXPECT_EQ(find(examine(gather(question)), "disk").state, CheckState::kProblem);

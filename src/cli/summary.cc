@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
@@ -19,6 +20,7 @@ namespace {
 constexpr uint32_t kCurvePoints = 40;
 constexpr size_t kWorkersShown = 4;
 constexpr size_t kLossesShown = 4;
+constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 double per_second(uint64_t amount, double seconds) {
   return seconds > 0.0 ? static_cast<double>(amount) / seconds : std::nan("");
@@ -90,6 +92,7 @@ std::string outcome_line(const RunSummary& summary) {
 
 void add_learning(Lines& lines, const RunSummary& summary) {
   std::vector<double> losses;
+  losses.reserve(summary.curve.size());
   for (const CurvePoint& point : summary.curve) losses.push_back(point.loss);
   const std::string loss = std::isnan(summary.loss) ? "NaN" : fmt::format("{:.4g}", summary.loss);
   lines.add("loss",
@@ -106,6 +109,7 @@ void add_learning(Lines& lines, const RunSummary& summary) {
 
 void add_step_times(Lines& lines, const RunSummary& summary) {
   std::vector<double> times;
+  times.reserve(summary.curve.size());
   for (const CurvePoint& point : summary.curve) times.push_back(seconds(point.step_time));
   lines.add("step time", fmt::format("median {}, p90 {}", short_time(summary.step_times.median),
                                      short_time(summary.step_times.p90)));
@@ -298,10 +302,8 @@ std::string to_json_line(const RunSummary& summary) {
 }
 
 std::string sparkline(const std::vector<double>& values) {
-  static constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄",
-                                                              "▅", "▆", "▇", "█"};
-  double low = INFINITY;
-  double high = -INFINITY;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
     low = std::min(low, value);

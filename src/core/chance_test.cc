@@ -42,10 +42,10 @@ TEST(UnitInterval, StaysBelowOneAndIsUniform) {
   EXPECT_LT(unit_interval(~uint64_t{0}), 1.0);
   EXPECT_EQ(unit_interval(uint64_t{1} << 63), 0.5);
 
-  constexpr int kDraws = 100'000;
+  constexpr int count = 100'000;
   double sum = 0.0;
   double squares = 0.0;
-  for (uint64_t i = 0; i < kDraws; ++i) {
+  for (uint64_t i = 0; i < count; ++i) {
     const double value = unit_interval(draw({42, i}));
     ASSERT_GE(value, 0.0);
     ASSERT_LT(value, 1.0);
@@ -54,8 +54,8 @@ TEST(UnitInterval, StaysBelowOneAndIsUniform) {
   }
   // Means of n draws: 1/2 and 1/3, with deviations 0.289 / sqrt(n) and 0.298 / sqrt(n); five of
   // them.
-  EXPECT_NEAR(sum / kDraws, 1.0 / 2.0, 5.0 * 0.29 / std::sqrt(kDraws));
-  EXPECT_NEAR(squares / kDraws, 1.0 / 3.0, 5.0 * 0.30 / std::sqrt(kDraws));
+  EXPECT_NEAR(sum / count, 1.0 / 2.0, 5.0 * 0.29 / std::sqrt(count));
+  EXPECT_NEAR(squares / count, 1.0 / 3.0, 5.0 * 0.30 / std::sqrt(count));
 }
 
 TEST(Permutation, VisitsEverythingOnce) {
@@ -93,12 +93,12 @@ TEST(Permutation, WorksAtTheLargestSizes) {
 TEST(Permutation, SendsEveryIndexEverywhereEquallyOften) {
   // Over keys, each of 10 indices should meet each of 10 values a tenth of the time. With n = 20000
   // the count has mean 2000 and deviation sqrt(n 0.1 0.9) = 42; six of them.
-  constexpr uint64_t kSize = 10;
-  constexpr uint64_t kKeys = 20'000;
-  std::vector<int> count(kSize * kSize, 0);
-  for (uint64_t key = 0; key < kKeys; ++key) {
-    const Permutation permutation(kSize, draw({key}));
-    for (uint64_t i = 0; i < kSize; ++i) ++count[i * kSize + permutation(i)];
+  constexpr uint64_t size = 10;
+  constexpr uint64_t keys = 20'000;
+  std::vector<int> count(size * size, 0);
+  for (uint64_t key = 0; key < keys; ++key) {
+    const Permutation permutation(size, draw({key}));
+    for (uint64_t i = 0; i < size; ++i) ++count[i * size + permutation(i)];
   }
   for (const int each : count) EXPECT_NEAR(each, 2000, 6 * 42);
 }
@@ -110,15 +110,15 @@ TEST(PermutationDeathTest, RefusesWhatIsOutside) {
 }
 
 TEST(SampleAt, VisitsEverySampleOnceAStretch) {
-  constexpr uint64_t kSize = 37;
+  constexpr uint64_t size = 37;
   std::vector<std::vector<uint64_t>> stretches;
   for (uint64_t stretch = 0; stretch < 5; ++stretch) {
     std::vector<uint64_t> samples;
-    for (uint64_t i = 0; i < kSize; ++i)
-      samples.push_back(sample_at(3, kSize, stretch * kSize + i));
+    samples.reserve(size);
+    for (uint64_t i = 0; i < size; ++i) samples.push_back(sample_at(3, size, stretch * size + i));
     stretches.push_back(samples);
     std::sort(samples.begin(), samples.end());
-    for (uint64_t i = 0; i < kSize; ++i) ASSERT_EQ(samples[i], i);
+    for (uint64_t i = 0; i < size; ++i) ASSERT_EQ(samples[i], i);
   }
   for (size_t i = 1; i < stretches.size(); ++i) EXPECT_NE(stretches[i], stretches[i - 1]);
 }

@@ -70,7 +70,7 @@ TEST(BufferPool, GivesExactlyTheSizeAskedFor) {
 TEST(BufferPool, TakesBackOnlyWhenTheLastOwnerIsGone) {
   BufferPool pool;
   SharedBuffer first = pool.take(4);
-  ConstBuffer reader = first;
+  const ConstBuffer reader = first;
   first.reset();
   EXPECT_NE(pool.take(4)->data(), reader->data());
 }
@@ -90,6 +90,7 @@ TEST(BufferPool, MayBeUsedByManyThreads) {
   BufferPool pool;
   std::vector<std::thread> threads;
   std::vector<int> clashes(4, 0);
+  threads.reserve(clashes.size());
   for (size_t thread = 0; thread < clashes.size(); ++thread) {
     threads.emplace_back([&pool, &clash = clashes[thread], thread] {
       const auto mark = static_cast<float>(thread + 1);

@@ -2,26 +2,32 @@
 
 #include <unistd.h>
 
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "node/host.h"
 
 namespace drover {
+namespace {
+
+constexpr Duration kPatience = std::chrono::milliseconds(500);
+
+}  // namespace
 
 Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler)
     : identity_(std::move(identity)),
       layout_(layout),
       handler_(handler),
       loop_(1),
-      keep_running_(boost::asio::make_work_guard(loop_)) {}
+      keep_running_(boost::asio::make_work_guard(loop_)),
+      patience_(loop_) {}
 
 Member::~Member() {
   boost::asio::post(loop_, [this] {
     if (coordinator_) coordinator_->close();
     for (const auto& channel : control_) channel->close();
     for (const auto& channel : bulk_) channel->close();
+    patience_.cancel();
     keep_running_.reset();
   });
   if (thread_.joinable()) thread_.join();
@@ -103,7 +109,7 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
     }
     return done();
   };
-  callbacks.on_closed = [this, shard](const Error& why) { lose(peer_name(Role::kShard, shard), why); };
+  callbacks.on_closed = [this, shard](const Error& why) { lose_shard(shard, why); };
   callbacks.on_floats_sent = [this] { handler_.on_floats_sent(); };
   channel->start(std::move(callbacks));
   channel->send(control_frame(hello(lane)));
@@ -124,6 +130,16 @@ void Member::deliver(Outbox messages) {
       if (message.to.index < lanes.size()) lanes[message.to.index]->send(std::move(message.frame));
     }
   }
+}
+
+// A shard that leaves at the end of a run may be seen leaving before the coordinator's word that the run is over, and a
+// shard that was killed is better explained by the coordinator: it gets a moment to speak first.
+void Member::lose_shard(ShardId shard, const Error& why) {
+  if (over_) return;
+  patience_.expires_after(kPatience);
+  patience_.async_wait([this, shard, why](const boost::system::error_code& error) {
+    if (!error) lose(peer_name(Role::kShard, shard), why);
+  });
 }
 
 void Member::lose(const std::string& peer, const Error& why) {

@@ -3,7 +3,9 @@
 // The owner's main thread computes; this thread moves frames. The Handler is called on this thread only.
 #pragma once
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <span>
@@ -62,6 +64,7 @@ class Member {
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
   void deliver(Outbox messages);
+  void lose_shard(ShardId shard, const Error& why);
   void lose(const std::string& peer, const Error& why);
   void over(const Farewell& farewell);
   Hello hello(Lane lane) const;
@@ -75,6 +78,7 @@ class Member {
   std::vector<std::shared_ptr<Channel>> control_;  // by shard
   std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
   size_t shards_connected_ = 0;
+  boost::asio::steady_timer patience_;  // see lose_shard()
   bool over_ = false;
   std::thread thread_;
 };

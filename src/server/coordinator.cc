@@ -1,6 +1,7 @@
 #include "server/coordinator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "wire/limits.h"
@@ -120,16 +121,25 @@ void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
 }
 
 void Coordinator::decide(CoordinatorOutput& out) {
-  const uint32_t alive = members_.count();
-  Decision decision{.step = step_, .cutoff = alive, .alive = members_.list()};
-  const std::string reason = "sync: waits for all " + std::to_string(alive) + " workers alive";
-  out.happenings.push_back(DecisionRecord{.step = step_, .cutoff = alive, .alive = alive, .reason = reason});
+  cutoff_ = members_.count();
+  const std::string reason = "sync: waits for all " + std::to_string(cutoff_) + " workers alive";
+  out.happenings.push_back(DecisionRecord{.step = step_, .cutoff = cutoff_, .alive = cutoff_, .reason = reason});
+  send_decision(out);
+}
+
+void Coordinator::send_decision(CoordinatorOutput& out) {
+  const Decision decision{.step = step_, .cutoff = cutoff_, .alive = members_.list()};
   for (const auto& [shard, address] : shard_addresses_) {
     out.messages.push_back({{Role::kShard, shard, Lane::kControl}, control_frame(decision)});
   }
 }
 
 Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out) {
+  if (phase_ == Phase::kTraining && closed.step == step_ + 1 && step_ + 1 < settings_.steps &&
+      early_.size() < settings_.shards) {
+    early_.emplace_back(shard, closed);
+    return done();
+  }
   if (phase_ != Phase::kTraining || !ledger_.expects(shard, closed.step)) {
     return invalid_input("shard " + std::to_string(shard) + " closed step " + std::to_string(closed.step) +
                          ", which was not open there");
@@ -137,22 +147,26 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
   digest_ += closed.digest;
   const bool all = ledger_.on_closed(shard, closed, since_start(now));
   for (const ArrivalRecord& late : ledger_.take_late()) out.happenings.push_back(late);
-  if (!all) return done();
+  if (all) close_step_everywhere(closed.step, now, out);
+  return done();
+}
 
-  // Whoever has not delivered need not go on: the step is closed everywhere.
-  for (const WorkerId worker : ledger_.stragglers(closed.step)) {
-    out.messages.push_back(
-        {to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kStop, .step = closed.step}, {}}});
+void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
+  // Whoever has not delivered need not go on.
+  for (const WorkerId worker : ledger_.stragglers(closed)) {
+    out.messages.push_back({to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kStop, .step = closed}, {}}});
   }
   ++step_;
   if (step_ == settings_.steps) {
     tell_steps(false, now, out);
     if (phase_ == Phase::kTraining) finish_training(now, out);
-    return done();
+    return;
   }
   open_step(now, out);
   tell_steps(false, now, out);
-  return done();
+  for (const auto& [shard, early] : std::exchange(early_, {})) {
+    if (!on_step_closed(shard, early, now, out)) return;
+  }
 }
 
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
@@ -224,7 +238,8 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
   if (phase_ == Phase::kEvaluating || !members_.remove(worker)) return;  // it was told to go
   say("lost", peer_name(Role::kWorker, worker), why + "; the run goes on without it", now, out);
   if (members_.count() == 0) return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
-  if (phase_ == Phase::kTraining) return decide(out);
+  // The cutoff stays: what the lost one has already delivered counts towards it, and must not crowd out the others.
+  if (phase_ == Phase::kTraining) return send_decision(out);
   begin_if_ready(now, out);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -77,8 +78,10 @@ class Coordinator {
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
   void decide(CoordinatorOutput& out);
+  void send_decision(CoordinatorOutput& out);
   void open_step(TimePoint now, CoordinatorOutput& out);
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out);
+  void close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
@@ -104,7 +107,10 @@ class Coordinator {
   bool planned_ = false;
 
   StepLedger ledger_;
+  // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
+  std::vector<std::pair<ShardId, StepClosed>> early_;
   Step step_ = 0;               // open now
+  uint32_t cutoff_ = 0;         // of that step
   TimePoint training_began_{};
   TimePoint training_ended_{};
   uint32_t empty_steps_ = 0;    // in a row

@@ -1,0 +1,260 @@
+// The coordinator brings everybody together, opens steps, keeps membership, and ends the run with a reason.
+#include "server/coordinator.h"
+
+#include <gtest/gtest.h>
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  explicit CoordinatorTest(CoordinatorSettings settings = {.workers = 2, .shards = 2, .steps = 3})
+      : coordinator_(settings, 0s) {}
+
+  Hello shard(uint32_t index) {
+    return {.role = Role::kShard, .index = index, .host = "here", .pid = 10 + index, .address = "unix:s" + std::to_string(index)};
+  }
+  Hello worker(uint32_t index) {
+    return {.role = Role::kWorker, .index = index, .host = "here", .pid = 20 + index, .tensors = {{"w", 64, {}}, {"b", 32, {}}}};
+  }
+  Hello evaluator() {
+    Hello hello = worker(0);
+    hello.role = Role::kEvaluator;
+    return hello;
+  }
+
+  Status hello(const Hello& who) { return coordinator_.on_hello(who, now_, out_); }
+  void tell(Role role, uint32_t index, const Control& message) {
+    const Status status = coordinator_.on_message(role, index, message, now_, out_);
+    EXPECT_TRUE(status.ok()) << status.error().message;
+  }
+
+  void gather() {
+    for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()}) ASSERT_TRUE(hello(who).ok());
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+    for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  }
+
+  void close(Step step, const std::vector<WorkerId>& arrived, std::vector<StepClosed::Refused> refused = {}) {
+    StepClosed closed;
+    closed.step = step;
+    closed.elapsed = 10ms;
+    closed.samples = 8;
+    closed.refused = std::move(refused);
+    for (const WorkerId each : arrived) closed.arrivals.push_back({each, 10ms, step});
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+
+  template <typename Message>
+  std::vector<std::pair<Address, Message>> sent() const {
+    std::vector<std::pair<Address, Message>> found;
+    for (const Outgoing& each : out_.messages) {
+      if (const auto* control = std::get_if<Control>(&each.frame.payload)) {
+        if (const auto* message = std::get_if<Message>(control)) found.emplace_back(each.to, *message);
+      }
+    }
+    return found;
+  }
+  template <typename Record>
+  std::vector<Record> happened() const {
+    std::vector<Record> found;
+    for (const Happening& each : out_.happenings) {
+      if (const auto* record = std::get_if<Record>(&each)) found.push_back(*record);
+    }
+    return found;
+  }
+
+  Coordinator coordinator_;
+  CoordinatorOutput out_;
+  TimePoint now_{};
+};
+
+TEST_F(CoordinatorTest, PlansWhenAllShardsAndAModelAreKnown) {
+  ASSERT_TRUE(hello(worker(0)).ok());
+  ASSERT_TRUE(hello(shard(0)).ok());
+  EXPECT_TRUE(sent<Plan>().empty());
+  ASSERT_TRUE(hello(shard(1)).ok());
+  ASSERT_EQ(sent<Plan>().size(), 2u);
+  EXPECT_EQ(sent<Plan>()[0].second.blocks.blocks.size(), 2u);
+  ASSERT_EQ(sent<Welcome>().size(), 1u);
+  EXPECT_EQ(sent<Welcome>()[0].second.shards, (std::vector<std::string>{"unix:s0", "unix:s1"}));
+  ASSERT_TRUE(hello(worker(1)).ok());
+  EXPECT_EQ(sent<Welcome>().size(), 2u) << "who comes later is welcomed too";
+}
+
+TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {
+  gather();
+  ASSERT_EQ(sent<Decision>().size(), 2u) << "one to each shard";
+  EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 2, .alive = {0, 1}}));
+  ASSERT_EQ(happened<DecisionRecord>().size(), 1u);
+  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "sync: waits for all 2 workers alive");
+  EXPECT_EQ(happened<PeerRecord>().size(), 5u);
+}
+
+TEST_F(CoordinatorTest, RefusesStrangersDuplicatesAndOtherModels) {
+  gather();
+  EXPECT_FALSE(hello(worker(0)).ok());
+  EXPECT_FALSE(hello(worker(2)).ok());
+  EXPECT_FALSE(hello(shard(2)).ok());
+  EXPECT_FALSE(hello(shard(0)).ok());
+  EXPECT_FALSE(hello(evaluator()).ok());
+}
+
+TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
+  ASSERT_TRUE(hello(worker(0)).ok());
+  Hello other = worker(1);
+  other.tensors.pop_back();
+  const Status refused = hello(other);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 in 2"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST_F(CoordinatorTest, RunsToItsEndAndSaysGoodbye) {
+  gather();
+  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  EXPECT_EQ(sent<Farewell>().size(), 2u) << "workers go first";
+  EXPECT_FALSE(coordinator_.ended()) << "the final parameters are still to be evaluated";
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3, .loss = 0.1, .accuracy = 0.9, .samples = 100});
+  EXPECT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<StepStory>().size(), 3u);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  ASSERT_EQ(happened<EvaluationRecord>().size(), 1u);
+  EXPECT_DOUBLE_EQ(happened<EvaluationRecord>()[0].accuracy, 0.9);
+}
+
+TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
+  gather();
+  out_ = {};
+  now_ = 2s;
+  coordinator_.on_lost(Role::kWorker, 1, "the connection was closed", now_, out_);
+  ASSERT_EQ(sent<Decision>().size(), 2u);
+  EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 2, .alive = {0}}));
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  const EventRecord event = happened<EventRecord>()[0];
+  EXPECT_EQ(event.kind, "lost");
+  EXPECT_EQ(event.peer, "worker 1");
+  EXPECT_EQ(event.at, 2s);
+  EXPECT_NE(event.text.find("the connection was closed"), std::string::npos);
+  close(0, {0});
+  EXPECT_FALSE(coordinator_.ended());
+  EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 1, .cutoff = 1, .alive = {0}}));
+}
+
+TEST_F(CoordinatorTest, WithoutWorkersThereIsNoRun) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 0, "x", now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
+TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
+  gather();
+  close(0, {0, 1});
+  out_ = {};
+  coordinator_.on_lost(Role::kShard, 1, "the connection was closed", now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told";
+  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1 was lost at step 1"), std::string::npos);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
+TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
+  gather();
+  coordinator_.on_lost(Role::kEvaluator, 0, "x", now_, out_);
+  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(CoordinatorTest, AQuickShardsNewsMayOvertakeASlowOnes) {
+  gather();
+  const auto closed = [](Step step) {
+    StepClosed message;
+    message.step = step;
+    message.arrivals = {{0, 10ms, step}, {1, 10ms, step}};
+    return message;
+  };
+  tell(Role::kShard, 0, closed(0));
+  tell(Role::kShard, 0, closed(1));
+  EXPECT_EQ(coordinator_.step(), 0u);
+  tell(Role::kShard, 1, closed(0));
+  EXPECT_EQ(coordinator_.step(), 1u);
+  tell(Role::kShard, 1, closed(1));
+  EXPECT_EQ(coordinator_.step(), 2u);
+}
+
+TEST_F(CoordinatorTest, TellsStragglersToStop) {
+  gather();
+  out_ = {};
+  close(0, {0});
+  std::vector<Address> stopped;
+  for (const Outgoing& each : out_.messages) {
+    if (each.frame.header.type == FrameType::kStop) {
+      stopped.push_back(each.to);
+      EXPECT_EQ(each.frame.header.step, 0u);
+    }
+  }
+  EXPECT_EQ(stopped, std::vector<Address>{to_worker(1, Lane::kControl)});
+}
+
+TEST_F(CoordinatorTest, EndsARunInWhichEveryGradientIsNan) {
+  gather();
+  for (Step step = 0; step < 2; ++step) close(step, {0, 1}, {{0, 0}, {1, 0}});
+  EXPECT_FALSE(coordinator_.ended());
+  close(2, {0, 1}, {{0, 0}, {1, 0}});
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3});
+  ASSERT_TRUE(coordinator_.ended());
+  bool named = false;
+  for (const EventRecord& event : happened<EventRecord>()) {
+    named = named || (event.kind == "refused" && event.peer == "worker 0" && event.text.find("first in w") != std::string::npos);
+  }
+  EXPECT_TRUE(named) << "the tensor is named";
+}
+
+TEST_F(CoordinatorTest, AnInterruptKeepsWhatThereIs) {
+  gather();
+  close(0, {0, 1});
+  coordinator_.on_interrupt(now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
+  EXPECT_EQ(happened<RunEnd>()[0].reason, "interrupted at step 1 of 3");
+  EXPECT_EQ(happened<StepStory>().size(), 1u);
+  coordinator_.on_interrupt(now_, out_);
+  EXPECT_EQ(happened<RunEnd>().size(), 1u) << "once";
+}
+
+TEST_F(CoordinatorTest, LeavesOutWhoDoesNotJoinInTime) {
+  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()}) ASSERT_TRUE(hello(who).ok());
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  tell(Role::kWorker, 0, Ready{});
+  coordinator_.on_tick(59s, out_);
+  EXPECT_TRUE(sent<Decision>().empty());
+  coordinator_.on_tick(60s, out_);
+  ASSERT_EQ(sent<Decision>().size(), 2u);
+  EXPECT_EQ(sent<Decision>()[0].second.alive, std::vector<WorkerId>{0});
+  EXPECT_EQ(happened<EventRecord>()[0].peer, "worker 1");
+}
+
+TEST_F(CoordinatorTest, AMissingShardIsNamed) {
+  ASSERT_TRUE(hello(shard(0)).ok());
+  coordinator_.on_tick(61s, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].reason, "shard 1 did not join within 60 s");
+}
+
+TEST_F(CoordinatorTest, RefusesMessagesThatOnlyOthersSend) {
+  gather();
+  EXPECT_FALSE(coordinator_.on_message(Role::kWorker, 0, StepClosed{}, now_, out_).ok());
+  EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, Evaluated{}, now_, out_).ok());
+  StepClosed future;
+  future.step = 2;
+  EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, future, now_, out_).ok()) << "a step that is not open";
+}
+
+}  // namespace
+}  // namespace drover

@@ -46,7 +46,8 @@ float GradientSum::weight(const Held& held) const {
 
 void GradientSum::write_mean(size_t begin, std::span<float> out) const {
   DROVER_CHECK(!held_.empty());
-  DROVER_CHECK(begin <= length_ && out.size() <= length_ - begin);
+  DROVER_CHECK(begin <= length_);
+  DROVER_CHECK(out.size() <= length_ - begin);
   const auto part = [&](size_t index) {
     return std::span<const float>(held_[index].gradient->span()).subspan(begin, out.size());
   };

@@ -47,6 +47,7 @@ std::vector<float> mean_of(SumOrder order, const std::vector<Contribution>& cont
 
 std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> bits;
+  bits.reserve(values.size());
   for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
   return bits;
 }

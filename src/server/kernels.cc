@@ -20,10 +20,10 @@ bool all_finite_loop(const float* __restrict values, size_t size) {
   // NaN and infinity are exactly the floats whose exponent bits are all ones. Testing integers
   // rather than values keeps this true under any floating-point option. There is no early exit:
   // bad gradients are rare, and the loop would not vectorise.
-  constexpr uint32_t kExponent = 0x7f800000;
+  constexpr uint32_t exponent = 0x7f800000;
   uint32_t bad = 0;
   for (size_t i = 0; i < size; ++i) {
-    bad |= (std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent ? 1U : 0U;
+    bad |= (std::bit_cast<uint32_t>(values[i]) & exponent) == exponent ? 1U : 0U;
   }
   return bad == 0;
 }

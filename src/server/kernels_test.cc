@@ -31,6 +31,7 @@ std::vector<float> random_values(uint64_t seed, size_t size) {
 
 std::vector<uint32_t> bits_of(std::span<const float> values) {
   std::vector<uint32_t> bits;
+  bits.reserve(values.size());
   for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
   return bits;
 }

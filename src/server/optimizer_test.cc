@@ -28,6 +28,7 @@ SharedBuffer buffer_of(std::span<const float> values) {
 
 std::vector<uint32_t> bits_of(std::span<const float> values) {
   std::vector<uint32_t> bits;
+  bits.reserve(values.size());
   for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
   return bits;
 }
@@ -124,6 +125,7 @@ TEST(BlockOptimizer, AgreesWithTheFormulasInDoublePrecision) {
         std::vector<float> now(length);
         for (float& each : now) each = value(random);
         std::vector<Oracle> wanted;
+        wanted.reserve(length);
         for (const float each : now) wanted.push_back({.settings = settings, .p = each});
 
         BlockOptimizer optimizer = started(settings, now);
@@ -225,23 +227,23 @@ TEST(BlockOptimizer, FusedEqualsSumFirstUpdateLater) {
       SCOPED_TRACE(std::string(name_of(kind)) + " seed " + std::to_string(seed));
       std::mt19937_64 random(seed);
       const OptimizerSettings settings = random_settings(kind, random);
-      constexpr size_t kLength = 4500;  // three chunks, the last of them short
+      constexpr size_t length = 4500;  // three chunks, the last of them short
       std::normal_distribution<float> value;
-      std::vector<float> now(kLength);
+      std::vector<float> now(length);
       for (float& each : now) each = value(random);
       BlockOptimizer fused = started(settings, now);
       BlockOptimizer unfused = started(settings, now);
       for (int step = 0; step < 3; ++step) {
-        GradientSum sum(SumOrder::kArrival, kLength);
+        GradientSum sum(SumOrder::kArrival, length);
         for (WorkerId worker = 0; worker < 5; ++worker) {
-          std::vector<float> gradient(kLength);
+          std::vector<float> gradient(length);
           for (float& each : gradient) each = value(random);
           sum.add(worker, worker + 1, buffer_of(gradient));
         }
-        std::vector<float> next(kLength);
+        std::vector<float> next(length);
         fused.apply(sum, 0.1, now, next);
 
-        std::vector<float> mean(kLength);
+        std::vector<float> mean(length);
         sum.write_mean(0, mean);
         ASSERT_EQ(bits_of(next), bits_of(next_of(unfused, 0.1, now, mean)));
         ASSERT_EQ(bits_of(fused.averaged()), bits_of(unfused.averaged()));
@@ -255,7 +257,7 @@ TEST(BlockOptimizer, FusedEqualsSumFirstUpdateLater) {
 // the same with every compiler, build type and generation of processor: a run that is repeated on
 // another machine repeats to the bit.
 TEST(BlockOptimizer, GivesTheSameBitsOnEveryMachine) {
-  constexpr size_t kLength = 2100;
+  constexpr size_t length = 2100;
   const auto value = [](uint64_t a, uint64_t b, uint64_t i) {
     return static_cast<float>(unit_interval(draw({a, b, i})) * 2.0 - 1.0);
   };
@@ -264,17 +266,17 @@ TEST(BlockOptimizer, GivesTheSameBitsOnEveryMachine) {
     for (const double rms_momentum : {0.0, 0.7}) {
       const OptimizerSettings settings{
           .kind = kind, .rms_momentum = rms_momentum, .weight_decay = 0.01, .ema_decay = 0.9};
-      std::vector<float> now(kLength);
-      for (size_t i = 0; i < kLength; ++i) now[i] = value(1, 0, i);
+      std::vector<float> now(length);
+      for (size_t i = 0; i < length; ++i) now[i] = value(1, 0, i);
       BlockOptimizer optimizer = started(settings, now);
       for (uint64_t step = 0; step < 5; ++step) {
-        GradientSum sum(SumOrder::kWorker, kLength);
+        GradientSum sum(SumOrder::kWorker, length);
         for (WorkerId worker = 0; worker < 3; ++worker) {
-          std::vector<float> gradient(kLength);
-          for (size_t i = 0; i < kLength; ++i) gradient[i] = value(2 + step, worker, i);
+          std::vector<float> gradient(length);
+          for (size_t i = 0; i < length; ++i) gradient[i] = value(2 + step, worker, i);
           sum.add(worker, 3 + 4 * worker, buffer_of(gradient));
         }
-        std::vector<float> next(kLength);
+        std::vector<float> next(length);
         optimizer.apply(sum, 0.05, now, next);
         now = next;
       }
@@ -342,30 +344,30 @@ TEST(BlockOptimizer, TakesManySmallBatchesForOneLargeOne) {
     SCOPED_TRACE(name_of(kind));
     std::mt19937_64 random(5);
     std::normal_distribution<double> value;
-    constexpr size_t kLength = 100;
-    std::vector<float> one(kLength, 1.0F);
+    constexpr size_t length = 100;
+    std::vector<float> one(length, 1.0F);
     std::vector<float> four = one;
     BlockOptimizer one_optimizer = started({.kind = kind}, one);
     BlockOptimizer four_optimizer = started({.kind = kind}, four);
     for (int step = 0; step < 50; ++step) {
-      GradientSum sum(SumOrder::kArrival, kLength);
-      std::vector<double> total(kLength, 0.0);
+      GradientSum sum(SumOrder::kArrival, length);
+      std::vector<double> total(length, 0.0);
       for (WorkerId worker = 0; worker < 4; ++worker) {
-        std::vector<float> gradient(kLength);
-        for (size_t i = 0; i < kLength; ++i) {
+        std::vector<float> gradient(length);
+        for (size_t i = 0; i < length; ++i) {
           gradient[i] = static_cast<float>(4.0 + value(random));
           total[i] += gradient[i];
         }
         sum.add(worker, 16, buffer_of(gradient));
       }
-      std::vector<float> mean(kLength);
-      for (size_t i = 0; i < kLength; ++i) mean[i] = static_cast<float>(total[i] / 4.0);
-      std::vector<float> next(kLength);
+      std::vector<float> mean(length);
+      for (size_t i = 0; i < length; ++i) mean[i] = static_cast<float>(total[i] / 4.0);
+      std::vector<float> next(length);
       four_optimizer.apply(sum, 0.001, four, next);
       four = next;
       one = next_of(one_optimizer, 0.001, one, mean);
     }
-    for (size_t i = 0; i < kLength; ++i) EXPECT_NEAR(four[i], one[i], 1e-6 * std::abs(one[i]));
+    for (size_t i = 0; i < length; ++i) EXPECT_NEAR(four[i], one[i], 1e-6 * std::abs(one[i]));
   }
 }
 

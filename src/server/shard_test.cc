@@ -1,0 +1,368 @@
+// A shard collects, closes, publishes and answers; it survives workers that leave, come late, push rubbish or lie.
+#include "server/shard.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t kLength = 8'192;  // too large to travel with its offer
+
+class ShardTest : public ::testing::Test {
+ protected:
+  // Two workers, one block of kLength floats and one of 4, plain SGD with learning rate 1.
+  void start(uint32_t workers = 2, Step steps = 10, Step evaluate_every = 0) {
+    const Layout layout({{"large", kLength, TensorKind::kTrained}, {"small", 4, TensorKind::kTrained}});
+    plan_ = Plan{.workers = workers,
+                 .steps = steps,
+                 .deterministic = false,
+                 .evaluate_every = evaluate_every,
+                 .optimizer = {},
+                 .schedule = {.base = 1.0},
+                 .tensors = layout.tensors(),
+                 .blocks = plan_blocks(layout, 1)};
+    shard_.on_plan(plan_);
+    for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
+    send_initial(0);
+  }
+
+  void send_initial(WorkerId worker) {
+    for (const Block& block : plan_.blocks.blocks) push(worker, kInitialStep, block.id, 0.0f, 0);
+  }
+
+  void open(uint32_t cutoff = 2) { decide(0, cutoff); }
+
+  void decide(Step step, uint32_t cutoff) {
+    std::vector<WorkerId> alive;
+    for (WorkerId worker = 0; worker < plan_.workers; ++worker) alive.push_back(worker);
+    shard_.on_decision({.step = step, .cutoff = cutoff, .alive = alive}, now_, out_);
+  }
+
+  SharedBuffer filled(size_t size, float value) {
+    SharedBuffer buffer = shard_.pool().take(size);
+    std::fill(buffer->span().begin(), buffer->span().end(), value);
+    return buffer;
+  }
+
+  // Offers a block; sends it if it is granted. Returns the answer, if there is one.
+  std::optional<Answer> push(WorkerId worker, Step step, BlockId block, float value, uint32_t samples = 1) {
+    const uint32_t length = plan_.blocks.blocks[block].length;
+    FrameHeader header{.type = FrameType::kOffer, .step = step, .worker = worker, .block = block, .samples = samples};
+    const bool small = length * sizeof(float) <= 16'384;
+    if (small) header.length = length * static_cast<uint32_t>(sizeof(float));
+    out_.clear();
+    EXPECT_TRUE(shard_.on_frame(worker, header, small ? filled(length, value) : nullptr, now_, out_).ok());
+    if (const auto answer = find_answer(worker)) return answer;
+    const bool granted = std::any_of(out_.begin(), out_.end(), [&](const Outgoing& each) {
+      return each.frame.header.type == FrameType::kGrant && each.to.index == worker && each.frame.header.block == block;
+    });
+    if (!granted) return std::nullopt;
+    header.type = FrameType::kBlock;
+    header.length = length * static_cast<uint32_t>(sizeof(float));
+    out_.clear();
+    EXPECT_TRUE(shard_.on_frame(worker, header, filled(length, value), now_, out_).ok());
+    return find_answer(worker);
+  }
+
+  std::optional<Answer> find_answer(WorkerId worker) const {
+    for (const Outgoing& each : out_) {
+      if (each.frame.header.type == FrameType::kAnswer && each.to.index == worker) return each.frame.header.answer;
+    }
+    return std::nullopt;
+  }
+
+  void push_all(WorkerId worker, Step step, float value, uint32_t samples = 1) {
+    for (const Block& block : plan_.blocks.blocks) push(worker, step, block.id, value, samples);
+  }
+
+  std::vector<Outgoing> parameters_in_outbox() const {
+    std::vector<Outgoing> found;
+    for (const Outgoing& each : out_) {
+      if (each.frame.header.type == FrameType::kParameters) found.push_back(each);
+    }
+    return found;
+  }
+
+  std::optional<StepClosed> closed_in_outbox() const {
+    for (const Outgoing& each : out_) {
+      if (const auto* control = std::get_if<Control>(&each.frame.payload)) {
+        if (const auto* closed = std::get_if<StepClosed>(control)) return *closed;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // First value of `block`, as a worker would see it now.
+  float parameter(BlockId block, Version version, bool snapshot = false) {
+    out_.clear();
+    const FrameHeader pull{.type = FrameType::kPull,
+                           .flags = static_cast<uint16_t>(snapshot ? kSnapshotFlag : 0),
+                           .version = version,
+                           .worker = 0};
+    EXPECT_TRUE(shard_.on_frame(0, pull, nullptr, now_, out_).ok());
+    for (const Outgoing& each : parameters_in_outbox()) {
+      if (each.frame.header.block == block) return std::get<FloatSlice>(each.frame.payload).span()[0];
+    }
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+
+  Plan plan_;
+  Shard shard_{0};
+  Outbox out_;
+  TimePoint now_{};
+};
+
+TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
+  const Layout layout({{"small", 4, TensorKind::kTrained}});
+  plan_ = Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  shard_.on_plan(plan_);
+  shard_.on_joined(kEvaluator, out_);
+  shard_.on_joined(1, out_);
+  shard_.on_joined(0, out_);
+  int asked = 0;
+  for (const Outgoing& each : out_) {
+    const auto* control = std::get_if<Control>(&each.frame.payload);
+    if (control && std::holds_alternative<WantInitial>(*control)) {
+      ++asked;
+      EXPECT_EQ(each.to, to_worker(1, Lane::kControl));
+    }
+  }
+  EXPECT_EQ(asked, 1);
+
+  out_.clear();
+  shard_.on_lost(1, now_, out_);  // before it has sent them: another is asked
+  ASSERT_EQ(out_.size(), 1u);
+  EXPECT_EQ(out_[0].to, to_worker(0, Lane::kControl));
+
+  push(0, kInitialStep, 0, 3.0f, 0);
+  const auto ready = std::any_of(out_.begin(), out_.end(), [](const Outgoing& each) {
+    const auto* control = std::get_if<Control>(&each.frame.payload);
+    return each.to == to_coordinator() && control && std::holds_alternative<Ready>(*control);
+  });
+  EXPECT_TRUE(ready);
+}
+
+TEST_F(ShardTest, HoldsPullsUntilTheRunIsOpen) {
+  start();
+  out_.clear();
+  ASSERT_TRUE(shard_.on_frame(0, {.type = FrameType::kPull, .version = 0}, nullptr, now_, out_).ok());
+  EXPECT_TRUE(parameters_in_outbox().empty());
+  open();
+  EXPECT_EQ(parameters_in_outbox().size(), 2u);
+}
+
+TEST_F(ShardTest, AveragesBySamplesAndPublishesWhenAllHavePushed) {
+  start();
+  open();
+  push_all(0, 0, 1.0f, 3);
+  EXPECT_EQ(push(1, 0, 0, 5.0f, 1), Answer::kAccepted);
+  // (3 * 1 + 1 * 5) / 4 = 2, applied with learning rate 1 to 0.
+  EXPECT_FLOAT_EQ(parameter(0, 1), -2.0f);
+  EXPECT_FALSE(closed_in_outbox()) << "the other block is still open";
+  push(1, 0, 1, 5.0f, 1);
+  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f);
+}
+
+TEST_F(ShardTest, TellsTheCoordinatorWhoArrivedWhen) {
+  start();
+  open();
+  now_ = 30ms;
+  push_all(1, 0, 1.0f);
+  now_ = 70ms;
+  push_all(0, 0, 1.0f, 2);
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(closed->step, 0u);
+  EXPECT_EQ(closed->elapsed, 70ms);
+  EXPECT_EQ(closed->samples, 3u);
+  const std::vector<StepClosed::Arrival> expected = {{0, 70ms, 0}, {1, 30ms, 0}};
+  EXPECT_EQ(closed->arrivals, expected);
+}
+
+TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
+  start(3);
+  open(2);
+  now_ = 10ms;
+  push_all(0, 0, 1.0f);
+  push_all(1, 0, 1.0f);
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_EQ(closed_in_outbox()->arrivals.size(), 2u);
+  now_ = 50ms;
+  EXPECT_EQ(push(2, 0, 0, 1.0f), Answer::kLate);
+  EXPECT_EQ(out_[0].frame.header.version, 1u) << "the answer tells the step it is in now";
+  EXPECT_EQ(push(2, 0, 1, 1.0f), Answer::kLate);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "what is late changes nothing";
+
+  // Its time becomes known with the next step.
+  decide(1, 2);
+  push_all(0, 1, 0.0f);
+  push_all(1, 1, 0.0f);
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  const std::vector<StepClosed::Arrival> expected = {{2, 50ms, 0}};
+  EXPECT_EQ(closed->late, expected);
+}
+
+TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
+  // A window of one byte: one block at a time, so the second offer waits.
+  Shard narrow(0, 1);
+  const Layout layout({{"large", kLength, TensorKind::kTrained}});
+  const Plan plan{.workers = 2,
+                  .steps = 5,
+                  .schedule = {.base = 1.0},
+                  .tensors = layout.tensors(),
+                  .blocks = plan_blocks(layout, 1)};
+  narrow.on_plan(plan);
+  Outbox out;
+  narrow.on_joined(0, out);
+  narrow.on_joined(1, out);
+  const uint32_t bytes = kLength * sizeof(float);
+  FrameHeader offer{.type = FrameType::kOffer, .step = kInitialStep, .worker = 0, .block = 0, .samples = 1};
+  FrameHeader block{.type = FrameType::kBlock, .step = kInitialStep, .worker = 0, .block = 0, .samples = 1, .length = bytes};
+  ASSERT_TRUE(narrow.on_frame(0, offer, nullptr, now_, out).ok());
+  ASSERT_TRUE(narrow.on_frame(0, block, narrow.pool().take(kLength), now_, out).ok());
+  narrow.on_decision({.step = 0, .cutoff = 1, .alive = {0, 1}}, now_, out);
+  offer.step = block.step = 0;
+  ASSERT_TRUE(narrow.on_frame(0, offer, nullptr, now_, out).ok());
+  out.clear();
+  ASSERT_TRUE(narrow.on_frame(1, offer, nullptr, now_, out).ok());
+  EXPECT_TRUE(out.empty()) << "it has to wait for the first";
+  ASSERT_TRUE(narrow.on_frame(0, block, filled(kLength, 1.0f), now_, out).ok());
+  const bool late = std::any_of(out.begin(), out.end(), [](const Outgoing& each) {
+    return each.to == to_worker(1, Lane::kControl) && each.frame.header.type == FrameType::kAnswer &&
+           each.frame.header.answer == Answer::kLate;
+  });
+  EXPECT_TRUE(late);
+}
+
+TEST_F(ShardTest, GoesOnWithoutAWorkerThatIsLost) {
+  start();
+  open();
+  push_all(0, 0, 1.0f);
+  push(1, 0, 1, 3.0f);  // dies after one of its two blocks
+  out_.clear();
+  shard_.on_lost(1, now_, out_);
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(closed->arrivals.size(), 1u);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "only worker 0's";
+  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f) << "the block that was in counts: denominators are per block";
+}
+
+TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
+  start();
+  open();
+  Step step = 0;
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    SCOPED_TRACE(bad);
+    push_all(0, step, 1.0f);
+    EXPECT_EQ(push(1, step, 0, bad), Answer::kNotFinite);
+    push(1, step, 1, 1.0f);
+    const auto closed = closed_in_outbox();
+    ASSERT_TRUE(closed) << "a refused push must not hold up the step";
+    ASSERT_EQ(closed->refused.size(), 1u);
+    EXPECT_EQ(closed->refused[0], (StepClosed::Refused{1, 0}));
+    ++step;
+    EXPECT_FLOAT_EQ(parameter(0, step), -static_cast<float>(step)) << "only the good gradient counts";
+  }
+}
+
+TEST_F(ShardTest, CountsAWorkerOnce) {
+  start();
+  open();
+  EXPECT_EQ(push(0, 0, 1, 1.0f), Answer::kAccepted);
+  EXPECT_EQ(push(0, 0, 1, 1.0f), Answer::kDuplicate);
+}
+
+TEST_F(ShardTest, NamesWhatAPeerDoesWrong) {
+  start();
+  open();
+  const auto refuses = [&](FrameHeader header, const std::string& words) {
+    const auto verdict = shard_.payload_floats(0, header);
+    ASSERT_FALSE(verdict.ok());
+    EXPECT_NE(verdict.error().message.find(words), std::string::npos) << verdict.error().message;
+  };
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 99, .samples = 1, .length = 16}, "not on this shard");
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 1, .length = 20}, "20 bytes");
+  refuses({.type = FrameType::kBlock, .step = 7, .block = 1, .samples = 1, .length = 16}, "has not begun");
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 0, .length = 16}, "without samples");
+  refuses({.type = FrameType::kParameters, .block = 1}, "do not take");
+  const FrameHeader unasked{.type = FrameType::kBlock, .step = 0, .worker = 0, .block = 1, .samples = 1, .length = 16};
+  EXPECT_FALSE(shard_.on_frame(0, unasked, filled(4, 1.0f), now_, out_).ok()) << "it was never granted";
+}
+
+TEST_F(ShardTest, AWithdrawnBlockFreesItsGrant) {
+  start(3);
+  open(2);
+  FrameHeader offer{.type = FrameType::kOffer, .step = 0, .worker = 2, .block = 0, .samples = 1};
+  ASSERT_TRUE(shard_.on_frame(2, offer, nullptr, now_, out_).ok());
+  push_all(0, 0, 1.0f);
+  push_all(1, 0, 1.0f);
+  offer.type = FrameType::kBlock;  // with no bytes: the worker has gone on
+  out_.clear();
+  ASSERT_TRUE(shard_.on_frame(2, offer, nullptr, now_, out_).ok());
+  EXPECT_EQ(find_answer(2), Answer::kLate);
+}
+
+TEST_F(ShardTest, SendsTheNewestToWhoeverAsksLate) {
+  start(1);
+  open(1);
+  for (Step step = 0; step < 5; ++step) {
+    push_all(0, step, 1.0f);
+    decide(step + 1, 1);
+  }
+  out_.clear();
+  ASSERT_TRUE(shard_.on_frame(0, {.type = FrameType::kPull, .version = 2}, nullptr, now_, out_).ok());
+  for (const Outgoing& each : parameters_in_outbox()) EXPECT_EQ(each.frame.header.version, 5u);
+}
+
+TEST_F(ShardTest, KeepsTheLastTwoSnapshotsForTheEvaluator) {
+  start(1, 10, 2);
+  open(1);
+  for (Step step = 0; step < 6; ++step) {
+    push_all(0, step, 1.0f);
+    decide(step + 1, 1);
+  }
+  EXPECT_FLOAT_EQ(parameter(1, 6, true), -6.0f);
+  EXPECT_FLOAT_EQ(parameter(1, 4, true), -4.0f);
+  EXPECT_TRUE(std::isnan(parameter(1, 2, true)));
+  ASSERT_FALSE(out_.empty());
+  EXPECT_EQ(out_[0].frame.header.type, FrameType::kGone);
+  EXPECT_EQ(out_[0].frame.header.version, 6u);
+}
+
+TEST_F(ShardTest, EndsAfterTheLastStepWithADigestOfItsParameters) {
+  start(1, 2);
+  open(1);
+  push_all(0, 0, 1.0f);
+  EXPECT_EQ(closed_in_outbox()->digest, 0u);
+  decide(1, 1);
+  push_all(0, 1, 1.0f);
+  EXPECT_NE(closed_in_outbox()->digest, 0u);
+  EXPECT_TRUE(shard_.finished());
+  EXPECT_EQ(push(0, 1, 0, 1.0f), Answer::kLate);
+  EXPECT_FLOAT_EQ(parameter(1, 2, true), -2.0f) << "the final parameters can be evaluated";
+}
+
+TEST_F(ShardTest, WithoutBlocksStillTakesPartInTheCountOfSteps) {
+  const Layout layout({{"only", 4, TensorKind::kTrained}});
+  Shard empty(1);
+  empty.on_plan(Plan{.workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 2)});
+  empty.on_joined(0, out_);
+  out_.clear();
+  empty.on_decision({.step = 0, .cutoff = 1, .alive = {0}}, now_, out_);
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_EQ(closed_in_outbox()->arrivals.size(), 1u);
+  out_.clear();
+  empty.on_decision({.step = 1, .cutoff = 1, .alive = {0}}, now_, out_);
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_TRUE(empty.finished());
+}
+
+}  // namespace
+}  // namespace drover

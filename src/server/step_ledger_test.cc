@@ -1,0 +1,137 @@
+// The ledger tells each step once, whole, in order, and keeps honest account of who was not seen to arrive.
+#include "server/step_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+StepClosed closed_by(Step step, Duration elapsed, std::vector<StepClosed::Arrival> arrivals) {
+  StepClosed closed;
+  closed.step = step;
+  closed.elapsed = elapsed;
+  closed.arrivals = std::move(arrivals);
+  closed.samples = 10;
+  return closed;
+}
+
+TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
+  StepLedger ledger(2);
+  ledger.open(0, 1s, {0, 1}, 0.1);
+  EXPECT_FALSE(ledger.on_closed(0, closed_by(0, 30ms, {{0, 10ms, 0}, {1, 30ms, 0}}), 1030ms));
+  ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0, .correct = 5, .predictions = 10, .compute = 9ms});
+  EXPECT_TRUE(ledger.on_closed(1, closed_by(0, 40ms, {{0, 12ms, 0}, {1, 20ms, 0}}), 1040ms));
+  EXPECT_TRUE(ledger.take_told().empty()) << "worker 1 has not reported yet";
+  ledger.on_report(1, {.step = 0, .samples = 30, .loss = 2.0, .correct = 15, .predictions = 30, .compute = 19ms});
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  const StepRecord& step = told[0].step;
+  EXPECT_EQ(step.elapsed, 40ms);
+  EXPECT_EQ(step.contributors, 2u);
+  EXPECT_DOUBLE_EQ(step.loss, 1.75) << "weighted by samples";
+  EXPECT_DOUBLE_EQ(step.accuracy, 0.5);
+  EXPECT_EQ(step.last_worker, 1u);
+  ASSERT_EQ(told[0].arrivals.size(), 2u);
+  EXPECT_EQ(told[0].arrivals[0].run_time, 12ms) << "a worker has arrived when its last block has";
+  EXPECT_EQ(told[0].arrivals[1].run_time, 30ms);
+  EXPECT_EQ(told[0].arrivals[1].compute, 19ms);
+}
+
+TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
+  StepLedger ledger(2);
+  ledger.open(0, 0s, {0, 1}, 0.1);
+  ledger.on_closed(0, closed_by(0, 30ms, {{0, 10ms, 0}, {1, 25ms, 0}}), 30ms);
+  ledger.on_closed(1, closed_by(0, 20ms, {{0, 12ms, 0}}), 31ms);
+  EXPECT_EQ(ledger.stragglers(0), std::vector<WorkerId>{1});
+  ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].step.contributors, 1u);
+  EXPECT_TRUE(told[0].arrivals[1].censored);
+  EXPECT_EQ(told[0].arrivals[1].run_time, 25ms) << "it is known to take at least as long as what was seen of it";
+}
+
+TEST(StepLedger, DoesNotWaitForReportsForEver) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0}, 0.1);
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 10ms, 0}}), 10ms);
+  ledger.open(1, 10ms, {0}, 0.1);
+  EXPECT_TRUE(ledger.take_told().empty());
+  ledger.on_closed(0, closed_by(1, 10ms, {{0, 10ms, 1}}), 20ms);
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].step.step, 0u);
+  EXPECT_EQ(ledger.take_told(true).size(), 1u) << "at the end, everything closed is told";
+}
+
+TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenItComes) {
+  StepLedger ledger(2);
+  ledger.open(0, 0s, {0}, 0.1);
+  StepClosed first = closed_by(0, 10ms, {});
+  first.late = {{3, 80ms, 7}};
+  StepClosed second = closed_by(0, 10ms, {});
+  second.late = {{3, 60ms, 7}};
+  ledger.on_closed(0, first, 10ms);
+  ledger.on_closed(1, second, 10ms);
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 1u) << "the other shard's smaller time is no news";
+  EXPECT_EQ(late[0].worker, 3u);
+  EXPECT_EQ(late[0].step, 7u);
+  EXPECT_EQ(late[0].run_time, 80ms);
+  EXPECT_EQ(ledger.take_told(true)[0].step.late, 1u) << "one gradient was late, not two";
+}
+
+TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1}, 0.1);
+  StepClosed closed = closed_by(0, 10ms, {{0, 10ms, 0}, {1, 5ms, 0}});
+  closed.refused = {{1, 4}, {1, 5}};
+  ledger.on_closed(0, closed, 10ms);
+  const auto told = ledger.take_told(true);
+  EXPECT_EQ(told[0].step.contributors, 1u);
+  EXPECT_EQ(told[0].step.refused, 1u);
+  EXPECT_FALSE(told[0].arrivals[1].censored);
+}
+
+// Whatever the order of closings and reports, every step is told exactly once, in order, with the same content.
+TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const uint32_t shards = 1 + static_cast<uint32_t>(random() % 4);
+    StepLedger ledger(shards);
+    std::vector<StepStory> told;
+    for (Step step = 0; step < 20; ++step) {
+      ledger.open(step, Duration(step * 100), {0, 1, 2}, 0.1);
+      std::vector<int> events;  // shards, then reports as -1 - worker
+      for (uint32_t shard = 0; shard < shards; ++shard) events.push_back(static_cast<int>(shard));
+      for (int worker = 0; worker < 3; ++worker) events.push_back(-1 - worker);
+      std::shuffle(events.begin(), events.end(), random);
+      for (const int event : events) {
+        if (event >= 0) {
+          ledger.on_closed(static_cast<ShardId>(event),
+                           closed_by(step, 10ns, {{0, 1ns, step}, {1, 2ns, step}, {2, 3ns, step}}),
+                           Duration(step * 100 + 10));
+        } else {
+          ledger.on_report(static_cast<WorkerId>(-1 - event), {.step = step, .samples = 4, .loss = double(step)});
+        }
+        for (StepStory& story : ledger.take_told()) told.push_back(std::move(story));
+      }
+    }
+    ASSERT_EQ(told.size(), 20u);
+    for (Step step = 0; step < 20; ++step) {
+      ASSERT_EQ(told[step].step.step, step);
+      ASSERT_EQ(told[step].step.contributors, 3u);
+      ASSERT_DOUBLE_EQ(told[step].step.loss, static_cast<double>(step));
+      ASSERT_EQ(told[step].step.last_worker, 2u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace drover

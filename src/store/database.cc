@@ -15,9 +15,9 @@ namespace {
 std::string reason_of(sqlite3* database) {
   const int code = sqlite3_extended_errcode(database);
   const int system = sqlite3_system_errno(database);
-  const std::string detail =
-      system == 0 ? sqlite3_errmsg(database)
-                  : fmt::format("{}: {}", sqlite3_errmsg(database), std::strerror(system));
+  std::string detail = system == 0
+                           ? sqlite3_errmsg(database)
+                           : fmt::format("{}: {}", sqlite3_errmsg(database), std::strerror(system));
   switch (code & 0xff) {
     case SQLITE_FULL:
       return fmt::format("disk full ({})", sqlite3_errmsg(database));

@@ -33,7 +33,7 @@ class Statement {
 
   template <typename... Values>
   void bind_all(const Values&... values) {
-    int index = 0;
+    [[maybe_unused]] int index = 0;  // NOLINT(misc-const-correctness): const only without values
     (bind(++index, values), ...);
   }
 

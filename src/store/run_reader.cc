@@ -74,7 +74,7 @@ std::pair<std::string, std::string> read_pair(const Statement& row) {
 }  // namespace
 
 Result<RunReader> RunReader::open(const std::string& path) {
-  if (Status status = check_file(path); !status) return status.error();
+  if (const Status status = check_file(path); !status) return status.error();
   std::string warning;
   Result<Database> database = Database::open(path, Database::Mode::kReadOnly);
   if (!database) return cannot_read(path, database.error().message);
@@ -96,7 +96,7 @@ Result<RunReader> RunReader::open(const std::string& path) {
     }
   }
   if (!marks) return cannot_read(path, marks.error().message);
-  if (Status status = check_marks(path, marks.value()); !status) return status.error();
+  if (const Status status = check_marks(path, marks.value()); !status) return status.error();
   return RunReader(path, std::move(database).value(), std::move(warning));
 }
 

@@ -32,8 +32,8 @@ bool as_ordinary_user(Body body) {
 
 TEST(RunReader, RefusesWhatIsNotARun) {
   const TempFolder folder;
-  std::ofstream(folder.file("notes.txt")) << std::string(5000, 'x');
-  std::ofstream(folder.file("empty.db"));
+  folder.make_file("notes.txt", std::string(5000, 'x'));
+  folder.make_file("empty.db", "");
   {
     Result<Database> other = Database::open(folder.file("other.db"), Database::Mode::kCreate);
     DROVER_EXPECT_OK(other.value().execute("CREATE TABLE mine (a)"));
@@ -59,7 +59,7 @@ TEST(RunReader, ADamagedFileIsToldNotBelieved) {
     }
     DROVER_EXPECT_OK(writer->on_end({}));
   }
-  fs::resize_file(path, 12 * 4096);
+  fs::resize_file(path, 50'000);
   const auto reader = RunReader::open(path);
   const bool refused =
       !reader || !reader.value().steps() || !reader.value().arrivals() || !reader.value().events();

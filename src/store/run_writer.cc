@@ -37,11 +37,12 @@ constexpr std::string_view kSql[] = {
     "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4)",
     "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     // A late arrival that overtook its step knows more than the step does.
-    "INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns) "
-    "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-    "INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, late) "
-    "VALUES (?1, ?2, ?3, 0, ?4, 1) ON CONFLICT DO UPDATE SET "
-    "run_time_ns = excluded.run_time_ns, censored = 0, compute_ns = excluded.compute_ns, late = 1",
+    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns)
+       VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING)",
+    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, late)
+       VALUES (?1, ?2, ?3, 0, ?4, 1)
+       ON CONFLICT DO UPDATE SET run_time_ns = excluded.run_time_ns, censored = 0,
+                                 compute_ns = excluded.compute_ns, late = 1)",
     "INSERT INTO evaluations VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",
@@ -146,7 +147,7 @@ Result<Database> create_database(const std::string& path, const RunHeader& heade
   if (!opened) return opened.error();
   Database database = std::move(opened).value();
   database.wait_for_locks(kLockPatience);
-  if (Status status = write_header(database, header); !status) return status.error();
+  if (const Status status = write_header(database, header); !status) return status.error();
   // NORMAL loses at most the last commits in a power cut, and spares a disk sync per commit.
   Status status = database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   if (!status) return status.error();
@@ -164,8 +165,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::create(const std::string& path,
                                                      const RunWriterOptions& options) {
   DROVER_CHECK(options.rows_per_commit > 0);
   if (path.empty()) return invalid_input("cannot create a run file without a name");
-  if (Status status = check_free(path); !status) return status.error();
-  if (Status status = make_folders(path); !status) return status.error();
+  if (const Status status = check_free(path); !status) return status.error();
+  if (const Status status = make_folders(path); !status) return status.error();
   Result<Database> database = create_database(path, header, options);
   if (!database) {
     return cannot_create(
@@ -201,9 +202,10 @@ template <typename... Values>
 Status RunWriter::add(size_t statement, const Values&... values) {
   if (failure_) return *failure_;
   if (!database_.in_transaction()) {
-    if (Status status = statements_[kBegin].run(); !status) return fail(status.error());
+    if (const Status status = statements_[kBegin].run(); !status) return fail(status.error());
   }
-  if (Status status = statements_[statement].run(values...); !status) return fail(status.error());
+  if (const Status status = statements_[statement].run(values...); !status)
+    return fail(status.error());
   ++rows_pending_;
   return done();
 }
@@ -213,7 +215,7 @@ Status RunWriter::commit_if_due() { return rows_pending_ < rows_per_commit_ ? do
 Status RunWriter::flush() {
   if (failure_) return *failure_;
   if (!database_.in_transaction()) return done();
-  if (Status status = statements_[kCommit].run(); !status) return fail(status.error());
+  if (const Status status = statements_[kCommit].run(); !status) return fail(status.error());
   rows_pending_ = 0;
   last_step_kept_ = last_step_;
   return done();
@@ -236,12 +238,13 @@ Error RunWriter::fail(const Error& reason) {
 }
 
 Status RunWriter::on_peer(const PeerRecord& peer) {
-  Status status = add(kPeer, peer.name, peer.host, peer.pid);
+  const Status status = add(kPeer, peer.name, peer.host, peer.pid);
   return status ? commit_if_due() : status;
 }
 
 Status RunWriter::on_decision(const DecisionRecord& decision) {
-  Status status = add(kDecision, decision.step, decision.cutoff, decision.alive, decision.reason);
+  const Status status =
+      add(kDecision, decision.step, decision.cutoff, decision.alive, decision.reason);
   return status ? commit_if_due() : status;
 }
 
@@ -260,19 +263,19 @@ Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecor
 }
 
 Status RunWriter::on_late_arrival(const ArrivalRecord& arrival) {
-  Status status =
+  const Status status =
       add(kLateArrival, arrival.step, arrival.worker, arrival.run_time, arrival.compute);
   return status ? commit_if_due() : status;
 }
 
 Status RunWriter::on_evaluation(const EvaluationRecord& evaluation) {
-  Status status = add(kEvaluation, evaluation.version, evaluation.at, evaluation.loss,
-                      evaluation.accuracy, evaluation.samples);
+  const Status status = add(kEvaluation, evaluation.version, evaluation.at, evaluation.loss,
+                            evaluation.accuracy, evaluation.samples);
   return status ? commit_if_due() : status;
 }
 
 Status RunWriter::on_event(const EventRecord& event) {
-  Status status = add(kEvent, event.at, event.step, event.kind, event.peer, event.text);
+  const Status status = add(kEvent, event.at, event.step, event.kind, event.peer, event.text);
   return status ? commit_if_due() : status;
 }
 

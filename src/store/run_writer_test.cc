@@ -2,12 +2,12 @@
 #include "store/run_writer.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <limits>
 
 #include "store/test_run.h"
@@ -175,13 +175,13 @@ TEST(RunWriter, NeverOverwritesAnything) {
   const TempFolder folder;
   const std::string run = folder.file("run.db");
   DROVER_EXPECT_OK(writer_at(run)->on_end({}));
-  std::ofstream(folder.file("thesis.txt")) << "three years of work";
+  folder.make_file("thesis.txt", "three years of work");
   {
     Result<Database> other = Database::open(folder.file("other.db"), Database::Mode::kCreate);
     DROVER_EXPECT_OK(other.value().execute("CREATE TABLE mine (a)"));
   }
   std::filesystem::create_directory(folder.file("folder"));
-  std::ofstream(folder.file("empty"));
+  folder.make_file("empty", "");
   struct Case {
     const char* name;
     const char* message;

@@ -103,8 +103,9 @@ std::string to_hex(uint64_t value) { return fmt::format("{:016x}", value); }
 
 Result<uint64_t> parse_hex(std::string_view text) {
   uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value, 16);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, value, 16);
   if (error != std::errc() || stopped != end) {
     return invalid_input(fmt::format("'{}' is not a hexadecimal number", text));
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -30,6 +30,11 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
 
   std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string make_file(const std::string& name, const std::string& content) const {
+    std::ofstream stream(path_ / name);
+    stream << content;
+    return file(name);
+  }
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -77,6 +82,7 @@ inline StepRecord sample_step(Step step, uint32_t workers) {
 
 inline std::vector<ArrivalRecord> sample_arrivals(Step step, uint32_t workers) {
   std::vector<ArrivalRecord> arrivals;
+  arrivals.reserve(workers);
   for (WorkerId worker = 0; worker < workers; ++worker) {
     arrivals.push_back({.step = step,
                         .worker = worker,

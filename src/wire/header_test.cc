@@ -1,0 +1,79 @@
+// A header must survive the wire unchanged, and nothing else may be taken for one.
+#include "wire/header.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+FrameHeader random_header(std::mt19937_64& random) {
+  FrameHeader header{.type = static_cast<FrameType>(1 + random() % 9),
+                     .flags = static_cast<uint16_t>(random()),
+                     .run = random(),
+                     .step = random(),
+                     .version = random(),
+                     .worker = static_cast<uint32_t>(random()),
+                     .block = static_cast<uint32_t>(random()),
+                     .samples = static_cast<uint32_t>(random() % kSamplesMax),
+                     .length = 0,
+                     .answer = static_cast<Answer>(random() % 4)};
+  if (header.type == FrameType::kBlock) header.length = static_cast<uint32_t>(random() % kBlockBytesMax);
+  return header;
+}
+
+TEST(Header, SurvivesTheWire) {
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const FrameHeader header = random_header(random);
+    const auto decoded = decode_header(encode_header(header));
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    ASSERT_EQ(decoded.value(), header);
+  }
+}
+
+TEST(Header, RefusesEveryDamagedByte) {
+  const HeaderBytes good = encode_header({.type = FrameType::kBlock, .run = 7, .step = 3, .length = 100});
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const int bit : {0, 3, 7}) {
+      HeaderBytes bad = good;
+      bad[at] ^= static_cast<std::byte>(1 << bit);
+      EXPECT_FALSE(decode_header(bad).ok()) << "byte " << at << " bit " << bit;
+    }
+  }
+}
+
+TEST(Header, NamesWhatIsWrong) {
+  HeaderBytes bytes{};
+  EXPECT_NE(decode_header(bytes).error().message.find("does not speak drover"), std::string::npos);
+
+  bytes = encode_header({});
+  bytes[4] = std::byte{9};
+  EXPECT_NE(decode_header(bytes).error().message.find("protocol version 9"), std::string::npos);
+
+  bytes = encode_header({.type = FrameType::kBlock, .length = kBlockBytesMax + 1});
+  EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 262144"), std::string::npos);
+}
+
+TEST(Header, GivesEachTypeItsOwnLimit) {
+  EXPECT_TRUE(decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax})).ok());
+  EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax + 1})).ok());
+  EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kOffer, .length = kInlineBytesMax + 1})).ok());
+  EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kPull, .length = 1})).ok());
+}
+
+TEST(Header, RandomBytesAreNeverAHeader) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    HeaderBytes bytes;
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    ASSERT_FALSE(decode_header(bytes).ok());
+  }
+}
+
+}  // namespace
+}  // namespace drover

@@ -29,15 +29,15 @@ void ParameterPull::begin(Version version, Outbox& out) {
 
 void ParameterPull::on_parameters(BlockId block, Version version, Outbox& out) {
   DROVER_CHECK(block < have_.size());
-  if (version < wanted_) return;  // left over from an earlier pull
+  if (version < wanted_) return;  // the answer to an earlier request
   have_[block] = static_cast<int64_t>(version);
   if (version > wanted_) {
-    // Somebody is ahead: everybody has to get there. Shards that have already answered are asked again, the others
-    // will answer with their newest anyway.
+    // Somebody is ahead, and everybody has to get there. Whoever may still answer with less is asked again: an older
+    // request could be met by a version that is no longer of use.
     wanted_ = version;
     std::vector<bool> behind(blocks_on_.size(), false);
     for (BlockId each = 0; each < have_.size(); ++each) {
-      if (have_[each] >= 0 && static_cast<Version>(have_[each]) < version) behind[shard_of_[each]] = true;
+      if (have_[each] != static_cast<int64_t>(version)) behind[shard_of_[each]] = true;
     }
     for (ShardId shard = 0; shard < behind.size(); ++shard) {
       if (behind[shard]) ask(shard, out);

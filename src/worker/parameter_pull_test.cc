@@ -1,0 +1,117 @@
+// A pull ends with all blocks in one version, however the shards' versions mix on the way.
+#include "worker/parameter_pull.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+
+namespace drover {
+namespace {
+
+BlockPlan four_blocks_on_two_shards() {
+  return plan_blocks(Layout({{"a", 16, {}}, {"b", 16, {}}, {"c", 16, {}}, {"d", 16, {}}}), 2);
+}
+
+TEST(ParameterPull, AsksEveryShardOnce) {
+  ParameterPull pull(3, four_blocks_on_two_shards(), false);
+  Outbox out;
+  pull.begin(7, out);
+  ASSERT_EQ(out.size(), 2u);
+  for (const Outgoing& each : out) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kPull);
+    EXPECT_EQ(each.frame.header.version, 7u);
+    EXPECT_EQ(each.frame.header.worker, 3u);
+  }
+  EXPECT_FALSE(pull.complete());
+}
+
+TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
+  ParameterPull pull(0, four_blocks_on_two_shards(), false);
+  Outbox out;
+  pull.begin(1, out);
+  for (BlockId block = 0; block < 4; ++block) {
+    EXPECT_FALSE(pull.complete());
+    pull.on_parameters(block, 1, out);
+  }
+  EXPECT_TRUE(pull.complete());
+  EXPECT_EQ(pull.version(), 1u);
+}
+
+TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
+  const BlockPlan plan = four_blocks_on_two_shards();
+  ParameterPull pull(0, plan, false);
+  Outbox out;
+  pull.begin(1, out);
+  const auto first = plan.blocks_of_shard(0);
+  const auto second = plan.blocks_of_shard(1);
+  for (const BlockId block : first) pull.on_parameters(block, 1, out);
+  out.clear();
+  for (const BlockId block : second) pull.on_parameters(block, 2, out);
+  ASSERT_FALSE(out.empty());
+  EXPECT_EQ(out[0].to.index, 0u) << "the shard that is behind";
+  EXPECT_EQ(out[0].frame.header.version, 2u);
+  EXPECT_FALSE(pull.complete());
+  for (const BlockId block : first) pull.on_parameters(block, 2, out);
+  EXPECT_TRUE(pull.complete());
+  EXPECT_EQ(pull.version(), 2u);
+}
+
+TEST(ParameterPull, IgnoresWhatIsLeftOfAnEarlierPull) {
+  ParameterPull pull(0, four_blocks_on_two_shards(), false);
+  Outbox out;
+  pull.begin(5, out);
+  for (BlockId block = 0; block < 4; ++block) pull.on_parameters(block, 4, out);
+  EXPECT_FALSE(pull.complete());
+}
+
+TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
+  ParameterPull pull(kEvaluator, four_blocks_on_two_shards(), true);
+  Outbox out;
+  pull.begin(10, out);
+  EXPECT_EQ(out[0].frame.header.flags, kSnapshotFlag);
+  out.clear();
+  pull.on_gone(30, out);
+  EXPECT_EQ(out.size(), 2u);
+  EXPECT_EQ(pull.version(), 30u);
+  out.clear();
+  pull.on_gone(20, out);
+  EXPECT_TRUE(out.empty()) << "a slower shard's older news";
+}
+
+// Shards that go on to new versions at random, and answer pulls late: the pull always ends, in one version.
+TEST(ParameterPull, EndsInOneVersionUnderRandomProgress) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const BlockPlan plan = plan_blocks(Layout({{"a", 100, {}}, {"b", 50, {}}, {"c", 70, {}}}), 3, 20);
+    std::vector<Version> version(plan.blocks.size(), 0);
+    std::vector<std::optional<Version>> asked(3);  // by shard
+    std::vector<std::vector<bool>> sent(3, std::vector<bool>(plan.blocks.size(), false));
+    ParameterPull pull(0, plan, false);
+    Outbox out;
+    pull.begin(1, out);
+    std::vector<Version> have(plan.blocks.size(), 0);
+    for (int turn = 0; turn < 100'000 && !pull.complete(); ++turn) {
+      for (const Outgoing& each : out) {
+        asked[each.to.index] = each.frame.header.version;
+        sent[each.to.index].assign(plan.blocks.size(), false);
+      }
+      out.clear();
+      const BlockId id = static_cast<BlockId>(random() % plan.blocks.size());
+      const ShardId shard = plan.blocks[id].shard;
+      if (random() % 3 == 0 && version[id] < 20) {
+        ++version[id];
+      } else if (asked[shard] && !sent[shard][id] && version[id] >= *asked[shard]) {
+        sent[shard][id] = true;
+        have[id] = version[id];
+        pull.on_parameters(id, version[id], out);
+      }
+    }
+    ASSERT_TRUE(pull.complete());
+    for (const Version each : have) ASSERT_EQ(each, pull.version());
+  }
+}
+
+}  // namespace
+}  // namespace drover

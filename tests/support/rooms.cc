@@ -101,7 +101,7 @@ Tree read_tree(const std::string& root) {
 }
 
 RoomTable read_room_table(std::string_view markdown) {
-  static const std::regex kRow(R"(\|\s*([a-z_]+)\s*\|([a-z_ ]*)\|.*)");
+  static const std::regex row_pattern(R"(\|\s*([a-z_]+)\s*\|([a-z_ ]*)\|.*)");
   RoomTable table;
   std::istringstream lines{std::string(markdown)};
   bool inside = false;
@@ -110,7 +110,7 @@ RoomTable read_room_table(std::string_view markdown) {
       inside = true;
     } else if (!line.starts_with("|")) {
       inside = false;
-    } else if (std::smatch row; inside && std::regex_match(line, row, kRow)) {
+    } else if (std::smatch row; inside && std::regex_match(line, row, row_pattern)) {
       std::istringstream used(row[2].str());
       std::set<std::string>& may_use = table[row[1].str()];
       for (std::string room; used >> room;) may_use.insert(room);
@@ -122,7 +122,7 @@ RoomTable read_room_table(std::string_view markdown) {
 Complaints check_table(const Tree& tree) {
   Complaints complaints;
   const RoomTable table = table_of(tree);
-  if (table.empty()) complaints.push_back("ARCHITECTURE.md: has no table of rooms");
+  if (table.empty()) complaints.emplace_back("ARCHITECTURE.md: has no table of rooms");
 
   std::set<std::string> folders;
   for (const auto& [path, content] : tree) {
@@ -152,13 +152,16 @@ Complaints check_table(const Tree& tree) {
 }
 
 Complaints check_includes(const Tree& tree) {
-  static const std::regex kInclude(R"re((^|\n)[ \t]*#[ \t]*include[ \t]*"([^"]*)")re");
+  static const std::regex include_pattern(R"re((^|\n)[ \t]*#[ \t]*include[ \t]*"([^"]*)")re");
   Complaints complaints;
   const RoomTable table = table_of(tree);
-  for (const auto& [path, content] : tree) {
+  for (const auto& entry : tree) {
+    // Not a structured binding: in C++20 clang cannot capture one.
+    const auto& path = entry.first;
+    const auto& content = entry.second;
     const std::string room = room_of(path);
     if (room.empty() || !is_source(path)) continue;
-    for_matches(content, kInclude, [&, &path = path](const std::smatch& match, size_t line) {
+    for_matches(content, include_pattern, [&](const std::smatch& match, size_t line) {
       const std::string included = match[2].str();
       const std::string used = included.substr(0, included.find('/'));
       const size_t at = line + (match[1].length() > 0 ? 1 : 0);
@@ -176,7 +179,7 @@ Complaints check_includes(const Tree& tree) {
 }
 
 Complaints check_listed(const Tree& tree) {
-  static const std::regex kComment("#[^\n]*");
+  static const std::regex comment_pattern("#[^\n]*");
   Complaints complaints;
   for (const auto& [path, content] : tree) {
     const std::string room = room_of(path);
@@ -185,7 +188,7 @@ Complaints check_listed(const Tree& tree) {
     const auto list = tree.find(folder + "CMakeLists.txt");
     std::set<std::string> words;
     if (list != tree.end()) {
-      std::string text = std::regex_replace(list->second, kComment, "");
+      std::string text = std::regex_replace(list->second, comment_pattern, "");
       std::replace_if(
           text.begin(), text.end(), [](char c) { return c == '(' || c == ')'; }, ' ');
       std::istringstream all(text);
@@ -214,12 +217,13 @@ Complaints check_headers(const Tree& tree) {
 
 Complaints check_words(const Tree& tree) {
   Complaints complaints;
-  for (const auto& [path, content] : tree) {
+  for (const auto& entry : tree) {
+    const auto& path = entry.first;
     if (!is_source(path)) continue;
-    const std::string code = code_only(content);
+    const std::string code = code_only(entry.second);
     for (const WordRule& rule : word_rules()) {
       if (!std::regex_match(path, rule.where) || rule.except.contains(path)) continue;
-      for_matches(code, rule.words, [&, &path = path](const std::smatch& match, size_t line) {
+      for_matches(code, rule.words, [&](const std::smatch& match, size_t line) {
         complaints.push_back(path + ":" + std::to_string(line) + ": '" + match.str() +
                              "': " + rule.reason);
       });

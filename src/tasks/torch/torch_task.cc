@@ -1,6 +1,7 @@
 // The Task behind the models: lays libtorch's tensors over the caller's flat buffers, so nothing is
 // copied.
-#include <c10/core/InferenceMode.h>
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickler.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -76,6 +77,34 @@ float initial_value(const InitialValues& initial, uint64_t bits) {
     }
   }
   return 0.0f;
+}
+
+// A file as torch.save() of a dict writes it. torch::pickle_save() would do but for the type it
+// notes with every dict, which PyTorch's torch.load() refuses since 2.6 unless told to trust the
+// file.
+std::vector<char> pytorch_file(const c10::Dict<std::string, Tensor>& named) {
+  std::vector<char> pickled;
+  torch::jit::Pickler pickler(
+      [&](const char* bytes, size_t size) { pickled.insert(pickled.end(), bytes, bytes + size); },
+      /*tensor_table=*/nullptr, /*type_renamer=*/nullptr, /*memoized_class_types=*/nullptr,
+      /*get_tensor_id=*/nullptr, /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(named);
+  pickler.stop();
+
+  std::vector<char> file;
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* bytes, size_t size) {
+    const char* const begin = static_cast<const char*>(bytes);
+    file.insert(file.end(), begin, begin + size);
+    return size;
+  });
+  size_t number = 0;
+  for (const Tensor& tensor : pickler.tensorData()) {
+    writer.writeRecord("data/" + std::to_string(number++), tensor.data_ptr(), tensor.nbytes());
+  }
+  writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+  writer.writeEndOfFile();
+  return file;
 }
 
 struct Samples {
@@ -189,7 +218,7 @@ class TorchTask final : public Task {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       named.insert(tensors_[i].name, view(parameters.data(), i).clone());
     }
-    return write_file_atomically(path, torch::pickle_save(named));
+    return write_file_atomically(path, pytorch_file(named));
   }
 
   std::vector<std::pair<std::string, std::string>> describe() const override {
