@@ -1,6 +1,6 @@
-// The whole protocol without a network: coordinator, shards and workers as state machines, joined by queues that a
-// seeded scheduler delivers from in random order. Whatever the order, training must equal plain SGD, and the death of
-// workers must neither hang nor spoil it.
+// The whole protocol without a network: coordinator, shards and workers as state machines, joined
+// by queues that a seeded scheduler delivers from in random order. Whatever the order, training
+// must equal plain SGD, and the death of workers must neither hang nor spoil it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,15 +18,20 @@
 namespace drover {
 namespace {
 
-// The task: pull parameters p towards a point that depends on worker and step; gradient = p - target.
-float target(WorkerId worker, Step step) { return static_cast<float>((worker * 7 + step * 3) % 11) - 5.0f; }
+// The task: pull parameters p towards a point that depends on worker and step; gradient = p -
+// target.
+float target(WorkerId worker, Step step) {
+  return static_cast<float>((worker * 7 + step * 3) % 11) - 5.0f;
+}
 
 class Cluster {
  public:
   Cluster(uint64_t seed, uint32_t workers, uint32_t shards, Step steps, bool deterministic)
       : random_(seed),
         steps_(steps),
-        layout_({{"a", 9'000, TensorKind::kTrained}, {"b", 33, TensorKind::kTrained}, {"c", 5'000, TensorKind::kTrained}}),
+        layout_({{"a", 9'000, TensorKind::kTrained},
+                 {"b", 33, TensorKind::kTrained},
+                 {"c", 5'000, TensorKind::kTrained}}),
         coordinator_({.workers = workers,
                       .shards = shards,
                       .steps = steps,
@@ -64,11 +69,15 @@ class Cluster {
     std::vector<float> all(layout_.buffer_size(), 0.0f);
     for (auto& shard : shards_) {
       Outbox out;
-      EXPECT_TRUE(shard->on_frame(0, {.type = FrameType::kPull, .version = steps_}, nullptr, now_, out).ok());
+      EXPECT_TRUE(
+          shard->on_frame(0, {.type = FrameType::kPull, .version = steps_}, nullptr, now_, out)
+              .ok());
       for (const Outgoing& each : out) {
         if (each.frame.header.type != FrameType::kParameters) continue;
         const auto values = std::get<FloatSlice>(each.frame.payload).span();
-        std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(blocks_.blocks[each.frame.header.block].offset));
+        std::copy(values.begin(), values.end(),
+                  all.begin() +
+                      static_cast<std::ptrdiff_t>(blocks_.blocks[each.frame.header.block].offset));
       }
     }
     return all;
@@ -95,8 +104,8 @@ class Cluster {
   };
 
   void post(int from_role, uint32_t from, const Address& to, std::function<void()> deliver) {
-    lanes_[{from_role, from, static_cast<int>(to.role), to.index, static_cast<int>(to.lane)}].push_back(
-        {std::move(deliver)});
+    lanes_[{from_role, from, static_cast<int>(to.role), to.index, static_cast<int>(to.lane)}]
+        .push_back({std::move(deliver)});
   }
 
   void post_hello(Hello hello) {
@@ -139,7 +148,9 @@ class Cluster {
         case Role::kCoordinator:
           if (from_role == static_cast<int>(Role::kWorker) && dead_.contains(from)) return;
           with_coordinator([&](CoordinatorOutput& out) {
-            EXPECT_TRUE(coordinator_.on_message(static_cast<Role>(from_role), from, *control, now_, out).ok());
+            EXPECT_TRUE(
+                coordinator_.on_message(static_cast<Role>(from_role), from, *control, now_, out)
+                    .ok());
           });
           return;
         case Role::kShard:
@@ -150,8 +161,8 @@ class Cluster {
     });
   }
 
-  void to_shard_machine(ShardId id, int from_role, uint32_t from, const FrameHeader& header, const Control* control,
-                        const std::vector<float>& floats) {
+  void to_shard_machine(ShardId id, int from_role, uint32_t from, const FrameHeader& header,
+                        const Control* control, const std::vector<float>& floats) {
     Shard& shard = *shards_[id];
     Outbox out;
     if (from_role == static_cast<int>(Role::kWorker)) {
@@ -172,8 +183,8 @@ class Cluster {
     send_all(static_cast<int>(Role::kShard), id, std::move(out));
   }
 
-  void to_worker_machine(WorkerId id, int from_role, uint32_t from, const FrameHeader& header, const Control* control,
-                         const std::vector<float>& floats) {
+  void to_worker_machine(WorkerId id, int from_role, uint32_t from, const FrameHeader& header,
+                         const Control* control, const std::vector<float>& floats) {
     if (dead_.contains(id)) return;
     LocalWorker& worker = *workers_[id];
     Outbox out;
@@ -182,17 +193,20 @@ class Cluster {
       if (header.type == FrameType::kStop && worker.machine) worker.machine->on_stop(header.step);
       const auto* welcome = control ? std::get_if<Welcome>(control) : nullptr;
       if (welcome != nullptr) {
-        worker.machine = std::make_unique<WorkerMachine>(id, welcome->blocks, worker.parameters, worker.gradient);
+        worker.machine = std::make_unique<WorkerMachine>(id, welcome->blocks, worker.parameters,
+                                                         worker.gradient);
         for (ShardId shard = 0; shard < shards_.size(); ++shard) {
           // Connecting is a message like any other.
-          post(static_cast<int>(Role::kWorker), id, {Role::kShard, shard, Lane::kControl}, [this, id, shard] {
-            if (dead_.contains(id)) return;
-            if (!shards_[shard]->has_plan()) {
-              return post(static_cast<int>(Role::kWorker), id, {Role::kShard, shard, Lane::kControl},
-                          [this, id, shard] { join(id, shard); });
-            }
-            join(id, shard);
-          });
+          post(static_cast<int>(Role::kWorker), id, {Role::kShard, shard, Lane::kControl},
+               [this, id, shard] {
+                 if (dead_.contains(id)) return;
+                 if (!shards_[shard]->has_plan()) {
+                   return post(static_cast<int>(Role::kWorker), id,
+                               {Role::kShard, shard, Lane::kControl},
+                               [this, id, shard] { join(id, shard); });
+                 }
+                 join(id, shard);
+               });
         }
       }
     } else if (control && std::holds_alternative<Welcome>(*control)) {
@@ -258,14 +272,16 @@ class Cluster {
       worker.waiting = false;
       worker.left = {2, 1, 0};
       const float goal = target(id, worker.machine->step());
-      for (size_t i = 0; i < worker.gradient->size(); ++i) worker.gradient->data()[i] = worker.parameters->data()[i] - goal;
+      for (size_t i = 0; i < worker.gradient->size(); ++i)
+        worker.gradient->data()[i] = worker.parameters->data()[i] - goal;
     }
     const uint32_t tensor = worker.left.front();
     worker.left.pop_front();
     const Step step = worker.machine->step();
     if (worker.machine->wanted(step)) worker.machine->offer(tensor, 1 + id, out);
     if (worker.left.empty()) {
-      send(static_cast<int>(Role::kWorker), id, {to_coordinator(), control_frame(StepReport{.step = step, .samples = 1 + id})});
+      send(static_cast<int>(Role::kWorker), id,
+           {to_coordinator(), control_frame(StepReport{.step = step, .samples = 1 + id})});
       worker.waiting = true;
       worker.machine->begin_pull(out);
     }
@@ -275,12 +291,16 @@ class Cluster {
 
   void kill(WorkerId id) {
     if (!dead_.insert(id).second) return;
-    // Its connections end after what it had already sent. (Half of what is under way is lost with it.)
+    // Its connections end after what it had already sent. (Half of what is under way is lost with
+    // it.)
     for (auto& [key, parcels] : lanes_) {
-      if (std::get<0>(key) == static_cast<int>(Role::kWorker) && std::get<1>(key) == id) parcels.clear();
+      if (std::get<0>(key) == static_cast<int>(Role::kWorker) && std::get<1>(key) == id)
+        parcels.clear();
     }
     post(-1, id, to_coordinator(), [this, id] {
-      with_coordinator([&](CoordinatorOutput& out) { coordinator_.on_lost(Role::kWorker, id, "killed", now_, out); });
+      with_coordinator([&](CoordinatorOutput& out) {
+        coordinator_.on_lost(Role::kWorker, id, "killed", now_, out);
+      });
     });
     for (ShardId shard = 0; shard < shards_.size(); ++shard) {
       post(-1, id, {Role::kShard, shard, Lane::kControl}, [this, id, shard] {
@@ -365,7 +385,8 @@ TEST(Cluster, DeathOfWorkersNeverHangsTheRun) {
     Cluster cluster(seed, workers, static_cast<uint32_t>(1 + random() % 3), 8, random() % 2 == 0);
     // All but one may die, at any moment from before the greeting to after the end.
     const uint32_t deaths = static_cast<uint32_t>(1 + random() % (workers - 1));
-    for (uint32_t i = 0; i < deaths; ++i) cluster.kill_at(random() % 1500, static_cast<WorkerId>(random() % (workers - 1)));
+    for (uint32_t i = 0; i < deaths; ++i)
+      cluster.kill_at(random() % 1500, static_cast<WorkerId>(random() % (workers - 1)));
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;

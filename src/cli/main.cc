@@ -1,4 +1,5 @@
-// drover: distributed training that does not wait for slow machines. Reads the command line and hands over.
+// drover: distributed training that does not wait for slow machines. Reads the command line and
+// hands over.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +28,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string(kVersion));
 
   TrainOptions train;
-  CLI::App* train_app = app.add_subcommand("train", "Train a model, starting all processes on this machine");
+  CLI::App* train_app =
+      app.add_subcommand("train", "Train a model, starting all processes on this machine");
   add_train_options(*train_app, train);
 
   RunsOptions runs;

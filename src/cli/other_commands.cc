@@ -31,11 +31,11 @@ int runs_command(const RunsOptions& options) {
 
 int data_get_command(const DataOptions& options) {
   const std::string data_dir = options.data_dir.empty() ? default_data_dir() : options.data_dir;
-  const Status fetched = fetch_dataset(options.name, data_dir,
-                                       [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
+  const Status fetched = fetch_dataset(
+      options.name, data_dir, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   if (!fetched) return fail(fetched.error());
-  fmt::print("{} is in {}/{}. Train on it with:   drover train --data {}\n", options.name, data_dir, options.name,
-             options.name);
+  fmt::print("{} is in {}/{}. Train on it with:   drover train --data {}\n", options.name, data_dir,
+             options.name, options.name);
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "node/clock.h"
@@ -21,10 +22,16 @@ constexpr size_t kBarColumns = 20;
 
 std::string time_left(const ProgressState& state) {
   if (state.steps_per_second <= 0.0 || state.steps_done == 0) return "";
-  const auto left = static_cast<int64_t>(
-      std::ceil(static_cast<double>(state.steps_total - state.steps_done) / state.steps_per_second));
-  if (left >= 3600) return fmt::format("{}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
+  const auto left = static_cast<int64_t>(std::ceil(
+      static_cast<double>(state.steps_total - state.steps_done) / state.steps_per_second));
+  if (left >= 3600)
+    return fmt::format("{}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
   return fmt::format("{}:{:02} left", left / 60, left % 60);
+}
+
+std::string loss_text(double loss) {
+  if (!std::isfinite(loss)) return "loss -";
+  return std::abs(loss) < 1e6 ? fmt::format("loss {:.4f}", loss) : fmt::format("loss {:.3g}", loss);
 }
 
 std::string bar(const ProgressState& state) {
@@ -41,7 +48,10 @@ size_t terminal_width() {
 
 class ProgressView : public RunView {
  public:
-  ProgressView(Step steps_total, ProgressStyle style) : style_(style) { state_.steps_total = steps_total; }
+  ProgressView(Step steps_total, ProgressStyle style) : style_(style) {
+    state_.steps_total = steps_total;
+    state_.loss = std::nan("");
+  }
 
   Status on_peer(const PeerRecord&) override { return done(); }
   Status on_decision(const DecisionRecord&) override { return done(); }
@@ -50,9 +60,11 @@ class ProgressView : public RunView {
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override {
     const double weight = state_.steps_done == 0 ? 1.0 : kSmoothing;
     state_.steps_done = step.step + 1;
-    if (step.contributors > 0) {
-      state_.loss += weight * (step.loss - state_.loss);
-      state_.train_accuracy += weight * (step.accuracy - state_.train_accuracy);
+    if (step.contributors > 0 && std::isfinite(step.loss)) {
+      // One step without a loss must not hide those of all later ones.
+      const double share = std::isfinite(state_.loss) ? kSmoothing : 1.0;
+      state_.loss = share == 1.0 ? step.loss : state_.loss + share * (step.loss - state_.loss);
+      state_.train_accuracy += share * (step.accuracy - state_.train_accuracy);
     }
     if (step.elapsed > Duration::zero()) {
       step_seconds_ += weight * (seconds(step.elapsed) - step_seconds_);
@@ -71,7 +83,8 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
-    say(fmt::format("step {}: {}{}: {}", event.step, event.peer, event.kind == "lost" ? " was lost" : "", event.text));
+    say(fmt::format("step {}: {}{}: {}", event.step, event.peer,
+                    event.kind == "lost" ? " was lost" : "", event.text));
     return done();
   }
 
@@ -79,7 +92,8 @@ class ProgressView : public RunView {
     if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
     if (style_ != ProgressStyle::kNone && state_.steps_done > 0) print_line();
     if (style_ == ProgressStyle::kTerminal) std::fputc('\n', stderr);
-    if (end.outcome == RunOutcome::kFailed) fmt::print(stderr, "drover: the run failed: {}\n", end.reason);
+    if (end.outcome == RunOutcome::kFailed)
+      fmt::print(stderr, "drover: the run failed: {}\n", end.reason);
     if (end.outcome == RunOutcome::kInterrupted) fmt::print(stderr, "drover: {}\n", end.reason);
     std::fflush(stderr);
     return done();
@@ -131,8 +145,9 @@ class ProgressView : public RunView {
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  std::vector<std::string> parts = {bar(state) + fmt::format(" step {}/{}", state.steps_done, state.steps_total),
-                                    fmt::format("loss {:.4f}", state.loss)};
+  std::vector<std::string> parts = {
+      bar(state) + fmt::format(" step {}/{}", state.steps_done, state.steps_total),
+      loss_text(state.loss)};
   if (state.test_accuracy) {
     parts.push_back(fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy));
   } else {
@@ -140,7 +155,8 @@ std::string progress_line(const ProgressState& state, size_t width) {
   }
   parts.push_back(fmt::format("{:.1f} steps/s", state.steps_per_second));
   if (const std::string left = time_left(state); !left.empty()) parts.push_back(left);
-  parts.push_back(fmt::format("waited {:.1f} ms for worker {}", 1e3 * seconds(state.waited), state.last_worker));
+  parts.push_back(fmt::format("waited {:.1f} ms for worker {}", 1e3 * seconds(state.waited),
+                              state.last_worker));
   std::string line;
   for (const std::string& part : parts) {
     const size_t needed = part.size() + (line.empty() ? 0 : 2);

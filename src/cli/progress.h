@@ -1,4 +1,5 @@
-// The progress of a run on the terminal: one line that is rewritten, or plain lines now and then elsewhere.
+// The progress of a run on the terminal: one line that is rewritten, or plain lines now and then
+// elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace drover {
 struct ProgressState {
   Step steps_total = 0;
   Step steps_done = 0;
-  double loss = 0.0;             // smoothed over recent steps
-  double train_accuracy = 0.0;   // likewise
+  double loss = 0.0;            // smoothed over recent steps; NaN: not known
+  double train_accuracy = 0.0;  // likewise
   std::optional<double> test_accuracy;
   double steps_per_second = 0.0;  // recent
   WorkerId last_worker = 0;       // waited for in the last step
@@ -24,7 +25,8 @@ struct ProgressState {
   Duration elapsed{};
 };
 
-// One line of at most `width` columns: what matters most comes first, so that a narrow terminal cuts the rest.
+// One line of at most `width` columns: what matters most comes first, so that a narrow terminal
+// cuts the rest.
 std::string progress_line(const ProgressState& state, size_t width);
 
 enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };

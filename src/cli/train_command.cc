@@ -31,10 +31,13 @@ int fail(const Error& error) {
 // runs/20260701-120000-lenet-fashion-mnist.db, with a number if that is taken.
 std::string default_run_file(const Job& job, std::time_t now) {
   std::string data = std::filesystem::path(job.task.data).filename().string();
-  std::replace_if(data.begin(), data.end(), [](char c) { return c == ' ' || c == '/'; }, '-');
-  const std::string stem = fmt::format("runs/{:%Y%m%d-%H%M%S}-{}-{}", fmt::gmtime(now), job.task.model, data);
+  std::replace_if(
+      data.begin(), data.end(), [](char c) { return c == ' ' || c == '/'; }, '-');
+  const std::string stem =
+      fmt::format("runs/{:%Y%m%d-%H%M%S}-{}-{}", fmt::gmtime(now), job.task.model, data);
   std::string path = stem + ".db";
-  for (int number = 2; std::filesystem::exists(path); ++number) path = fmt::format("{}-{}.db", stem, number);
+  for (int number = 2; std::filesystem::exists(path); ++number)
+    path = fmt::format("{}-{}.db", stem, number);
   return path;
 }
 
@@ -44,19 +47,24 @@ std::string text_of(const SettingValue& value) {
     std::string operator()(uint64_t count) const { return std::to_string(count); }
     std::string operator()(double number) const { return fmt::format("{}", number); }
     std::string operator()(const std::string& text) const { return text; }
-    std::string operator()(const std::vector<std::string>& texts) const { return fmt::format("{}", fmt::join(texts, "; ")); }
+    std::string operator()(const std::vector<std::string>& texts) const {
+      return fmt::format("{}", fmt::join(texts, "; "));
+    }
   };
   return std::visit(Visitor{}, value);
 }
 
-RunHeader make_header(const Job& job, const Task& task, const std::string& command_line, std::time_t now) {
+RunHeader make_header(const Job& job, const Task& task, const std::string& command_line,
+                      std::time_t now) {
   RunHeader header;
-  header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), static_cast<uint64_t>(::getpid()),
-                        static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())});
+  header.run_id =
+      draw({static_cast<uint64_t>(Purpose::kRunId), static_cast<uint64_t>(::getpid()),
+            static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())});
   header.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
   header.command = command_line;
   header.job = to_toml(job);
-  for (const Setting& setting : job_settings()) header.settings.emplace_back(setting.key, text_of(setting.get(job)));
+  for (const Setting& setting : job_settings())
+    header.settings.emplace_back(setting.key, text_of(setting.get(job)));
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   for (const auto& [key, value] : task.describe()) header.environment.emplace_back(key, value);
@@ -72,8 +80,10 @@ int report(const Job& job, const TrainOptions& options) {
   if (options.json) {
     fmt::print("{}\n", to_json_line(summary.value()));
   } else {
-    fmt::print("\n{}\nLook again with:   drover runs {}\nQuery it with:     sqlite3 {} 'select * from steps limit 5'\n",
-               to_text(summary.value()), job.run_file, job.run_file);
+    fmt::print(
+        "\n{}\nLook again with:   drover runs {}\nQuery it with:     sqlite3 {} 'select * from "
+        "steps limit 5'\n",
+        to_text(summary.value()), job.run_file, job.run_file);
     if (!job.save_model.empty()) fmt::print("The model is in:   {}\n", job.save_model);
   }
   return 0;
@@ -95,23 +105,32 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   const std::time_t now = std::time(nullptr);
   if (job.run_file.empty()) job.run_file = default_run_file(job, now);
   // Known before the data is read and anybody is started.
-  if (std::filesystem::exists(job.run_file) && std::filesystem::file_size(job.run_file) > 0) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(job.run_file, ignored)) {
     return fail(invalid_input("the run file " + job.run_file +
-                              " exists already and is never overwritten. Choose another with --run-file, or move it away."));
+                              " is a folder. Give the name of a file with --run-file, such as " +
+                              job.run_file + "/run.db."));
+  }
+  if (std::filesystem::exists(job.run_file, ignored) &&
+      std::filesystem::file_size(job.run_file, ignored) > 0) {
+    return fail(invalid_input("the run file " + job.run_file +
+                              " exists already and is never overwritten. Choose another with "
+                              "--run-file, or move it away."));
   }
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
   const RunHeader header = make_header(job, *task.value(), command_line, now);
   const ProgressStyle style = choose_progress_style(options.quiet);
   if (style != ProgressStyle::kNone) {
-    for (const auto& [key, value] : task.value()->describe()) fmt::print(stderr, "{:<9} {}\n", key, value);
-    fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run", job.workers, job.batch,
-               job.shards, job.steps, "run file", job.run_file);
+    for (const auto& [key, value] : task.value()->describe())
+      fmt::print(stderr, "{:<9} {}\n", key, value);
+    fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
+               job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
   }
   std::fflush(nullptr);
   const int status =
       launch(job, *task.value(), header, [&] { return make_progress_view(job.steps, style); });
-  if (!std::filesystem::exists(job.run_file)) return status;
+  if (!std::filesystem::exists(job.run_file, ignored)) return status;
   const int reported = report(job, options);
   return status != 0 ? status : reported;
 }

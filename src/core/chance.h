@@ -30,7 +30,13 @@ constexpr double unit_interval(uint64_t bits) {
 }
 
 // What a draw is for: the first part of a key after the seed, so that two uses never share draws.
-enum class Purpose : uint64_t { kSamples = 1, kSlowness = 2, kParameters = 3, kGeneratedData = 4, kRunId = 5 };
+enum class Purpose : uint64_t {
+  kSamples = 1,
+  kSlowness = 2,
+  kParameters = 3,
+  kGeneratedData = 4,
+  kRunId = 5
+};
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others
 // (a Feistel network on the next power of four, walked until the value falls inside).
@@ -49,9 +55,9 @@ class Permutation {
   unsigned half_bits_;
 };
 
-// Which of `size` samples stands at `position` of the run's endless stream of samples. Each stretch of
-// `size` positions visits every sample exactly once, in an order that depends on the seed and on the
-// stretch. REQUIRES: size >= 1.
+// Which of `size` samples stands at `position` of the run's endless stream of samples. Each stretch
+// of `size` positions visits every sample exactly once, in an order that depends on the seed and on
+// the stretch. REQUIRES: size >= 1.
 uint64_t sample_at(uint64_t seed, uint64_t size, uint64_t position);
 
 }  // namespace drover

@@ -9,7 +9,7 @@ namespace drover {
 
 }  // namespace drover
 
-#define DROVER_CHECK(condition)                                                 \
-  do {                                                                          \
-    if (!(condition)) ::drover::check_failed(#condition, __FILE__, __LINE__);   \
+#define DROVER_CHECK(condition)                                               \
+  do {                                                                        \
+    if (!(condition)) ::drover::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

@@ -20,7 +20,8 @@ void FloatBuffer::Free::operator()(float* pointer) const {
 
 FloatBuffer::FloatBuffer(size_t size)
     : size_(size),
-      data_(static_cast<float*>(::operator new[](size * sizeof(float), std::align_val_t{kAlignmentBytes}))) {
+      data_(static_cast<float*>(
+          ::operator new[](size * sizeof(float), std::align_val_t{kAlignmentBytes}))) {
   std::memset(data_.get(), 0, size * sizeof(float));
 }
 

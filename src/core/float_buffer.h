@@ -1,4 +1,5 @@
-// FloatBuffer: aligned floats with a fixed size; BufferPool: gives them out again instead of freeing them.
+// FloatBuffer: aligned floats with a fixed size; BufferPool: gives them out again instead of
+// freeing them.
 //
 // Fresh large buffers cost page faults, which at gradient sizes take as long as moving the bytes.
 #pragma once

@@ -1,7 +1,7 @@
 // Layout: which tensors a model has, and where each lies in one flat buffer of floats.
 //
-// Workers, shards and evaluators all hold parameters and gradients as such a flat buffer; only `tasks`
-// knows what the tensors mean.
+// Workers, shards and evaluators all hold parameters and gradients as such a flat buffer; only
+// `tasks` knows what the tensors mean.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace drover {
 
 enum class TensorKind : uint8_t {
   kTrained,   // pushed as a gradient, changed by the optimiser
-  kAveraged,  // pushed as a value, averaged over contributors: running statistics of batch normalisation
+  kAveraged,  // pushed as a value, averaged over contributors: running statistics of batch
+              // normalisation
 };
 
 struct TensorSpec {
@@ -31,7 +32,8 @@ class Layout {
   explicit Layout(std::vector<TensorSpec> tensors);
 
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
-  // Where tensor `index` begins, in floats; always a multiple of 16, so that every tensor is aligned.
+  // Where tensor `index` begins, in floats; always a multiple of 16, so that every tensor is
+  // aligned.
   uint64_t offset(size_t index) const { return offsets_[index]; }
   // Floats of the flat buffer, padding included.
   uint64_t buffer_size() const { return buffer_size_; }
@@ -69,9 +71,10 @@ struct BlockPlan {
 
 inline constexpr uint32_t kBlockFloatsMax = 64 * 1024;  // 256 KB: fits a core's second-level cache
 
-// Cuts tensors into blocks of at most `block_floats_max` and spreads them over the shards so that all carry
-// nearly the same number of bytes: largest block first, each to the least loaded shard.
+// Cuts tensors into blocks of at most `block_floats_max` and spreads them over the shards so that
+// all carry nearly the same number of bytes: largest block first, each to the least loaded shard.
 // REQUIRES: shards >= 1, block_floats_max >= 1.
-BlockPlan plan_blocks(const Layout& layout, uint32_t shards, uint32_t block_floats_max = kBlockFloatsMax);
+BlockPlan plan_blocks(const Layout& layout, uint32_t shards,
+                      uint32_t block_floats_max = kBlockFloatsMax);
 
 }  // namespace drover

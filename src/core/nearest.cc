@@ -22,7 +22,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return distance[a.size()][b.size()];
 }
 
-std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string_view> known) {
+std::optional<std::string> nearest_name(std::string_view word,
+                                        std::span<const std::string_view> known) {
   std::optional<std::string> best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string_view name : known) {

@@ -8,11 +8,14 @@
 
 namespace drover {
 
-// Number of single-character insertions, deletions, replacements and swaps of neighbours between two words.
+// Number of single-character insertions, deletions, replacements and swaps of neighbours between
+// two words.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The closest of `known`, if it is close enough to be a slip (a third of the word, at least one letter).
-std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string_view> known);
+// The closest of `known`, if it is close enough to be a slip (a third of the word, at least one
+// letter).
+std::optional<std::string> nearest_name(std::string_view word,
+                                        std::span<const std::string_view> known);
 
 // " Did you mean 'sync'?" or "" for the end of an error message.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);

@@ -13,11 +13,11 @@
 namespace drover {
 
 enum class ErrorKind {
-  kInvalidInput,   // the user or a peer gave us something we cannot use
-  kDisconnected,   // a peer is gone
-  kTimedOut,       // nothing came in time
-  kStopped,        // we were asked to stop
-  kSystem,         // the machine refused: files, sockets, memory
+  kInvalidInput,  // the user or a peer gave us something we cannot use
+  kDisconnected,  // a peer is gone
+  kTimedOut,      // nothing came in time
+  kStopped,       // we were asked to stop
+  kSystem,        // the machine refused: files, sockets, memory
 };
 
 struct Error {

@@ -1,7 +1,7 @@
 // What a run leaves behind, as values: who took part, what each step did, what was decided and why.
 //
-// The coordinator says these as they happen; whoever listens (run store, progress line) is a RunObserver.
-// Times called `at` are since the start of the run.
+// The coordinator says these as they happen; whoever listens (run store, progress line) is a
+// RunObserver. Times called `at` are since the start of the run.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct DecisionRecord {
 
 struct StepRecord {
   Step step = 0;
-  Duration at{};       // when the step opened
-  Duration elapsed{};  // from opening to the last block closed
+  Duration at{};              // when the step opened
+  Duration elapsed{};         // from opening to the last block closed
   uint32_t contributors = 0;  // workers whose whole gradient was used
   uint32_t late = 0;          // gradients (whole or part) that came too late, since the step before
   uint32_t refused = 0;       // gradients refused for NaN or infinity
@@ -41,8 +41,8 @@ struct StepRecord {
   double loss = 0.0;          // mean training loss over those samples, before the update
   double accuracy = 0.0;      // share of those samples predicted right
   double learning_rate = 0.0;
-  WorkerId last_worker = 0;   // the one waited for
-  Duration aggregate{};       // the slowest shard's time for summing and updating
+  WorkerId last_worker = 0;  // the one waited for
+  Duration aggregate{};      // the slowest shard's time for summing and updating
 };
 
 struct EvaluationRecord {
@@ -73,16 +73,18 @@ enum class RunOutcome : uint8_t { kRunning, kCompleted, kInterrupted, kFailed };
 
 struct RunEnd {
   RunOutcome outcome = RunOutcome::kCompleted;
-  std::string reason;      // empty if completed
-  Duration elapsed{};      // training only: from the opening of step 0 to the close of the last
-  uint64_t parameters_digest = 0;  // of the final parameters; equal runs have equal digests; 0 unknown
+  std::string reason;  // empty if completed
+  Duration elapsed{};  // training only: from the opening of step 0 to the close of the last
+  uint64_t parameters_digest =
+      0;  // of the final parameters; equal runs have equal digests; 0 unknown
   std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak resident memory by peer name
 };
 
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // Failure to take a record (disk full) is told at once: a run that cannot be recorded must not go on silently.
+  // Failure to take a record (disk full) is told at once: a run that cannot be recorded must not go
+  // on silently.
   virtual Status on_peer(const PeerRecord& peer) = 0;
   virtual Status on_decision(const DecisionRecord& decision) = 0;
   virtual Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) = 0;

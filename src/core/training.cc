@@ -22,9 +22,10 @@ Result<Kind> parse(std::string_view name, const std::array<std::string_view, kCo
     if (names[i] == name) return static_cast<Kind>(i);
   }
   std::string known;
-  for (const std::string_view each : names) known += (known.empty() ? "" : ", ") + std::string(each);
-  return invalid_input("unknown " + what + " '" + std::string(name) + "'." + did_you_mean(name, names) +
-                       " Known: " + known + ".");
+  for (const std::string_view each : names)
+    known += (known.empty() ? "" : ", ") + std::string(each);
+  return invalid_input("unknown " + what + " '" + std::string(name) + "'." +
+                       did_you_mean(name, names) + " Known: " + known + ".");
 }
 
 double after_warmup(const ScheduleSettings& schedule, Step step) {
@@ -40,7 +41,8 @@ double after_warmup(const ScheduleSettings& schedule, Step step) {
       // floor + (base - floor) (1 + cos(pi t / T)) / 2, with t counted from the end of the warm-up.
       if (schedule.total_steps <= schedule.warmup_steps) return schedule.base;
       const double span = static_cast<double>(schedule.total_steps - schedule.warmup_steps);
-      const double progress = std::min(1.0, static_cast<double>(step - schedule.warmup_steps) / span);
+      const double progress =
+          std::min(1.0, static_cast<double>(step - schedule.warmup_steps) / span);
       return schedule.floor +
              (schedule.base - schedule.floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
     }
@@ -52,7 +54,8 @@ double after_warmup(const ScheduleSettings& schedule, Step step) {
 
 double learning_rate(const ScheduleSettings& schedule, Step step) {
   if (step < schedule.warmup_steps) {
-    return schedule.base * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+    return schedule.base * static_cast<double>(step + 1) /
+           static_cast<double>(schedule.warmup_steps);
   }
   return after_warmup(schedule, step);
 }

@@ -1,0 +1,248 @@
+// Addresses, listening, connecting and moving whole buffers, on one event loop over loopback.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/connection.h"
+#include "net/endpoint.h"
+#include "net/socket.h"
+
+namespace drover {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+// --- addresses
+
+TEST(Endpoint, ReadsWhatItWrites) {
+  for (const std::string text : {"unix:drover-1-coordinator", "unix:x", "tcp:127.0.0.1:7000",
+                                 "tcp:0.0.0.0:0", "tcp:[::1]:65535"}) {
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_TRUE(endpoint.ok()) << endpoint.error().message;
+    EXPECT_EQ(to_text(endpoint.value().address), text);
+    EXPECT_EQ(endpoint.value().local, text.starts_with("unix:"));
+  }
+}
+
+TEST(Endpoint, TakesNamesOfEveryLengthThatFits) {
+  for (size_t length = 1; length <= 106; ++length) {
+    const std::string text = "unix:" + std::string(length, 'n');
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_TRUE(endpoint.ok()) << length;
+    EXPECT_EQ(to_text(endpoint.value().address), text);
+  }
+}
+
+TEST(Endpoint, SaysWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"", "neither 'unix:' nor 'tcp:'"},
+      {"127.0.0.1:80", "neither 'unix:' nor 'tcp:'"},
+      {"unix:", "a name of 1 to"},
+      {"unix:" + std::string(107, 'n'), "a name of 1 to 106"},
+      {"tcp:127.0.0.1", "tcp:HOST:PORT"},
+      {"tcp:127.0.0.1:", "tcp:HOST:PORT"},
+      {"tcp:127.0.0.1:65536", "tcp:HOST:PORT"},
+      {"tcp:127.0.0.1:-1", "tcp:HOST:PORT"},
+      {"tcp:127.0.0.1:80x", "tcp:HOST:PORT"},
+      {"tcp::80", "tcp:HOST:PORT"},
+      {"tcp:localhost:80", "numeric host"},
+      {"tcp:[::1:80", "tcp:HOST:PORT"},
+  };
+  for (const auto& [text, part] : wrong) {
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_FALSE(endpoint.ok()) << text;
+    EXPECT_EQ(endpoint.error().kind, ErrorKind::kInvalidInput);
+    EXPECT_NE(endpoint.error().message.find(part), std::string::npos) << endpoint.error().message;
+    EXPECT_NE(endpoint.error().message.find("'" + text + "'"), std::string::npos)
+        << endpoint.error().message;
+  }
+}
+
+// --- sockets
+
+std::string own_name(const std::string& what) {
+  return "unix:drover-net-test-" + std::to_string(::getpid()) + "-" + what;
+}
+
+class NetTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Listener> listen(const std::string& address) {
+    auto listener = Listener::open(loop_, address);
+    EXPECT_TRUE(listener.ok()) << listener.error().message;
+    return std::move(listener).value();
+  }
+
+  template <typename Condition>
+  bool run_until(Condition&& condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (loop_.stopped()) loop_.restart();
+      if (loop_.run_one_until(until) == 0) return condition();
+    }
+    return true;
+  }
+
+  // Both ends of a connection to `address`.
+  struct Pair {
+    std::shared_ptr<Connection> accepted;
+    std::shared_ptr<Connection> connected;
+  };
+  Pair connect(const std::string& address) {
+    const auto listener = listen(address);
+    Pair pair;
+    listener->start(
+        [&](Socket socket) { pair.accepted = std::make_shared<Connection>(std::move(socket)); });
+    auto socket = connect_socket(loop_, listener->address(), "a test");
+    EXPECT_TRUE(socket.ok()) << socket.error().message;
+    pair.connected = std::make_shared<Connection>(std::move(socket).value());
+    EXPECT_TRUE(run_until([&] { return pair.accepted != nullptr; }));
+    return pair;
+  }
+
+  boost::asio::io_context loop_{1};
+};
+
+std::vector<std::byte> pattern(size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 31 + i / 251 + seed));
+  return bytes;
+}
+
+TEST_F(NetTest, APortInUseIsAnErrorThatSaysSo) {
+  const auto first = listen("tcp:127.0.0.1:0");
+  const std::string address = first->address();
+  EXPECT_NE(address, "tcp:127.0.0.1:0") << "the port really bound";
+  const auto second = Listener::open(loop_, address);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().kind, ErrorKind::kSystem);
+  EXPECT_NE(second.error().message.find(address), std::string::npos);
+  EXPECT_NE(second.error().message.find("in use"), std::string::npos);
+  EXPECT_NE(second.error().message.find("port 0"), std::string::npos) << "what to do about it";
+}
+
+TEST_F(NetTest, AUnixNameInUseIsAnErrorAndFreeAgainAfterwards) {
+  const std::string name = own_name("twice");
+  {
+    const auto first = listen(name);
+    EXPECT_EQ(first->address(), name);
+    const auto second = Listener::open(loop_, name);
+    ASSERT_FALSE(second.ok());
+    EXPECT_NE(second.error().message.find("in use"), std::string::npos);
+  }
+  EXPECT_TRUE(Listener::open(loop_, name).ok());
+}
+
+TEST_F(NetTest, AnAddressThatIsNotOursIsAnError) {
+  const auto listener = Listener::open(loop_, "tcp:192.0.2.1:0");  // for documentation (RFC 5737)
+  ASSERT_FALSE(listener.ok());
+  EXPECT_NE(listener.error().message.find("tcp:192.0.2.1:0"), std::string::npos);
+}
+
+TEST_F(NetTest, ConnectingToNobodyNamesThePeer) {
+  const auto socket = connect_socket(loop_, own_name("nobody"), "shard 3");
+  ASSERT_FALSE(socket.ok());
+  EXPECT_EQ(socket.error().kind, ErrorKind::kDisconnected);
+  EXPECT_NE(socket.error().message.find("shard 3"), std::string::npos);
+  EXPECT_FALSE(connect_socket(loop_, "nonsense", "shard 3").ok());
+}
+
+TEST_F(NetTest, AListeningSocketCanBeHandedOn) {
+  int fd = -1;
+  std::string address;
+  {
+    const auto first = listen(own_name("handed-on"));
+    address = first->address();
+    fd = first->duplicate().value();
+  }
+  const auto second = Listener::adopt(loop_, fd);
+  EXPECT_EQ(second->address(), address);
+  bool accepted = false;
+  second->start([&](const Socket&) { accepted = true; });
+  ASSERT_TRUE(connect_socket(loop_, address, "the second").ok());
+  EXPECT_TRUE(run_until([&] { return accepted; }));
+}
+
+TEST_F(NetTest, ProcessesOfTheSameUserAreAccepted) {
+  const Pair pair = connect(own_name("same-user"));
+  EXPECT_NE(pair.accepted, nullptr);
+}
+
+TEST_F(NetTest, LargeBuffersCrossBothWaysAtOnce) {
+  for (const std::string& address : {own_name("large"), std::string("tcp:127.0.0.1:0")}) {
+    SCOPED_TRACE(address);
+    const Pair pair = connect(address);
+    const auto there = pattern(3'000'000, 1);
+    const auto back = pattern(3'000'001, 2);
+    std::vector<std::byte> got_there(there.size());
+    std::vector<std::byte> got_back(back.size());
+    int finished = 0;
+    const auto count = [&](const Status& status) {
+      EXPECT_TRUE(status.ok());
+      ++finished;
+    };
+    pair.accepted->read(got_there, count);
+    pair.connected->read(got_back, count);
+    // In parts of all sizes, some empty.
+    const std::span all(there);
+    pair.connected->write({boost::asio::buffer(all.data(), 64), boost::asio::buffer(all.data(), 0),
+                           boost::asio::buffer(all.data() + 64, 2'000'000),
+                           boost::asio::buffer(all.data() + 2'000'064, 999'936)},
+                          count);
+    pair.accepted->write({boost::asio::buffer(back.data(), back.size())}, count);
+    ASSERT_TRUE(run_until([&] { return finished == 4; }));
+    EXPECT_EQ(got_there, there);
+    EXPECT_EQ(got_back, back);
+  }
+}
+
+TEST_F(NetTest, MorePartsThanOneSystemCallTakesStillArriveInOrder) {
+  const Pair pair = connect(own_name("parts"));
+  const auto bytes = pattern(20'000, 3);
+  std::vector<boost::asio::const_buffer> parts;
+  for (size_t at = 0; at < bytes.size(); at += 4) parts.emplace_back(bytes.data() + at, 4);
+  std::vector<std::byte> got(bytes.size());
+  bool finished = false;
+  pair.accepted->read(got, [&](const Status& status) { finished = status.ok(); });
+  pair.connected->write(parts, [](const Status& status) { EXPECT_TRUE(status.ok()); });
+  ASSERT_TRUE(run_until([&] { return finished; }));
+  EXPECT_EQ(got, bytes);
+}
+
+TEST_F(NetTest, AnEndBeforeTheBufferIsFullIsAnError) {
+  const Pair pair = connect(own_name("end"));
+  std::vector<std::byte> got(100);
+  std::optional<Status> read;
+  pair.accepted->read(got, [&](const Status& status) { read = status; });
+  const auto bytes = pattern(99, 4);
+  bool written = false;
+  pair.connected->write({boost::asio::buffer(bytes)}, [&](const Status&) { written = true; });
+  ASSERT_TRUE(run_until([&] { return written; }));
+  EXPECT_FALSE(read.has_value());
+  pair.connected->close();
+  ASSERT_TRUE(run_until([&] { return read.has_value(); }));
+  ASSERT_FALSE(read->ok());
+  EXPECT_EQ(read->error().kind, ErrorKind::kDisconnected);
+  EXPECT_EQ(read->error().message, "the connection was closed");
+}
+
+TEST_F(NetTest, ClosingEndsWhatIsPending) {
+  const Pair pair = connect("tcp:127.0.0.1:0");
+  std::vector<std::byte> got(100);
+  std::optional<Status> read;
+  pair.accepted->read(got, [&](const Status& status) { read = status; });
+  pair.accepted->close();
+  EXPECT_FALSE(pair.accepted->is_open());
+  ASSERT_TRUE(run_until([&] { return read.has_value(); }));
+  EXPECT_FALSE(read->ok());
+  pair.accepted->close();  // again, harmless
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,487 @@
+// Frames over real sockets, both ends on one event loop.
+#include "node/channel.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/doorman.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+constexpr RunId kRun = 0x1234;
+constexpr auto kPatience = std::chrono::seconds(60);
+
+// One end of a connection, and everything that its channel told.
+struct End {
+  std::shared_ptr<Channel> channel;
+  std::vector<Control> controls;
+  std::vector<FrameHeader> frames;
+  std::vector<std::vector<float>> payloads;
+  std::vector<std::string> order;  // what came, in order
+  std::vector<Error> closed;
+  size_t floats_sent = 0;
+  size_t payloads_asked = 0;
+
+  Channel::Callbacks callbacks() {
+    Channel::Callbacks result;
+    result.payload_for = [this](const FrameHeader& header) -> Result<std::span<std::byte>> {
+      ++payloads_asked;
+      payloads.emplace_back(header.length / sizeof(float));
+      return std::as_writable_bytes(std::span(payloads.back()));
+    };
+    result.on_frame = [this](const FrameHeader& header) {
+      frames.push_back(header);
+      order.push_back("frame " + std::to_string(header.step));
+      return done();
+    };
+    result.on_control = [this](Control message) {
+      if (const auto* report = std::get_if<StepReport>(&message)) {
+        order.push_back("report " + std::to_string(report->step));
+      }
+      controls.push_back(std::move(message));
+      return done();
+    };
+    result.on_closed = [this](const Error& why) { closed.push_back(why); };
+    result.on_floats_sent = [this] { ++floats_sent; };
+    return result;
+  }
+};
+
+class ChannelTest : public ::testing::Test {
+ protected:
+  ChannelTest() {
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    left_.channel = std::make_shared<Channel>(socket(fds[0]), kRun);
+    right_fd_ = fds[1];
+  }
+  ~ChannelTest() override {
+    left_.channel->close();
+    if (right_.channel) right_.channel->close();
+    loop_.restart();
+    loop_.poll();
+    if (right_fd_ >= 0) ::close(right_fd_);
+  }
+
+  Socket socket(int fd) { return {loop_, SocketProtocol(AF_UNIX, 0), fd}; }
+
+  void start_left() { left_.channel->start(left_.callbacks()); }
+  // The other end is a channel too; without this it is a bare descriptor.
+  void start_both(RunId right_run = kRun) {
+    right_.channel = std::make_shared<Channel>(socket(std::exchange(right_fd_, -1)), right_run);
+    start_left();
+    right_.channel->start(right_.callbacks());
+  }
+
+  template <typename Condition>
+  bool run_until(Condition&& condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (loop_.stopped()) loop_.restart();
+      if (loop_.run_one_until(until) == 0) return condition();
+    }
+    return true;
+  }
+
+  void write_bare(const void* bytes, size_t size) {
+    ASSERT_EQ(::write(right_fd_, bytes, size), static_cast<ssize_t>(size));
+  }
+  // All that the channel sends until it closes. REQUIRES: it has closed.
+  std::vector<std::byte> read_bare() const {
+    std::vector<std::byte> all;
+    std::array<std::byte, 4096> some{};
+    for (ssize_t count = 0; (count = ::read(right_fd_, some.data(), some.size())) > 0;) {
+      all.insert(all.end(), some.begin(), some.begin() + count);
+    }
+    return all;
+  }
+  std::string refusal_read_bare() const {
+    const std::vector<std::byte> all = read_bare();
+    if (all.size() < kHeaderBytes) return "no whole frame";
+    const auto header = decode_header(std::span(all).first<kHeaderBytes>());
+    if (!header || all.size() != kHeaderBytes + header.value().length) return "not one frame";
+    const auto message = decode_control(std::span(all).subspan(kHeaderBytes));
+    if (!message || !std::holds_alternative<Refusal>(message.value())) return "no refusal";
+    return std::get<Refusal>(message.value()).reason;
+  }
+
+  boost::asio::io_context loop_{1};
+  End left_;
+  End right_;
+  int right_fd_ = -1;
+};
+
+Frame report_of(Step step) { return control_frame(StepReport{.step = step}); }
+
+Frame block_of(Step step, const SharedBuffer& buffer, size_t offset, size_t length) {
+  return {{.type = FrameType::kBlock, .step = step, .block = 7, .samples = 3},
+          FloatSlice{buffer, offset, length}};
+}
+
+TEST_F(ChannelTest, ControlMessagesArriveAsTheyWereSent) {
+  start_both();
+  const std::vector<Control> sent = {
+      Hello{.role = Role::kShard, .index = 3, .token = "secret", .host = "h", .pid = 17},
+      Ready{},
+      Decision{.step = 9, .cutoff = 2, .alive = {0, 4}},
+      Farewell{.outcome = RunOutcome::kFailed, .reason = "why"},
+  };
+  for (const Control& message : sent) {
+    left_.channel->send({.header = {.type = FrameType::kControl}, .payload = message});
+  }
+  ASSERT_TRUE(run_until([&] { return right_.controls.size() == sent.size(); }));
+  EXPECT_EQ(right_.controls, sent);
+  EXPECT_TRUE(left_.closed.empty());
+  EXPECT_TRUE(left_.channel->idle());
+}
+
+TEST_F(ChannelTest, FramesWithoutPayloadTravelBothWays) {
+  start_both();
+  left_.channel->send({{.type = FrameType::kPull, .flags = kSnapshotFlag, .version = 12}, {}});
+  right_.channel->send({{.type = FrameType::kGone, .version = 14, .worker = 5}, {}});
+  ASSERT_TRUE(run_until([&] { return left_.frames.size() == 1 && right_.frames.size() == 1; }));
+  EXPECT_EQ(
+      right_.frames[0],
+      (FrameHeader{.type = FrameType::kPull, .flags = kSnapshotFlag, .run = kRun, .version = 12}));
+  EXPECT_EQ(left_.frames[0].version, 14U);
+  EXPECT_EQ(left_.frames[0].worker, 5U);
+  EXPECT_EQ(left_.payloads_asked + right_.payloads_asked, 0U);
+}
+
+TEST_F(ChannelTest, FloatsTravelFromWhereTheyLieAndAreLetGo) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(3 * kBlockFloatsMax);
+  for (size_t i = 0; i < buffer->size(); ++i) buffer->span()[i] = static_cast<float>(i) * 0.5F;
+  left_.channel->send(block_of(1, buffer, kBlockFloatsMax, kBlockFloatsMax));
+  left_.channel->send(block_of(2, buffer, 16, 1));
+  EXPECT_FALSE(left_.channel->idle());
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 2 && left_.floats_sent == 2; }));
+  ASSERT_EQ(right_.payloads[0].size(), kBlockFloatsMax);
+  EXPECT_EQ(std::memcmp(right_.payloads[0].data(), buffer->data() + kBlockFloatsMax,
+                        kBlockFloatsMax * sizeof(float)),
+            0);
+  EXPECT_EQ(right_.payloads[1], std::vector<float>{8.0F});
+  EXPECT_EQ(right_.frames[0].samples, 3U);
+  EXPECT_EQ(right_.frames[0].block, 7U);
+  EXPECT_EQ(buffer.use_count(), 1) << "nothing may still point to the floats";
+}
+
+TEST_F(ChannelTest, ManySmallFramesKeepTheirOrder) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(4);
+  std::vector<std::string> expected;
+  for (Step step = 0; step < 5'000; ++step) {
+    if (step % 3 == 0) {
+      left_.channel->send(block_of(step, buffer, 0, step % 5));
+      expected.push_back("frame " + std::to_string(step));
+    } else {
+      left_.channel->send(report_of(step));
+      expected.push_back("report " + std::to_string(step));
+    }
+  }
+  ASSERT_TRUE(run_until([&] { return right_.order.size() == expected.size(); }));
+  EXPECT_EQ(right_.order, expected);
+  EXPECT_TRUE(run_until([&] { return left_.channel->idle(); }));
+}
+
+TEST_F(ChannelTest, TheReasonOfARefusalArrives) {
+  start_both();
+  left_.channel->send(report_of(1));
+  left_.channel->refuse("worker 3 is here already");
+  ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
+  EXPECT_EQ(right_.controls.size(), 1U) << "what was sent before still arrives";
+  EXPECT_EQ(right_.closed[0].kind, ErrorKind::kDisconnected);
+  EXPECT_EQ(right_.closed[0].message, "it refused us: worker 3 is here already");
+  EXPECT_TRUE(left_.closed.empty()) << "who refuses knows already";
+}
+
+TEST_F(ChannelTest, AnErrorFromACallbackIsToldToThePeer) {
+  start_both();
+  Channel::Callbacks strict = right_.callbacks();
+  strict.on_control = [](const Control&) -> Status { return invalid_input("not like this"); };
+  right_.channel->replace_callbacks(std::move(strict));
+  left_.channel->send(report_of(1));
+  left_.channel->send(report_of(2));
+  ASSERT_TRUE(run_until([&] { return !right_.closed.empty() && !left_.closed.empty(); }));
+  EXPECT_EQ(right_.closed[0].message, "not like this");
+  EXPECT_EQ(left_.closed[0].message, "it refused us: not like this");
+  EXPECT_EQ(right_.closed.size(), 1U);
+  EXPECT_EQ(left_.closed.size(), 1U);
+}
+
+TEST_F(ChannelTest, FramesOfAnotherRunAreRefused) {
+  start_both(kRun + 1);
+  left_.channel->send(report_of(1));
+  ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
+  EXPECT_NE(right_.closed[0].message.find("another run"), std::string::npos);
+  EXPECT_TRUE(right_.controls.empty());
+}
+
+TEST_F(ChannelTest, GarbageIsToldWhyAndShutOut) {
+  start_left();
+  const std::string garbage =
+      "GET / HTTP/1.1\r\nHost: drover\r\nUser-Agent: somebody who is lost\r\n\r\n";
+  ASSERT_GT(garbage.size(), kHeaderBytes);
+  write_bare(garbage.data(), garbage.size());
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty(); }));
+  EXPECT_EQ(left_.closed[0].kind, ErrorKind::kInvalidInput);
+  ASSERT_TRUE(run_until([&] { return left_.channel->idle(); }));
+  EXPECT_NE(refusal_read_bare().find("does not speak drover's protocol"), std::string::npos);
+  EXPECT_EQ(left_.closed.size(), 1U);
+}
+
+TEST_F(ChannelTest, AnotherProtocolVersionIsNamed) {
+  start_left();
+  HeaderBytes bytes = encode_header({.run = kRun});
+  bytes[4] = std::byte{99};
+  write_bare(bytes.data(), bytes.size());
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty() && left_.channel->idle(); }));
+  EXPECT_NE(refusal_read_bare().find("version 99"), std::string::npos);
+}
+
+TEST_F(ChannelTest, ALengthBeyondTheLimitIsRefusedBeforeAnythingIsAllocated) {
+  for (const FrameType type : {FrameType::kControl, FrameType::kBlock, FrameType::kPull}) {
+    SCOPED_TRACE(static_cast<int>(type));
+    int fds[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    End end;
+    end.channel = std::make_shared<Channel>(socket(fds[0]), kRun);
+    end.channel->start(end.callbacks());
+    const HeaderBytes bytes = encode_header({.type = type, .run = kRun, .length = ~uint32_t{0}});
+    ASSERT_EQ(::write(fds[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ASSERT_TRUE(run_until([&] { return !end.closed.empty() && end.channel->idle(); }));
+    EXPECT_NE(end.closed[0].message.find("more than the limit"), std::string::npos);
+    EXPECT_EQ(end.payloads_asked, 0U);
+    ::close(fds[1]);
+  }
+}
+
+TEST_F(ChannelTest, ABlockThatNobodyAskedForIsRefusedUnread) {
+  Channel::Callbacks callbacks = left_.callbacks();
+  callbacks.payload_for = [](const FrameHeader&) -> Result<std::span<std::byte>> {
+    return invalid_input("no such block here");
+  };
+  left_.channel->start(std::move(callbacks));
+  const HeaderBytes bytes = encode_header({.type = FrameType::kBlock, .run = kRun, .length = 400});
+  write_bare(bytes.data(), bytes.size());
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty() && left_.channel->idle(); }));
+  EXPECT_EQ(refusal_read_bare(), "no such block here");
+  EXPECT_TRUE(left_.frames.empty());
+}
+
+TEST_F(ChannelTest, WhatHasNoCallbackBelongsNowhere) {
+  for (const FrameType type : {FrameType::kControl, FrameType::kBlock, FrameType::kStop}) {
+    SCOPED_TRACE(static_cast<int>(type));
+    int fds[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    auto channel = std::make_shared<Channel>(socket(fds[0]), kRun);
+    std::optional<Error> closed;
+    Channel::Callbacks callbacks;
+    callbacks.on_closed = [&](const Error& why) { closed = why; };
+    channel->start(std::move(callbacks));
+    const std::string ready = encode_control(Ready{});
+    std::string bytes;
+    const uint32_t length = type == FrameType::kControl ? static_cast<uint32_t>(ready.size())
+                            : type == FrameType::kBlock ? 4
+                                                        : 0;
+    const HeaderBytes header = encode_header({.type = type, .run = kRun, .length = length});
+    bytes.append(reinterpret_cast<const char*>(header.data()), header.size());
+    bytes += type == FrameType::kControl ? ready : std::string(length, '\0');
+    ASSERT_EQ(::write(fds[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ASSERT_TRUE(run_until([&] { return closed.has_value(); }));
+    EXPECT_NE(closed->message.find("where none belongs"), std::string::npos) << closed->message;
+    ::close(fds[1]);
+  }
+}
+
+TEST_F(ChannelTest, AControlMessageThatCannotBeReadClosesTheChannel) {
+  start_left();
+  const std::string nonsense(40, '\xff');
+  const HeaderBytes header = encode_header({.run = kRun, .length = 40});
+  write_bare(header.data(), header.size());
+  write_bare(nonsense.data(), nonsense.size());
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty(); }));
+  EXPECT_EQ(left_.closed[0].kind, ErrorKind::kInvalidInput);
+  EXPECT_TRUE(left_.controls.empty());
+}
+
+TEST_F(ChannelTest, AnEndAtAnyByteOfAFrameIsAnErrorAndNeverAFrame) {
+  const std::string payload = encode_control(StepReport{.step = 3, .samples = 4});
+  const HeaderBytes header =
+      encode_header({.run = kRun, .length = static_cast<uint32_t>(payload.size())});
+  std::string whole(reinterpret_cast<const char*>(header.data()), header.size());
+  whole += payload;
+  for (size_t cut = 0; cut < whole.size(); ++cut) {
+    int fds[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    End end;
+    end.channel = std::make_shared<Channel>(socket(fds[0]), kRun);
+    end.channel->start(end.callbacks());
+    ASSERT_EQ(::write(fds[1], whole.data(), cut), static_cast<ssize_t>(cut));
+    ::close(fds[1]);
+    ASSERT_TRUE(run_until([&] { return !end.closed.empty(); })) << cut;
+    EXPECT_EQ(end.closed[0].kind, ErrorKind::kDisconnected) << cut;
+    EXPECT_TRUE(end.controls.empty()) << cut;
+  }
+}
+
+TEST_F(ChannelTest, NothingIsCalledAfterClose) {
+  start_both();
+  Channel::Callbacks once = right_.callbacks();
+  once.on_control = [&](const Control&) {
+    right_.order.emplace_back("once");
+    right_.channel->close();
+    return done();
+  };
+  right_.channel->replace_callbacks(std::move(once));
+  for (Step step = 0; step < 10; ++step) left_.channel->send(report_of(step));
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty(); }));
+  loop_.restart();
+  loop_.poll();
+  EXPECT_EQ(right_.order, std::vector<std::string>{"once"});
+  EXPECT_TRUE(right_.closed.empty());
+  left_.channel->send(report_of(11));  // harmless
+  EXPECT_TRUE(left_.channel->idle());
+}
+
+TEST_F(ChannelTest, CloseWhenSentDeliversWhatIsQueuedFirst) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloatsMax);
+  for (Step step = 0; step < 40; ++step) {
+    left_.channel->send(block_of(step, buffer, 0, kBlockFloatsMax));  // 10 MB: not in one write
+  }
+  left_.channel->send(report_of(40));
+  left_.channel->close_when_sent();
+  left_.channel->send(report_of(41));  // too late
+  ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
+  EXPECT_EQ(right_.frames.size(), 40U);
+  EXPECT_EQ(right_.controls.size(), 1U);
+  EXPECT_TRUE(left_.closed.empty());
+  EXPECT_EQ(buffer.use_count(), 1);
+}
+
+TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
+  start_left();
+  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloatsMax);
+  for (Step step = 0; step < 40; ++step) {
+    left_.channel->send(block_of(step, buffer, 0, kBlockFloatsMax));
+  }
+  loop_.poll();  // the socket is full now
+  EXPECT_FALSE(left_.channel->idle());
+  ::close(std::exchange(right_fd_, -1));
+  ASSERT_TRUE(run_until([&] { return !left_.closed.empty() && left_.channel->idle(); }));
+  EXPECT_EQ(left_.closed.size(), 1U);
+  EXPECT_EQ(buffer.use_count(), 1);
+}
+
+// --- the doorman
+
+class DoormanTest : public ::testing::Test {
+ protected:
+  DoormanTest() {
+    auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
+    EXPECT_TRUE(listener.ok());
+    doorman_ = std::make_unique<Doorman>(
+        loop_, std::move(listener).value(), RunKey{kRun, "the token"},
+        [this](const std::shared_ptr<Channel>& channel, const Hello& hello) -> Status {
+          if (hello.index == 13) return invalid_input("thirteen is not wanted");
+          admitted_.push_back(hello);
+          channel->replace_callbacks(inside_.callbacks());
+          inside_.channel = channel;
+          return done();
+        });
+  }
+  ~DoormanTest() override {
+    if (inside_.channel) inside_.channel->close();
+    if (visitor_.channel) visitor_.channel->close();
+    doorman_.reset();
+    loop_.restart();
+    loop_.poll();
+  }
+
+  void visit(const Control& first, RunId run = kRun) {
+    auto socket = connect_socket(loop_, doorman_->address(), "the doorman");
+    ASSERT_TRUE(socket.ok()) << socket.error().message;
+    visitor_.channel = std::make_shared<Channel>(std::move(socket).value(), run);
+    visitor_.channel->start(visitor_.callbacks());
+    visitor_.channel->send({.header = {.type = FrameType::kControl}, .payload = first});
+    visitor_.channel->send(report_of(1));
+  }
+
+  template <typename Condition>
+  bool run_until(Condition&& condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (loop_.stopped()) loop_.restart();
+      if (loop_.run_one_until(until) == 0) return condition();
+    }
+    return true;
+  }
+
+  void expect_refused(const std::string& reason) {
+    ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
+    EXPECT_EQ(visitor_.closed[0].message, "it refused us: " + reason);
+    EXPECT_TRUE(admitted_.empty());
+  }
+
+  boost::asio::io_context loop_{1};
+  std::unique_ptr<Doorman> doorman_;
+  std::vector<Hello> admitted_;
+  End inside_;
+  End visitor_;
+};
+
+TEST_F(DoormanTest, LetsInWhoHasTheToken) {
+  visit(Hello{.role = Role::kWorker, .index = 2, .token = "the token"});
+  ASSERT_TRUE(run_until([&] { return inside_.controls.size() == 1; }));
+  ASSERT_EQ(admitted_.size(), 1U);
+  EXPECT_EQ(admitted_[0].index, 2U);
+  EXPECT_TRUE(visitor_.closed.empty());
+}
+
+TEST_F(DoormanTest, TellsWhoHasAnotherTokenAndShutsItOut) {
+  visit(Hello{.role = Role::kWorker, .index = 2, .token = "the tokem"});
+  expect_refused("the token is not that of this run");
+}
+
+TEST_F(DoormanTest, TellsWhoDoesNotGreetAndShutsItOut) {
+  visit(Ready{});
+  expect_refused("a connection must begin with a greeting");
+}
+
+TEST_F(DoormanTest, PassesOnWhyTheOwnerRefuses) {
+  visit(Hello{.role = Role::kWorker, .index = 13, .token = "the token"});
+  expect_refused("thirteen is not wanted");
+}
+
+TEST_F(DoormanTest, GoesOnAfterAStranger) {
+  visit(Hello{.token = "wrong"});
+  ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
+  End stranger = std::exchange(visitor_, {});
+  visit(Hello{.role = Role::kWorker, .index = 4, .token = "the token"});
+  ASSERT_TRUE(run_until([&] { return !admitted_.empty(); }));
+  EXPECT_EQ(admitted_[0].index, 4U);
+}
+
+TEST(SameToken, ComparesWholeTexts) {
+  EXPECT_TRUE(same_token("abc", "abc"));
+  EXPECT_FALSE(same_token("abc", "abd"));
+  EXPECT_FALSE(same_token("abc", "ab"));
+  EXPECT_FALSE(same_token("", "a"));
+}
+
+}  // namespace
+}  // namespace drover

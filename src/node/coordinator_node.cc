@@ -50,7 +50,8 @@ class CoordinatorNode {
   RunEnd run() {
     tell(PeerRecord{.name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int) {
-      if (!error) work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
+      if (error || lost_launcher()) return;
+      work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
     });
     if (exits_.is_open()) read_exits();
     tick();
@@ -82,6 +83,7 @@ class CoordinatorNode {
     };
     callbacks.on_closed = [this, id](const Error& why) {
       peers_.erase(id);
+      if (lost_launcher()) return;
       work([&](CoordinatorOutput& answer) {
         machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
       });
@@ -89,6 +91,15 @@ class CoordinatorNode {
     channel->replace_callbacks(std::move(callbacks));
     carry_out(std::move(out));
     return done();
+  }
+
+  // A launcher that dies takes everybody with it; that, and not who went first, is why the run ends.
+  bool lost_launcher() {
+    if (!exits_.is_open() || ::getppid() == launcher_) return false;
+    work([&](CoordinatorOutput& out) {
+      machine_.on_failure("lost the launcher: the process that started the run was killed", clock_now(), out);
+    });
+    return true;
   }
 
   template <typename Work>
@@ -137,13 +148,24 @@ class CoordinatorNode {
   void tell(RunEnd& end) {
     memory_[peer_name(Role::kCoordinator, 0)] = peak_memory_bytes(::getpid());
     end.memory_bytes.assign(memory_.begin(), memory_.end());
+    for (RunObserver* observer : observers_) {
+      note_failure(end);
+      check(observer->on_end(end));
+    }
+    note_failure(end);
     end_ = end;
-    for (RunObserver* observer : observers_) check(observer->on_end(end));
+  }
+  // A run that could not be recorded to its end has not completed, whatever was trained.
+  void note_failure(RunEnd& end) const {
+    if (!failing_ || end.outcome == RunOutcome::kFailed) return;
+    end.outcome = RunOutcome::kFailed;
+    end.reason = failure_;
   }
 
   void check(const Status& status) {
     if (status || failing_) return;
     failing_ = true;  // the failure itself is told to the same observers
+    failure_ = status.error().message;
     work([&](CoordinatorOutput& out) { machine_.on_failure(status.error().message, clock_now(), out); });
   }
 
@@ -199,12 +221,14 @@ class CoordinatorNode {
   boost::asio::streambuf exit_lines_;
   Coordinator machine_;
   const TimePoint began_;
+  const pid_t launcher_ = ::getppid();
   std::map<PeerId, Peer> peers_;
   std::map<std::string, uint64_t> memory_;
   Doorman doorman_;
   RunEnd end_;
   bool leaving_ = false;
   bool failing_ = false;
+  std::string failure_;  // why
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Coordinator: keeps membership, the step clock and the decision, as a state machine without I/O.
 //
-// It is not on the path of the data: shards close steps by themselves, workers start on new parameters at once. The
-// coordinator brings everybody together, says how long to wait, learns who arrived when, and ends the run.
+// It is not on the path of the data: shards close steps by themselves, workers start on new
+// parameters at once. The coordinator brings everybody together, says how long to wait, learns who
+// arrived when, and ends the run.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@
 #include "core/time.h"
 #include "core/training.h"
 #include "server/membership.h"
-#include "wire/outbox.h"
 #include "server/step_ledger.h"
 #include "wire/control.h"
+#include "wire/outbox.h"
 
 namespace drover {
 
@@ -37,8 +38,8 @@ struct CoordinatorSettings {
 };
 
 // Something for the record, in the order in which it happened.
-using Happening =
-    std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord, EvaluationRecord, EventRecord, RunEnd>;
+using Happening = std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord,
+                               EvaluationRecord, EventRecord, RunEnd>;
 
 struct CoordinatorOutput {
   Outbox messages;
@@ -55,9 +56,11 @@ class Coordinator {
   // A peer introduced itself. An error is the reason to refuse it.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
-  Status on_message(Role role, uint32_t index, const Control& message, TimePoint now, CoordinatorOutput& out);
+  Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
+                    CoordinatorOutput& out);
   // A peer's connection ended. `why` completes the sentence "worker 3 was lost: ...".
-  void on_lost(Role role, uint32_t index, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,
+               CoordinatorOutput& out);
   // The user wants to stop.
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
   // The run cannot go on, for a reason outside (the disk is full).
@@ -80,7 +83,8 @@ class Coordinator {
   void decide(CoordinatorOutput& out);
   void send_decision(CoordinatorOutput& out);
   void open_step(TimePoint now, CoordinatorOutput& out);
-  Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out);
+  Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
+                        CoordinatorOutput& out);
   void close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
@@ -89,7 +93,8 @@ class Coordinator {
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
   void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
            CoordinatorOutput& out) const;
-  void send_farewell(Role role, uint32_t index, const Farewell& farewell, CoordinatorOutput& out) const;
+  void send_farewell(Role role, uint32_t index, const Farewell& farewell,
+                     CoordinatorOutput& out) const;
 
   const CoordinatorSettings settings_;
   const TimePoint started_;
@@ -109,11 +114,11 @@ class Coordinator {
   StepLedger ledger_;
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
   std::vector<std::pair<ShardId, StepClosed>> early_;
-  Step step_ = 0;               // open now
-  uint32_t cutoff_ = 0;         // of that step
+  Step step_ = 0;        // open now
+  uint32_t cutoff_ = 0;  // of that step
   TimePoint training_began_{};
   TimePoint training_ended_{};
-  uint32_t empty_steps_ = 0;    // in a row
+  uint32_t empty_steps_ = 0;  // in a row
   uint64_t digest_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// The coordinator brings everybody together, opens steps, keeps membership, and ends the run with a reason.
+// The coordinator brings everybody together, opens steps, keeps membership, and ends the run with a
+// reason.
 #include "server/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -14,10 +15,18 @@ class CoordinatorTest : public ::testing::Test {
       : coordinator_(settings, 0s) {}
 
   Hello shard(uint32_t index) {
-    return {.role = Role::kShard, .index = index, .host = "here", .pid = 10 + index, .address = "unix:s" + std::to_string(index)};
+    return {.role = Role::kShard,
+            .index = index,
+            .host = "here",
+            .pid = 10 + index,
+            .address = "unix:s" + std::to_string(index)};
   }
   Hello worker(uint32_t index) {
-    return {.role = Role::kWorker, .index = index, .host = "here", .pid = 20 + index, .tensors = {{"w", 64, {}}, {"b", 32, {}}}};
+    return {.role = Role::kWorker,
+            .index = index,
+            .host = "here",
+            .pid = 20 + index,
+            .tensors = {{"w", 64, {}}, {"b", 32, {}}}};
   }
   Hello evaluator() {
     Hello hello = worker(0);
@@ -32,12 +41,14 @@ class CoordinatorTest : public ::testing::Test {
   }
 
   void gather() {
-    for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()}) ASSERT_TRUE(hello(who).ok());
+    for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+      ASSERT_TRUE(hello(who).ok());
     for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
     for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
   }
 
-  void close(Step step, const std::vector<WorkerId>& arrived, std::vector<StepClosed::Refused> refused = {}) {
+  void close(Step step, const std::vector<WorkerId>& arrived,
+             std::vector<StepClosed::Refused> refused = {}) {
     StepClosed closed;
     closed.step = step;
     closed.elapsed = 10ms;
@@ -52,7 +63,8 @@ class CoordinatorTest : public ::testing::Test {
     std::vector<std::pair<Address, Message>> found;
     for (const Outgoing& each : out_.messages) {
       if (const auto* control = std::get_if<Control>(&each.frame.payload)) {
-        if (const auto* message = std::get_if<Message>(control)) found.emplace_back(each.to, *message);
+        if (const auto* message = std::get_if<Message>(control))
+          found.emplace_back(each.to, *message);
       }
     }
     return found;
@@ -108,7 +120,8 @@ TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
   other.tensors.pop_back();
   const Status refused = hello(other);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 in 2"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 in 2"),
+            std::string::npos)
       << refused.error().message;
 }
 
@@ -159,7 +172,8 @@ TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
   coordinator_.on_lost(Role::kShard, 1, "the connection was closed", now_, out_);
   ASSERT_TRUE(coordinator_.ended());
   EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told";
-  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1 was lost at step 1"), std::string::npos);
+  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1 was lost at step 1"),
+            std::string::npos);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
@@ -211,7 +225,8 @@ TEST_F(CoordinatorTest, EndsARunInWhichEveryGradientIsNan) {
   ASSERT_TRUE(coordinator_.ended());
   bool named = false;
   for (const EventRecord& event : happened<EventRecord>()) {
-    named = named || (event.kind == "refused" && event.peer == "worker 0" && event.text.find("first in w") != std::string::npos);
+    named = named || (event.kind == "refused" && event.peer == "worker 0" &&
+                      event.text.find("first in w") != std::string::npos);
   }
   EXPECT_TRUE(named) << "the tensor is named";
 }
@@ -229,7 +244,8 @@ TEST_F(CoordinatorTest, AnInterruptKeepsWhatThereIs) {
 }
 
 TEST_F(CoordinatorTest, LeavesOutWhoDoesNotJoinInTime) {
-  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()}) ASSERT_TRUE(hello(who).ok());
+  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
   for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
   tell(Role::kWorker, 0, Ready{});
   coordinator_.on_tick(59s, out_);
@@ -253,7 +269,8 @@ TEST_F(CoordinatorTest, RefusesMessagesThatOnlyOthersSend) {
   EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, Evaluated{}, now_, out_).ok());
   StepClosed future;
   future.step = 2;
-  EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, future, now_, out_).ok()) << "a step that is not open";
+  EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, future, now_, out_).ok())
+      << "a step that is not open";
 }
 
 }  // namespace

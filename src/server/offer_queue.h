@@ -1,7 +1,8 @@
 // OfferQueue: which of the offered blocks may be sent now.
 //
-// A shard takes offers in the order in which they arrive, and lets only a bounded number of bytes be under way at
-// once: that bounds its memory, keeps many senders from drowning a switch, and lets whoever came first finish first.
+// A shard takes offers in the order in which they arrive, and lets only a bounded number of bytes
+// be under way at once: that bounds its memory, keeps many senders from drowning a switch, and lets
+// whoever came first finish first.
 #pragma once
 
 #include <cstddef>

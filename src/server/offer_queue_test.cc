@@ -68,7 +68,10 @@ TEST(OfferQueue, KeepsItsWindowUnderRandomUse) {
     size_t ended = 0;
     while (offered < 200 || !granted.empty()) {
       if (offered < 200 && random() % 2 == 0) {
-        queue.add({.worker = static_cast<WorkerId>(offered), .step = 0, .block = 0, .bytes = 1 + random() % 600});
+        queue.add({.worker = static_cast<WorkerId>(offered),
+                   .step = 0,
+                   .block = 0,
+                   .bytes = 1 + random() % 600});
         ++offered;
       } else if (!granted.empty()) {
         const size_t which = random() % granted.size();

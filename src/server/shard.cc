@@ -33,8 +33,9 @@ void Shard::on_joined(WorkerId worker, Outbox& out) {
 }
 
 void Shard::request_initial(Outbox& out) {
-  const bool complete =
-      std::all_of(blocks_.begin(), blocks_.end(), [](const auto& entry) { return entry.second.block->started(); });
+  const bool complete = std::all_of(blocks_.begin(), blocks_.end(), [](const auto& entry) {
+    return entry.second.block->started();
+  });
   if (complete) {
     if (!announced_ready_) out.push_back({to_coordinator(), control_frame(Ready{})});
     announced_ready_ = true;
@@ -86,7 +87,8 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
 }
 
 Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header) const {
-  const std::string who = worker == kEvaluator ? "the evaluator" : "worker " + std::to_string(worker);
+  const std::string who =
+      worker == kEvaluator ? "the evaluator" : "worker " + std::to_string(worker);
   if (!plan_) return invalid_input(who + " sent a frame before this shard knows its blocks");
   switch (header.type) {
     case FrameType::kPull:
@@ -95,21 +97,25 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
     case FrameType::kBlock: {
       const Hosted* hosted = find(header.block);
       if (hosted == nullptr) {
-        return invalid_input(who + " pushed block " + std::to_string(header.block) + ", which is not on this shard");
+        return invalid_input(who + " pushed block " + std::to_string(header.block) +
+                             ", which is not on this shard");
       }
       if (worker >= members_.size()) return invalid_input(who + " may not push");
-      if (header.samples == 0 && header.step != kInitialStep) return invalid_input(who + " pushed without samples");
+      if (header.samples == 0 && header.step != kInitialStep)
+        return invalid_input(who + " pushed without samples");
       const ShardBlock& block = *hosted->block;
       if (header.step != kInitialStep && header.step > block.version()) {
-        return invalid_input(who + " pushed for step " + std::to_string(header.step) + ", which has not begun (the block is at " +
+        return invalid_input(who + " pushed for step " + std::to_string(header.step) +
+                             ", which has not begun (the block is at " +
                              std::to_string(block.version()) + ")");
       }
       const size_t bytes = block.block().length * sizeof(float);
       // An offer says that a block is ready; an empty block says that it no longer is.
       if (header.length == 0) return size_t{0};
       if (header.length != bytes) {
-        return invalid_input(who + " pushed " + std::to_string(header.length) + " bytes for block " +
-                             std::to_string(header.block) + ", which has " + std::to_string(bytes));
+        return invalid_input(who + " pushed " + std::to_string(header.length) +
+                             " bytes for block " + std::to_string(header.block) + ", which has " +
+                             std::to_string(bytes));
       }
       return static_cast<size_t>(block.block().length);
     }
@@ -119,7 +125,8 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
   }
 }
 
-Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out) {
+Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+                       TimePoint now, Outbox& out) {
   const auto floats = payload_floats(worker, header);
   if (!floats) return floats.error();
   DROVER_CHECK(floats.value() == (payload ? payload->size() : 0));
@@ -129,7 +136,8 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer 
       break;
     case FrameType::kBlock:
       if (!offers_.take(worker, header.step, header.block)) {
-        return invalid_input("worker " + std::to_string(worker) + " sent a block that was not asked for");
+        return invalid_input("worker " + std::to_string(worker) +
+                             " sent a block that was not asked for");
       }
       on_block(worker, header, std::move(payload), now, out);
       break;
@@ -141,7 +149,8 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer 
   return done();
 }
 
-void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out) {
+void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+                     TimePoint now, Outbox& out) {
   if (payload) return on_block(worker, header, std::move(payload), now, out);
   Hosted& hosted = *find(header.block);
   if (header.step != kInitialStep) {
@@ -158,7 +167,8 @@ void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer pa
                .bytes = hosted.block->block().length * sizeof(float)});
 }
 
-void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out) {
+void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+                     TimePoint now, Outbox& out) {
   Hosted& hosted = *find(header.block);
   if (!payload) {
     // The worker has gone on to another step before this one's bytes were sent.
@@ -171,7 +181,8 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
     answer(worker, header.step, hosted, first ? Answer::kAccepted : Answer::kDuplicate, out);
     return request_initial(out);
   }
-  const Answer verdict = hosted.block->push(header.step, worker, header.samples, std::move(payload), members_);
+  const Answer verdict =
+      hosted.block->push(header.step, worker, header.samples, std::move(payload), members_);
   answer(worker, header.step, hosted, verdict, out);
   if (verdict == Answer::kLate) return note_late(worker, header.step, now);
   if (verdict == Answer::kDuplicate) return;
@@ -201,8 +212,11 @@ bool Shard::serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) con
     version = waiting.version;
     values = block.snapshot(waiting.version);
     if (!values) {
-      out.push_back({to_worker(waiting.worker, Lane::kControl),
-                     Frame{{.type = FrameType::kGone, .version = block.newest_snapshot(), .block = block.block().id}, {}}});
+      out.push_back(
+          {to_worker(waiting.worker, Lane::kControl), Frame{{.type = FrameType::kGone,
+                                                             .version = block.newest_snapshot(),
+                                                             .block = block.block().id},
+                                                            {}}});
       return true;
     }
   } else {
@@ -219,7 +233,8 @@ bool Shard::serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) con
 }
 
 void Shard::serve_waiting(Hosted& hosted, Outbox& out) const {
-  std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return serve(hosted, waiting, out); });
+  std::erase_if(hosted.waiting,
+                [&](const Waiting& waiting) { return serve(hosted, waiting, out); });
 }
 
 void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
@@ -249,9 +264,11 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   closed.elapsed = since_opening(step_, now);
   closed.refused = progress.refused;
   for (WorkerId worker = 0; worker < progress.blocks.size(); ++worker) {
-    if (progress.blocks[worker] == blocks_.size()) closed.arrivals.push_back({worker, progress.run_time[worker], step_});
+    if (progress.blocks[worker] == blocks_.size())
+      closed.arrivals.push_back({worker, progress.run_time[worker], step_});
   }
-  for (const auto& [key, run_time] : late_) closed.late.push_back({key.second, run_time, key.first});
+  for (const auto& [key, run_time] : late_)
+    closed.late.push_back({key.second, run_time, key.first});
   late_.clear();
   closed.samples = blocks_.empty() ? 0 : progress.samples_min;
   progress_.erase(step_);
@@ -266,7 +283,8 @@ void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
   if (opened_.contains(step)) late_[{step, worker}] = since_opening(step, now);
 }
 
-void Shard::answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer, Outbox& out) const {
+void Shard::answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer,
+                   Outbox& out) const {
   out.push_back({to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kAnswer,
                                                            .step = step,
                                                            .version = hosted.block->version(),
@@ -278,8 +296,11 @@ void Shard::answer(WorkerId worker, Step step, const Hosted& hosted, Answer answ
 
 void Shard::grant_offers(Outbox& out) {
   for (const Offer& offer : offers_.grant()) {
-    out.push_back({to_worker(offer.worker, Lane::kControl),
-                   Frame{{.type = FrameType::kGrant, .step = offer.step, .worker = offer.worker, .block = offer.block}, {}}});
+    out.push_back({to_worker(offer.worker, Lane::kControl), Frame{{.type = FrameType::kGrant,
+                                                                   .step = offer.step,
+                                                                   .worker = offer.worker,
+                                                                   .block = offer.block},
+                                                                  {}}});
   }
 }
 
@@ -317,7 +338,8 @@ uint64_t Shard::digest() const {
   uint64_t sum = 0;
   for (const auto& [id, hosted] : blocks_) {
     uint64_t hash = id;
-    for (const float value : hosted.block->parameters()->span()) hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
+    for (const float value : hosted.block->parameters()->span())
+      hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
     sum += hash;
   }
   return sum;

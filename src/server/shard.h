@@ -1,7 +1,7 @@
 // Shard: the process that owns some blocks of the parameters, as a state machine without I/O.
 //
-// It is told what arrived, from whom and when; it answers with frames to send. It holds no socket, clock or thread,
-// so that a live process and a simulated one drive the same code.
+// It is told what arrived, from whom and when; it answers with frames to send. It holds no socket,
+// clock or thread, so that a live process and a simulated one drive the same code.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include "core/time.h"
 #include "server/membership.h"
 #include "server/offer_queue.h"
-#include "wire/outbox.h"
 #include "server/shard_block.h"
+#include "wire/outbox.h"
 
 namespace drover {
 
@@ -39,12 +39,13 @@ class Shard {
   // How long to wait in a step; the first one opens step 0.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
-  // How many floats the payload of a frame from `worker` has, before any memory is given to it. An error means that
-  // the peer breaks the protocol; its connection should be closed.
+  // How many floats the payload of a frame from `worker` has, before any memory is given to it. An
+  // error means that the peer breaks the protocol; its connection should be closed.
   Result<size_t> payload_floats(WorkerId worker, const FrameHeader& header) const;
 
   // A whole frame. `payload` has the size told by payload_floats(), or is null if that is 0.
-  Status on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out);
+  Status on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+                  Outbox& out);
 
   // All steps are done.
   bool finished() const;
@@ -62,8 +63,8 @@ class Shard {
   };
   // How far each worker is in one step.
   struct Progress {
-    std::vector<uint32_t> blocks;     // answered, by worker
-    std::vector<Duration> run_time;   // of the last one
+    std::vector<uint32_t> blocks;    // answered, by worker
+    std::vector<Duration> run_time;  // of the last one
     std::vector<StepClosed::Refused> refused;
     uint64_t samples_min = ~uint64_t{0};  // behind the update of the least served block
   };
@@ -74,8 +75,10 @@ class Shard {
   uint32_t cutoff_of(Step step) const;
   Duration since_opening(Step step, TimePoint now) const;
 
-  void on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out);
-  void on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now, Outbox& out);
+  void on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+                Outbox& out);
+  void on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+                Outbox& out);
   void on_pull(WorkerId worker, const FrameHeader& header, Outbox& out);
   void note_late(WorkerId worker, Step step, TimePoint now);
   void answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer, Outbox& out) const;
@@ -83,7 +86,8 @@ class Shard {
   void request_initial(Outbox& out);
   void close_if_complete(Hosted& hosted, TimePoint now, Outbox& out);
   void close_step_if_done(TimePoint now, Outbox& out);
-  // Sends what waits for this block and can be had; returns whether `waiting` was served (or never can be).
+  // Sends what waits for this block and can be had; returns whether `waiting` was served (or never
+  // can be).
   bool serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) const;
   void serve_waiting(Hosted& hosted, Outbox& out) const;
   uint64_t digest() const;

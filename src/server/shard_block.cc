@@ -86,6 +86,8 @@ ConstBuffer ShardBlock::snapshot(Version version) const {
   return nullptr;
 }
 
-Version ShardBlock::newest_snapshot() const { return snapshots_[1].values ? snapshots_[1].version : 0; }
+Version ShardBlock::newest_snapshot() const {
+  return snapshots_[1].values ? snapshots_[1].version : 0;
+}
 
 }  // namespace drover

@@ -1,8 +1,8 @@
-// ShardBlock: one block's life on its shard. Collects the gradients of the open step, closes, publishes the next
-// version.
+// ShardBlock: one block's life on its shard. Collects the gradients of the open step, closes,
+// publishes the next version.
 //
-// Version v of the parameters is what step v starts from, so the block's version is also the number of the step it
-// is collecting for.
+// Version v of the parameters is what step v starts from, so the block's version is also the number
+// of the step it is collecting for.
 #pragma once
 
 #include <array>
@@ -32,22 +32,27 @@ class ShardBlock {
   // Version 0. REQUIRES: not started.
   void start(SharedBuffer initial, const Membership& members);
 
-  // What would be answered if `worker` pushed for `step` now; lets a shard refuse before the bytes move.
+  // What would be answered if `worker` pushed for `step` now; lets a shard refuse before the bytes
+  // move.
   Answer judge(Step step, WorkerId worker) const;
 
-  // Takes a push in if judge() accepts it and its values are finite. REQUIRES: buffer has block().length floats.
-  Answer push(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient, const Membership& members);
+  // Takes a push in if judge() accepts it and its values are finite. REQUIRES: buffer has
+  // block().length floats.
+  Answer push(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+              const Membership& members);
 
   // Somebody left: nothing they have not pushed is waited for.
   void on_members_changed(const Membership& members);
 
-  // Whether the open step has what it waits for: `cutoff` contributions, or an answer to everybody alive.
+  // Whether the open step has what it waits for: `cutoff` contributions, or an answer to everybody
+  // alive.
   bool complete(uint32_t cutoff) const;
 
   // Applies the optimiser to what has arrived and opens the next step.
   void close(double learning_rate, const Membership& members);
 
-  // What to evaluate of version `version`, if it is kept (the last two that are due are); null if not.
+  // What to evaluate of version `version`, if it is kept (the last two that are due are); null if
+  // not.
   ConstBuffer snapshot(Version version) const;
   // The newest version of which a snapshot is kept; 0 if there is none.
   Version newest_snapshot() const;
@@ -74,7 +79,8 @@ class ShardBlock {
     Version version = 0;
     ConstBuffer values;
   };
-  // Two, so that an evaluator that has begun to fetch one from the first shard still finds it on the last.
+  // Two, so that an evaluator that has begun to fetch one from the first shard still finds it on
+  // the last.
   std::array<Snapshot, 2> snapshots_;
 };
 

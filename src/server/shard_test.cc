@@ -1,4 +1,5 @@
-// A shard collects, closes, publishes and answers; it survives workers that leave, come late, push rubbish or lie.
+// A shard collects, closes, publishes and answers; it survives workers that leave, come late, push
+// rubbish or lie.
 #include "server/shard.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ class ShardTest : public ::testing::Test {
  protected:
   // Two workers, one block of kLength floats and one of 4, plain SGD with learning rate 1.
   void start(uint32_t workers = 2, Step steps = 10, Step evaluate_every = 0) {
-    const Layout layout({{"large", kLength, TensorKind::kTrained}, {"small", 4, TensorKind::kTrained}});
+    const Layout layout(
+        {{"large", kLength, TensorKind::kTrained}, {"small", 4, TensorKind::kTrained}});
     plan_ = Plan{.workers = workers,
                  .steps = steps,
                  .deterministic = false,
@@ -50,16 +52,23 @@ class ShardTest : public ::testing::Test {
   }
 
   // Offers a block; sends it if it is granted. Returns the answer, if there is one.
-  std::optional<Answer> push(WorkerId worker, Step step, BlockId block, float value, uint32_t samples = 1) {
+  std::optional<Answer> push(WorkerId worker, Step step, BlockId block, float value,
+                             uint32_t samples = 1) {
     const uint32_t length = plan_.blocks.blocks[block].length;
-    FrameHeader header{.type = FrameType::kOffer, .step = step, .worker = worker, .block = block, .samples = samples};
+    FrameHeader header{.type = FrameType::kOffer,
+                       .step = step,
+                       .worker = worker,
+                       .block = block,
+                       .samples = samples};
     const bool small = length * sizeof(float) <= 16'384;
     if (small) header.length = length * static_cast<uint32_t>(sizeof(float));
     out_.clear();
-    EXPECT_TRUE(shard_.on_frame(worker, header, small ? filled(length, value) : nullptr, now_, out_).ok());
+    EXPECT_TRUE(
+        shard_.on_frame(worker, header, small ? filled(length, value) : nullptr, now_, out_).ok());
     if (const auto answer = find_answer(worker)) return answer;
     const bool granted = std::any_of(out_.begin(), out_.end(), [&](const Outgoing& each) {
-      return each.frame.header.type == FrameType::kGrant && each.to.index == worker && each.frame.header.block == block;
+      return each.frame.header.type == FrameType::kGrant && each.to.index == worker &&
+             each.frame.header.block == block;
     });
     if (!granted) return std::nullopt;
     header.type = FrameType::kBlock;
@@ -71,7 +80,8 @@ class ShardTest : public ::testing::Test {
 
   std::optional<Answer> find_answer(WorkerId worker) const {
     for (const Outgoing& each : out_) {
-      if (each.frame.header.type == FrameType::kAnswer && each.to.index == worker) return each.frame.header.answer;
+      if (each.frame.header.type == FrameType::kAnswer && each.to.index == worker)
+        return each.frame.header.answer;
     }
     return std::nullopt;
   }
@@ -106,7 +116,8 @@ class ShardTest : public ::testing::Test {
                            .worker = 0};
     EXPECT_TRUE(shard_.on_frame(0, pull, nullptr, now_, out_).ok());
     for (const Outgoing& each : parameters_in_outbox()) {
-      if (each.frame.header.block == block) return std::get<FloatSlice>(each.frame.payload).span()[0];
+      if (each.frame.header.block == block)
+        return std::get<FloatSlice>(each.frame.payload).span()[0];
     }
     return std::numeric_limits<float>::quiet_NaN();
   }
@@ -119,7 +130,8 @@ class ShardTest : public ::testing::Test {
 
 TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
-  plan_ = Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  plan_ =
+      Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
   shard_.on_plan(plan_);
   shard_.on_joined(kEvaluator, out_);
   shard_.on_joined(1, out_);
@@ -150,7 +162,8 @@ TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
 TEST_F(ShardTest, HoldsPullsUntilTheRunIsOpen) {
   start();
   out_.clear();
-  ASSERT_TRUE(shard_.on_frame(0, {.type = FrameType::kPull, .version = 0}, nullptr, now_, out_).ok());
+  ASSERT_TRUE(
+      shard_.on_frame(0, {.type = FrameType::kPull, .version = 0}, nullptr, now_, out_).ok());
   EXPECT_TRUE(parameters_in_outbox().empty());
   open();
   EXPECT_EQ(parameters_in_outbox().size(), 2u);
@@ -222,8 +235,14 @@ TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   narrow.on_joined(0, out);
   narrow.on_joined(1, out);
   const uint32_t bytes = kLength * sizeof(float);
-  FrameHeader offer{.type = FrameType::kOffer, .step = kInitialStep, .worker = 0, .block = 0, .samples = 1};
-  FrameHeader block{.type = FrameType::kBlock, .step = kInitialStep, .worker = 0, .block = 0, .samples = 1, .length = bytes};
+  FrameHeader offer{
+      .type = FrameType::kOffer, .step = kInitialStep, .worker = 0, .block = 0, .samples = 1};
+  FrameHeader block{.type = FrameType::kBlock,
+                    .step = kInitialStep,
+                    .worker = 0,
+                    .block = 0,
+                    .samples = 1,
+                    .length = bytes};
   ASSERT_TRUE(narrow.on_frame(0, offer, nullptr, now_, out).ok());
   ASSERT_TRUE(narrow.on_frame(0, block, narrow.pool().take(kLength), now_, out).ok());
   narrow.on_decision({.step = 0, .cutoff = 1, .alive = {0, 1}}, now_, out);
@@ -234,7 +253,8 @@ TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   EXPECT_TRUE(out.empty()) << "it has to wait for the first";
   ASSERT_TRUE(narrow.on_frame(0, block, filled(kLength, 1.0f), now_, out).ok());
   const bool late = std::any_of(out.begin(), out.end(), [](const Outgoing& each) {
-    return each.to == to_worker(1, Lane::kControl) && each.frame.header.type == FrameType::kAnswer &&
+    return each.to == to_worker(1, Lane::kControl) &&
+           each.frame.header.type == FrameType::kAnswer &&
            each.frame.header.answer == Answer::kLate;
   });
   EXPECT_TRUE(late);
@@ -251,14 +271,16 @@ TEST_F(ShardTest, GoesOnWithoutAWorkerThatIsLost) {
   ASSERT_TRUE(closed);
   EXPECT_EQ(closed->arrivals.size(), 1u);
   EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "only worker 0's";
-  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f) << "the block that was in counts: denominators are per block";
+  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f)
+      << "the block that was in counts: denominators are per block";
 }
 
 TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
   start();
   open();
   Step step = 0;
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     SCOPED_TRACE(bad);
     push_all(0, step, 1.0f);
     EXPECT_EQ(push(1, step, 0, bad), Answer::kNotFinite);
@@ -268,7 +290,8 @@ TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
     ASSERT_EQ(closed->refused.size(), 1u);
     EXPECT_EQ(closed->refused[0], (StepClosed::Refused{1, 0}));
     ++step;
-    EXPECT_FLOAT_EQ(parameter(0, step), -static_cast<float>(step)) << "only the good gradient counts";
+    EXPECT_FLOAT_EQ(parameter(0, step), -static_cast<float>(step))
+        << "only the good gradient counts";
   }
 }
 
@@ -287,13 +310,19 @@ TEST_F(ShardTest, NamesWhatAPeerDoesWrong) {
     ASSERT_FALSE(verdict.ok());
     EXPECT_NE(verdict.error().message.find(words), std::string::npos) << verdict.error().message;
   };
-  refuses({.type = FrameType::kBlock, .step = 0, .block = 99, .samples = 1, .length = 16}, "not on this shard");
-  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 1, .length = 20}, "20 bytes");
-  refuses({.type = FrameType::kBlock, .step = 7, .block = 1, .samples = 1, .length = 16}, "has not begun");
-  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 0, .length = 16}, "without samples");
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 99, .samples = 1, .length = 16},
+          "not on this shard");
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 1, .length = 20},
+          "20 bytes");
+  refuses({.type = FrameType::kBlock, .step = 7, .block = 1, .samples = 1, .length = 16},
+          "has not begun");
+  refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 0, .length = 16},
+          "without samples");
   refuses({.type = FrameType::kParameters, .block = 1}, "do not take");
-  const FrameHeader unasked{.type = FrameType::kBlock, .step = 0, .worker = 0, .block = 1, .samples = 1, .length = 16};
-  EXPECT_FALSE(shard_.on_frame(0, unasked, filled(4, 1.0f), now_, out_).ok()) << "it was never granted";
+  const FrameHeader unasked{
+      .type = FrameType::kBlock, .step = 0, .worker = 0, .block = 1, .samples = 1, .length = 16};
+  EXPECT_FALSE(shard_.on_frame(0, unasked, filled(4, 1.0f), now_, out_).ok())
+      << "it was never granted";
 }
 
 TEST_F(ShardTest, AWithdrawnBlockFreesItsGrant) {
@@ -317,7 +346,8 @@ TEST_F(ShardTest, SendsTheNewestToWhoeverAsksLate) {
     decide(step + 1, 1);
   }
   out_.clear();
-  ASSERT_TRUE(shard_.on_frame(0, {.type = FrameType::kPull, .version = 2}, nullptr, now_, out_).ok());
+  ASSERT_TRUE(
+      shard_.on_frame(0, {.type = FrameType::kPull, .version = 2}, nullptr, now_, out_).ok());
   for (const Outgoing& each : parameters_in_outbox()) EXPECT_EQ(each.frame.header.version, 5u);
 }
 
@@ -352,7 +382,8 @@ TEST_F(ShardTest, EndsAfterTheLastStepWithADigestOfItsParameters) {
 TEST_F(ShardTest, WithoutBlocksStillTakesPartInTheCountOfSteps) {
   const Layout layout({{"only", 4, TensorKind::kTrained}});
   Shard empty(1);
-  empty.on_plan(Plan{.workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 2)});
+  empty.on_plan(Plan{
+      .workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 2)});
   empty.on_joined(0, out_);
   out_.clear();
   empty.on_decision({.step = 0, .cutoff = 1, .alive = {0}}, now_, out_);

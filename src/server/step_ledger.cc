@@ -59,7 +59,8 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
 bool StepLedger::has_refusal(const Open& open, WorkerId worker) {
   return std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
     const auto& refused = entry.second.refused;
-    return std::any_of(refused.begin(), refused.end(), [&](const auto& each) { return each.worker == worker; });
+    return std::any_of(refused.begin(), refused.end(),
+                       [&](const auto& each) { return each.worker == worker; });
   });
 }
 
@@ -113,7 +114,8 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   std::set<WorkerId> refused_by;
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);
-    if (closed.samples > 0 || !closed.refused.empty()) record.samples = std::min(record.samples, closed.samples);
+    if (closed.samples > 0 || !closed.refused.empty())
+      record.samples = std::min(record.samples, closed.samples);
     for (const StepClosed::Refused& refused : closed.refused) refused_by.insert(refused.worker);
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
   }
@@ -148,7 +150,8 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
     predictions += report->second.predictions;
   }
   if (reported > 0) record.loss = loss / static_cast<double>(reported);
-  if (predictions > 0) record.accuracy = static_cast<double>(correct) / static_cast<double>(predictions);
+  if (predictions > 0)
+    record.accuracy = static_cast<double>(correct) / static_cast<double>(predictions);
   return story;
 }
 

@@ -1,8 +1,9 @@
-// StepLedger: puts together what shards and workers say about each step, until the whole story is told.
+// StepLedger: puts together what shards and workers say about each step, until the whole story is
+// told.
 //
-// Shards tell who arrived when, workers tell how their gradient was; the two come over different connections in any
-// order. A step is finished when all shards have closed it, and told when the reports of its contributors are in or
-// the next step has finished without them.
+// Shards tell who arrived when, workers tell how their gradient was; the two come over different
+// connections in any order. A step is finished when all shards have closed it, and told when the
+// reports of its contributors are in or the next step has finished without them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace drover {
 
 struct StepStory {
   StepRecord step;
-  std::vector<ArrivalRecord> arrivals;  // one for every worker alive when the step opened, by worker
+  std::vector<ArrivalRecord>
+      arrivals;  // one for every worker alive when the step opened, by worker
   std::vector<StepClosed::Refused> refused;
 };
 
@@ -30,7 +32,8 @@ class StepLedger {
   // REQUIRES: steps are opened in order, each once.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
 
-  // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard has not closed it.
+  // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard
+  // has not closed it.
   bool on_closed(ShardId shard, const StepClosed& closed, Duration at);
 
   // Workers that were alive when the step opened and have not arrived on all shards that closed it.
@@ -42,7 +45,8 @@ class StepLedger {
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
   std::vector<StepStory> take_told(bool all = false);
 
-  // True run-times of workers that had been counted as late, each told when it becomes known or larger.
+  // True run-times of workers that had been counted as late, each told when it becomes known or
+  // larger.
   std::vector<ArrivalRecord> take_late();
 
   // Whether on_closed(shard, step) may be called.
@@ -59,7 +63,8 @@ class StepLedger {
   };
   bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
   static bool has_refusal(const Open& open, WorkerId worker);
-  // The run-time of a worker over all shards; false if some shard closed without it, then a lower bound.
+  // The run-time of a worker over all shards; false if some shard closed without it, then a lower
+  // bound.
   static std::pair<Duration, bool> run_time(const Open& open, WorkerId worker);
   static bool reports_complete(const Open& open);
   StepStory tell(Step step, const Open& open) const;

@@ -1,4 +1,5 @@
-// The ledger tells each step once, whole, in order, and keeps honest account of who was not seen to arrive.
+// The ledger tells each step once, whole, in order, and keeps honest account of who was not seen to
+// arrive.
 #include "server/step_ledger.h"
 
 #include <gtest/gtest.h>
@@ -24,10 +25,13 @@ TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
   StepLedger ledger(2);
   ledger.open(0, 1s, {0, 1}, 0.1);
   EXPECT_FALSE(ledger.on_closed(0, closed_by(0, 30ms, {{0, 10ms, 0}, {1, 30ms, 0}}), 1030ms));
-  ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0, .correct = 5, .predictions = 10, .compute = 9ms});
+  ledger.on_report(
+      0, {.step = 0, .samples = 10, .loss = 1.0, .correct = 5, .predictions = 10, .compute = 9ms});
   EXPECT_TRUE(ledger.on_closed(1, closed_by(0, 40ms, {{0, 12ms, 0}, {1, 20ms, 0}}), 1040ms));
   EXPECT_TRUE(ledger.take_told().empty()) << "worker 1 has not reported yet";
-  ledger.on_report(1, {.step = 0, .samples = 30, .loss = 2.0, .correct = 15, .predictions = 30, .compute = 19ms});
+  ledger.on_report(
+      1,
+      {.step = 0, .samples = 30, .loss = 2.0, .correct = 15, .predictions = 30, .compute = 19ms});
   const auto told = ledger.take_told();
   ASSERT_EQ(told.size(), 1u);
   const StepRecord& step = told[0].step;
@@ -53,7 +57,8 @@ TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].step.contributors, 1u);
   EXPECT_TRUE(told[0].arrivals[1].censored);
-  EXPECT_EQ(told[0].arrivals[1].run_time, 25ms) << "it is known to take at least as long as what was seen of it";
+  EXPECT_EQ(told[0].arrivals[1].run_time, 25ms)
+      << "it is known to take at least as long as what was seen of it";
 }
 
 TEST(StepLedger, DoesNotWaitForReportsForEver) {
@@ -98,7 +103,8 @@ TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
   EXPECT_FALSE(told[0].arrivals[1].censored);
 }
 
-// Whatever the order of closings and reports, every step is told exactly once, in order, with the same content.
+// Whatever the order of closings and reports, every step is told exactly once, in order, with the
+// same content.
 TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -118,7 +124,8 @@ TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
                            closed_by(step, 10ns, {{0, 1ns, step}, {1, 2ns, step}, {2, 3ns, step}}),
                            Duration(step * 100 + 10));
         } else {
-          ledger.on_report(static_cast<WorkerId>(-1 - event), {.step = step, .samples = 4, .loss = double(step)});
+          ledger.on_report(static_cast<WorkerId>(-1 - event),
+                           {.step = step, .samples = 4, .loss = double(step)});
         }
         for (StepStory& story : ledger.take_told()) told.push_back(std::move(story));
       }

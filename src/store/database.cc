@@ -118,9 +118,20 @@ void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(dat
 
 Result<Database> Database::open(const std::string& path, Mode mode) {
   int flags = SQLITE_OPEN_NOMUTEX;
-  flags |=
-      mode == Mode::kCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-  if (mode == Mode::kReadImmutable) flags |= SQLITE_OPEN_URI;
+  switch (mode) {
+    case Mode::kCreate:
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
+    case Mode::kReadWrite:
+      flags |= SQLITE_OPEN_READWRITE;
+      break;
+    case Mode::kReadOnly:
+      flags |= SQLITE_OPEN_READONLY;
+      break;
+    case Mode::kReadImmutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+      break;
+  }
   const std::string name = mode == Mode::kReadImmutable ? immutable_uri(path) : path;
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);

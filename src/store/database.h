@@ -77,6 +77,7 @@ class Database {
  public:
   enum class Mode {
     kCreate,         // read and write; made if it is not there
+    kReadWrite,      // as kCreate, but it must be there
     kReadOnly,       // also while somebody else writes
     kReadImmutable,  // read without any lock or side file; rows still in a -wal file are not seen
   };

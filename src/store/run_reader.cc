@@ -67,6 +67,17 @@ Status check_file(const std::string& path) {
   return done();
 }
 
+// A writer killed while folding its log into the file leaves a rollback journal. Undoing what is in
+// it takes a connection that may write; SQLite does it only if no writer is alive. True: there was
+// one, and it is gone.
+bool repaired(const std::string& path) {
+  std::error_code ignored;
+  const std::string journal = path + "-journal";
+  if (!fs::exists(journal, ignored)) return false;
+  Result<Database> database = Database::open(path, Database::Mode::kReadWrite);
+  return database && marks_of(database.value()) && !fs::exists(journal, ignored);
+}
+
 std::pair<std::string, std::string> read_pair(const Statement& row) {
   return {row.text(0), row.text(1)};
 }
@@ -80,6 +91,7 @@ Result<RunReader> RunReader::open(const std::string& path) {
   if (!database) return cannot_read(path, database.error().message);
   database.value().wait_for_locks(std::chrono::seconds(2));
   Result<Marks> marks = marks_of(database.value());
+  if (!marks && repaired(path)) marks = marks_of(database.value());
   if (!marks && database.value().side_files_refused()) {
     // The folder is read-only, and SQLite cannot make the -shm file that coordinates readers with a
     // writer. Nobody can be writing there either, so nothing needs coordinating.

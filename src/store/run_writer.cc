@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
+#include "store/create_run_file.h"
 #include "store/schema.h"
 
 namespace drover {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Only a reader that checks a file left by a crash holds the writer up, and not for long.
+// Whoever reads a file left by a crash holds the writer up, but not for long.
 constexpr Duration kLockPatience = std::chrono::seconds(1);
 
 // What a writer says, over and over. The enumerators are places in kSql.
@@ -50,140 +50,32 @@ constexpr std::string_view kSql[] = {
 };
 static_assert(std::size(kSql) == kEnd + 1);
 
-Error cannot_create(const std::string& path, const std::string& why, const std::string& advice) {
-  return system_error(fmt::format("cannot create the run file '{}': {}; {}", path, why, advice));
-}
-
-// Whether `path` can become a run file without destroying anything. SQLite's own lock, taken later,
-// decides between two runs that start at once; this is for a clear message.
-Status check_free(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return done();
-  if (error) {
-    return cannot_create(path, error.message(), "give another place with --run-file");
-  }
-  if (status.type() == fs::file_type::directory) {
-    return invalid_input(fmt::format(
-        "cannot create the run file '{0}': it is a folder; name a file in it, such as '{0}/run.db'",
-        path));
-  }
-  if (status.type() != fs::file_type::regular) {
-    return invalid_input(fmt::format(
-        "cannot create the run file '{}': it is not a regular file; give another name", path));
-  }
-  if (fs::file_size(path, error) == 0 && !error) return done();
-
-  Result<Database> database = Database::open(path, Database::Mode::kReadOnly);
-  if (database) {
-    const auto id = database.value().query("PRAGMA application_id",
-                                           [](const Statement& row) { return row.integer(0); });
-    if (id && !id.value().empty() && id.value().front() == kApplicationId) {
-      return invalid_input(fmt::format(
-          "cannot create the run file '{0}': a run is recorded there already, and runs are never "
-          "overwritten; give another name, or move or delete it (look at it with: drover runs "
-          "'{0}')",
-          path));
-    }
-  }
-  return invalid_input(
-      fmt::format("cannot create the run file '{}': the file exists and is not a drover run, so it "
-                  "is left as it is; "
-                  "give another name",
-                  path));
-}
-
-Status make_folders(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) return done();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    return cannot_create(
-        path, fmt::format("the folder '{}' cannot be made ({})", folder.string(), error.message()),
-        "give another place with --run-file, or make the folder writable");
-  }
-  return done();
-}
-
-Status insert_pairs(Database& database, std::string_view sql,
-                    const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Result<Statement> insert = database.prepare(sql);
-  if (!insert) return insert.error();
-  for (const auto& [key, value] : pairs) {
-    if (Status status = insert.value().run(key, value); !status) return status;
-  }
-  return done();
-}
-
-// All in one transaction, so that a file is a whole run file or still an empty one.
-Status write_header(Database& database, const RunHeader& header) {
-  if (Status status = database.execute("BEGIN EXCLUSIVE"); !status) return status;
-  const auto tables = database.query("SELECT count(*) FROM sqlite_master",
-                                     [](const Statement& row) { return row.count(0); });
-  if (!tables) return tables.error();
-  if (tables.value().front() != 0) return system_error("another run has just taken it");
-  if (Status status = database.execute(schema_sql()); !status) return status;
-  {
-    Result<Statement> run = database.prepare(
-        "INSERT INTO run (only_row, run_id, started, command, job) VALUES (1, ?1, ?2, ?3, ?4)");
-    if (!run) return run.error();
-    Status status =
-        run.value().run(to_hex(header.run_id), header.started, header.command, header.job);
-    if (!status) return status;
-  }
-  Status status =
-      insert_pairs(database, "INSERT OR REPLACE INTO settings VALUES (?1, ?2)", header.settings);
-  if (!status) return status;
-  status = insert_pairs(database, "INSERT OR REPLACE INTO environment VALUES (?1, ?2)",
-                        header.environment);
-  if (!status) return status;
-  return database.execute("COMMIT");
-}
-
-Result<Database> create_database(const std::string& path, const RunHeader& header,
-                                 const RunWriterOptions& options) {
-  Result<Database> opened = Database::open(path, Database::Mode::kCreate);
-  if (!opened) return opened.error();
-  Database database = std::move(opened).value();
-  database.wait_for_locks(kLockPatience);
-  if (const Status status = write_header(database, header); !status) return status.error();
-  // NORMAL loses at most the last commits in a power cut, and spares a disk sync per commit.
-  Status status = database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  if (!status) return status.error();
-  if (options.pages_max > 0) {
-    status = database.execute(fmt::format("PRAGMA max_page_count = {}", options.pages_max));
-    if (!status) return status.error();
-  }
-  return database;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RunWriter>> RunWriter::create(const std::string& path,
                                                      const RunHeader& header,
                                                      const RunWriterOptions& options) {
   DROVER_CHECK(options.rows_per_commit > 0);
-  if (path.empty()) return invalid_input("cannot create a run file without a name");
-  if (const Status status = check_free(path); !status) return status.error();
-  if (const Status status = make_folders(path); !status) return status.error();
-  Result<Database> database = create_database(path, header, options);
-  if (!database) {
-    return cannot_create(
-        path, database.error().message,
-        "check that the folder is writable and the disk has space, or give another "
-        "place with --run-file");
-  }
+  Result<Database> created = create_run_file(path, header);
+  if (!created) return created.error();
+  Database database = std::move(created).value();
+  database.wait_for_locks(kLockPatience);
+  // NORMAL loses at most the last commits in a power cut, and spares a disk sync per commit.
+  std::string pragmas = "PRAGMA synchronous = NORMAL;";
+  if (options.pages_max > 0)
+    pragmas += fmt::format("PRAGMA max_page_count = {}", options.pages_max);
+  if (const Status status = database.execute(pragmas); !status) return status.error();
   std::vector<Statement> statements;
   for (const std::string_view sql : kSql) {
-    Result<Statement> statement = database.value().prepare(sql);
+    Result<Statement> statement = database.prepare(sql);
     if (!statement) {
-      return cannot_create(path, statement.error().message, "this is a bug in drover");
+      return system_error(
+          fmt::format("cannot write to the run file '{}': {}", path, statement.error().message));
     }
     statements.push_back(std::move(statement).value());
   }
-  return std::unique_ptr<RunWriter>(new RunWriter(path, std::move(database).value(),
-                                                  std::move(statements), options.rows_per_commit));
+  return std::unique_ptr<RunWriter>(
+      new RunWriter(path, std::move(database), std::move(statements), options.rows_per_commit));
 }
 
 RunWriter::RunWriter(std::string path, Database database, std::vector<Statement> statements,

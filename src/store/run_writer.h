@@ -30,8 +30,7 @@ struct RunWriterOptions {
 class RunWriter : public RunObserver {
  public:
   // Makes the file, and the folders above it. Whatever lies at `path` already is left alone and
-  // named in the Error: a run file is never overwritten. (An empty file is no content, and is
-  // used.)
+  // named in the Error: nothing is ever overwritten.
   static Result<std::unique_ptr<RunWriter>> create(const std::string& path, const RunHeader& header,
                                                    const RunWriterOptions& options = {});
 

@@ -313,10 +313,16 @@ TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
         static_cast<size_t>(std::ranges::find(tensors, name, &TensorSpec::name) - tensors.begin());
     return buffer.span().subspan(task->layout().offset(found), tensors[found].size);
   };
-  // An untrained model hardly looks around; make it.
-  for (const char* name : {"block0.qkv.weight", "block0.mix.weight", "block1.mix.weight"}) {
-    for (float& value : values_of(parameters, name)) value *= 10;
+  const auto pattern = [](size_t i) { return i % 3 == 0 ? 2.0f : -1.0f; };
+  // An untrained model hardly looks around. Make the first block stare at any place that shows the
+  // pattern: queries (rows 0 to 63) are all alike, keys (rows 64 to 127) measure the pattern.
+  const auto weight = values_of(parameters, "block0.qkv.weight");
+  const size_t width = 64;
+  for (size_t row = 0; row < 2 * width; ++row) {
+    for (size_t i = 0; i < width; ++i) weight[row * width + i] = row < width ? 0.0f : pattern(i);
   }
+  for (size_t row = 0; row < width; ++row) values_of(parameters, "block0.qkv.bias")[row] = 1.0f;
+  for (float& value : values_of(parameters, "block0.mix.weight")) value *= 10;
   // The output bias's gradient is the mean error over all predictions. Spoil what the model knows
   // about one place of 64: if only that place's predictions change, the mean moves by at most 2 /
   // 64 in sum.
@@ -324,8 +330,7 @@ TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
     FloatBuffer spoilt(parameters.size());
     std::copy_n(parameters.data(), parameters.size(), spoilt.data());
     const auto positions = values_of(spoilt, "positions.weight");
-    const size_t width = positions.size() / 64;
-    for (size_t i = 0; i < width; ++i) positions[place * width + i] += i % 3 == 0 ? 5.0f : -2.0f;
+    for (size_t i = 0; i < width; ++i) positions[place * width + i] += 5 * pattern(i);
     FloatBuffer with = gradient_of(*task, spoilt, {0, 8});
     FloatBuffer without = gradient_of(*task, parameters, {0, 8});
     double moved = 0;

@@ -9,9 +9,11 @@
 namespace drover {
 namespace {
 
-// --- to protobuf -----------------------------------------------------------------------------------------------
+// --- to protobuf
+// -----------------------------------------------------------------------------------------------
 
-void put_tensors(const std::vector<TensorSpec>& tensors, google::protobuf::RepeatedPtrField<pb::Tensor>* out) {
+void put_tensors(const std::vector<TensorSpec>& tensors,
+                 google::protobuf::RepeatedPtrField<pb::Tensor>* out) {
   for (const TensorSpec& tensor : tensors) {
     pb::Tensor* each = out->Add();
     each->set_name(tensor.name);
@@ -141,20 +143,23 @@ void put(const Farewell& from, pb::Control& to) {
   to.mutable_farewell()->set_reason(from.reason);
 }
 
-// --- from protobuf, trusting nothing ---------------------------------------------------------------------------
+// --- from protobuf, trusting nothing
+// ---------------------------------------------------------------------------
 
 // Collects the first thing found wrong, so that the readers below can stay straight lines.
 class Reader {
  public:
   template <typename Enum>
   Enum one_of(uint32_t value, Enum last, const char* what) {
-    if (value > static_cast<uint32_t>(last)) fail(std::string(what) + " " + std::to_string(value) + " is unknown");
+    if (value > static_cast<uint32_t>(last))
+      fail(std::string(what) + " " + std::to_string(value) + " is unknown");
     return static_cast<Enum>(value);
   }
   template <typename Number>
   Number at_most(Number value, uint64_t limit, const char* what) {
     if (static_cast<uint64_t>(value) > limit) {
-      fail(std::string(what) + " is " + std::to_string(value) + ", more than the limit of " + std::to_string(limit));
+      fail(std::string(what) + " is " + std::to_string(value) + ", more than the limit of " +
+           std::to_string(limit));
     }
     return value;
   }
@@ -171,7 +176,8 @@ class Reader {
   std::optional<std::string> error_;
 };
 
-std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb::Tensor>& from, Reader& reader) {
+std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb::Tensor>& from,
+                                    Reader& reader) {
   std::vector<TensorSpec> tensors;
   reader.at_most(static_cast<uint64_t>(from.size()), kTensorsMax, "the number of tensors");
   uint64_t total = 0;
@@ -215,38 +221,42 @@ Control get(const pb::Hello& from, Reader& reader) {
                .tensors = get_tensors(from.tensors(), reader)};
 }
 
-Control get(const pb::Refusal& from, Reader& reader) { return Refusal{reader.text(from.reason(), "the reason")}; }
+Control get(const pb::Refusal& from, Reader& reader) {
+  return Refusal{reader.text(from.reason(), "the reason")};
+}
 
 Control get(const pb::Plan& from, Reader& reader) {
   const pb::Optimizer& optimizer = from.optimizer();
   const pb::Schedule& schedule = from.schedule();
-  Plan plan{.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
-            .steps = from.steps(),
-            .deterministic = from.deterministic(),
-            .evaluate_every = from.evaluate_every(),
-            .optimizer = {.kind = reader.one_of(optimizer.kind(), OptimizerKind::kAdamW, "optimizer"),
-                          .momentum = optimizer.momentum(),
-                          .rms_decay = optimizer.rms_decay(),
-                          .rms_momentum = optimizer.rms_momentum(),
-                          .beta1 = optimizer.beta1(),
-                          .beta2 = optimizer.beta2(),
-                          .epsilon = optimizer.epsilon(),
-                          .weight_decay = optimizer.weight_decay(),
-                          .ema_decay = optimizer.ema_decay()},
-            .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
-                         .base = schedule.base(),
-                         .warmup_steps = schedule.warmup_steps(),
-                         .decay_every = schedule.decay_every(),
-                         .decay_factor = schedule.decay_factor(),
-                         .floor = schedule.floor(),
-                         .total_steps = schedule.total_steps()},
-            .tensors = get_tensors(from.tensors(), reader),
-            .blocks = get_blocks(from.blocks(), reader)};
+  Plan plan{
+      .workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
+      .steps = from.steps(),
+      .deterministic = from.deterministic(),
+      .evaluate_every = from.evaluate_every(),
+      .optimizer = {.kind = reader.one_of(optimizer.kind(), OptimizerKind::kAdamW, "optimizer"),
+                    .momentum = optimizer.momentum(),
+                    .rms_decay = optimizer.rms_decay(),
+                    .rms_momentum = optimizer.rms_momentum(),
+                    .beta1 = optimizer.beta1(),
+                    .beta2 = optimizer.beta2(),
+                    .epsilon = optimizer.epsilon(),
+                    .weight_decay = optimizer.weight_decay(),
+                    .ema_decay = optimizer.ema_decay()},
+      .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
+                   .base = schedule.base(),
+                   .warmup_steps = schedule.warmup_steps(),
+                   .decay_every = schedule.decay_every(),
+                   .decay_factor = schedule.decay_factor(),
+                   .floor = schedule.floor(),
+                   .total_steps = schedule.total_steps()},
+      .tensors = get_tensors(from.tensors(), reader),
+      .blocks = get_blocks(from.blocks(), reader)};
   if (!reader.error()) {
     const Layout layout(plan.tensors);
     for (const Block& block : plan.blocks.blocks) {
       if (block.tensor >= plan.tensors.size() || block.offset < layout.offset(block.tensor) ||
-          block.offset + block.length > layout.offset(block.tensor) + plan.tensors[block.tensor].size) {
+          block.offset + block.length >
+              layout.offset(block.tensor) + plan.tensors[block.tensor].size) {
         reader.fail("a block lies outside its tensor");
       }
     }
@@ -272,7 +282,8 @@ Control get(const pb::Ready&, Reader&) { return Ready{}; }
 
 Control get(const pb::Decision& from, Reader& reader) {
   Decision decision{.step = from.step(), .cutoff = from.cutoff(), .alive = {}};
-  reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax, "the number of workers alive");
+  reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax,
+                 "the number of workers alive");
   for (const uint32_t worker : from.alive()) {
     if (reader.error()) break;
     decision.alive.push_back(reader.at_most(worker, kWorkersMax, "a worker's id"));
@@ -280,10 +291,11 @@ Control get(const pb::Decision& from, Reader& reader) {
   return decision;
 }
 
-std::vector<StepClosed::Arrival> get_arrivals(const google::protobuf::RepeatedPtrField<pb::Arrival>& from,
-                                              Reader& reader) {
+std::vector<StepClosed::Arrival> get_arrivals(
+    const google::protobuf::RepeatedPtrField<pb::Arrival>& from, Reader& reader) {
   std::vector<StepClosed::Arrival> arrivals;
-  reader.at_most(static_cast<uint64_t>(from.size()), uint64_t{kWorkersMax} * 64, "the number of arrivals");
+  reader.at_most(static_cast<uint64_t>(from.size()), uint64_t{kWorkersMax} * 64,
+                 "the number of arrivals");
   for (const pb::Arrival& each : from) {
     if (reader.error()) break;
     arrivals.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
@@ -386,7 +398,8 @@ std::string encode_control(const Control& message) {
 
 Result<Control> decode_control(std::span<const std::byte> bytes) {
   pb::Control encoded;
-  if (bytes.size() > kControlBytesMax || !encoded.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (bytes.size() > kControlBytesMax ||
+      !encoded.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return invalid_input("a control message cannot be read");
   }
   Reader reader;

@@ -29,10 +29,10 @@ struct Hello {
   Role role = Role::kWorker;
   uint32_t index = 0;
   Lane lane = Lane::kControl;
-  std::string token;             // proves that the peer belongs to this run
+  std::string token;  // proves that the peer belongs to this run
   std::string host;
   int64_t pid = 0;
-  std::string address;           // a shard's: where workers reach it
+  std::string address;              // a shard's: where workers reach it
   std::vector<TensorSpec> tensors;  // a worker's or evaluator's, to the coordinator: its model
   bool operator==(const Hello&) const = default;
 };
@@ -54,15 +54,15 @@ struct Plan {
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
-    return workers == other.workers && steps == other.steps && deterministic == other.deterministic &&
-           evaluate_every == other.evaluate_every && optimizer == other.optimizer &&
-           schedule == other.schedule && tensors == other.tensors &&
+    return workers == other.workers && steps == other.steps &&
+           deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
+           optimizer == other.optimizer && schedule == other.schedule && tensors == other.tensors &&
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
   }
 };
 
-// Coordinator to worker or evaluator: where the shards are and which block is whose. Shard to worker: you are
-// connected (then `shards` and `blocks` are empty).
+// Coordinator to worker or evaluator: where the shards are and which block is whose. Shard to
+// worker: you are connected (then `shards` and `blocks` are empty).
 struct Welcome {
   std::vector<std::string> shards;  // addresses, by shard
   BlockPlan blocks;
@@ -88,8 +88,8 @@ struct Ready {
 // Coordinator to shard: how long to wait in `step`. The first one also opens step 0.
 struct Decision {
   Step step = 0;
-  uint32_t cutoff = 0;            // gradients to wait for
-  std::vector<WorkerId> alive;    // those who can still contribute
+  uint32_t cutoff = 0;          // gradients to wait for
+  std::vector<WorkerId> alive;  // those who can still contribute
   bool operator==(const Decision&) const = default;
 };
 
@@ -107,13 +107,13 @@ struct StepClosed {
     bool operator==(const Refused&) const = default;
   };
   Step step = 0;
-  Duration elapsed{};              // from opening to the last block's close
-  Duration busy{};                 // what the shard spent on summing, updating and answering
-  std::vector<Arrival> arrivals;   // workers whose blocks here were all used
-  std::vector<Arrival> late;       // since the last such message
+  Duration elapsed{};             // from opening to the last block's close
+  Duration busy{};                // what the shard spent on summing, updating and answering
+  std::vector<Arrival> arrivals;  // workers whose blocks here were all used
+  std::vector<Arrival> late;      // since the last such message
   std::vector<Refused> refused;
-  uint64_t samples = 0;            // behind the update of the least served block
-  uint64_t digest = 0;             // after the last step: of this shard's parameters
+  uint64_t samples = 0;  // behind the update of the least served block
+  uint64_t digest = 0;   // after the last step: of this shard's parameters
   bool operator==(const StepClosed&) const = default;
 };
 
@@ -144,8 +144,8 @@ struct Farewell {
   bool operator==(const Farewell&) const = default;
 };
 
-using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed, StepReport,
-                             Evaluated, Farewell>;
+using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
+                             StepClosed, StepReport, Evaluated, Farewell>;
 
 std::string encode_control(const Control& message);
 

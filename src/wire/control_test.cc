@@ -1,4 +1,5 @@
-// Control messages must survive the wire unchanged; what a stranger sends must be refused, not believed.
+// Control messages must survive the wire unchanged; what a stranger sends must be refused, not
+// believed.
 #include "wire/control.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,9 @@
 namespace drover {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 template <typename Message>
 void expect_survives(const Message& message) {
@@ -22,14 +25,15 @@ void expect_survives(const Message& message) {
 
 Plan sample_plan() {
   const Layout layout({{"a", 100'000, TensorKind::kTrained}, {"b", 17, TensorKind::kAveraged}});
-  return Plan{.workers = 4,
-              .steps = 1000,
-              .deterministic = true,
-              .evaluate_every = 10,
-              .optimizer = {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01, .ema_decay = 0.999},
-              .schedule = {.kind = ScheduleKind::kCosine, .base = 0.3, .total_steps = 1000},
-              .tensors = layout.tensors(),
-              .blocks = plan_blocks(layout, 2)};
+  return Plan{
+      .workers = 4,
+      .steps = 1000,
+      .deterministic = true,
+      .evaluate_every = 10,
+      .optimizer = {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01, .ema_decay = 0.999},
+      .schedule = {.kind = ScheduleKind::kCosine, .base = 0.3, .total_steps = 1000},
+      .tensors = layout.tensors(),
+      .blocks = plan_blocks(layout, 2)};
 }
 
 TEST(Control, EveryMessageSurvivesTheWire) {
@@ -43,7 +47,10 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                         .tensors = {{"w", 12, TensorKind::kTrained}}});
   expect_survives(Refusal{"no"});
   expect_survives(sample_plan());
-  expect_survives(Welcome{.shards = {"unix:a", "unix:b"}, .blocks = sample_plan().blocks, .steps = 5, .evaluate_every = 2});
+  expect_survives(Welcome{.shards = {"unix:a", "unix:b"},
+                          .blocks = sample_plan().blocks,
+                          .steps = 5,
+                          .evaluate_every = 2});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
   expect_survives(Decision{.step = 9, .cutoff = 3, .alive = {0, 2, 3}});
@@ -55,7 +62,12 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .refused = {{1, 7}},
                              .samples = 64,
                              .digest = ~uint64_t{0}});
-  expect_survives(StepReport{.step = 1, .samples = 32, .loss = 0.5, .correct = 3, .predictions = 32, .compute = Duration(7)});
+  expect_survives(StepReport{.step = 1,
+                             .samples = 32,
+                             .loss = 0.5,
+                             .correct = 3,
+                             .predictions = 32,
+                             .compute = Duration(7)});
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
 }
@@ -78,18 +90,23 @@ TEST(Control, RefusesWhatExceedsALimit) {
   plan = sample_plan();
   plan.blocks.blocks[0].shard = 2;
   EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok());
-  EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{.token = std::string(kTextBytesMax + 1, 'x')}))).ok());
   EXPECT_FALSE(
-      decode_control(bytes_of(encode_control(Hello{.tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}}))).ok());
+      decode_control(bytes_of(encode_control(Hello{.token = std::string(kTextBytesMax + 1, 'x')})))
+          .ok());
+  EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{
+                                  .tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}})))
+                   .ok());
 }
 
 TEST(Control, NeverBelievesDamagedBytes) {
-  // Whatever is done to the bytes, decoding ends in a message within limits or in an error; sanitizers watch the rest.
+  // Whatever is done to the bytes, decoding ends in a message within limits or in an error;
+  // sanitizers watch the rest.
   const std::string good = encode_control(sample_plan());
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);
     std::string bad = good;
-    for (uint64_t i = 0; i <= random() % 4; ++i) bad[random() % bad.size()] = static_cast<char>(random());
+    for (uint64_t i = 0; i <= random() % 4; ++i)
+      bad[random() % bad.size()] = static_cast<char>(random());
     if (random() % 4 == 0) bad.resize(random() % bad.size());
     const auto decoded = decode_control(bytes_of(bad));
     if (!decoded.ok()) continue;

@@ -1,4 +1,5 @@
-// Frame: what a state machine wants sent. A header, and a control message or a slice of floats behind it.
+// Frame: what a state machine wants sent. A header, and a control message or a slice of floats
+// behind it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace drover {
 
-// Floats that are sent from where they lie; sharing the buffer keeps them there until they are gone.
+// Floats that are sent from where they lie; sharing the buffer keeps them there until they are
+// gone.
 struct FloatSlice {
   ConstBuffer buffer;
   size_t offset = 0;
@@ -21,7 +23,8 @@ struct FloatSlice {
 };
 
 struct Frame {
-  FrameHeader header;  // `length` and, for control messages, everything but `type` is filled in when sent
+  FrameHeader
+      header;  // `length` and, for control messages, everything but `type` is filled in when sent
   std::variant<std::monostate, Control, FloatSlice> payload;
 };
 

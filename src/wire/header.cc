@@ -82,7 +82,8 @@ HeaderBytes encode_header(const FrameHeader& header) {
 
 Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   if (get<uint32_t>(bytes, 0) != kMagic) {
-    return invalid_input("the peer does not speak drover's protocol (its first bytes are something else)");
+    return invalid_input(
+        "the peer does not speak drover's protocol (its first bytes are something else)");
   }
   // The version comes before the checksum: another version may well have another header.
   const auto version = get<uint8_t>(bytes, 4);
@@ -95,7 +96,8 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
     return invalid_input("a frame's header is damaged (its checksum does not match)");
   }
   const auto type = get<uint8_t>(bytes, 5);
-  if (type < static_cast<uint8_t>(FrameType::kControl) || type > static_cast<uint8_t>(FrameType::kStop)) {
+  if (type < static_cast<uint8_t>(FrameType::kControl) ||
+      type > static_cast<uint8_t>(FrameType::kStop)) {
     return invalid_input("a frame has the unknown type " + std::to_string(type));
   }
   const FrameHeader header{.type = static_cast<FrameType>(type),

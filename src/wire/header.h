@@ -3,8 +3,9 @@
 // Layout on the wire, little-endian:
 //    0 u32 magic "DRV1"   4 u8 protocol version   5 u8 type   6 u16 flags
 //    8 u64 run           16 u64 step             24 u64 version
-//   32 u32 worker        36 u32 block            40 u32 samples   44 u32 length of the payload in bytes
-//   48 u32 answer        52 u32 zero             56 u32 zero      60 u32 CRC-32 of the first 60 bytes
+//   32 u32 worker        36 u32 block            40 u32 samples   44 u32 length of the payload in
+//   bytes 48 u32 answer        52 u32 zero             56 u32 zero      60 u32 CRC-32 of the first
+//   60 bytes
 //
 // Control messages (wire/control.h) and raw blocks of float32 both follow such a header.
 #pragma once
@@ -26,12 +27,13 @@ inline constexpr size_t kHeaderBytes = 64;
 enum class FrameType : uint8_t {
   // Control: the payload is an encoded message of wire/control.h.
   kControl = 1,
-  // Blocks, worker to shard: an offer says a block is ready; the shard grants it when it wants the bytes; every
+  // Blocks, worker to shard: an offer says a block is ready; the shard grants it when it wants the
+  // bytes; every
   // push is answered.
-  kOffer = 2,       // step, block, samples; a small block travels inline as its payload
-  kGrant = 3,       // step, block
-  kBlock = 4,       // step, block, samples, payload
-  kAnswer = 5,      // step, block, answer, version: what the shard's block is at now
+  kOffer = 2,   // step, block, samples; a small block travels inline as its payload
+  kGrant = 3,   // step, block
+  kBlock = 4,   // step, block, samples, payload
+  kAnswer = 5,  // step, block, answer, version: what the shard's block is at now
   // Blocks, shard to worker.
   kPull = 6,        // version: the least wanted
   kParameters = 7,  // block, version, payload
@@ -41,7 +43,8 @@ enum class FrameType : uint8_t {
 };
 
 enum FrameFlags : uint16_t {
-  kSnapshotFlag = 1,  // on kPull, kParameters: the parameters for evaluation, of exactly this version
+  kSnapshotFlag =
+      1,  // on kPull, kParameters: the parameters for evaluation, of exactly this version
 };
 
 enum class Answer : uint32_t {
@@ -77,8 +80,8 @@ using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
 HeaderBytes encode_header(const FrameHeader& header);
 
-// Refuses anything that is not a whole, undamaged header of our protocol version with a payload within the limit of
-// its type, and says which it was.
+// Refuses anything that is not a whole, undamaged header of our protocol version with a payload
+// within the limit of its type, and says which it was.
 Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
 }  // namespace drover

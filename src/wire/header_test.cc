@@ -21,7 +21,8 @@ FrameHeader random_header(std::mt19937_64& random) {
                      .samples = static_cast<uint32_t>(random() % kSamplesMax),
                      .length = 0,
                      .answer = static_cast<Answer>(random() % 4)};
-  if (header.type == FrameType::kBlock) header.length = static_cast<uint32_t>(random() % kBlockBytesMax);
+  if (header.type == FrameType::kBlock)
+    header.length = static_cast<uint32_t>(random() % kBlockBytesMax);
   return header;
 }
 
@@ -37,7 +38,8 @@ TEST(Header, SurvivesTheWire) {
 }
 
 TEST(Header, RefusesEveryDamagedByte) {
-  const HeaderBytes good = encode_header({.type = FrameType::kBlock, .run = 7, .step = 3, .length = 100});
+  const HeaderBytes good =
+      encode_header({.type = FrameType::kBlock, .run = 7, .step = 3, .length = 100});
   for (size_t at = 0; at < good.size(); ++at) {
     for (const int bit : {0, 3, 7}) {
       HeaderBytes bad = good;
@@ -56,13 +58,19 @@ TEST(Header, NamesWhatIsWrong) {
   EXPECT_NE(decode_header(bytes).error().message.find("protocol version 9"), std::string::npos);
 
   bytes = encode_header({.type = FrameType::kBlock, .length = kBlockBytesMax + 1});
-  EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 262144"), std::string::npos);
+  EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 262144"),
+            std::string::npos);
 }
 
 TEST(Header, GivesEachTypeItsOwnLimit) {
-  EXPECT_TRUE(decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax})).ok());
-  EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax + 1})).ok());
-  EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kOffer, .length = kInlineBytesMax + 1})).ok());
+  EXPECT_TRUE(
+      decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax})).ok());
+  EXPECT_FALSE(
+      decode_header(encode_header({.type = FrameType::kControl, .length = kControlBytesMax + 1}))
+          .ok());
+  EXPECT_FALSE(
+      decode_header(encode_header({.type = FrameType::kOffer, .length = kInlineBytesMax + 1}))
+          .ok());
   EXPECT_FALSE(decode_header(encode_header({.type = FrameType::kPull, .length = 1})).ok());
 }
 

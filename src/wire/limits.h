@@ -7,15 +7,15 @@
 
 namespace drover {
 
-inline constexpr uint32_t kControlBytesMax = 16u << 20;   // an encoded control message
+inline constexpr uint32_t kControlBytesMax = 16u << 20;  // an encoded control message
 inline constexpr uint32_t kBlockBytesMax = kBlockFloatsMax * sizeof(float);
-inline constexpr uint32_t kInlineBytesMax = 16u << 10;    // a block this small travels with its offer
+inline constexpr uint32_t kInlineBytesMax = 16u << 10;  // a block this small travels with its offer
 inline constexpr uint32_t kWorkersMax = 10'000;
 inline constexpr uint32_t kShardsMax = 1'000;
 inline constexpr uint32_t kTensorsMax = 100'000;
 inline constexpr uint32_t kBlocksMax = 1'000'000;
 inline constexpr uint64_t kParametersMax = uint64_t{1} << 36;
-inline constexpr uint32_t kSamplesMax = 1u << 24;         // in one gradient
-inline constexpr uint32_t kTextBytesMax = 64u << 10;      // a name, an address, a reason
+inline constexpr uint32_t kSamplesMax = 1u << 24;     // in one gradient
+inline constexpr uint32_t kTextBytesMax = 64u << 10;  // a name, an address, a reason
 
 }  // namespace drover

@@ -19,7 +19,8 @@ inline Address to_coordinator() { return {Role::kCoordinator, 0, Lane::kControl}
 
 // Workers and the evaluator share one space of ids; see kEvaluator.
 inline Address to_worker(WorkerId worker, Lane lane) {
-  return worker == kEvaluator ? Address{Role::kEvaluator, 0, lane} : Address{Role::kWorker, worker, lane};
+  return worker == kEvaluator ? Address{Role::kEvaluator, 0, lane}
+                              : Address{Role::kWorker, worker, lane};
 }
 
 struct Outgoing {

@@ -32,8 +32,8 @@ void ParameterPull::on_parameters(BlockId block, Version version, Outbox& out) {
   if (version < wanted_) return;  // the answer to an earlier request
   have_[block] = static_cast<int64_t>(version);
   if (version > wanted_) {
-    // Somebody is ahead, and everybody has to get there. Whoever may still answer with less is asked again: an older
-    // request could be met by a version that is no longer of use.
+    // Somebody is ahead, and everybody has to get there. Whoever may still answer with less is
+    // asked again: an older request could be met by a version that is no longer of use.
     wanted_ = version;
     std::vector<bool> behind(blocks_on_.size(), false);
     for (BlockId each = 0; each < have_.size(); ++each) {

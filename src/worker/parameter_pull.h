@@ -1,7 +1,8 @@
 // ParameterPull: gathers one version of all blocks from the shards.
 //
-// Shards publish block by block and each at its own moment, so a pull may first bring a mixture of versions. It is
-// complete when all blocks are of one version; until then the shards that are behind are asked again.
+// Shards publish block by block and each at its own moment, so a pull may first bring a mixture of
+// versions. It is complete when all blocks are of one version; until then the shards that are
+// behind are asked again.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,9 @@ class ParameterPull {
 
   const WorkerId worker_;
   const bool snapshots_;
-  std::vector<ShardId> shard_of_;       // by block
-  std::vector<uint32_t> blocks_on_;     // by shard
-  std::vector<int64_t> have_;           // version by block; -1: none of this pull
+  std::vector<ShardId> shard_of_;    // by block
+  std::vector<uint32_t> blocks_on_;  // by shard
+  std::vector<int64_t> have_;        // version by block; -1: none of this pull
   Version wanted_ = 0;
   size_t missing_;
 };

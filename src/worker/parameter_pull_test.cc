@@ -79,12 +79,14 @@ TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
   EXPECT_TRUE(out.empty()) << "a slower shard's older news";
 }
 
-// Shards that go on to new versions at random, and answer pulls late: the pull always ends, in one version.
+// Shards that go on to new versions at random, and answer pulls late: the pull always ends, in one
+// version.
 TEST(ParameterPull, EndsInOneVersionUnderRandomProgress) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const BlockPlan plan = plan_blocks(Layout({{"a", 100, {}}, {"b", 50, {}}, {"c", 70, {}}}), 3, 20);
+    const BlockPlan plan =
+        plan_blocks(Layout({{"a", 100, {}}, {"b", 50, {}}, {"c", 70, {}}}), 3, 20);
     std::vector<Version> version(plan.blocks.size(), 0);
     std::vector<std::optional<Version>> asked(3);  // by shard
     std::vector<std::vector<bool>> sent(3, std::vector<bool>(plan.blocks.size(), false));

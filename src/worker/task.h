@@ -1,7 +1,7 @@
 // Task: something to learn. Data and a model, behind spans of floats.
 //
-// A worker asks a task for gradients, an evaluator for accuracy. Nobody else touches a model, so the rest of
-// the system needs no machine-learning library.
+// A worker asks a task for gradients, an evaluator for accuracy. Nobody else touches a model, so
+// the rest of the system needs no machine-learning library.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@
 
 namespace drover {
 
-// The samples of one worker in one step: `count` consecutive positions of the run's stream of samples
-// (core/chance.h, sample_at). Which samples stand there follows from the task's seed alone, so N workers with
-// batches of B / N see together what one worker with a batch of B sees.
+// The samples of one worker in one step: `count` consecutive positions of the run's stream of
+// samples (core/chance.h, sample_at). Which samples stand there follows from the task's seed alone,
+// so N workers with batches of B / N see together what one worker with a batch of B sees.
 struct Batch {
   uint64_t first = 0;
   uint32_t count = 0;
 };
 
 struct GradientReport {
-  bool finished = false;  // false: abandoned because tensor_ready said so; the rest is then meaningless
+  bool finished =
+      false;  // false: abandoned because tensor_ready said so; the rest is then meaningless
   uint32_t samples = 0;
-  double loss = 0.0;      // mean over the samples
-  uint32_t correct = 0;   // samples (or, for text, characters) predicted right ...
+  double loss = 0.0;         // mean over the samples
+  uint32_t correct = 0;      // samples (or, for text, characters) predicted right ...
   uint32_t predictions = 0;  // ... out of so many
 };
 
@@ -53,9 +54,9 @@ class Task {
   // Writes the gradient of the mean loss over `batch`, at `parameters`, into `gradient`.
   // For tensors of kind kAveraged it writes the tensor's new value instead.
   //
-  // Calls tensor_ready(index) once per tensor as soon as its values are final, usually last layer first, while
-  // earlier layers are still being differentiated. If that returns false the gradient is no longer
-  // wanted: the task stops as soon as it can and reports finished = false.
+  // Calls tensor_ready(index) once per tensor as soon as its values are final, usually last layer
+  // first, while earlier layers are still being differentiated. If that returns false the gradient
+  // is no longer wanted: the task stops as soon as it can and reports finished = false.
   virtual GradientReport gradient(std::span<const float> parameters, const Batch& batch,
                                   std::span<float> gradient,
                                   const std::function<bool(uint32_t tensor)>& tensor_ready) = 0;
@@ -63,7 +64,8 @@ class Task {
   // Loss and accuracy on the whole test set.
   virtual Evaluation evaluate(std::span<const float> parameters) = 0;
 
-  // Writes the parameters for others to use (PyTorch reads the file with torch.load: a dict of named tensors).
+  // Writes the parameters for others to use (PyTorch reads the file with torch.load: a dict of
+  // named tensors).
   virtual Status save(std::span<const float> parameters, const std::string& path) = 0;
 
   // What a person would like to know, e.g. {"model", "LeNet, 61,706 parameters"}.

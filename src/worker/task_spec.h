@@ -7,9 +7,9 @@
 namespace drover {
 
 struct TaskSpec {
-  std::string model = "lenet";          // logistic, mlp, lenet, resnet20, transformer
-  std::string data = "fashion-mnist";   // a known name, or a folder or file
-  std::string data_dir;                 // where downloaded data sets are kept
+  std::string model = "lenet";         // logistic, mlp, lenet, resnet20, transformer
+  std::string data = "fashion-mnist";  // a known name, or a folder or file
+  std::string data_dir;                // where downloaded data sets are kept
   uint64_t seed = 1;
   // The generated data set, for runs that should need no download.
   uint64_t generated_samples = 4096;

@@ -2,10 +2,11 @@
 
 namespace drover {
 
-void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers, uint32_t batch) {
+void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers,
+                   uint32_t batch) {
   while (const auto step = session.next_step()) {
-    // Each step takes workers * batch positions of the stream of samples; a lost worker's stay unused, so that the
-    // samples of the others do not depend on who is alive.
+    // Each step takes workers * batch positions of the stream of samples; a lost worker's stay
+    // unused, so that the samples of the others do not depend on who is alive.
     const Batch mine{.first = (*step * workers + worker) * batch, .count = batch};
     const GradientReport report =
         task.gradient(session.parameters(), mine, session.gradient(),

@@ -1,4 +1,5 @@
-// TrainingSession: the API a training loop calls. training_loop(): the loop itself, for built-in tasks.
+// TrainingSession: the API a training loop calls. training_loop(): the loop itself, for built-in
+// tasks.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,17 @@ class TrainingSession {
   virtual std::span<const float> parameters() const = 0;
   virtual std::span<float> gradient() = 0;
 
-  // This tensor of the gradient is final and may be pushed while others are still being computed. Returns false
-  // if the step has closed meanwhile: the rest is not wanted.
+  // This tensor of the gradient is final and may be pushed while others are still being computed.
+  // Returns false if the step has closed meanwhile: the rest is not wanted.
   virtual bool tensor_ready(uint32_t tensor, uint32_t samples) = 0;
 
   // The gradient is complete, or was abandoned.
   virtual void finish_step(const GradientReport& report) = 0;
 };
 
-// Computes gradients for `worker`'s share of every step, `batch` samples each, until the run is over.
-void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers, uint32_t batch);
+// Computes gradients for `worker`'s share of every step, `batch` samples each, until the run is
+// over.
+void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers,
+                   uint32_t batch);
 
 }  // namespace drover

@@ -8,7 +8,8 @@
 
 namespace drover {
 
-WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters, ConstBuffer gradient)
+WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
+                             ConstBuffer gradient)
     : worker_(worker),
       plan_(plan),
       parameters_(std::move(parameters)),
@@ -16,7 +17,8 @@ WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer
       pull_(worker, plan, /*snapshots=*/false) {}
 
 void WorkerMachine::on_want_initial(ShardId shard, Outbox& out) {
-  for (const BlockId id : plan_.blocks_of_shard(shard)) offer_block(plan_.blocks[id], kInitialStep, out);
+  for (const BlockId id : plan_.blocks_of_shard(shard))
+    offer_block(plan_.blocks[id], kInitialStep, out);
 }
 
 void WorkerMachine::begin_pull(Outbox& out) {
@@ -34,12 +36,14 @@ void WorkerMachine::begin_step() {
 void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
   DROVER_CHECK(gradient_step_ == step());
   samples_ = samples;
-  for (const BlockId id : plan_.blocks_of_tensor(tensor)) offer_block(plan_.blocks[id], step(), out);
+  for (const BlockId id : plan_.blocks_of_tensor(tensor))
+    offer_block(plan_.blocks[id], step(), out);
 }
 
 void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) const {
   // A small block travels with its offer: asking first would cost more than sending.
-  if (block.length * sizeof(float) <= kInlineBytesMax) return send_block(block, step, FrameType::kOffer, out);
+  if (block.length * sizeof(float) <= kInlineBytesMax)
+    return send_block(block, step, FrameType::kOffer, out);
   out.push_back({to_shard(block.shard, Lane::kControl), Frame{{.type = FrameType::kOffer,
                                                                .step = step,
                                                                .worker = worker_,
@@ -50,26 +54,31 @@ void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) cons
 
 void WorkerMachine::send_block(const Block& block, Step step, FrameType type, Outbox& out) const {
   const bool initial = step == kInitialStep;
-  Frame frame{{.type = type, .step = step, .worker = worker_, .block = block.id, .samples = samples_}, {}};
-  // After the loop has gone on, the buffer belongs to another step: an empty block withdraws the offer.
+  Frame frame{
+      {.type = type, .step = step, .worker = worker_, .block = block.id, .samples = samples_}, {}};
+  // After the loop has gone on, the buffer belongs to another step: an empty block withdraws the
+  // offer.
   const bool still_there = initial ? !gradient_step_ : gradient_step_ == step;
-  if (still_there) frame.payload = FloatSlice{initial ? parameters_ : gradient_, block.offset, block.length};
+  if (still_there)
+    frame.payload = FloatSlice{initial ? parameters_ : gradient_, block.offset, block.length};
   const Lane lane = type == FrameType::kOffer ? Lane::kControl : Lane::kBulk;
   out.push_back({to_shard(block.shard, lane), std::move(frame)});
 }
 
 Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& header) const {
   if (header.block >= plan_.blocks.size() || plan_.blocks[header.block].shard != shard) {
-    return invalid_input("shard " + std::to_string(shard) + " sent block " + std::to_string(header.block) +
-                         ", which it does not have");
+    return invalid_input("shard " + std::to_string(shard) + " sent block " +
+                         std::to_string(header.block) + ", which it does not have");
   }
   const Block& block = plan_.blocks[header.block];
   if (header.length != block.length * sizeof(float)) {
-    return invalid_input("shard " + std::to_string(shard) + " sent " + std::to_string(header.length) +
-                         " bytes for block " + std::to_string(header.block));
+    return invalid_input("shard " + std::to_string(shard) + " sent " +
+                         std::to_string(header.length) + " bytes for block " +
+                         std::to_string(header.block));
   }
   if (!pulling_) {
-    return invalid_input("shard " + std::to_string(shard) + " sent parameters that were not asked for");
+    return invalid_input("shard " + std::to_string(shard) +
+                         " sent parameters that were not asked for");
   }
   return block;
 }
@@ -78,7 +87,8 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
   switch (header.type) {
     case FrameType::kGrant:
       if (header.block >= plan_.blocks.size() || plan_.blocks[header.block].shard != shard) {
-        return invalid_input("shard " + std::to_string(shard) + " granted a block that it does not have");
+        return invalid_input("shard " + std::to_string(shard) +
+                             " granted a block that it does not have");
       }
       send_block(plan_.blocks[header.block], header.step, FrameType::kBlock, out);
       return done();
@@ -98,7 +108,8 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
       on_stop(header.step);
       return done();
     default:
-      return invalid_input("shard " + std::to_string(shard) + " sent a frame of a type that workers do not take");
+      return invalid_input("shard " + std::to_string(shard) +
+                           " sent a frame of a type that workers do not take");
   }
 }
 

@@ -1,7 +1,7 @@
 // WorkerMachine: the worker's side of a step, as a state machine without I/O.
 //
-// Pulls a version of the parameters, offers blocks of the gradient as they become ready, sends what shards grant,
-// and knows what is no longer wanted.
+// Pulls a version of the parameters, offers blocks of the gradient as they become ready, sends what
+// shards grant, and knows what is no longer wanted.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,24 @@ struct PushCounts {
 
 class WorkerMachine {
  public:
-  // `parameters` and `gradient` are flat buffers as long as the machine lives; the machine sends from them and never
-  // writes.
-  WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters, ConstBuffer gradient);
+  // `parameters` and `gradient` are flat buffers as long as the machine lives; the machine sends
+  // from them and never writes.
+  WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
+                ConstBuffer gradient);
 
   // A shard wants the initial parameters of its blocks. REQUIRES: `parameters` holds them.
   void on_want_initial(ShardId shard, Outbox& out);
 
-  // The training loop is done with its step (or has none yet): asks for the parameters of the next one that counts.
-  // The gradient stays sendable: shards may only now come to take it.
+  // The training loop is done with its step (or has none yet): asks for the parameters of the next
+  // one that counts. The gradient stays sendable: shards may only now come to take it.
   void begin_pull(Outbox& out);
 
   // All blocks of version step() are in the parameter buffer.
   bool ready() const { return pull_.complete(); }
   Step step() const { return pull_.version(); }
 
-  // The training loop starts on step(): from here on neither buffer belongs to an earlier step. REQUIRES: ready(), and
-  // nothing of the gradient buffer is still being sent.
+  // The training loop starts on step(): from here on neither buffer belongs to an earlier step.
+  // REQUIRES: ready(), and nothing of the gradient buffer is still being sent.
   void begin_step();
 
   // Whether a gradient for `step` would still be used, as far as is known here.
@@ -67,11 +68,11 @@ class WorkerMachine {
   const ConstBuffer parameters_;
   const ConstBuffer gradient_;
   ParameterPull pull_;
-  bool began_ = false;       // a first pull was made
-  bool pulling_ = false;     // parameters may be written to
+  bool began_ = false;                 // a first pull was made
+  bool pulling_ = false;               // parameters may be written to
   std::optional<Step> gradient_step_;  // the step that the gradient buffer belongs to
   uint32_t samples_ = 0;               // behind that gradient
-  Step stop_before_ = 0;     // the least step still wanted
+  Step stop_before_ = 0;               // the least step still wanted
   PushCounts counts_;
 };
 

@@ -1,4 +1,5 @@
-// The worker's machine pulls, offers, sends what is granted, and never sends what belongs to another step.
+// The worker's machine pulls, offers, sends what is granted, and never sends what belongs to
+// another step.
 #include "worker/worker_machine.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,9 @@ namespace {
 
 class WorkerMachineTest : public ::testing::Test {
  protected:
-  static Layout layout() { return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kTrained}}); }
+  static Layout layout() {
+    return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kTrained}});
+  }
 
   WorkerMachineTest()
       : plan_(plan_blocks(layout(), 2)),
@@ -48,9 +51,10 @@ TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
   begin_step(0);
   machine_.offer(0, 32, out_);
   ASSERT_EQ(out_.size(), 2u) << "the large tensor has two blocks";
-  const size_t inlined = static_cast<size_t>(std::count_if(out_.begin(), out_.end(), [](const Outgoing& each) {
-    return std::holds_alternative<FloatSlice>(each.frame.payload);
-  }));
+  const size_t inlined =
+      static_cast<size_t>(std::count_if(out_.begin(), out_.end(), [](const Outgoing& each) {
+        return std::holds_alternative<FloatSlice>(each.frame.payload);
+      }));
   EXPECT_EQ(inlined, plan_.blocks[1].length * sizeof(float) <= kInlineBytesMax ? 1u : 0u);
   out_.clear();
   machine_.offer(1, 32, out_);
@@ -67,7 +71,10 @@ TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters)
   machine_.begin_pull(out_);
   out_.clear();
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(machine_.on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_).ok());
+  ASSERT_TRUE(
+      machine_
+          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
+          .ok());
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_EQ(out_[0].to, to_shard(block.shard, Lane::kBulk));
   const auto& slice = std::get<FloatSlice>(out_[0].frame.payload);
@@ -80,9 +87,13 @@ TEST_F(WorkerMachineTest, WithdrawsWhatIsGrantedTooLate) {
   machine_.offer(0, 32, out_);
   begin_step(1);
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(machine_.on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_).ok());
+  ASSERT_TRUE(
+      machine_
+          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
+          .ok());
   ASSERT_EQ(out_.size(), 1u);
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(out_[0].frame.payload)) << "the buffer belongs to step 1 now";
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(out_[0].frame.payload))
+      << "the buffer belongs to step 1 now";
 }
 
 TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
@@ -109,8 +120,10 @@ TEST_F(WorkerMachineTest, GivesItsInitialParametersToTheShardThatAsks) {
 TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
   begin_step(0);
   const Block& block = plan_.blocks[0];
-  FrameHeader header{.type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
-  EXPECT_FALSE(machine_.destination(block.shard, header).ok()) << "they would change under a running gradient";
+  FrameHeader header{
+      .type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
+  EXPECT_FALSE(machine_.destination(block.shard, header).ok())
+      << "they would change under a running gradient";
   machine_.begin_pull(out_);
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
   EXPECT_FALSE(machine_.destination(1 - block.shard, header).ok());
@@ -120,8 +133,10 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
 
 TEST_F(WorkerMachineTest, CountsAnswers) {
   begin_step(0);
-  for (const Answer answer : {Answer::kAccepted, Answer::kLate, Answer::kLate, Answer::kNotFinite}) {
-    ASSERT_TRUE(machine_.on_frame(0, {.type = FrameType::kAnswer, .step = 0, .answer = answer}, out_).ok());
+  for (const Answer answer :
+       {Answer::kAccepted, Answer::kLate, Answer::kLate, Answer::kNotFinite}) {
+    ASSERT_TRUE(
+        machine_.on_frame(0, {.type = FrameType::kAnswer, .step = 0, .answer = answer}, out_).ok());
   }
   EXPECT_EQ(machine_.counts().accepted, 1u);
   EXPECT_EQ(machine_.counts().late, 2u);

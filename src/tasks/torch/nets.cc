@@ -40,9 +40,8 @@ class Mlp final : public Net {
   nn::Linear output_;
 };
 
-// LeNet-5 as it is built today: ReLU, max pooling, more channels. At about 1.3 times LeNet-5's cost
-// it takes learning rates from 0.01 to 0.05 with momentum, where narrower ones lose half their
-// units on MNIST.
+// LeNet-5 as it is built today: ReLU, max pooling, and channels enough (at twice LeNet-5's cost)
+// that momentum with a learning rate of 0.05 still learns MNIST, where 8 and 24 channels stalled.
 class Lenet final : public Net {
  public:
   explicit Lenet(const Dataset& data)

@@ -1,0 +1,138 @@
+// Many workers must compute what one computes: compared by the parameters themselves.
+//
+// The test process is the launcher here, with a task that writes the final parameters as raw floats
+// instead of a PyTorch file; all processes and sockets are those of any run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "node/launcher.h"
+#include "store/run_reader.h"
+#include "support/drover_run.h"
+#include "tasks/load_task.h"
+
+namespace drover::testing_support {
+namespace {
+
+class RawTask : public Task {
+ public:
+  explicit RawTask(std::unique_ptr<Task> inner) : inner_(std::move(inner)) {}
+
+  const Layout& layout() const override { return inner_->layout(); }
+  void initial_parameters(std::span<float> parameters) override {
+    inner_->initial_parameters(parameters);
+  }
+  GradientReport gradient(std::span<const float> parameters, const Batch& batch,
+                          std::span<float> gradient,
+                          const std::function<bool(uint32_t)>& tensor_ready) override {
+    return inner_->gradient(parameters, batch, gradient, tensor_ready);
+  }
+  Evaluation evaluate(std::span<const float> parameters) override {
+    return inner_->evaluate(parameters);
+  }
+  Status save(std::span<const float> parameters, const std::string& path) override {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(parameters.data()),
+               static_cast<std::streamsize>(parameters.size_bytes()));
+    return done();
+  }
+  std::vector<std::pair<std::string, std::string>> describe() const override {
+    return inner_->describe();
+  }
+
+ private:
+  std::unique_ptr<Task> inner_;
+};
+
+class SilentView : public RunView {
+ public:
+  Status on_peer(const PeerRecord&) override { return done(); }
+  Status on_decision(const DecisionRecord&) override { return done(); }
+  Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
+  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
+  Status on_evaluation(const EvaluationRecord&) override { return done(); }
+  Status on_event(const EventRecord&) override { return done(); }
+  Status on_end(const RunEnd&) override { return done(); }
+  void tick() override {}
+};
+
+constexpr uint32_t kBatchOfAll = 24;
+
+// Runs `task` with so many workers and gives the final parameters.
+std::vector<float> trained(Task& task, const TemporaryFolder& folder, Job job, uint32_t workers) {
+  const std::string name = std::to_string(workers);
+  job.workers = workers;
+  job.batch = kBatchOfAll / workers;
+  job.run_file = folder.file(name + ".db");
+  job.save_model = folder.file(name + ".raw");
+  RunHeader header;
+  header.run_id = 1'000 + workers;
+  EXPECT_EQ(launch(job, task, header, [] { return std::make_unique<SilentView>(); }), 0);
+  const std::string bytes = content_of(job.save_model);
+  EXPECT_EQ(bytes.size(), task.layout().buffer_size() * sizeof(float));
+  std::vector<float> parameters(bytes.size() / sizeof(float));
+  std::memcpy(parameters.data(), bytes.data(), parameters.size() * sizeof(float));
+  return parameters;
+}
+
+double norm(std::span<const float> values) {
+  double sum = 0.0;
+  for (const float value : values) sum += double{value} * value;
+  return std::sqrt(sum);
+}
+
+// |a - b| / |b|
+double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(double{a[i]} - b[i], 2);
+  return std::sqrt(sum) / norm(b);
+}
+
+class Equivalence : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Equivalence, ManyWorkersComputeWhatOneComputes) {
+  const TemporaryFolder folder;
+  Job job;
+  job.task.model = GetParam();
+  job.task.data = "generated";
+  job.task.generated_samples = 512;
+  job.task.seed = 5;
+  job.steps = 50;
+  job.shards = 2;
+  job.deterministic = true;
+  job.schedule.total_steps = job.steps;
+  auto loaded = load_task(job.task);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  RawTask task(std::move(loaded).value());
+
+  std::vector<float> initial(task.layout().buffer_size());
+  task.initial_parameters(initial);
+  const std::vector<float> alone = trained(task, folder, job, 1);
+  ASSERT_EQ(alone.size(), initial.size());
+  EXPECT_GT(distance(initial, alone), 1e-3) << "there is something to compare";
+  for (const uint32_t workers : {2U, 4U, 6U}) {
+    SCOPED_TRACE(std::to_string(workers) + " workers");
+    const std::vector<float> together = trained(task, folder, job, workers);
+    ASSERT_EQ(together.size(), alone.size());
+    EXPECT_LE(distance(together, alone), 1e-6);
+    const auto& tensors = task.layout().tensors();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const size_t offset = task.layout().offset(i);
+      EXPECT_LE(distance(std::span(together).subspan(offset, tensors[i].size),
+                         std::span(alone).subspan(offset, tensors[i].size)),
+                1e-6)
+          << tensors[i].name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Equivalence, ::testing::Values("mlp", "lenet"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace drover::testing_support

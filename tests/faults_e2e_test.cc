@@ -1,0 +1,218 @@
+// What a run does when one of its processes is killed, or when somebody presses Ctrl-C.
+//
+// Every run here comes to stand in step 3, where worker 1 takes ten minutes: what happens then
+// happens in mid-step, and nothing depends on how fast this machine is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/drover_run.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Step kStuckStep = 3;
+constexpr Step kSteps = 8;
+
+Words stuck_job() {
+  return small_job() +
+         Words{"--workers", "3",       "--shards", "2",      "--steps",
+               "8",         "--batch", "4",        "--slow", "worker=1,steps=3,delay=600s"};
+}
+
+Ending exited(int code) { return {code, std::nullopt}; }
+
+std::vector<EventRecord> events_of(const RunReader& reader, const std::string& kind,
+                                   const std::string& peer) {
+  std::vector<EventRecord> events = reader.events().value();
+  std::erase_if(events,
+                [&](const EventRecord& event) { return event.kind != kind || event.peer != peer; });
+  return events;
+}
+
+// What holds however a run ends: steps from 0 on without a gap, each with its arrivals.
+void expect_consistent(const RunReader& reader) {
+  const std::vector<StepRecord> steps = reader.steps().value();
+  for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].step, i);
+  for (const StepRecord& step : steps) {
+    EXPECT_EQ(reader.arrivals(step.step, step.step + 1).value().size(), 3U) << step.step;
+  }
+}
+
+TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  ASSERT_TRUE(processes.contains("worker 1")) << run.err();
+  ::kill(processes.at("worker 1"), SIGKILL);
+
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(0)) << run.err();
+  EXPECT_THAT(run.err(), HasSubstr("worker 1 was lost"));
+  EXPECT_THAT(run.out(), HasSubstr("completed"));
+  run.expect_nothing_left(/*killed=*/false);
+
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
+  const std::vector<StepRecord> steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), kSteps);
+  for (const StepRecord& step : steps) {
+    EXPECT_EQ(step.contributors, step.step < kStuckStep ? 3U : 2U) << "step " << step.step;
+  }
+  const auto lost = events_of(reader, "lost", "worker 1");
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].step, kStuckStep);
+  EXPECT_GT(lost[0].at, Duration::zero());
+  EXPECT_THAT(lost[0].text, HasSubstr("the connection was closed"));
+  const auto exits = events_of(reader, "exit", "worker 1");
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_THAT(exits[0].text, HasSubstr("killed by signal 9"));
+  ASSERT_EQ(reader.evaluations().value().size(), 1U);
+  EXPECT_EQ(reader.evaluations().value()[0].version, kSteps);
+}
+
+TEST(Faults, AllWorkersKilledEndTheRunAndSayWhoWasLast) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  for (const char* worker : {"worker 0", "worker 1", "worker 2"}) {
+    ::kill(processes.at(worker), SIGKILL);
+  }
+  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_EQ(run.process().wait().value(), exited(1));
+  EXPECT_THAT(run.err(), HasSubstr("all workers are gone"));
+  run.expect_nothing_left(/*killed=*/false);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
+  for (const char* worker : {"worker 0", "worker 1", "worker 2"}) {
+    EXPECT_EQ(events_of(reader, "lost", worker).size(), 1U) << worker;
+  }
+}
+
+TEST(Faults, AShardKilledEndsTheRunAndEverybodyLeaves) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  ASSERT_TRUE(processes.contains("shard 0")) << run.err();
+  ::kill(processes.at("shard 0"), SIGKILL);
+
+  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_EQ(run.process().wait().value(), exited(1));
+  EXPECT_THAT(run.err(), HasSubstr("shard 0 was lost at step 3"));
+  run.expect_nothing_left(/*killed=*/false);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
+  EXPECT_THAT(reader.end().value().reason, HasSubstr("shard 0"));
+  EXPECT_GE(reader.steps().value().size(), kStuckStep);
+  expect_consistent(reader);
+}
+
+TEST(Faults, TheCoordinatorKilledEndsTheRunAndEverybodyLeaves) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  ASSERT_TRUE(processes.contains("coordinator")) << run.err();
+  ::kill(processes.at("coordinator"), SIGKILL);
+
+  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_EQ(run.process().wait().value(), exited(1));
+  EXPECT_THAT(run.err(), HasSubstr("lost the coordinator: killed by signal 9"));
+  run.expect_nothing_left(/*killed=*/true);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kRunning);
+  expect_consistent(reader);
+}
+
+TEST(Faults, TheLauncherKilledEndsTheRunAndEverybodyLeaves) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  run.find_processes();
+  run.process().signal(SIGKILL);
+
+  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_EQ(run.process().wait().value(), (Ending{std::nullopt, SIGKILL}));
+  EXPECT_THAT(run.err(), HasSubstr("lost the launcher"));
+  // The coordinator has time to close the file: no side files.
+  run.expect_nothing_left(/*killed=*/false);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
+  EXPECT_THAT(reader.end().value().reason, HasSubstr("lost the launcher"));
+  EXPECT_GE(reader.steps().value().size(), kStuckStep);
+  expect_consistent(reader);
+}
+
+TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  ASSERT_TRUE(processes.contains("evaluator")) << run.err();
+  ::kill(processes.at("evaluator"), SIGKILL);
+  const auto line = run.process().wait_for_line("evaluator was lost", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
+
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(0)) << run.err();
+  run.expect_nothing_left(/*killed=*/false);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(reader.steps().value().size(), kSteps);
+  EXPECT_EQ(reader.evaluations().value().size(), 0U);
+  EXPECT_EQ(events_of(reader, "lost", "evaluator").size(), 1U);
+}
+
+// --- Ctrl-C
+
+void expect_interrupted(DroverRun& run) {
+  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_EQ(run.process().wait().value(), exited(130));
+  EXPECT_THAT(run.err(), HasSubstr("interrupted at step 3 of 8"));
+  EXPECT_THAT(run.err(), Not(HasSubstr("lost")));
+  EXPECT_THAT(run.out(), HasSubstr("outcome    interrupted"));
+  EXPECT_THAT(run.out(), HasSubstr("steps      "));
+  run.expect_nothing_left(/*killed=*/false);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kInterrupted);
+  EXPECT_GE(reader.steps().value().size(), kStuckStep);
+  expect_consistent(reader);
+}
+
+TEST(CtrlC, EndsTheRunAndKeepsItsSteps) {
+  DroverRun run(stuck_job());
+  run.wait_for_step(kStuckStep);
+  run.find_processes();
+  run.process().signal_group(SIGINT);
+  expect_interrupted(run);
+}
+
+TEST(CtrlC, ToTheLauncherAloneDoesTheSame) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(number);
+    DroverRun run(stuck_job());
+    run.wait_for_step(kStuckStep);
+    run.find_processes();
+    run.process().signal(number);
+    expect_interrupted(run);
+  }
+}
+
+TEST(CtrlC, BeforeAnybodyIsThereStillEndsTheRun) {
+  // At an unknown moment between fork and first step: whatever it hits, nobody stays.
+  DroverRun run(stuck_job());
+  ASSERT_TRUE(run.process().wait_for_line("run file", kRunPatience).ok());
+  run.process().signal_group(SIGINT);
+  run.find_processes();
+  EXPECT_TRUE(run.everybody_ends());
+  const Ending ending = run.process().wait().value();
+  EXPECT_TRUE(ending == exited(130) || ending == (Ending{std::nullopt, SIGINT})) << to_text(ending);
+  for (const auto& [name, pid] : run.find_processes()) EXPECT_TRUE(process_gone(pid)) << name;
+}
+
+}  // namespace
+}  // namespace drover::testing_support

@@ -1,0 +1,90 @@
+// DroverRun: a `drover train` under test, in a folder of its own, and what it leaves behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/run_reader.h"
+#include "support/process.h"
+
+namespace drover::testing_support {
+
+using Words = std::vector<std::string>;
+
+// Sanitizers make everything many times slower: limits that are promises are stretched under them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kStretch = 6;
+#else
+inline constexpr int kStretch = 1;
+#endif
+// Of whoever is left when a process without which a run cannot go on is gone.
+inline constexpr std::chrono::milliseconds kEndsWithin = std::chrono::seconds(5 * kStretch);
+inline constexpr std::chrono::milliseconds kRunPatience = std::chrono::seconds(60 * kStretch);
+
+// What a finished command said.
+struct Outcome {
+  Ending ending;
+  std::string out;
+  std::string err;
+
+  // -1 if a signal ended it.
+  int status() const { return ending.exit_code.value_or(-1); }
+};
+
+// Runs the drover binary with `words` in `directory` until it ends.
+Outcome drover(const Words& words, const std::string& directory);
+// The same under a shell's `setup`, such as "ulimit -f 100".
+Outcome drover_under(const std::string& setup, const Words& words, const std::string& directory);
+
+// The last line of `text`, read as JSON; null if it is none.
+nlohmann::json last_line_json(const std::string& text);
+
+// Small, quick training words: the model and generated data.
+Words small_job(const std::string& model = "mlp");
+Words operator+(Words words, const Words& more);
+
+class DroverRun {
+ public:
+  // Starts `drover train` with `words`. The run file is named run.db.
+  explicit DroverRun(const Words& words);
+
+  Process& process() { return process_; }
+  const TemporaryFolder& folder() const { return folder_; }
+  std::string run_file() const { return folder_.file("run.db"); }
+  RunReader reader() const;
+
+  // Waits for a progress line that says so many steps are done.
+  void wait_for_step(uint64_t steps);
+
+  // Processes of the run by name ("worker 1", "coordinator"), as they are now; the launcher is
+  // "launcher". Remembers them and their sockets for expect_nothing_left().
+  std::map<std::string, pid_t> find_processes();
+
+  // Waits until every process found is gone and has closed its output. False if that takes longer
+  // than kEndsWithin.
+  bool everybody_ends();
+
+  // No process, no socket and no file but the run file (and, if `killed`, SQLite's side files).
+  void expect_nothing_left(bool killed) const;
+
+  std::string err() const { return process_.output(Output::kStderr); }
+  std::string out() const { return process_.output(Output::kStdout); }
+
+ private:
+  TemporaryFolder folder_;
+  TemporaryFolder scratch_;  // TMPDIR
+  Process process_;
+  std::map<std::string, pid_t> processes_;
+  std::set<std::string> sockets_;
+};
+
+std::vector<std::string> names_in(const std::string& folder);
+std::string content_of(const std::string& path);
+
+}  // namespace drover::testing_support

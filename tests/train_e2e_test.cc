@@ -1,0 +1,322 @@
+// Whole runs of the program: what they compute, what they record, what they print.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/drover_run.h"
+#include "worker/slowness.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+RunReader read_run(const std::string& path) {
+  Result<RunReader> reader = RunReader::open(path);
+  if (!reader) ADD_FAILURE() << reader.error().message;
+  DROVER_CHECK(reader.ok());
+  return std::move(reader).value();
+}
+
+// Trains in `folder` and expects the run to complete.
+RunReader train(const TemporaryFolder& folder, const std::string& name, const Words& words) {
+  const Outcome outcome = drover(Words{"train", "--run-file", name} + words, folder.path());
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  RunReader reader = read_run(folder.file(name));
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted) << outcome.err;
+  return reader;
+}
+
+// --- repeatable
+
+uint64_t digest_of(const RunReader& reader) {
+  const uint64_t digest = reader.end().value().parameters_digest;
+  EXPECT_NE(digest, 0U);
+  return digest;
+}
+
+TEST(Deterministic, OneSeedGivesOneResultBitForBit) {
+  const TemporaryFolder folder;
+  const auto digest = [&](const std::string& name, const Words& words) {
+    return digest_of(train(folder, name,
+                           small_job() +
+                               Words{"--deterministic", "--workers", "3", "--steps", "25",
+                                     "--batch", "8", "--optimizer", "adam", "--lr", "0.01"} +
+                               words));
+  };
+  const uint64_t first = digest("first.db", {"--seed", "1", "--shards", "2"});
+  EXPECT_EQ(digest("again.db", {"--seed", "1", "--shards", "2"}), first);
+  EXPECT_EQ(digest("shards1.db", {"--seed", "1", "--shards", "1"}), first) << "one shard";
+  EXPECT_EQ(digest("shards5.db", {"--seed", "1", "--shards", "5"}), first) << "five shards";
+  EXPECT_EQ(digest("tcp.db", {"--seed", "1", "--transport", "tcp"}), first) << "over TCP";
+  EXPECT_EQ(digest("slow.db", {"--seed", "1", "--slow", "share=0.3,delay=10ms"}), first)
+      << "whoever is slow";
+  EXPECT_NE(digest("other.db", {"--seed", "2"}), first) << "another seed";
+}
+
+// --- what is printed
+
+TEST(Json, IsOneObjectOnTheLastLine) {
+  const TemporaryFolder folder;
+  const Outcome outcome = drover(Words{"train", "--run-file", "a.db", "--json", "--steps", "12",
+                                       "--batch", "8", "--workers", "2"} +
+                                     small_job(),
+                                 folder.path());
+  ASSERT_EQ(outcome.status(), 0) << outcome.err;
+  const nlohmann::json json = last_line_json(outcome.out);
+  ASSERT_TRUE(json.is_object()) << outcome.out;
+  EXPECT_EQ(json.at("steps"), 12);
+  EXPECT_GT(json.at("seconds").get<double>(), 0.0);
+  EXPECT_GT(json.at("steps_per_second").get<double>(), 0.0);
+  EXPECT_NEAR(json.at("samples_per_second").get<double>(),
+              16.0 * json.at("steps_per_second").get<double>(), 1e-6 * 1e6);
+  EXPECT_GT(json.at("loss").get<double>(), 0.0);
+  EXPECT_GE(json.at("test_accuracy").get<double>(), 0.0);
+  EXPECT_LE(json.at("test_accuracy").get<double>(), 1.0);
+  EXPECT_EQ(json.at("gradients_used"), 24);
+  EXPECT_EQ(json.at("gradients_late"), 0);
+  EXPECT_EQ(json.at("run_file"), "a.db");
+  EXPECT_EQ(json.at("outcome"), "completed");
+
+  // The run's file knows the same.
+  const Outcome again = drover({"runs", "a.db", "--json"}, folder.path());
+  EXPECT_EQ(again.status(), 0) << again.err;
+  EXPECT_EQ(last_line_json(again.out), json);
+  EXPECT_THAT(again.err, IsEmpty());
+}
+
+TEST(Runs, SummarisesARunFromItsFile) {
+  const TemporaryFolder folder;
+  const Outcome trained = drover(
+      Words{"train", "--run-file", "a.db", "--steps", "5", "--batch", "8", "--quiet"} + small_job(),
+      folder.path());
+  ASSERT_EQ(trained.status(), 0) << trained.err;
+  EXPECT_THAT(trained.err, IsEmpty()) << "--quiet means quiet";
+  const Outcome shown = drover({"runs", "a.db"}, folder.path());
+  EXPECT_EQ(shown.status(), 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("outcome    completed"));
+  EXPECT_THAT(shown.out, HasSubstr("mlp on generated, 4 workers, 2 shards"));
+  EXPECT_THAT(trained.out, HasSubstr(shown.out)) << "train ends with the same words";
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a.db"});
+}
+
+TEST(RunFile, HasANameOfItsOwnUnlessTold) {
+  const TemporaryFolder folder;
+  const Words words =
+      Words{"train", "--steps", "2", "--batch", "2", "--workers", "1"} + small_job();
+  ASSERT_EQ(drover(words, folder.path()).status(), 0);
+  ASSERT_EQ(drover(words, folder.path()).status(), 0);
+  const auto names = names_in(folder.file("runs"));
+  EXPECT_EQ(names.size(), 2U) << "the second run does not touch the first";
+  for (const std::string& name : names) EXPECT_THAT(name, EndsWith("-mlp-generated.db"));
+}
+
+TEST(RunFile, KeepsTheJobThatRepeatsTheRun) {
+  const TemporaryFolder folder;
+  const RunReader first = train(folder, "first.db",
+                                small_job("logistic") + Words{"--deterministic", "--steps", "10",
+                                                              "--batch", "4", "--seed", "77"});
+  std::ofstream(folder.file("job.toml")) << first.header().value().job;
+  const Outcome again = drover({"train", "job.toml", "--run-file", "again.db"}, folder.path());
+  ASSERT_EQ(again.status(), 0) << again.err;
+  EXPECT_EQ(digest_of(read_run(folder.file("again.db"))), digest_of(first));
+}
+
+TEST(PrintJob, ReadsBackAsTheSameJob) {
+  const TemporaryFolder folder;
+  const Outcome first =
+      drover(Words{"train", "--print-job", "--workers", "7", "--lr", "0.0125", "--optimizer",
+                   "adamw", "--schedule", "cosine", "--slow", "worker=3,factor=4", "--slow",
+                   "share=0.05,delay=200ms", "--deterministic", "--ema", "0.99"} +
+                 small_job(),
+             folder.path());
+  ASSERT_EQ(first.status(), 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("workers = 7"));
+  std::ofstream(folder.file("job.toml")) << first.out;
+  const Outcome again = drover({"train", "job.toml", "--print-job"}, folder.path());
+  ASSERT_EQ(again.status(), 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"job.toml"}) << "nothing was trained";
+}
+
+TEST(PrintJob, FlagsWinOverTheFile) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("job.toml"))
+      << "workers = 7\nsteps = 30\n[optimizer]\nkind = \"adam\"\n";
+  const Outcome outcome = drover(
+      {"train", "job.toml", "--workers", "3", "--optimizer", "sgd", "--print-job"}, folder.path());
+  ASSERT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("workers = 3"));
+  EXPECT_THAT(outcome.out, HasSubstr("steps = 30"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"sgd\""));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\"adam\"")));
+}
+
+// --- slowness on purpose
+
+double median(std::vector<double> values) {
+  DROVER_CHECK(!values.empty());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+TEST(Slow, AFactorMakesAWorkerReallySlower) {
+  const TemporaryFolder folder;
+  const RunReader reader = train(folder, "a.db",
+                                 small_job() + Words{"--workers", "3", "--steps", "40", "--batch",
+                                                     "64", "--slow", "worker=1,factor=4"});
+  std::map<WorkerId, std::vector<double>> compute;
+  for (const RecordedArrival& each : reader.arrivals().value()) {
+    compute[each.arrival.worker].push_back(seconds(each.arrival.compute));
+  }
+  EXPECT_GT(median(compute.at(1)), 2.0 * median(compute.at(0)));
+  EXPECT_GT(median(compute.at(1)), 2.0 * median(compute.at(2)));
+  const auto workers = reader.workers().value();
+  const auto most_waited = std::max_element(
+      workers.begin(), workers.end(), [](const auto& a, const auto& b) { return a.last < b.last; });
+  EXPECT_EQ(most_waited->worker, 1U) << "and it is the one waited for";
+}
+
+TEST(Slow, HitsTheStepsAndWorkersThatTheSeedSays) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> texts = {"share=0.5,steps=2-11,delay=100ms",
+                                          "worker=0,steps=14-17,delay=100ms"};
+  std::vector<SlowRule> rules;
+  for (const std::string& text : texts) rules.push_back(parse_slow_rule(text).value());
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job("logistic") + Words{"--workers", "3", "--steps", "20", "--batch", "1",
+                                          "--seed", "9", "--slow", texts[0], "--slow", texts[1]});
+  size_t hit = 0;
+  size_t spared = 0;
+  size_t spared_but_slow = 0;
+  for (const RecordedArrival& each : reader.arrivals().value()) {
+    const ArrivalRecord& arrival = each.arrival;
+    const Duration delay = slowness_of(rules, 9, arrival.step, arrival.worker).delay;
+    if (delay > Duration::zero()) {
+      ++hit;
+      EXPECT_GE(arrival.compute, delay) << "step " << arrival.step << " worker " << arrival.worker;
+      EXPECT_GE(arrival.run_time, delay) << "step " << arrival.step << " worker " << arrival.worker;
+    } else {
+      ++spared;
+      if (arrival.compute >= std::chrono::milliseconds(100)) ++spared_but_slow;
+    }
+  }
+  EXPECT_GT(hit, 10U);
+  EXPECT_GT(spared, 20U);
+  // Not none: a busy machine may hold up anybody.
+  EXPECT_LE(spared_but_slow, spared / 4);
+}
+
+// --- many, and of every kind
+
+TEST(Train, AHundredWorkersWork) {
+  const TemporaryFolder folder;
+  const uint32_t workers = kStretch == 1 ? 100 : 20;
+  const RunReader reader = train(
+      folder, "a.db",
+      small_job() + Words{"--workers", std::to_string(workers), "--steps", "3", "--batch", "4"});
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 3U);
+  for (const StepRecord& step : steps) {
+    EXPECT_EQ(step.contributors, workers);
+    EXPECT_EQ(step.samples, uint64_t{workers} * 4);
+  }
+}
+
+TEST(Train, WorksOverTcpWithSeveralShards) {
+  const TemporaryFolder folder;
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job() + Words{"--transport", "tcp", "--workers", "3", "--shards", "3", "--steps",
+                                "15", "--batch", "8"});
+  EXPECT_EQ(reader.totals().value().gradients_used, 45U);
+  EXPECT_EQ(reader.totals().value().shards, 3U);
+}
+
+TEST(Train, MoreShardsThanBlocksIsNoTrouble) {
+  const TemporaryFolder folder;
+  const RunReader reader = train(folder, "a.db",
+                                 small_job("logistic") + Words{"--workers", "2", "--shards", "6",
+                                                               "--steps", "10", "--batch", "8"});
+  EXPECT_EQ(reader.steps().value().size(), 10U);
+}
+
+class EveryOptimizer : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOptimizer, CompletesAndIsEvaluated) {
+  const TemporaryFolder folder;
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job() + Words{"--optimizer",      GetParam(), "--lr",           "0.002",
+                                "--workers",        "2",        "--steps",        "20",
+                                "--batch",          "8",        "--ema",          "0.9",
+                                "--schedule",       "cosine",   "--warmup",       "3",
+                                "--evaluate-every", "5",        "--weight-decay", "0.001"});
+  const auto evaluations = reader.evaluations().value();
+  ASSERT_GE(evaluations.size(), 1U);
+  EXPECT_LE(evaluations.size(), 4U);
+  for (const EvaluationRecord& each : evaluations) {
+    EXPECT_EQ(each.version % 5, 0U);
+    EXPECT_EQ(each.samples, 64U);
+    EXPECT_TRUE(std::isfinite(each.loss));
+  }
+  EXPECT_EQ(evaluations.back().version, 20U);
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 20U);
+  EXPECT_LT(steps[0].learning_rate, steps[2].learning_rate) << "warm-up";
+  EXPECT_LT(steps[19].learning_rate, steps[5].learning_rate) << "cosine";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer,
+                         ::testing::Values("sgd", "momentum", "nesterov", "rmsprop", "adam",
+                                           "adamw"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Train, LearnsAndSavesTheModel) {
+  const TemporaryFolder folder;
+  const Outcome outcome = drover(
+      Words{"train", "--run-file", "a.db", "--json", "--steps", "150", "--batch", "16", "--workers",
+            "2", "--optimizer", "adam", "--lr", "0.005", "--save-model", "model.pt"} +
+          small_job(),
+      folder.path());
+  ASSERT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_GT(last_line_json(outcome.out).at("test_accuracy").get<double>(), 0.8);
+  EXPECT_GT(std::filesystem::file_size(folder.file("model.pt")), 400'000U) << "100,000 floats";
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.db", "model.pt"}));
+}
+
+// --- doctor
+
+TEST(Doctor, SaysWhatItFound) {
+  const TemporaryFolder folder;
+  const Outcome outcome = drover({"doctor"}, folder.path());
+  EXPECT_TRUE(outcome.status() == 0 || outcome.status() == 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("cores"));
+  EXPECT_THAT(outcome.out, HasSubstr("disk"));
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(names_in(folder.path()), IsEmpty()) << "it only looks";
+}
+
+TEST(Doctor, SpeaksJson) {
+  const TemporaryFolder folder;
+  const Outcome outcome = drover({"doctor", "--json", "--workers", "8"}, folder.path());
+  const nlohmann::json json = last_line_json(outcome.out);
+  ASSERT_TRUE(json.is_object()) << outcome.out;
+  EXPECT_EQ(outcome.status(), json.at("problems").get<int>() > 0 ? 1 : 0);
+  EXPECT_FALSE(json.at("checks").empty());
+}
+
+}  // namespace
+}  // namespace drover::testing_support
