@@ -89,20 +89,29 @@ class Database {
 
   Result<Statement> prepare(std::string_view sql) const;
 
+  // Calls `visit(statement)` for every row of a query, in order.
+  template <typename Visit, typename... Values>
+  Status for_each(std::string_view sql, Visit&& visit, const Values&... values) const {
+    Result<Statement> statement = prepare(sql);
+    if (!statement) return statement.error();
+    statement.value().bind_all(values...);
+    while (true) {
+      const Result<bool> more = statement.value().next();
+      if (!more) return more.error();
+      if (!more.value()) return done();
+      visit(statement.value());
+    }
+  }
+
   // All rows of a query, each turned into a value by `read(statement)`.
   template <typename Read, typename... Values>
   auto query(std::string_view sql, Read&& read, const Values&... values) const
       -> Result<std::vector<decltype(read(std::declval<const Statement&>()))>> {
-    Result<Statement> statement = prepare(sql);
-    if (!statement) return statement.error();
-    statement.value().bind_all(values...);
     std::vector<decltype(read(std::declval<const Statement&>()))> rows;
-    while (true) {
-      Result<bool> more = statement.value().next();
-      if (!more) return more.error();
-      if (!more.value()) return rows;
-      rows.push_back(read(statement.value()));
-    }
+    const Status status = for_each(
+        sql, [&](const Statement& row) { rows.push_back(read(row)); }, values...);
+    if (!status) return status.error();
+    return rows;
   }
 
   // How long to wait for somebody else's lock before giving up.

@@ -98,13 +98,14 @@ Result<RunReader> RunReader::open(const std::string& path) {
     database = Database::open(path, Database::Mode::kReadImmutable);
     if (!database) return cannot_read(path, database.error().message);
     marks = marks_of(database.value());
-    std::error_code ignored;
-    if (const auto size = fs::file_size(path + "-wal", ignored); !ignored && size > 0) {
+    for (const char* ending : {"-wal", "-journal"}) {
+      std::error_code none;
+      const auto size = fs::file_size(path + ending, none);
+      if (none || size == 0) continue;
       warning = fmt::format(
-          "the last part of the run is in '{0}-wal' and cannot be read, because the folder is "
-          "read-only; "
-          "copy '{0}' and '{0}-wal' to a folder you can write in, and read them there",
-          path);
+          "the last part of the run is in '{0}{1}' and cannot be read, because the folder is "
+          "read-only; copy '{0}' and '{0}{1}' to a folder you can write in, and read them there",
+          path, ending);
     }
   }
   if (!marks) return cannot_read(path, marks.error().message);
