@@ -331,7 +331,7 @@ std::string text_of(const HeaderBytes& bytes) {
 
 TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
   DroverRun run(small_job() + Words{"--workers", "3", "--shards", "2", "--steps", "8", "--batch",
-                                    "4", "--transport", "tcp", "--slow",
+                                    "4", "--transport", "tcp", "--slow", "delay=20ms", "--slow",
                                     "worker=1,steps=3,delay=600s"});
   run.wait_for_step(3);
   const auto processes = run.find_processes();
@@ -347,7 +347,9 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
       const Stranger silent(port);  // stays until the others have been served
 
       const Stranger browser(port);
-      browser.say("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a lost browser\r\n\r\n");
+      browser.say(
+          "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a browser that is lost\r\nAccept: "
+          "*/*\r\n\r\n");
       EXPECT_THAT(browser.refusal(), HasSubstr("does not speak drover's protocol"));
 
       const Stranger brief(port);
@@ -381,7 +383,8 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
   EXPECT_EQ(reader.steps().value().size(), 8U);
-  for (const EventRecord& event : reader.events().value()) {
+  const auto events = reader.events().value();
+  for (const EventRecord& event : events) {
     EXPECT_TRUE(event.peer.empty() || event.peer == "worker 1") << event.peer << ": " << event.text;
   }
 }

@@ -132,7 +132,7 @@ TEST_P(Equivalence, ManyWorkersComputeWhatOneComputes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Equivalence, ::testing::Values("mlp", "lenet"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& each) { return each.param; });
 
 }  // namespace
 }  // namespace drover::testing_support

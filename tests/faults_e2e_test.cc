@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,6 @@
 namespace drover::testing_support {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -23,9 +23,9 @@ constexpr Step kStuckStep = 3;
 constexpr Step kSteps = 8;
 
 Words stuck_job() {
-  return small_job() +
-         Words{"--workers", "3",       "--shards", "2",      "--steps",
-               "8",         "--batch", "4",        "--slow", "worker=1,steps=3,delay=600s"};
+  return small_job() + Words{"--workers", "3",          "--shards", "2",
+                             "--steps",   "8",          "--batch",  "4",
+                             "--slow",    "delay=20ms", "--slow",   "worker=1,steps=3,delay=600s"};
 }
 
 Ending exited(int code) { return {code, std::nullopt}; }
@@ -165,6 +165,25 @@ TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
   EXPECT_EQ(reader.steps().value().size(), kSteps);
   EXPECT_EQ(reader.evaluations().value().size(), 0U);
   EXPECT_EQ(events_of(reader, "lost", "evaluator").size(), 1U);
+}
+
+TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) {
+  const TemporaryFolder models;
+  const std::string model = models.file("model.pt");
+  std::ofstream(model) << "of last week";
+  DroverRun run(stuck_job() + Words{"--save-model", model});
+  run.wait_for_step(kStuckStep);
+  const auto processes = run.find_processes();
+  ::kill(processes.at("evaluator"), SIGKILL);
+  const auto line = run.process().wait_for_line("evaluator was lost", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
+
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(1)) << run.err();
+  EXPECT_THAT(run.err(), HasSubstr("the model was not saved"));
+  EXPECT_THAT(run.out(), Not(HasSubstr("The model is in")));
+  EXPECT_EQ(content_of(model), "of last week");
+  EXPECT_EQ(run.reader().end().value().outcome, RunOutcome::kCompleted);
 }
 
 // --- Ctrl-C

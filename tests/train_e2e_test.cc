@@ -78,8 +78,8 @@ TEST(Json, IsOneObjectOnTheLastLine) {
   EXPECT_EQ(json.at("steps"), 12);
   EXPECT_GT(json.at("seconds").get<double>(), 0.0);
   EXPECT_GT(json.at("steps_per_second").get<double>(), 0.0);
-  EXPECT_NEAR(json.at("samples_per_second").get<double>(),
-              16.0 * json.at("steps_per_second").get<double>(), 1e-6 * 1e6);
+  EXPECT_DOUBLE_EQ(json.at("samples_per_second").get<double>(),
+                   16.0 * json.at("steps_per_second").get<double>());
   EXPECT_GT(json.at("loss").get<double>(), 0.0);
   EXPECT_GE(json.at("test_accuracy").get<double>(), 0.0);
   EXPECT_LE(json.at("test_accuracy").get<double>(), 1.0);
@@ -177,7 +177,8 @@ TEST(Slow, AFactorMakesAWorkerReallySlower) {
                                  small_job() + Words{"--workers", "3", "--steps", "40", "--batch",
                                                      "64", "--slow", "worker=1,factor=4"});
   std::map<WorkerId, std::vector<double>> compute;
-  for (const RecordedArrival& each : reader.arrivals().value()) {
+  const auto arrivals = reader.arrivals().value();
+  for (const RecordedArrival& each : arrivals) {
     compute[each.arrival.worker].push_back(seconds(each.arrival.compute));
   }
   EXPECT_GT(median(compute.at(1)), 2.0 * median(compute.at(0)));
@@ -201,7 +202,8 @@ TEST(Slow, HitsTheStepsAndWorkersThatTheSeedSays) {
   size_t hit = 0;
   size_t spared = 0;
   size_t spared_but_slow = 0;
-  for (const RecordedArrival& each : reader.arrivals().value()) {
+  const auto arrivals = reader.arrivals().value();
+  for (const RecordedArrival& each : arrivals) {
     const ArrivalRecord& arrival = each.arrival;
     const Duration delay = slowness_of(rules, 9, arrival.step, arrival.worker).delay;
     if (delay > Duration::zero()) {
@@ -217,6 +219,22 @@ TEST(Slow, HitsTheStepsAndWorkersThatTheSeedSays) {
   EXPECT_GT(spared, 20U);
   // Not none: a busy machine may hold up anybody.
   EXPECT_LE(spared_but_slow, spared / 4);
+}
+
+// --- what is recorded
+
+TEST(RunFile, KnowsTheReportOfEveryGradientThatWasUsed) {
+  const TemporaryFolder folder;
+  const RunReader reader = train(folder, "a.db",
+                                 small_job("logistic") + Words{"--workers", "3", "--steps", "400",
+                                                               "--batch", "1", "--shards", "2"});
+  size_t unreported = 0;
+  const auto arrivals = reader.arrivals().value();
+  EXPECT_EQ(arrivals.size(), 1'200U);
+  for (const RecordedArrival& each : arrivals) {
+    if (each.arrival.compute == Duration::zero()) ++unreported;
+  }
+  EXPECT_EQ(unreported, 0U);
 }
 
 // --- many, and of every kind
@@ -282,7 +300,7 @@ TEST_P(EveryOptimizer, CompletesAndIsEvaluated) {
 INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer,
                          ::testing::Values("sgd", "momentum", "nesterov", "rmsprop", "adam",
                                            "adamw"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& each) { return each.param; });
 
 TEST(Train, LearnsAndSavesTheModel) {
   const TemporaryFolder folder;
@@ -295,6 +313,19 @@ TEST(Train, LearnsAndSavesTheModel) {
   EXPECT_GT(last_line_json(outcome.out).at("test_accuracy").get<double>(), 0.8);
   EXPECT_GT(std::filesystem::file_size(folder.file("model.pt")), 400'000U) << "100,000 floats";
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.db", "model.pt"}));
+}
+
+TEST(SaveModel, ThatFailsIsAnErrorAndNotClaimed) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("file")) << "x";
+  const Outcome outcome = drover(Words{"train", "--run-file", "a.db", "--steps", "3", "--batch",
+                                       "4", "--workers", "1", "--save-model", "file/model.pt"} +
+                                     small_job(),
+                                 folder.path());
+  EXPECT_EQ(outcome.status(), 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("file/model.pt"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("The model is in")));
+  EXPECT_EQ(read_run(folder.file("a.db")).end().value().outcome, RunOutcome::kCompleted);
 }
 
 // --- doctor

@@ -71,8 +71,15 @@ RunHeader make_header(const Job& job, const Task& task, const std::string& comma
   return header;
 }
 
+// When the file was written; the beginning of time if there is none.
+std::filesystem::file_time_type written_at(const std::string& path) {
+  std::error_code missing;
+  const auto time = std::filesystem::last_write_time(path, missing);
+  return missing ? std::filesystem::file_time_type::min() : time;
+}
+
 // What became of the run, from its own record: the same words as `drover runs` prints.
-int report(const Job& job, const TrainOptions& options) {
+int report(const Job& job, const TrainOptions& options, bool model_saved) {
   const auto reader = RunReader::open(job.run_file);
   if (!reader) return fail(reader.error());
   const auto summary = summarize(reader.value());
@@ -84,7 +91,9 @@ int report(const Job& job, const TrainOptions& options) {
         "\n{}\nLook again with:   drover runs {}\nQuery it with:     sqlite3 {} 'select * from "
         "steps limit 5'\n",
         to_text(summary.value()), job.run_file, job.run_file);
-    if (!job.save_model.empty()) fmt::print("The model is in:   {}\n", job.save_model);
+    if (!job.save_model.empty() && model_saved) {
+      fmt::print("The model is in:   {}\n", job.save_model);
+    }
   }
   return 0;
 }
@@ -128,11 +137,18 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
                job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
   }
   std::fflush(nullptr);
+  const auto model_before = written_at(job.save_model);
   const int status =
       launch(job, *task.value(), header, [&] { return make_progress_view(job.steps, style); });
   if (!std::filesystem::exists(job.run_file, ignored)) return status;
-  const int reported = report(job, options);
-  return status != 0 ? status : reported;
+  // The evaluator saves it, and may be lost or fail without ending the run.
+  const bool model_saved = written_at(job.save_model) != model_before;
+  const int reported = report(job, options, model_saved);
+  if (status != 0) return status;
+  if (!job.save_model.empty() && !model_saved) {
+    return fail(system_error("the model was not saved to " + job.save_model));
+  }
+  return reported;
 }
 
 }  // namespace drover

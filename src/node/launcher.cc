@@ -87,14 +87,13 @@ class Family {
   int supervise(pid_t coordinator, int exits_fd) {
     int coordinator_status = 0;
     std::optional<TimePoint> deadline;
-    int interrupts = 0;
     while (!children_.empty()) {
       const timespec patience{.tv_sec = 0, .tv_nsec = 200'000'000};
       const int number = sigtimedwait(&watched_, nullptr, &patience);
       if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
-        ++interrupts;
-        if (interrupts == 1) ::kill(coordinator, SIGTERM);
-        if (interrupts == 3) kill_all();  // somebody insists
+        ++interrupts_;
+        if (interrupts_ == 1 && children_.contains(coordinator)) ::kill(coordinator, SIGTERM);
+        if (interrupts_ == 3) kill_all();  // somebody insists
       }
       int status = 0;
       for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -120,6 +119,8 @@ class Family {
     return found == children_.end() ? 0 : found->first;
   }
 
+  bool interrupted() const { return interrupts_ > 0; }
+
   void kill_all() {
     for (const auto& [pid, name] : children_) ::kill(pid, SIGKILL);
   }
@@ -128,6 +129,7 @@ class Family {
   sigset_t watched_{};
   sigset_t before_{};
   std::map<pid_t, std::string> children_;
+  int interrupts_ = 0;
 };
 
 struct Addresses {
@@ -241,6 +243,11 @@ int launch(const Job& job, Task& task, const RunHeader& header,
   const int status = family.supervise(family.find("coordinator"), exits[1]);
   ::close(exits[1]);
   if (!started) return kExitFailed;
+  if (!WIFEXITED(status) && family.interrupted()) {
+    // So early that the coordinator could not yet hear it, or so often that nobody was asked any more.
+    spdlog::error("interrupted");
+    return kExitInterrupted;
+  }
   if (!WIFEXITED(status)) {
     spdlog::error("lost the coordinator: {}; {} keeps what was recorded until then", describe_exit(status), job.run_file);
     return kExitFailed;

@@ -76,6 +76,8 @@ std::multimap<std::string, std::string> unix_sockets() {
 
 }  // namespace
 
+void PrintTo(const Ending& ending, std::ostream* out) { *out << to_text(ending); }
+
 Outcome drover(const Words& words, const std::string& directory) {
   return run_to_end({.words = Words{DROVER_BINARY} + words,
                      .environment = {{"TERM", "dumb"}},

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ inline constexpr int kStretch = 1;
 // Of whoever is left when a process without which a run cannot go on is gone.
 inline constexpr std::chrono::milliseconds kEndsWithin = std::chrono::seconds(5 * kStretch);
 inline constexpr std::chrono::milliseconds kRunPatience = std::chrono::seconds(60 * kStretch);
+
+// For gtest.
+void PrintTo(const Ending& ending, std::ostream* out);
 
 // What a finished command said.
 struct Outcome {
