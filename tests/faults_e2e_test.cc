@@ -48,7 +48,8 @@ void expect_consistent(const RunReader& reader) {
 }
 
 TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
-  DroverRun run(stuck_job());
+  // The last step takes a second, so that the launcher can tell how the worker ended.
+  DroverRun run(stuck_job() + Words{"--slow", "worker=0,steps=7,delay=1s"});
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
   ASSERT_TRUE(processes.contains("worker 1")) << run.err();
@@ -68,9 +69,11 @@ TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
   }
   const auto lost = events_of(reader, "lost", "worker 1");
   ASSERT_EQ(lost.size(), 1U);
-  EXPECT_EQ(lost[0].step, kStuckStep);
+  // A shard may see it first, and close the step before the coordinator knows.
+  EXPECT_GE(lost[0].step, kStuckStep);
+  EXPECT_LE(lost[0].step, kStuckStep + 1);
   EXPECT_GT(lost[0].at, Duration::zero());
-  EXPECT_THAT(lost[0].text, HasSubstr("the connection was closed"));
+  EXPECT_THAT(lost[0].text, HasSubstr("the run goes on without it"));
   const auto exits = events_of(reader, "exit", "worker 1");
   ASSERT_EQ(exits.size(), 1U);
   EXPECT_THAT(exits[0].text, HasSubstr("killed by signal 9"));

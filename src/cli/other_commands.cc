@@ -34,8 +34,8 @@ int data_get_command(const DataOptions& options) {
   const Status fetched = fetch_dataset(
       options.name, data_dir, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   if (!fetched) return fail(fetched.error());
-  fmt::print("{} is in {}/{}. Train on it with:   drover train --data {}\n", options.name, data_dir,
-             options.name, options.name);
+  const std::string where = options.data_dir.empty() ? "" : " --data-dir " + options.data_dir;
+  fmt::print("Train on it with:   drover train --data {}{}\n", options.name, where);
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/numbers.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -33,17 +34,11 @@ std::string setting(const RunHeader& header, std::string_view key) {
   return {};
 }
 
-// 1234567 -> "1,234,567"
-std::string grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
-  return digits;
-}
-
 // Three or four digits that matter: "81,234", "812", "81.2", "0.812".
 std::string amount(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "-" : "infinity";
-  if (value >= 100.0 && value < 1e18) return grouped(static_cast<uint64_t>(std::llround(value)));
+  if (value >= 100.0 && value < 1e18)
+    return with_commas(static_cast<uint64_t>(std::llround(value)));
   return fmt::format("{:.3g}", value);
 }
 
@@ -70,7 +65,7 @@ std::string bytes(uint64_t value) {
 }
 
 std::string plural(uint64_t number, std::string_view word) {
-  return fmt::format("{} {}{}", grouped(number), word, number == 1 ? "" : "s");
+  return fmt::format("{} {}{}", with_commas(number), word, number == 1 ? "" : "s");
 }
 
 class Lines {
@@ -141,7 +136,7 @@ void add_losses(Lines& lines, const RunSummary& summary) {
   for (size_t i = 0; i < shown; ++i) {
     const EventRecord& event = summary.lost[i];
     lines.add(i == 0 ? "lost" : "",
-              fmt::format("{} at step {}: {}", event.peer, grouped(event.step), event.text));
+              fmt::format("{} at step {}: {}", event.peer, with_commas(event.step), event.text));
   }
   if (summary.lost.size() > shown) {
     lines.add("", fmt::format("and {} more", summary.lost.size() - shown));
@@ -243,13 +238,14 @@ std::string to_text(const RunSummary& summary) {
     add_losses(lines, summary);
     return lines.take();
   }
-  lines.add("steps", fmt::format("{} in {}: {} steps/s, {} samples/s", grouped(summary.steps),
+  lines.add("steps", fmt::format("{} in {}: {} steps/s, {} samples/s", with_commas(summary.steps),
                                  long_time(summary.seconds), amount(summary.steps_per_second),
                                  amount(summary.samples_per_second)));
   add_learning(lines, summary);
-  lines.add("gradients",
-            fmt::format("{} used, {} late, {} refused", grouped(summary.gradients_used),
-                        grouped(summary.gradients_late), grouped(summary.gradients_refused)));
+  lines.add(
+      "gradients",
+      fmt::format("{} used, {} late, {} refused", with_commas(summary.gradients_used),
+                  with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
   add_step_times(lines, summary);
   add_workers(lines, summary);
   add_losses(lines, summary);

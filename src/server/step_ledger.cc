@@ -91,9 +91,9 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
   std::vector<StepStory> told;
   while (!open_.empty() && all_closed(open_.begin()->second)) {
     const auto first = open_.begin();
-    const auto next = std::next(first);
-    const bool next_closed = next != open_.end() && all_closed(next->second);
-    if (!all && !next_closed && !reports_complete(first->second)) break;
+    const bool overdue = open_.size() > kReportPatience &&
+                         all_closed(std::next(first, kReportPatience)->second);
+    if (!all && !overdue && !reports_complete(first->second)) break;
     told.push_back(tell(first->first, first->second));
     told.back().step.late = std::exchange(late_since_told_, 0);
     open_.erase(first);

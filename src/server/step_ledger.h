@@ -3,7 +3,7 @@
 //
 // Shards tell who arrived when, workers tell how their gradient was; the two come over different
 // connections in any order. A step is finished when all shards have closed it, and told when the
-// reports of its contributors are in or the next step has finished without them.
+// reports of its contributors are in or kReportPatience later steps have finished without them.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,10 @@ struct StepStory {
 
 class StepLedger {
  public:
+  // A report may be overtaken by the closing of later steps, whose news comes over other
+  // connections; who died between its last push and its report never sends one.
+  static constexpr size_t kReportPatience = 16;
+
   explicit StepLedger(uint32_t shards) : shards_(shards) {}
 
   // REQUIRES: steps are opened in order, each once.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/numbers.h"
 
 namespace drover {
 
@@ -62,12 +63,6 @@ void copy_rows(const Dataset& dataset, const DataPart& part, std::span<const uin
       for (size_t pixel = 0; pixel < plane; ++pixel) to[pixel] = normalised[from[pixel]];
     }
   }
-}
-
-std::string with_commas(uint64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
-  return text;
 }
 
 std::string describe(const Dataset& dataset) {

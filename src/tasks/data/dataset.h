@@ -57,7 +57,4 @@ void copy_rows(const Dataset& dataset, const DataPart& part, std::span<const uin
 // "60,000 + 10,000 images of 1 x 28 x 28, 10 classes"
 std::string describe(const Dataset& dataset);
 
-// 1234567 -> "1,234,567", as people write numbers.
-std::string with_commas(uint64_t number);
-
 }  // namespace drover

@@ -146,12 +146,5 @@ TEST(Generated, TextIsAFunctionOfTheSeed) {
   EXPECT_NE(generate_text(6, 1000).train.bytes, data.train.bytes);
 }
 
-TEST(WithCommas, GroupsByThree) {
-  EXPECT_EQ(with_commas(0), "0");
-  EXPECT_EQ(with_commas(999), "999");
-  EXPECT_EQ(with_commas(1000), "1,000");
-  EXPECT_EQ(with_commas(1234567), "1,234,567");
-}
-
 }  // namespace
 }  // namespace drover
