@@ -10,6 +10,7 @@
 
 #include "core/chance.h"
 #include "core/check.h"
+#include "core/numbers.h"
 #include "tasks/atomic_file.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"
