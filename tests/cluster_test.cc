@@ -281,7 +281,8 @@ class Cluster {
     if (worker.machine->wanted(step)) worker.machine->offer(tensor, 1 + id, out);
     if (worker.left.empty()) {
       send(static_cast<int>(Role::kWorker), id,
-           {to_coordinator(), control_frame(StepReport{.step = step, .samples = 1 + id})});
+           {to_coordinator(),
+            control_frame(StepReport{.step = step, .samples = 1 + id, .compute = Duration(7)})});
       worker.waiting = true;
       worker.machine->begin_pull(out);
     }
@@ -355,6 +356,8 @@ TEST(Cluster, EqualsPlainSgdUnderAnyOrderOfMessages) {
     for (const StepStory& story : cluster.stories()) {
       ASSERT_EQ(story.step.contributors, workers);
       ASSERT_EQ(story.step.samples, workers * (workers + 1) / 2);
+      if (story.step.step + 1 == 12) continue;  // the run ends before its last reports are in
+      for (const ArrivalRecord& arrival : story.arrivals) ASSERT_EQ(arrival.compute, Duration(7));
     }
     const float expected = expected_parameter(workers, 12);
     const auto parameters = cluster.parameters();

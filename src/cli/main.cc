@@ -51,6 +51,10 @@ int main(int argc, char** argv) {
   doctor_app->add_option("--data-dir", doctor.data_dir, "Where data sets are kept");
   doctor_app->add_flag("--json", doctor.json, "One JSON object instead of text");
 
+  if (argc == 1) {
+    fmt::print("{}", app.help());
+    return kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -247,7 +247,10 @@ TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {
   for (const Setting& setting : job_settings()) {
     EXPECT_NE(help.find(std::string(setting.flag)), std::string::npos) << setting.flag;
   }
-  EXPECT_NE(help.find("--workers COUNT=4"), std::string::npos) << help;
+  // CLI11 writes "COUNT=4" or "COUNT [4]", depending on its version.
+  const size_t workers = help.find("--workers COUNT");
+  ASSERT_NE(workers, std::string::npos) << help;
+  EXPECT_NE(help.substr(workers, 20).find('4'), std::string::npos) << help;
 }
 
 }  // namespace

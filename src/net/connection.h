@@ -1,4 +1,5 @@
-// Connection: reads and writes whole buffers on a socket, one thing after another, without knowing what they mean.
+// Connection: reads and writes whole buffers on a socket, one thing after another, without knowing
+// what they mean.
 //
 // Lives on one event loop; every call and every callback happens on that loop's thread.
 #pragma once

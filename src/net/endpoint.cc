@@ -17,21 +17,25 @@ constexpr std::string_view kTcp = "tcp:";
 Result<Endpoint> parse_unix(std::string_view name, std::string_view text) {
   if (name.empty() || name.size() > sizeof(sockaddr_un{}.sun_path) - 2) {
     return invalid_input("the address '" + std::string(text) + "' needs a name of 1 to " +
-                         std::to_string(sizeof(sockaddr_un{}.sun_path) - 2) + " letters after 'unix:'");
+                         std::to_string(sizeof(sockaddr_un{}.sun_path) - 2) +
+                         " letters after 'unix:'");
   }
   // A leading zero byte is what makes the name abstract.
-  const boost::asio::local::stream_protocol::endpoint address(std::string(1, '\0') + std::string(name));
+  const boost::asio::local::stream_protocol::endpoint address(std::string(1, '\0') +
+                                                              std::string(name));
   return Endpoint{SocketProtocol::endpoint(address), true};
 }
 
 Result<Endpoint> parse_tcp(std::string_view rest, std::string_view text) {
-  const Error malformed = invalid_input("the address '" + std::string(text) +
-                                        "' is not of the form tcp:HOST:PORT with a numeric host, such as "
-                                        "tcp:127.0.0.1:7000 or tcp:[::1]:7000");
+  const Error malformed =
+      invalid_input("the address '" + std::string(text) +
+                    "' is not of the form tcp:HOST:PORT with a numeric host, such as "
+                    "tcp:127.0.0.1:7000 or tcp:[::1]:7000");
   const size_t colon = rest.rfind(':');
   if (colon == std::string_view::npos) return malformed;
   std::string host(rest.substr(0, colon));
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
   const std::string_view digits = rest.substr(colon + 1);
   uint16_t port = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
@@ -47,7 +51,8 @@ Result<Endpoint> parse_tcp(std::string_view rest, std::string_view text) {
 Result<Endpoint> parse_endpoint(std::string_view text) {
   if (text.starts_with(kUnix)) return parse_unix(text.substr(kUnix.size()), text);
   if (text.starts_with(kTcp)) return parse_tcp(text.substr(kTcp.size()), text);
-  return invalid_input("the address '" + std::string(text) + "' begins with neither 'unix:' nor 'tcp:'");
+  return invalid_input("the address '" + std::string(text) +
+                       "' begins with neither 'unix:' nor 'tcp:'");
 }
 
 std::string to_text(const SocketProtocol::endpoint& address) {
@@ -55,13 +60,15 @@ std::string to_text(const SocketProtocol::endpoint& address) {
   if (family == AF_UNIX) {
     const auto* raw = reinterpret_cast<const sockaddr_un*>(address.data());
     const size_t length = address.size() - offsetof(sockaddr_un, sun_path);
-    return std::string(kUnix) + (length > 1 ? std::string(raw->sun_path + 1, length - 1) : std::string());
+    return std::string(kUnix) +
+           (length > 1 ? std::string(raw->sun_path + 1, length - 1) : std::string());
   }
   boost::asio::ip::tcp::endpoint tcp;
   std::memcpy(tcp.data(), address.data(), address.size());
   tcp.resize(address.size());
   const std::string host = tcp.address().to_string();
-  return std::string(kTcp) + (tcp.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(tcp.port());
+  return std::string(kTcp) + (tcp.address().is_v6() ? "[" + host + "]" : host) + ":" +
+         std::to_string(tcp.port());
 }
 
 }  // namespace drover

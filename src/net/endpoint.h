@@ -1,7 +1,8 @@
 // Endpoint: where somebody listens, as text and as a socket address.
 //
-// Text forms: "unix:NAME" is a socket in Linux's abstract namespace, which has no file and so leaves none behind
-// when its owner is killed; "tcp:HOST:PORT" with a numeric host ("127.0.0.1", "::1" in brackets).
+// Text forms: "unix:NAME" is a socket in Linux's abstract namespace, which has no file and so
+// leaves none behind when its owner is killed; "tcp:HOST:PORT" with a numeric host ("127.0.0.1",
+// "::1" in brackets).
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>

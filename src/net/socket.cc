@@ -13,16 +13,21 @@ namespace {
 
 constexpr int kUnixSendBufferBytes = 1 << 20;
 
-void set_option(int fd, int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); }
+void set_option(int fd, int level, int name, int value) {
+  ::setsockopt(fd, level, name, &value, sizeof(value));
+}
 
 bool same_user(Socket& socket) {
   ucred peer{};
   socklen_t size = sizeof(peer);
-  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return false;
   return peer.uid == ::geteuid() || peer.uid == 0;
 }
 
-bool is_unix(const SocketProtocol::endpoint& address) { return address.protocol().family() == AF_UNIX; }
+bool is_unix(const SocketProtocol::endpoint& address) {
+  return address.protocol().family() == AF_UNIX;
+}
 
 }  // namespace
 
@@ -39,7 +44,8 @@ void tune_socket(Socket& socket) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
-  // An inherited BBR halves what a loopback or a short path carries; cubic needs a privilege on some machines.
+  // An inherited BBR halves what a loopback or a short path carries; cubic needs a privilege on
+  // some machines.
   for (const char* algorithm : {"cubic", "reno"}) {
     if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm,
                      static_cast<socklen_t>(std::strlen(algorithm))) == 0) {
@@ -48,7 +54,8 @@ void tune_socket(Socket& socket) {
   }
 }
 
-Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop, const std::string& address) {
+Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop,
+                                                 const std::string& address) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error();
   std::unique_ptr<Listener> listener(new Listener(loop));
@@ -61,7 +68,9 @@ Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop, 
   if (!error) listener->acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
   if (error == boost::asio::error::address_in_use) {
     return system_error("cannot listen on " + address + ": it is in use by another process. " +
-                        (endpoint.value().local ? "Try again." : "Choose another port, or port 0 for any free one."));
+                        (endpoint.value().local
+                             ? "Try again."
+                             : "Choose another port, or port 0 for any free one."));
   }
   if (error) return system_error("cannot listen on " + address + ": " + error.message());
   return listener;
@@ -78,7 +87,8 @@ std::unique_ptr<Listener> Listener::adopt(boost::asio::io_context& loop, int fd)
 
 Result<int> Listener::duplicate() {
   const int fd = ::dup(acceptor_.native_handle());
-  if (fd < 0) return system_error(std::string("cannot hand on a listening socket: ") + std::strerror(errno));
+  if (fd < 0)
+    return system_error(std::string("cannot hand on a listening socket: ") + std::strerror(errno));
   return fd;
 }
 
@@ -103,15 +113,16 @@ void Listener::accept_next() {
   });
 }
 
-Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address, const std::string& whom) {
+Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address,
+                              const std::string& whom) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error();
   Socket socket(loop);
   boost::system::error_code error;
   socket.connect(endpoint.value().address, error);
   if (error) {
-    return Error{ErrorKind::kDisconnected,
-                 "cannot connect to " + whom + " at " + address + ": " + error.message() + "; is it running?"};
+    return Error{ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address + ": " +
+                                               error.message() + "; is it running?"};
   }
   tune_socket(socket);
   return socket;

@@ -18,8 +18,10 @@ using Socket = SocketProtocol::socket;
 // A listening socket. Accepts only processes of the same user on Unix sockets.
 class Listener {
  public:
-  // `address` as in net/endpoint.h; port 0 takes any free one. A port in use is an error that says so.
-  static Result<std::unique_ptr<Listener>> open(boost::asio::io_context& loop, const std::string& address);
+  // `address` as in net/endpoint.h; port 0 takes any free one. A port in use is an error that says
+  // so.
+  static Result<std::unique_ptr<Listener>> open(boost::asio::io_context& loop,
+                                                const std::string& address);
 
   // Takes over a listening socket that another process opened before this one was forked.
   static std::unique_ptr<Listener> adopt(boost::asio::io_context& loop, int fd);
@@ -30,7 +32,8 @@ class Listener {
   // Calls `accepted` for every connection until the listener is destroyed.
   void start(std::function<void(Socket)> accepted);
 
-  // A copy of the listening socket for a child process to adopt; stays open when the listener is gone.
+  // A copy of the listening socket for a child process to adopt; stays open when the listener is
+  // gone.
   Result<int> duplicate();
 
  private:
@@ -42,11 +45,13 @@ class Listener {
   std::function<void(Socket)> accepted_;
 };
 
-// Connects, waiting until done: addresses come from a coordinator that already listens there, so this is quick or
-// fails at once. `whom` names the peer for the error message.
-Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address, const std::string& whom);
+// Connects, waiting until done: addresses come from a coordinator that already listens there, so
+// this is quick or fails at once. `whom` names the peer for the error message.
+Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address,
+                              const std::string& whom);
 
-// Sets what bulk transfer wants: no Nagle, an explicit congestion algorithm, keepalive that notices a vanished host.
+// Sets what bulk transfer wants: no Nagle, an explicit congestion algorithm, keepalive that notices
+// a vanished host.
 void tune_socket(Socket& socket);
 
 }  // namespace drover

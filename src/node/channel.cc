@@ -32,7 +32,8 @@ void Channel::read_header() {
     if (!status) return self->fail(status.error());
     const auto header = decode_header(self->header_bytes_);
     if (!header) return self->fail(header.error());
-    if (header.value().run != self->run_) return self->fail(invalid_input("the peer belongs to another run"));
+    if (header.value().run != self->run_)
+      return self->fail(invalid_input("the peer belongs to another run"));
     self->read_payload(header.value());
   });
 }
@@ -45,7 +46,8 @@ void Channel::read_payload(const FrameHeader& header) {
     into = control_bytes_;
   } else {
     const auto callbacks = callbacks_;
-    if (!callbacks->payload_for) return fail(invalid_input("the peer sent a block where none belongs"));
+    if (!callbacks->payload_for)
+      return fail(invalid_input("the peer sent a block where none belongs"));
     auto place = callbacks->payload_for(header);
     if (!place) return fail(place.error());
     DROVER_CHECK(place.value().size() == header.length);
@@ -68,11 +70,13 @@ void Channel::deliver(const FrameHeader& header) {
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
       return fail(Error{ErrorKind::kDisconnected, "it refused us: " + refusal->reason});
     }
-    status = callbacks->on_control ? callbacks->on_control(std::move(message).value())
-                                   : Status(invalid_input("the peer sent a message where none belongs"));
+    status = callbacks->on_control
+                 ? callbacks->on_control(std::move(message).value())
+                 : Status(invalid_input("the peer sent a message where none belongs"));
   } else {
-    status = callbacks->on_frame ? callbacks->on_frame(header)
-                                 : Status(invalid_input("the peer sent a block frame where none belongs"));
+    status = callbacks->on_frame
+                 ? callbacks->on_frame(header)
+                 : Status(invalid_input("the peer sent a block frame where none belongs"));
   }
   if (!callbacks_) return;
   if (!status) return fail(status.error());
@@ -105,7 +109,8 @@ void Channel::write_queued() {
   // Everything that waits goes out together: one system call for many small frames.
   const size_t count = std::min(queue_.size(), kFramesPerWrite);
   being_written_.clear();
-  std::move(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count), std::back_inserter(being_written_));
+  std::move(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count),
+            std::back_inserter(being_written_));
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<boost::asio::const_buffer> parts;
   for (const Queued& queued : being_written_) {

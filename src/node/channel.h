@@ -20,10 +20,11 @@ namespace drover {
 
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
-  // An error returned by one of these means that the peer breaks the protocol: it is told why, and the channel is
-  // closed.
+  // An error returned by one of these means that the peer breaks the protocol: it is told why, and
+  // the channel is closed.
   struct Callbacks {
-    // Where the payload of a frame that carries floats goes; it must have exactly header.length bytes.
+    // Where the payload of a frame that carries floats goes; it must have exactly header.length
+    // bytes.
     std::function<Result<std::span<std::byte>>(const FrameHeader&)> payload_for;
     // A whole frame that is not a control message.
     std::function<Status(const FrameHeader&)> on_frame;

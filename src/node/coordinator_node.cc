@@ -1,6 +1,5 @@
 #include "node/coordinator_node.h"
 
-#include <csignal>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -9,6 +8,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/streambuf.hpp>
+#include <csignal>
 #include <istream>
 #include <map>
 #include <memory>
@@ -33,8 +33,8 @@ bool is_farewell(const Frame& frame) {
 
 class CoordinatorNode {
  public:
-  CoordinatorNode(const CoordinatorNodeSettings& settings, const std::vector<RunObserver*>& observers,
-                  std::function<Status()> tick)
+  CoordinatorNode(const CoordinatorNodeSettings& settings,
+                  const std::vector<RunObserver*>& observers, std::function<Status()> tick)
       : observers_(observers),
         on_tick_(std::move(tick)),
         signals_(loop_, SIGINT, SIGTERM),
@@ -43,12 +43,15 @@ class CoordinatorNode {
         machine_(settings.machine, clock_now()),
         began_(clock_now()),
         doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
-                 [this](const std::shared_ptr<Channel>& channel, const Hello& hello) { return admit(channel, hello); }) {
+                 [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
+                   return admit(channel, hello);
+                 }) {
     if (settings.exits_fd >= 0) exits_.assign(settings.exits_fd);
   }
 
   RunEnd run() {
-    tell(PeerRecord{.name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
+    tell(PeerRecord{
+        .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (error || lost_launcher()) return;
       work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
@@ -93,11 +96,13 @@ class CoordinatorNode {
     return done();
   }
 
-  // A launcher that dies takes everybody with it; that, and not who went first, is why the run ends.
+  // A launcher that dies takes everybody with it; that, and not who went first, is why the run
+  // ends.
   bool lost_launcher() {
     if (!exits_.is_open() || ::getppid() == launcher_) return false;
     work([&](CoordinatorOutput& out) {
-      machine_.on_failure("lost the launcher: the process that started the run was killed", clock_now(), out);
+      machine_.on_failure("lost the launcher: the process that started the run was killed",
+                          clock_now(), out);
     });
     return true;
   }
@@ -166,7 +171,9 @@ class CoordinatorNode {
     if (status || failing_) return;
     failing_ = true;  // the failure itself is told to the same observers
     failure_ = status.error().message;
-    work([&](CoordinatorOutput& out) { machine_.on_failure(status.error().message, clock_now(), out); });
+    work([&](CoordinatorOutput& out) {
+      machine_.on_failure(status.error().message, clock_now(), out);
+    });
   }
 
   void tick() {
@@ -180,21 +187,22 @@ class CoordinatorNode {
   }
 
   void read_exits() {
-    boost::asio::async_read_until(exits_, exit_lines_, '\n', [this](const boost::system::error_code& error, size_t) {
-      if (error || leaving_) return;
-      std::istream lines(&exit_lines_);
-      std::string line;
-      std::getline(lines, line);
-      const size_t colon = line.find(':');
-      if (colon != std::string::npos) {
-        tell(EventRecord{.at = clock_now() - began_,
-                         .step = machine_.step(),
-                         .kind = "exit",
-                         .peer = line.substr(0, colon),
-                         .text = line.substr(colon + 2)});
-      }
-      read_exits();
-    });
+    boost::asio::async_read_until(exits_, exit_lines_, '\n',
+                                  [this](const boost::system::error_code& error, size_t) {
+                                    if (error || leaving_) return;
+                                    std::istream lines(&exit_lines_);
+                                    std::string line;
+                                    std::getline(lines, line);
+                                    const size_t colon = line.find(':');
+                                    if (colon != std::string::npos) {
+                                      tell(EventRecord{.at = clock_now() - began_,
+                                                       .step = machine_.step(),
+                                                       .kind = "exit",
+                                                       .peer = line.substr(0, colon),
+                                                       .text = line.substr(colon + 2)});
+                                    }
+                                    read_exits();
+                                  });
   }
 
   // Waits until everybody has been told, but not for long, and stops.
@@ -209,7 +217,8 @@ class CoordinatorNode {
     for (const auto& [id, peer] : peers_) idle = idle && peer.channel->idle();
     if (idle || clock_now() >= deadline) return loop_.stop();
     timer_.expires_after(std::chrono::milliseconds(5));
-    timer_.async_wait([this, deadline](const boost::system::error_code&) { wait_for_goodbyes(deadline); });
+    timer_.async_wait(
+        [this, deadline](const boost::system::error_code&) { wait_for_goodbyes(deadline); });
   }
 
   const std::vector<RunObserver*> observers_;
@@ -233,7 +242,8 @@ class CoordinatorNode {
 
 }  // namespace
 
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings, const std::vector<RunObserver*>& observers,
+RunEnd run_coordinator(const CoordinatorNodeSettings& settings,
+                       const std::vector<RunObserver*>& observers,
                        const std::function<Status()>& tick) {
   return CoordinatorNode(settings, observers, tick).run();
 }

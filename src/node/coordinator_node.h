@@ -1,4 +1,5 @@
-// The coordinator process: drives a Coordinator with sockets and the real clock, and tells observers what happens.
+// The coordinator process: drives a Coordinator with sockets and the real clock, and tells
+// observers what happens.
 #pragma once
 
 #include <functional>
@@ -14,13 +15,15 @@ struct CoordinatorNodeSettings {
   CoordinatorSettings machine;
   RunKey key;
   int listening_fd = -1;  // opened before the others were started, so that they find somebody there
-  // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9 (Killed)". -1: nowhere.
+  // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
+  // (Killed)". -1: nowhere.
   int exits_fd = -1;
 };
 
-// Runs until the run has ended. `tick` is called a few times a second, for whatever should be shown or saved by then.
-// The end is told to the observers and returned.
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings, const std::vector<RunObserver*>& observers,
+// Runs until the run has ended. `tick` is called a few times a second, for whatever should be shown
+// or saved by then. The end is told to the observers and returned.
+RunEnd run_coordinator(const CoordinatorNodeSettings& settings,
+                       const std::vector<RunObserver*>& observers,
                        const std::function<Status()>& tick);
 
 }  // namespace drover

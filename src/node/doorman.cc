@@ -12,7 +12,8 @@ bool same_token(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key, Admit admit)
+Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
+                 Admit admit)
     : loop_(loop), key_(std::move(key)), admit_(std::move(admit)), listener_(std::move(listener)) {
   listener_->start([this](Socket socket) { greet(std::move(socket)); });
 }
@@ -25,12 +26,14 @@ void Doorman::greet(Socket socket) {
   });
   // Weak: the channel owns this callback. It is kept alive by the read that is under way.
   Channel::Callbacks callbacks;
-  callbacks.on_control = [this, timer, weak = std::weak_ptr(channel)](const Control& message) -> Status {
+  callbacks.on_control = [this, timer,
+                          weak = std::weak_ptr(channel)](const Control& message) -> Status {
     timer->cancel();
     const auto self = weak.lock();
     const auto* hello = std::get_if<Hello>(&message);
     if (!self || hello == nullptr) return invalid_input("a connection must begin with a greeting");
-    if (!same_token(hello->token, key_.token)) return invalid_input("the token is not that of this run");
+    if (!same_token(hello->token, key_.token))
+      return invalid_input("the token is not that of this run");
     return admit_(self, *hello);
   };
   callbacks.on_closed = [timer](const Error&) { timer->cancel(); };

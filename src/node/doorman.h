@@ -1,7 +1,7 @@
 // Doorman: accepts connections and lets in those that introduce themselves as members of this run.
 //
-// A stranger, another version or somebody without the token is told why and shut out; who says nothing is shut out
-// after a while. None of that can hold up or end the run.
+// A stranger, another version or somebody without the token is told why and shut out; who says
+// nothing is shut out after a while. None of that can hold up or end the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,11 +31,12 @@ class Doorman {
  public:
   static constexpr Duration kGreetingTimeout = std::chrono::seconds(5);
 
-  // Called for every Hello with the right token; an error is the reason to refuse it. On success the new owner has
-  // called replace_callbacks().
+  // Called for every Hello with the right token; an error is the reason to refuse it. On success
+  // the new owner has called replace_callbacks().
   using Admit = std::function<Status(const std::shared_ptr<Channel>&, const Hello&)>;
 
-  Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key, Admit admit);
+  Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
+          Admit admit);
 
   std::string address() const { return listener_->address(); }
 

@@ -59,7 +59,8 @@ class Evaluator : public Member::Handler {
     const auto& blocks = welcome_.blocks.blocks;
     if (!fetching_ || header.block >= blocks.size() || blocks[header.block].shard != shard ||
         header.length != blocks[header.block].length * sizeof(float)) {
-      return invalid_input("shard " + std::to_string(shard) + " sent parameters that were not asked for");
+      return invalid_input("shard " + std::to_string(shard) +
+                           " sent parameters that were not asked for");
     }
     const Block& block = blocks[header.block];
     return std::as_writable_bytes(parameters_->span().subspan(block.offset, block.length));
@@ -67,7 +68,8 @@ class Evaluator : public Member::Handler {
   Status on_frame(ShardId, const FrameHeader& header) override {
     const std::lock_guard lock(mutex_);
     Outbox out;
-    if (header.type == FrameType::kParameters) pull_->on_parameters(header.block, header.version, out);
+    if (header.type == FrameType::kParameters)
+      pull_->on_parameters(header.block, header.version, out);
     if (header.type == FrameType::kGone) pull_->on_gone(header.version, out);
     member_.send(std::move(out));
     if (pull_->complete()) changed_.notify_all();
@@ -138,6 +140,8 @@ class Evaluator : public Member::Handler {
 
 }  // namespace
 
-int run_evaluator(const EvaluatorSettings& settings, Task& task) { return Evaluator(settings, task).run(); }
+int run_evaluator(const EvaluatorSettings& settings, Task& task) {
+  return Evaluator(settings, task).run();
+}
 
 }  // namespace drover

@@ -1,4 +1,5 @@
-// The evaluator process: fetches parameters from the shards now and then, and measures them on the test set.
+// The evaluator process: fetches parameters from the shards now and then, and measures them on the
+// test set.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Job: everything that describes a run before it starts. A job file and flags say the same things (cli/).
+// Job: everything that describes a run before it starts. A job file and flags say the same things
+// (cli/).
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,22 @@ namespace drover {
 enum class Transport : uint8_t { kUnix, kTcp };
 
 struct Job {
-  TaskSpec task;           // task.seed is the run's seed: all chance follows from it
+  TaskSpec task;  // task.seed is the run's seed: all chance follows from it
   uint32_t workers = 4;
   uint32_t shards = 2;
   Step steps = 1000;
-  uint32_t batch = 64;     // samples of one worker in one step
+  uint32_t batch = 64;  // samples of one worker in one step
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   std::string policy = "sync";
-  bool deterministic = false;   // sum in the order of workers, so that a run repeats bit for bit
-  Step evaluate_every = 0;      // steps between evaluations; 0: only at the end
+  bool deterministic = false;  // sum in the order of workers, so that a run repeats bit for bit
+  Step evaluate_every = 0;     // steps between evaluations; 0: only at the end
   std::vector<SlowRule> slow;
   Transport transport = Transport::kUnix;
-  std::string listen = "127.0.0.1:0";  // the coordinator's address with Transport::kTcp; port 0: any free one
-  std::string run_file;                // empty: runs/<time>-<model>-<data>.db
-  std::string save_model;              // empty: do not save the final parameters
+  std::string listen =
+      "127.0.0.1:0";       // the coordinator's address with Transport::kTcp; port 0: any free one
+  std::string run_file;    // empty: runs/<time>-<model>-<data>.db
+  std::string save_model;  // empty: do not save the final parameters
 
   bool operator==(const Job&) const = default;
 };

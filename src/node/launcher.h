@@ -1,7 +1,8 @@
-// Launcher: starts a whole run on this machine, a process for each part, and sees that all of them end.
+// Launcher: starts a whole run on this machine, a process for each part, and sees that all of them
+// end.
 //
-// All processes are forked from the caller, which has loaded the task (and with it libtorch and the data) and has no
-// thread yet: the children share that memory instead of each loading its own.
+// All processes are forked from the caller, which has loaded the task (and with it libtorch and the
+// data) and has no thread yet: the children share that memory instead of each loading its own.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,10 @@ class RunView : public RunObserver {
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitInterrupted = 130;
 
-// Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is recorded in
-// job.run_file. REQUIRES: no thread has been started in this process; job.run_file is set.
-int launch(const Job& job, Task& task, const RunHeader& header, const std::function<std::unique_ptr<RunView>()>& make_view);
+// Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is
+// recorded in job.run_file. REQUIRES: no thread has been started in this process; job.run_file is
+// set.
+int launch(const Job& job, Task& task, const RunHeader& header,
+           const std::function<std::unique_ptr<RunView>()>& make_view);
 
 }  // namespace drover

@@ -1,4 +1,5 @@
-// Messages of a process to the person who started the run: one line each on standard error, under the process's name.
+// Messages of a process to the person who started the run: one line each on standard error, under
+// the process's name.
 #pragma once
 
 #include <string>

@@ -54,7 +54,8 @@ Status Member::start() {
     return done();
   };
   callbacks.on_frame = [this](const FrameHeader& header) -> Status {
-    if (header.type != FrameType::kStop) return invalid_input("only the order to stop comes from a coordinator");
+    if (header.type != FrameType::kStop)
+      return invalid_input("only the order to stop comes from a coordinator");
     handler_.on_stop(header.step);
     return done();
   };
@@ -88,7 +89,8 @@ Status Member::connect_shard(ShardId shard, const std::string& address) {
   for (const Lane lane : {Lane::kControl, Lane::kBulk}) {
     auto socket = connect_socket(loop_, address, peer_name(Role::kShard, shard));
     if (!socket) return socket.error();
-    (lane == Lane::kControl ? control_ : bulk_).push_back(open_lane(shard, lane, std::move(socket).value()));
+    (lane == Lane::kControl ? control_ : bulk_)
+        .push_back(open_lane(shard, lane, std::move(socket).value()));
   }
   return done();
 }
@@ -96,8 +98,12 @@ Status Member::connect_shard(ShardId shard, const std::string& address) {
 std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket socket) {
   auto channel = std::make_shared<Channel>(std::move(socket), identity_.key.run);
   Channel::Callbacks callbacks;
-  callbacks.payload_for = [this, shard](const FrameHeader& header) { return handler_.payload_for(shard, header); };
-  callbacks.on_frame = [this, shard](const FrameHeader& header) { return handler_.on_frame(shard, header); };
+  callbacks.payload_for = [this, shard](const FrameHeader& header) {
+    return handler_.payload_for(shard, header);
+  };
+  callbacks.on_frame = [this, shard](const FrameHeader& header) {
+    return handler_.on_frame(shard, header);
+  };
   callbacks.on_control = [this, shard](const Control& message) {
     if (std::holds_alternative<Welcome>(message)) {
       if (++shards_connected_ == control_.size()) {
@@ -118,7 +124,8 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
 
 void Member::send(Outbox messages) {
   if (messages.empty()) return;
-  boost::asio::post(loop_, [this, messages = std::move(messages)]() mutable { deliver(std::move(messages)); });
+  boost::asio::post(
+      loop_, [this, messages = std::move(messages)]() mutable { deliver(std::move(messages)); });
 }
 
 void Member::deliver(Outbox messages) {
@@ -132,8 +139,9 @@ void Member::deliver(Outbox messages) {
   }
 }
 
-// A shard that leaves at the end of a run may be seen leaving before the coordinator's word that the run is over, and a
-// shard that was killed is better explained by the coordinator: it gets a moment to speak first.
+// A shard that leaves at the end of a run may be seen leaving before the coordinator's word that
+// the run is over, and a shard that was killed is better explained by the coordinator: it gets a
+// moment to speak first.
 void Member::lose_shard(ShardId shard, const Error& why) {
   if (over_) return;
   patience_.expires_after(kPatience);

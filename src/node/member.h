@@ -1,6 +1,8 @@
-// Member: a worker's or evaluator's connections to the coordinator and to all shards, on a thread of their own.
+// Member: a worker's or evaluator's connections to the coordinator and to all shards, on a thread
+// of their own.
 //
-// The owner's main thread computes; this thread moves frames. The Handler is called on this thread only.
+// The owner's main thread computes; this thread moves frames. The Handler is called on this thread
+// only.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

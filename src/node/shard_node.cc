@@ -43,9 +43,10 @@ class ShardNode {
   Status start() {
     auto listener = Listener::open(loop_, settings_.listen);
     if (!listener) return listener.error();
-    doorman_ = std::make_unique<Doorman>(
-        loop_, std::move(listener).value(), settings_.key,
-        [this](const std::shared_ptr<Channel>& channel, const Hello& hello) { return admit(channel, hello); });
+    doorman_ =
+        std::make_unique<Doorman>(loop_, std::move(listener).value(), settings_.key,
+                                  [this](const std::shared_ptr<Channel>& channel,
+                                         const Hello& hello) { return admit(channel, hello); });
     auto socket = connect_socket(loop_, settings_.coordinator, "the coordinator");
     if (!socket) return socket.error();
     coordinator_ = std::make_shared<Channel>(std::move(socket).value(), settings_.key.run);
@@ -91,7 +92,8 @@ class ShardNode {
     lane = channel;
     auto& payload = hello.lane == Lane::kControl ? peer.control_payload : peer.bulk_payload;
     Channel::Callbacks callbacks;
-    callbacks.payload_for = [this, worker, &payload](const FrameHeader& header) -> Result<std::span<std::byte>> {
+    callbacks.payload_for = [this, worker,
+                             &payload](const FrameHeader& header) -> Result<std::span<std::byte>> {
       const auto floats = shard_.payload_floats(worker, header);
       if (!floats) return floats.error();
       payload = shard_.pool().take(floats.value());
@@ -139,14 +141,16 @@ class ShardNode {
   void send(Outgoing message) {
     if (message.to.role == Role::kCoordinator) {
       if (auto* control = std::get_if<Control>(&message.frame.payload)) {
-        if (auto* closed = std::get_if<StepClosed>(control)) closed->busy = std::exchange(busy_, Duration::zero());
+        if (auto* closed = std::get_if<StepClosed>(control))
+          closed->busy = std::exchange(busy_, Duration::zero());
       }
       return coordinator_->send(std::move(message.frame));
     }
     const WorkerId worker = message.to.role == Role::kEvaluator ? kEvaluator : message.to.index;
     const auto found = peers_.find(worker);
     if (found == peers_.end()) return;
-    (message.to.lane == Lane::kControl ? found->second.control : found->second.bulk)->send(std::move(message.frame));
+    (message.to.lane == Lane::kControl ? found->second.control : found->second.bulk)
+        ->send(std::move(message.frame));
   }
 
   void stop(const Farewell& farewell) {

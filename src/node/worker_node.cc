@@ -42,7 +42,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
     Outbox out;
     machine_->begin_pull(out);
     member_.send(std::move(out));
-    // The gradient buffer is about to be overwritten; what still goes out of it is for a closed step, but whole.
+    // The gradient buffer is about to be overwritten; what still goes out of it is for a closed
+    // step, but whole.
     changed_.wait(lock, [&] { return over_ || (machine_->ready() && floats_under_way_ == 0); });
     if (over_) return std::nullopt;
     machine_->begin_step();
@@ -94,7 +95,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
     const std::lock_guard lock(mutex_);
     const auto block = machine_->destination(shard, header);
     if (!block) return block.error();
-    return std::as_writable_bytes(parameters_->span().subspan(block.value().offset, block.value().length));
+    return std::as_writable_bytes(
+        parameters_->span().subspan(block.value().offset, block.value().length));
   }
 
   Status on_frame(ShardId shard, const FrameHeader& header) override {

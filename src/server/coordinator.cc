@@ -218,7 +218,8 @@ void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
   for (const WorkerId worker : members_.list())
     send_farewell(Role::kWorker, worker, Farewell{}, out);
   phase_ = Phase::kEvaluating;
-  if (!evaluator_here_ || evaluator_lost_) end(RunOutcome::kCompleted, "", now, out);
+  if (!evaluator_here_ || evaluator_lost_ || evaluated_last_)
+    end(RunOutcome::kCompleted, "", now, out);
 }
 
 void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out) {
@@ -227,8 +228,8 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
                                             .loss = evaluated.loss,
                                             .accuracy = evaluated.accuracy,
                                             .samples = evaluated.samples});
-  if (phase_ == Phase::kEvaluating && evaluated.version == settings_.steps)
-    end(RunOutcome::kCompleted, "", now, out);
+  evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
+  if (phase_ == Phase::kEvaluating && evaluated_last_) end(RunOutcome::kCompleted, "", now, out);
 }
 
 void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,

@@ -105,6 +105,7 @@ class Coordinator {
   std::set<WorkerId> joined_;  // workers that have introduced themselves
   bool evaluator_here_ = false;
   bool evaluator_lost_ = false;
+  bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
   std::set<ShardId> shards_ready_;
   std::set<WorkerId> workers_ready_;
   std::optional<Layout> layout_;

@@ -139,6 +139,15 @@ TEST_F(CoordinatorTest, RunsToItsEndAndSaysGoodbye) {
   EXPECT_DOUBLE_EQ(happened<EvaluationRecord>()[0].accuracy, 0.9);
 }
 
+TEST_F(CoordinatorTest, EndsEvenIfTheLastEvaluationOvertakesTheLastClosing) {
+  gather();
+  for (Step step = 0; step < 2; ++step) close(step, {0, 1});
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3, .accuracy = 0.9});
+  EXPECT_FALSE(coordinator_.ended());
+  close(2, {0, 1});
+  EXPECT_TRUE(coordinator_.ended());
+}
+
 TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   gather();
   out_ = {};

@@ -239,7 +239,8 @@ void Shard::serve_waiting(Hosted& hosted, Outbox& out) const {
 
 void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
   ShardBlock& block = *hosted.block;
-  if (!open_ || !block.complete(cutoff_of(block.version()))) return;
+  // With nobody left the run is over; steps that nobody took part in are not steps.
+  if (!open_ || members_.count() == 0 || !block.complete(cutoff_of(block.version()))) return;
   const Step step = block.version();
   Progress& progress = progress_of(step);
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
@@ -256,7 +257,7 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   const auto behind = [&](const auto& entry) { return entry.second.block->version() <= step_; };
   if (finished() || !open_ || std::any_of(blocks_.begin(), blocks_.end(), behind)) return;
   // Without blocks of its own a shard closes each step when the coordinator has decided about it.
-  if (blocks_.empty() && (!decision_ || decision_->step < step_)) return;
+  if (blocks_.empty() && (members_.count() == 0 || !decision_ || decision_->step < step_)) return;
 
   Progress& progress = progress_of(step_);
   StepClosed closed;

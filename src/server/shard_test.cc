@@ -275,6 +275,17 @@ TEST_F(ShardTest, GoesOnWithoutAWorkerThatIsLost) {
       << "the block that was in counts: denominators are per block";
 }
 
+TEST_F(ShardTest, ClosesNothingWhenNobodyIsLeft) {
+  start();
+  open();
+  push_all(0, 0, 1.0f);
+  out_.clear();
+  shard_.on_lost(0, now_, out_);
+  shard_.on_lost(1, now_, out_);
+  shard_.on_decision({.step = 0, .cutoff = 2, .alive = {}}, now_, out_);
+  EXPECT_FALSE(closed_in_outbox());
+}
+
 TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
   start();
   open();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "core/check.h"
 
@@ -14,11 +15,13 @@ constexpr size_t kLateKept = 100'000;
 }  // namespace
 
 void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate) {
-  DROVER_CHECK(open_.empty() || step == open_.rbegin()->first + 1);
+  DROVER_CHECK(step == next_);
+  ++next_;
   Open& opened = open_[step];
   opened.at = at;
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
+  opened.reports = std::exchange(early_reports_, {});
 }
 
 bool StepLedger::expects(ShardId shard, Step step) const {
@@ -52,6 +55,7 @@ std::vector<WorkerId> StepLedger::stragglers(Step step) const {
 }
 
 void StepLedger::on_report(WorkerId worker, const StepReport& report) {
+  if (report.step == next_) early_reports_[worker] = report;
   const auto found = open_.find(report.step);
   if (found != open_.end()) found->second.reports[worker] = report;
 }
@@ -91,8 +95,8 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
   std::vector<StepStory> told;
   while (!open_.empty() && all_closed(open_.begin()->second)) {
     const auto first = open_.begin();
-    const bool overdue = open_.size() > kReportPatience &&
-                         all_closed(std::next(first, kReportPatience)->second);
+    const bool overdue =
+        open_.size() > kReportPatience && all_closed(std::next(first, kReportPatience)->second);
     if (!all && !overdue && !reports_complete(first->second)) break;
     told.push_back(tell(first->first, first->second));
     told.back().step.late = std::exchange(late_since_told_, 0);

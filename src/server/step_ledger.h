@@ -43,7 +43,8 @@ class StepLedger {
   // Workers that were alive when the step opened and have not arrived on all shards that closed it.
   std::vector<WorkerId> stragglers(Step step) const;
 
-  // A report for a step that has been told is ignored: it can only be a straggler's.
+  // A report may come before its step is open here, for it travels apart from the closing of the
+  // step before; it is kept. One for a step that has been told is ignored.
   void on_report(WorkerId worker, const StepReport& report);
 
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
@@ -74,7 +75,9 @@ class StepLedger {
   StepStory tell(Step step, const Open& open) const;
 
   const uint32_t shards_;
+  Step next_ = 0;  // to be opened
   std::map<Step, Open> open_;
+  std::map<WorkerId, StepReport> early_reports_;        // for step next_
   std::map<std::pair<Step, WorkerId>, Duration> late_;  // the largest known
   std::vector<ArrivalRecord> late_news_;
   uint32_t late_since_told_ = 0;

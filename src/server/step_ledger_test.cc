@@ -61,6 +61,19 @@ TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
       << "it is known to take at least as long as what was seen of it";
 }
 
+TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0}, 0.1);
+  ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
+  ledger.on_report(0, {.step = 1, .samples = 1, .loss = 2.0});  // the worker is ahead of the news
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 10ms, 0}}), 10ms);
+  ledger.open(1, 10ms, {0}, 0.1);
+  ledger.on_closed(0, closed_by(1, 10ms, {{0, 10ms, 1}}), 20ms);
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_DOUBLE_EQ(told[1].step.loss, 2.0);
+}
+
 TEST(StepLedger, DoesNotWaitForReportsForEver) {
   StepLedger ledger(1);
   for (Step step = 0; step <= StepLedger::kReportPatience; ++step) {

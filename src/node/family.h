@@ -1,0 +1,51 @@
+// Family: the processes of a run, forked from this one, and the signals that concern them all.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/result.h"
+
+namespace drover {
+
+// "killed by signal 9 (Killed)" or "exited with status 1", from what wait() says.
+std::string describe_exit(int wait_status);
+
+// From its making until its end this process handles SIGINT, SIGTERM, SIGHUP and SIGCHLD only in
+// supervise(). Its end kills whoever is left.
+class Family {
+ public:
+  Family();
+  ~Family();
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  // Forks a child that runs `body` and exits with its result. If this process dies first, the child
+  // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.
+  Status add(const std::string& name, int signal_if_orphaned, const std::function<int()>& body);
+
+  // Waits until all children are gone and returns the wait status of the one called `head`. The
+  // first interruption is handed on to it, the third ends everybody. When it is gone the others
+  // have a few seconds to leave by themselves. How each of the others ended is written to
+  // `exits_fd`, a line each.
+  int supervise(const std::string& head, int exits_fd);
+
+  // Somebody interrupted supervise().
+  bool interrupted() const { return interrupts_ > 0; }
+
+  void kill_all();
+
+ private:
+  void reap(pid_t head, int exits_fd, int& head_status, bool& head_gone);
+
+  sigset_t watched_{};
+  sigset_t before_{};
+  std::map<pid_t, std::string> children_;
+  int interrupts_ = 0;
+};
+
+}  // namespace drover
