@@ -22,8 +22,10 @@ test: build ## Build and run all tests
 demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
 	build/release/drover train examples/demo.toml
 
-bench: setup-bench build ## Run the benchmarks
-	@for bench in build/release/bin/*_bench; do echo "== $$bench"; "$$bench" || exit 1; done
+bench: setup-bench build ## Run the benchmarks: a shard's arithmetic, and a step against PyTorch's DistributedDataParallel
+	@cmake --build --preset release --target drover_bench -j $(JOBS)
+	build/release/bin/drover_bench --benchmark_min_time=0.1
+	/usr/bin/python3 bench/compare_ddp.py
 
 lint: setup-lint build/clang/build.ninja ## Formatting, clang's warnings, clang-tidy, headers that stand alone
 	@tools/lint build/clang $(JOBS)

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "cli/commands.h"
@@ -63,8 +66,19 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "drover: {}\n", explain_parse_error(app, trouble));
     return kExitUsage;
   }
-  if (train_app->parsed()) return train_command(train, command_line(argc, argv));
-  if (runs_app->parsed()) return runs_command(runs);
-  if (get_app->parsed()) return data_get_command(data);
-  return doctor_command(doctor);
+  int status = 0;
+  if (train_app->parsed()) {
+    status = train_command(train, command_line(argc, argv));
+  } else if (runs_app->parsed()) {
+    status = runs_command(runs);
+  } else if (get_app->parsed()) {
+    status = data_get_command(data);
+  } else {
+    status = doctor_command(doctor);
+  }
+  if (std::fflush(stdout) != 0) {
+    fmt::print(stderr, "drover: cannot write the result: {}\n", std::strerror(errno));
+    return status != 0 ? status : 1;
+  }
+  return status;
 }

@@ -19,6 +19,7 @@ namespace {
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
 constexpr double kSmoothing = 0.1;  // weight of the newest step
 constexpr size_t kBarColumns = 20;
+constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
 
 std::string time_left(const ProgressState& state) {
   if (state.steps_per_second <= 0.0 || state.steps_done == 0) return "";
@@ -72,7 +73,7 @@ class ProgressView : public RunView {
     }
     state_.last_worker = step.last_worker;
     state_.waited = waited_for_last(arrivals);
-    state_.elapsed = step.at + step.elapsed;
+    last_step_ = clock_now();
     return done();
   }
 
@@ -89,6 +90,7 @@ class ProgressView : public RunView {
   }
 
   Status on_end(const RunEnd& end) override {
+    ended_ = true;
     if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
     if (style_ != ProgressStyle::kNone && state_.steps_done > 0) print_line();
     if (style_ == ProgressStyle::kTerminal) std::fputc('\n', stderr);
@@ -122,6 +124,7 @@ class ProgressView : public RunView {
 
   void print_line() {
     last_print_ = clock_now();
+    state_.open_for = ended_ ? Duration::zero() : last_print_ - last_step_;
     if (style_ == ProgressStyle::kTerminal) {
       fmt::print(stderr, "\r\033[K{}", progress_line(state_, terminal_width() - 1));
     } else {
@@ -140,30 +143,43 @@ class ProgressView : public RunView {
   ProgressState state_;
   double step_seconds_ = 0.0;
   TimePoint last_print_{};
+  TimePoint last_step_{};
+  bool ended_ = false;
 };
 
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  std::vector<std::string> parts = {
-      bar(state) + fmt::format(" step {}/{}", state.steps_done, state.steps_total),
-      loss_text(state.loss)};
-  if (state.test_accuracy) {
-    parts.push_back(fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy));
-  } else {
-    parts.push_back(fmt::format("train {:.1f} %", 100.0 * state.train_accuracy));
+  struct Part {
+    std::string text;
+    int importance;  // what is lowest goes first when there is no room
+  };
+  const std::string accuracy = state.test_accuracy
+                                   ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
+                                   : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
+  const std::string waiting = state.open_for >= kLongStep
+                                  ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
+                                  : fmt::format("waited {:.1f} ms for worker {}",
+                                                1e3 * seconds(state.waited), state.last_worker);
+  std::vector<Part> parts = {{bar(state), 1},
+                             {fmt::format("step {}/{}", state.steps_done, state.steps_total), 7},
+                             {loss_text(state.loss), 6},
+                             {accuracy, 3},
+                             {fmt::format("{:.1f} steps/s", state.steps_per_second), 2},
+                             {time_left(state), 5},
+                             {waiting, 4}};
+  std::erase_if(parts, [](const Part& part) { return part.text.empty(); });
+  const auto joined = [&] {
+    std::string line;
+    for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+    return line;
+  };
+  while (joined().size() > width) {
+    parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
+      return x.importance < y.importance;
+    }));
   }
-  parts.push_back(fmt::format("{:.1f} steps/s", state.steps_per_second));
-  if (const std::string left = time_left(state); !left.empty()) parts.push_back(left);
-  parts.push_back(fmt::format("waited {:.1f} ms for worker {}", 1e3 * seconds(state.waited),
-                              state.last_worker));
-  std::string line;
-  for (const std::string& part : parts) {
-    const size_t needed = part.size() + (line.empty() ? 0 : 2);
-    if (line.size() + needed > width) break;
-    line += (line.empty() ? "" : "  ") + part;
-  }
-  return line;
+  return joined();
 }
 
 ProgressStyle choose_progress_style(bool quiet) {

@@ -22,11 +22,10 @@ struct ProgressState {
   double steps_per_second = 0.0;  // recent
   WorkerId last_worker = 0;       // waited for in the last step
   Duration waited{};              // the part of the last step in which only it was missing
-  Duration elapsed{};
+  Duration open_for{};            // how long the step after it has been open
 };
 
-// One line of at most `width` columns: what matters most comes first, so that a narrow terminal
-// cuts the rest.
+// One line of at most `width` columns: on a narrow terminal what matters least is left out.
 std::string progress_line(const ProgressState& state, size_t width);
 
 enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -41,6 +42,29 @@ std::string default_run_file(const Job& job, std::time_t now) {
   return path;
 }
 
+// As a shell takes it: in quotes if it has anything but the usual characters.
+std::string quoted(const std::string& path) {
+  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+  });
+  return plain ? path : "'" + path + "'";
+}
+
+// Found out before training, not after.
+Status check_save_model(const std::string& path) {
+  if (path.empty()) return done();
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(path, ignored).parent_path();
+  if (std::filesystem::is_directory(path, ignored)) {
+    return invalid_input("--save-model " + path + " is a folder; give the name of a file");
+  }
+  if (!std::filesystem::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0) {
+    return invalid_input("the model cannot be saved to " + path + ": there is no writable folder " +
+                         folder.string());
+  }
+  return done();
+}
+
 std::string text_of(const SettingValue& value) {
   struct Visitor {
     std::string operator()(bool on) const { return on ? "true" : "false"; }
@@ -62,7 +86,11 @@ RunHeader make_header(const Job& job, const Task& task, const std::string& comma
             static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())});
   header.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
   header.command = command_line;
-  header.job = to_toml(job);
+  // Names of files belong to this run alone: whoever repeats it wants others.
+  Job repeatable = job;
+  repeatable.run_file.clear();
+  repeatable.save_model.clear();
+  header.job = to_toml(repeatable);
   for (const Setting& setting : job_settings())
     header.settings.emplace_back(setting.key, text_of(setting.get(job)));
   header.environment = describe_host();
@@ -90,7 +118,7 @@ int report(const Job& job, const TrainOptions& options, bool model_saved) {
     fmt::print(
         "\n{}\nLook again with:   drover runs {}\nQuery it with:     sqlite3 {} 'select * from "
         "steps limit 5'\n",
-        to_text(summary.value()), job.run_file, job.run_file);
+        to_text(summary.value()), quoted(job.run_file), quoted(job.run_file));
     if (!job.save_model.empty() && model_saved) {
       fmt::print("The model is in:   {}\n", job.save_model);
     }
@@ -126,6 +154,15 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
                               " exists already and is never overwritten. Choose another with "
                               "--run-file, or move it away."));
   }
+  if (const Status writable = check_save_model(job.save_model); !writable) {
+    return fail(writable.error());
+  }
+  if (!job.task.data_dir.empty() && !std::filesystem::is_directory(job.task.data_dir, ignored)) {
+    return fail(invalid_input("there is no folder " + job.task.data_dir +
+                              ", given with --data-dir. Fetch data sets into it with: drover data "
+                              "get mnist --data-dir " +
+                              job.task.data_dir));
+  }
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
   const RunHeader header = make_header(job, *task.value(), command_line, now);
@@ -144,11 +181,12 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   // The evaluator saves it, and may be lost or fail without ending the run.
   const bool model_saved = written_at(job.save_model) != model_before;
   const int reported = report(job, options, model_saved);
-  if (status != 0) return status;
   if (!job.save_model.empty() && !model_saved) {
-    return fail(system_error("the model was not saved to " + job.save_model));
+    const int failed = fail(system_error("the model was not saved to " + job.save_model +
+                                         ": that is done when the last step has been evaluated"));
+    return status != 0 ? status : failed;
   }
-  return reported;
+  return status != 0 ? status : reported;
 }
 
 }  // namespace drover

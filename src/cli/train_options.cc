@@ -112,10 +112,13 @@ const CLI::App& innermost(const CLI::App& app) {
 
 void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_option("job", options.job_file, "a job file; flags win over what it says")
-      ->type_name("JOB.toml");
+      ->type_name("JOB.toml")
+      ->check([](const std::string& name) {
+        return name.empty() ? std::string("the name of the job file is empty") : std::string();
+      });
   for (const Setting& setting : job_settings()) add_flag(app, options, setting);
   app.add_flag("--print-job", options.print_job, "print the job as a job file, and do not train");
-  app.add_flag("--json", options.json, "report progress and result as lines of JSON");
+  app.add_flag("--json", options.json, "print the result as one line of JSON");
   app.add_flag("--quiet", options.quiet, "report only trouble and the result");
 }
 
@@ -179,7 +182,22 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& trou
     const std::vector<std::string> extras = each->remaining();
     if (!extras.empty()) return explain_unknown_option(*each, extras);
   }
-  return trouble.what();
+  const std::string words = trouble.what();
+  // CLI11's own words for these leave much to guess.
+  if (words.find("At Most 1 required") != std::string::npos) {
+    return words.substr(0, words.find(':')) + " is given more than once";
+  }
+  if (words.find("1 required") != std::string::npos && words.find("missing") != std::string::npos) {
+    return words.substr(0, words.find(':')) + " needs a value";
+  }
+  if (words.find("subcommand is required") != std::string::npos) {
+    std::string known;
+    for (const CLI::App* each : inner.get_subcommands([](const CLI::App*) { return true; })) {
+      known += (known.empty() ? "" : ", ") + each->get_name();
+    }
+    return "'" + inner.get_name() + "' needs a command. Known: " + known + ".";
+  }
+  return words;
 }
 
 }  // namespace drover

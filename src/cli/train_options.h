@@ -14,7 +14,7 @@ namespace drover {
 
 struct TrainOptions {
   std::string job_file;    // empty: none was given
-  bool json = false;       // report progress and result as JSON lines
+  bool json = false;       // print the result as one line of JSON
   bool quiet = false;      // only trouble, and the result
   bool print_job = false;  // print the job as a job file, and do not train
   // What each flag was given, by flag; flags that were not given are absent.

@@ -38,8 +38,8 @@ struct StepRecord {
   uint32_t late = 0;          // gradients (whole or part) that came too late, since the step before
   uint32_t refused = 0;       // gradients refused for NaN or infinity
   uint64_t samples = 0;       // samples behind the update
-  double loss = 0.0;          // mean training loss over those samples, before the update
-  double accuracy = 0.0;      // share of those samples predicted right
+  double loss = 0.0;      // mean training loss over those samples, before the update; NaN: unknown
+  double accuracy = 0.0;  // share of those samples predicted right; NaN: unknown
   double learning_rate = 0.0;
   WorkerId last_worker = 0;  // the one waited for
   Duration aggregate{};      // the slowest shard's time for summing and updating

@@ -37,7 +37,7 @@ class CoordinatorNode {
                   const std::vector<RunObserver*>& observers, std::function<Status()> tick)
       : observers_(observers),
         on_tick_(std::move(tick)),
-        signals_(loop_, SIGINT, SIGTERM),
+        signals_(loop_, SIGINT, SIGTERM, kLauncherLostSignal),
         timer_(loop_),
         exits_(loop_),
         machine_(settings.machine, clock_now()),
@@ -52,8 +52,9 @@ class CoordinatorNode {
   RunEnd run() {
     tell(PeerRecord{
         .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
-    signals_.async_wait([this](const boost::system::error_code& error, int) {
-      if (error || lost_launcher()) return;
+    signals_.async_wait([this](const boost::system::error_code& error, int number) {
+      if (error) return;
+      if (number == kLauncherLostSignal) return fail_without_launcher();
       work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
     });
     if (exits_.is_open()) read_exits();
@@ -100,11 +101,15 @@ class CoordinatorNode {
   // ends.
   bool lost_launcher() {
     if (!exits_.is_open() || ::getppid() == launcher_) return false;
+    fail_without_launcher();
+    return true;
+  }
+
+  void fail_without_launcher() {
     work([&](CoordinatorOutput& out) {
       machine_.on_failure("lost the launcher: the process that started the run was killed",
                           clock_now(), out);
     });
-    return true;
   }
 
   template <typename Work>

@@ -2,6 +2,7 @@
 // observers what happens.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "server/coordinator.h"
 
 namespace drover {
+
+// What the kernel should send a coordinator whose launcher has died.
+inline constexpr int kLauncherLostSignal = SIGUSR1;
 
 struct CoordinatorNodeSettings {
   CoordinatorSettings machine;

@@ -108,7 +108,7 @@ Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& 
                                const std::function<std::unique_ptr<RunView>()>& make_view) {
   const auto ready = make_pipe(O_CLOEXEC);
   if (!ready) return ready.error();
-  const Status started = family.add(kCoordinatorName, SIGTERM, [&] {
+  const Status started = family.add(kCoordinatorName, kLauncherLostSignal, [&] {
     ::close(ready.value().from);
     return coordinator_main(job, header, settings, ready.value().to, make_view);
   });

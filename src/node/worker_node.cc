@@ -3,9 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <string>
 
 #include "core/float_buffer.h"
 #include "node/clock.h"
@@ -35,6 +38,10 @@ class LiveSession : public TrainingSession, public Member::Handler {
 
   // --- the training loop's thread
 
+  void give_up(const std::string& reason) {
+    member_.send({{to_coordinator(), control_frame(Farewell{RunOutcome::kFailed, reason})}});
+  }
+
   std::optional<Step> next_step() override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return over_ || connected_; });
@@ -60,6 +67,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   bool tensor_ready(uint32_t tensor, uint32_t samples) override {
     std::unique_lock lock(mutex_);
     stretch(lock);
+    computed_ = clock_now();
     if (over_ || !machine_->wanted(step_)) return false;
     Outbox out;
     machine_->offer(tensor, samples, out);
@@ -75,7 +83,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
                                                               .loss = report.loss,
                                                               .correct = report.correct,
                                                               .predictions = report.predictions,
-                                                              .compute = clock_now() - began_})}});
+                                                              .compute = computed_ - began_})}});
   }
 
   // --- the connections' thread
@@ -166,6 +174,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   // Of the training loop's thread alone.
   Step step_ = 0;
   TimePoint began_{};
+  TimePoint computed_{};  // the last tensor was
   TimePoint stretched_until_{};
   Slowness slowness_;
 
@@ -181,6 +190,15 @@ class LiveSession : public TrainingSession, public Member::Handler {
   Member member_;  // last: its thread must end before what it uses does
 };
 
+// The first line: libtorch appends a page of addresses.
+std::string explain(const std::exception& trouble) {
+  const std::string words = trouble.what();
+  const std::string reason = "computing a gradient failed: " + words.substr(0, words.find('\n'));
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr ||
+                      words.find("allocate") != std::string::npos;
+  return memory ? reason + ". Try a smaller --batch, or fewer workers" : reason;
+}
+
 }  // namespace
 
 int run_worker(const WorkerSettings& settings, Task& task) {
@@ -189,7 +207,15 @@ int run_worker(const WorkerSettings& settings, Task& task) {
     spdlog::error("{}", started.error().message);
     return 1;
   }
-  training_loop(session, task, settings.identity.index, settings.workers, settings.batch);
+  try {
+    training_loop(session, task, settings.identity.index, settings.workers, settings.batch);
+  } catch (const std::exception& trouble) {
+    // A task is built on a library that throws; out of memory is what it throws most.
+    const std::string reason = explain(trouble);
+    spdlog::error("{}", reason);
+    session.give_up(reason);
+    return 1;
+  }
   return session.exit_status();
 }
 

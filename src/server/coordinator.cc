@@ -258,8 +258,10 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
 void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint now,
                               CoordinatorOutput& out) {
   if (phase_ == Phase::kEvaluating || !members_.remove(worker)) return;  // it was told to go
-  say("lost", peer_name(Role::kWorker, worker), why + "; the run goes on without it", now, out);
-  if (members_.count() == 0)
+  const bool others = members_.count() > 0;
+  say("lost", peer_name(Role::kWorker, worker), others ? why + "; the run goes on without it" : why,
+      now, out);
+  if (!others)
     return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
   // The cutoff stays: what the lost one has already delivered counts towards it, and must not crowd
   // out the others.

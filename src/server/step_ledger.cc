@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -153,9 +154,12 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
     correct += report->second.correct;
     predictions += report->second.predictions;
   }
-  if (reported > 0) record.loss = loss / static_cast<double>(reported);
-  if (predictions > 0)
-    record.accuracy = static_cast<double>(correct) / static_cast<double>(predictions);
+  // Nothing is known of a step to which nobody contributed: not a number, rather than a perfect
+  // zero.
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  record.loss = reported > 0 ? loss / static_cast<double>(reported) : kUnknown;
+  record.accuracy =
+      predictions > 0 ? static_cast<double>(correct) / static_cast<double>(predictions) : kUnknown;
   return story;
 }
 

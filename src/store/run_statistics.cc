@@ -16,7 +16,7 @@ Result<T> only(Result<std::vector<T>> rows) {
 // Nearest-rank median and 90th percentile of step times and of overheads; NULL without rows.
 constexpr std::string_view kStepTimes = R"sql(
   WITH overhead AS (
-    SELECT s.elapsed_ns - max(a.compute_ns) AS value
+    SELECT max(0, s.elapsed_ns - max(a.compute_ns)) AS value
     FROM steps s JOIN arrivals a ON a.step = s.step
     WHERE a.censored = 0 AND a.late = 0
     GROUP BY s.step HAVING max(a.compute_ns) > 0
@@ -37,9 +37,8 @@ constexpr std::string_view kStepTimes = R"sql(
 constexpr std::string_view kSortedArrivals =
     "SELECT worker, run_time_ns, censored, late FROM arrivals ORDER BY worker, run_time_ns";
 
-// A step that nobody contributed to waited for nobody in particular.
 constexpr std::string_view kWaitedFor =
-    "SELECT last_worker, count(*) FROM steps WHERE contributors > 0 GROUP BY last_worker";
+    "SELECT last_worker, count(*) FROM steps GROUP BY last_worker";
 
 struct RunTime {
   Duration value;
