@@ -126,7 +126,8 @@ TEST(Data, OfTheUserIsRead) {
 TEST(Data, ThatIsNotThereIsNamed) {
   expect_told({"--data", "./nowhere", "--model", "mlp"}, HasSubstr("./nowhere"), 1);
   expect_told({"--data", "mnist", "--data-dir", "./empty", "--model", "mlp"},
-              AllOf(HasSubstr("./empty/mnist"), HasSubstr("drover data get mnist")), 1);
+              AllOf(HasSubstr("./empty"), HasSubstr("drover data get mnist --data-dir ./empty")),
+              1);
 }
 
 TEST(Data, ThatIsTruncatedIsNamedWithTheCheckThatFailed) {

@@ -28,7 +28,7 @@ bool has(const std::string& line, const std::string& part) {
 
 TEST(ProgressLine, SaysEverythingWhereThereIsRoom) {
   EXPECT_EQ(progress_line(middle(), 1'000),
-            "[=====               ] step 250/1000  loss 0.5123  train 81.2 %  10.0 steps/s  "
+            "[=====               ]  step 250/1000  loss 0.5123  train 81.2 %  10.0 steps/s  "
             "1:15 left  waited 12.3 ms for worker 3");
 }
 

@@ -35,7 +35,7 @@ struct StepRecord {
   Duration at{};              // when the step opened
   Duration elapsed{};         // from opening to the last block closed
   uint32_t contributors = 0;  // workers whose whole gradient was used
-  uint32_t late = 0;          // gradients (whole or part) that came too late, since the step before
+  uint32_t late = 0;          // gradients that became whole after their step, since the step before
   uint32_t refused = 0;       // gradients refused for NaN or infinity
   uint64_t samples = 0;       // samples behind the update
   double loss = 0.0;      // mean training loss over those samples, before the update; NaN: unknown

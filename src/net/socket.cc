@@ -102,6 +102,13 @@ void Listener::start(std::function<void(Socket)> accepted) {
 void Listener::accept_next() {
   acceptor_.async_accept([this](boost::system::error_code error, Socket socket) {
     if (error == boost::asio::error::operation_aborted) return;
+    if (error) {
+      pause_.expires_after(std::chrono::milliseconds(100));
+      pause_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) accept_next();
+      });
+      return;
+    }
     if (!error) {
       boost::system::error_code ignored;
       if (!is_unix(acceptor_.local_endpoint(ignored)) || same_user(socket)) {

@@ -4,6 +4,7 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,10 +39,11 @@ class Listener {
 
  private:
   using Acceptor = boost::asio::basic_socket_acceptor<SocketProtocol>;
-  explicit Listener(boost::asio::io_context& loop) : acceptor_(loop) {}
+  explicit Listener(boost::asio::io_context& loop) : acceptor_(loop), pause_(loop) {}
   void accept_next();
 
   Acceptor acceptor_;
+  boost::asio::steady_timer pause_;  // after an error, such as too many open files
   std::function<void(Socket)> accepted_;
 };
 

@@ -21,13 +21,16 @@ Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listen
 void Doorman::greet(Socket socket) {
   auto channel = std::make_shared<Channel>(std::move(socket), key_.run);
   auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kGreetingTimeout);
-  timer->async_wait([channel](const boost::system::error_code& error) {
-    if (!error) channel->close();
+  // Apart from the timer: one that has just expired cannot be cancelled any more.
+  auto admitted = std::make_shared<bool>(false);
+  timer->async_wait([channel, admitted](const boost::system::error_code& error) {
+    if (!error && !*admitted) channel->close();
   });
   // Weak: the channel owns this callback. It is kept alive by the read that is under way.
   Channel::Callbacks callbacks;
-  callbacks.on_control = [this, timer,
+  callbacks.on_control = [this, timer, admitted,
                           weak = std::weak_ptr(channel)](const Control& message) -> Status {
+    *admitted = true;
     timer->cancel();
     const auto self = weak.lock();
     const auto* hello = std::get_if<Hello>(&message);

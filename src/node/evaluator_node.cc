@@ -68,9 +68,11 @@ class Evaluator : public Member::Handler {
   Status on_frame(ShardId, const FrameHeader& header) override {
     const std::lock_guard lock(mutex_);
     Outbox out;
-    if (header.type == FrameType::kParameters)
-      pull_->on_parameters(header.block, header.version, out);
-    if (header.type == FrameType::kGone) pull_->on_gone(header.version, out);
+    if (header.block >= welcome_.blocks.blocks.size()) return invalid_input("no such block");
+    if (fetching_ && pull_->expects(header)) {
+      if (header.type == FrameType::kParameters) pull_->on_parameters(header, out);
+      if (header.type == FrameType::kGone) pull_->on_gone(header, out);
+    }
     member_.send(std::move(out));
     if (pull_->complete()) changed_.notify_all();
     return done();

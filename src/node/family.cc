@@ -105,6 +105,12 @@ void Family::reap(pid_t head, int exits_fd, int& head_status, bool& head_gone) {
   }
 }
 
+void Family::terminate(const std::string& name) {
+  for (const auto& [pid, each] : children_) {
+    if (each == name) ::kill(pid, SIGTERM);
+  }
+}
+
 void Family::kill_all() {
   for (const auto& [pid, name] : children_) ::kill(pid, SIGKILL);
 }

@@ -38,6 +38,8 @@ class Family {
   bool interrupted() const { return interrupts_ > 0; }
 
   void kill_all();
+  // Asks the child called `name` to end.
+  void terminate(const std::string& name);
 
  private:
   void reap(pid_t head, int exits_fd, int& head_status, bool& head_gone);

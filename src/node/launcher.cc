@@ -181,7 +181,7 @@ int launch(const Job& job, Task& task, const RunHeader& header,
   ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
-    family.kill_all();
+    family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
   const int status = family.supervise(kCoordinatorName, exits.value().to);
   ::close(exits.value().to);

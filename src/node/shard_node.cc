@@ -17,6 +17,9 @@
 namespace drover {
 namespace {
 
+const Error kNotJoined =
+    invalid_input("blocks can be sent only when control and bulk are both connected");
+
 class ShardNode {
  public:
   explicit ShardNode(const ShardSettings& settings) : settings_(settings), shard_(settings.id) {}
@@ -86,20 +89,25 @@ class ShardNode {
       return invalid_input("only workers and the evaluator connect to a shard");
     }
     const WorkerId worker = hello.role == Role::kEvaluator ? kEvaluator : hello.index;
+    if (worker != kEvaluator && shard_.has_plan() && !shard_.members().has(worker)) {
+      return invalid_input(peer_name(hello.role, hello.index) + " does not take part in this run");
+    }
     Peer& peer = peers_[worker];
     auto& lane = hello.lane == Lane::kControl ? peer.control : peer.bulk;
     if (lane) return invalid_input(peer_name(hello.role, hello.index) + " is connected already");
     lane = channel;
     auto& payload = hello.lane == Lane::kControl ? peer.control_payload : peer.bulk_payload;
     Channel::Callbacks callbacks;
-    callbacks.payload_for = [this, worker,
+    callbacks.payload_for = [this, worker, &peer,
                              &payload](const FrameHeader& header) -> Result<std::span<std::byte>> {
+      if (!peer.joined) return kNotJoined;
       const auto floats = shard_.payload_floats(worker, header);
       if (!floats) return floats.error();
       payload = shard_.pool().take(floats.value());
       return std::as_writable_bytes(payload->span());
     };
-    callbacks.on_frame = [this, worker, &payload](const FrameHeader& header) {
+    callbacks.on_frame = [this, worker, &peer, &payload](const FrameHeader& header) {
+      if (!peer.joined) return Status(kNotJoined);
       Status status = done();
       work([&](Outbox& out) {
         status = shard_.on_frame(worker, header, std::exchange(payload, nullptr), clock_now(), out);

@@ -77,7 +77,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
 
   void finish_step(const GradientReport& report) override {
     const std::lock_guard lock(mutex_);
-    if (!report.finished || over_) return;
+    if (!report.finished) return;
     member_.send({{to_coordinator(), control_frame(StepReport{.step = step_,
                                                               .samples = report.samples,
                                                               .loss = report.loss,
@@ -103,6 +103,10 @@ class LiveSession : public TrainingSession, public Member::Handler {
     const std::lock_guard lock(mutex_);
     const auto block = machine_->destination(shard, header);
     if (!block) return block.error();
+    if (!machine_->expects(header)) {
+      unwanted_.resize(header.length);
+      return std::span(unwanted_);
+    }
     return std::as_writable_bytes(
         parameters_->span().subspan(block.value().offset, block.value().length));
   }
@@ -170,6 +174,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   const WorkerSettings settings_;
   const SharedBuffer parameters_;
   const SharedBuffer gradient_;
+  std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
 
   // Of the training loop's thread alone.
   Step step_ = 0;

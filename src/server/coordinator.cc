@@ -9,10 +9,7 @@
 namespace drover {
 
 Coordinator::Coordinator(CoordinatorSettings settings, TimePoint now)
-    : settings_(std::move(settings)),
-      started_(now),
-      members_(settings_.workers),
-      ledger_(settings_.shards) {}
+    : settings_(std::move(settings)), started_(now), members_(settings_.workers) {}
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
   const std::string name = peer_name(hello.role, hello.index);
@@ -65,6 +62,10 @@ Status Coordinator::admit_model(const Hello& hello) {
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
   blocks_ = plan_blocks(*layout_, settings_.shards);
+  // A shard may have got no block (more shards than blocks); it has nothing to close.
+  std::set<ShardId> owners;
+  for (const Block& block : blocks_.blocks) owners.insert(block.shard);
+  ledger_.emplace(static_cast<uint32_t>(owners.size()));
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
                   .deterministic = settings_.deterministic,
@@ -101,8 +102,8 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
              closed && role == Role::kShard) {
     return on_step_closed(index, *closed, now, out);
   } else if (const auto* report = std::get_if<StepReport>(&message);
-             report && role == Role::kWorker) {
-    ledger_.on_report(index, *report);
+             report && role == Role::kWorker && ledger_) {
+    ledger_->on_report(index, *report);
     tell_steps(false, now, out);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
              evaluated && role == Role::kEvaluator) {
@@ -127,7 +128,7 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
 }
 
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
-  ledger_.open(step_, since_start(now), members_.list(), learning_rate(settings_.schedule, step_));
+  ledger_->open(step_, since_start(now), members_.list(), learning_rate(settings_.schedule, step_));
   decide(out);
 }
 
@@ -148,25 +149,25 @@ void Coordinator::send_decision(CoordinatorOutput& out) {
 
 Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                                    CoordinatorOutput& out) {
-  if (phase_ == Phase::kTraining && closed.step == step_ + 1 && step_ + 1 < settings_.steps &&
-      early_.size() < settings_.shards) {
+  if (phase_ == Phase::kTraining && closed.step > step_ && closed.step < settings_.steps &&
+      early_.size() < size_t{settings_.shards} * kEarlyMax) {
     early_.emplace_back(shard, closed);
     return done();
   }
-  if (phase_ != Phase::kTraining || !ledger_.expects(shard, closed.step)) {
+  if (phase_ != Phase::kTraining || !ledger_->expects(shard, closed.step)) {
     return invalid_input("shard " + std::to_string(shard) + " closed step " +
                          std::to_string(closed.step) + ", which was not open there");
   }
   digest_ += closed.digest;
-  const bool all = ledger_.on_closed(shard, closed, since_start(now));
-  for (const ArrivalRecord& late : ledger_.take_late()) out.happenings.push_back(late);
+  const bool all = ledger_->on_closed(shard, closed, since_start(now));
+  for (const ArrivalRecord& late : ledger_->take_late()) out.happenings.push_back(late);
   if (all) close_step_everywhere(closed.step, now, out);
   return done();
 }
 
 void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
   // Whoever has not delivered need not go on.
-  for (const WorkerId worker : ledger_.stragglers(closed)) {
+  for (const WorkerId worker : ledger_->stragglers(closed)) {
     out.messages.push_back(
         {to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kStop, .step = closed}, {}}});
   }
@@ -184,7 +185,9 @@ void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorO
 }
 
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
-  for (StepStory& story : ledger_.take_told(all)) {
+  if (!ledger_) return;
+  bool diverged = false;
+  for (StepStory& story : ledger_->take_told(all)) {
     const StepRecord& step = story.step;
     empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
     std::map<WorkerId, BlockId> first_refused;
@@ -203,13 +206,13 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
                                            .text = "its gradient has NaN or infinity, first in " +
                                                    tensor + "; the step goes on without it"});
     }
-    if (empty_steps_ >= kEmptyStepsMax && phase_ == Phase::kTraining) {
-      return end(RunOutcome::kFailed,
-                 "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
-                     " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up "
-                     "(--warmup)",
-                 now, out);
-    }
+    diverged = diverged || empty_steps_ >= kEmptyStepsMax;
+  }
+  if (diverged && phase_ == Phase::kTraining) {
+    end(RunOutcome::kFailed,
+        "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
+            " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
+        now, out);
   }
 }
 
@@ -282,7 +285,9 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
     on_lost(Role::kEvaluator, 0, waited, now, out);
   for (const WorkerId worker : members_.list()) {
-    if (!workers_ready_.contains(worker) && !ended()) lose_worker(worker, waited, now, out);
+    if (workers_ready_.contains(worker) || ended()) continue;
+    send_farewell(Role::kWorker, worker, {RunOutcome::kFailed, "it " + waited}, out);
+    lose_worker(worker, waited, now, out);
   }
   if (phase_ == Phase::kGathering) {
     end(RunOutcome::kFailed,

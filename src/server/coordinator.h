@@ -50,6 +50,8 @@ class Coordinator {
  public:
   // A run without a single usable gradient for so many steps has diverged, and ends.
   static constexpr uint32_t kEmptyStepsMax = 3;
+  // How many steps a shard's news may be ahead of the slowest shard's.
+  static constexpr size_t kEarlyMax = 64;
 
   Coordinator(CoordinatorSettings settings, TimePoint now);
 
@@ -112,7 +114,7 @@ class Coordinator {
   BlockPlan blocks_;
   bool planned_ = false;
 
-  StepLedger ledger_;
+  std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
   std::vector<std::pair<ShardId, StepClosed>> early_;
   Step step_ = 0;        // open now

@@ -277,7 +277,7 @@ TEST_F(CoordinatorTest, RefusesMessagesThatOnlyOthersSend) {
   EXPECT_FALSE(coordinator_.on_message(Role::kWorker, 0, StepClosed{}, now_, out_).ok());
   EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, Evaluated{}, now_, out_).ok());
   StepClosed future;
-  future.step = 2;
+  future.step = 3;
   EXPECT_FALSE(coordinator_.on_message(Role::kShard, 0, future, now_, out_).ok())
       << "a step that is not open";
 }

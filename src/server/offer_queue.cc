@@ -1,6 +1,7 @@
 #include "server/offer_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "wire/header.h"
 
@@ -10,7 +11,7 @@ std::vector<Offer> OfferQueue::grant() {
   std::vector<Offer> granted;
   while (!waiting_.empty()) {
     const Offer& next = waiting_.front();
-    if (!under_way_.empty() && under_way_bytes_ + next.bytes > window_bytes_) break;
+    if (under_way_bytes_ > 0 && under_way_bytes_ + next.bytes > window_bytes_) break;
     under_way_bytes_ += next.bytes;
     under_way_.push_back(next);
     granted.push_back(next);
@@ -40,8 +41,14 @@ void OfferQueue::forget(WorkerId worker) {
 
 std::vector<Offer> OfferQueue::withdraw_late(BlockId block, Version version) {
   std::vector<Offer> late;
+  const auto is_late = [&](const Offer& offer) {
+    return offer.block == block && offer.step != kInitialStep && offer.step < version;
+  };
+  for (Offer& offer : under_way_) {
+    if (is_late(offer)) under_way_bytes_ -= std::exchange(offer.bytes, 0);
+  }
   std::erase_if(waiting_, [&](const Offer& offer) {
-    if (offer.block != block || offer.step == kInitialStep || offer.step >= version) return false;
+    if (!is_late(offer)) return false;
     late.push_back(offer);
     return true;
   });

@@ -39,6 +39,7 @@ class OfferQueue {
   void forget(WorkerId worker);
 
   // Removes and returns the waiting offers of `block` for steps before `version`: they are late.
+  // Those under way may still come, but no longer take up the window.
   std::vector<Offer> withdraw_late(BlockId block, Version version);
 
   size_t bytes_under_way() const { return under_way_bytes_; }

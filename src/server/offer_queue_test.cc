@@ -58,6 +58,17 @@ TEST(OfferQueue, WithdrawsOnlyWhatIsLate) {
   EXPECT_EQ(late[0].worker, 1u);
 }
 
+TEST(OfferQueue, AGrantForAClosedStepHoldsNobodyUp) {
+  OfferQueue queue(100);
+  queue.add({.worker = 0, .step = 0, .block = 0, .bytes = 100});
+  queue.grant();
+  queue.add({.worker = 1, .step = 1, .block = 0, .bytes = 100});
+  EXPECT_TRUE(queue.grant().empty());
+  queue.withdraw_late(0, 1);
+  EXPECT_EQ(queue.grant().size(), 1u) << "worker 0 may never send what it was granted";
+  EXPECT_TRUE(queue.take(0, 0, 0)) << "but it may";
+}
+
 TEST(OfferQueue, KeepsItsWindowUnderRandomUse) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -5,12 +5,14 @@
 
 #include "core/chance.h"
 #include "core/check.h"
+#include "server/kernels.h"
 #include "wire/limits.h"
 
 namespace drover {
 namespace {
 
 constexpr size_t kOpeningsKept = 1024;
+constexpr size_t kStragglersKept = 100'000;
 
 }  // namespace
 
@@ -43,7 +45,7 @@ void Shard::request_initial(Outbox& out) {
   }
   if (initial_source_) return;
   const auto source = std::find_if(connected_.begin(), connected_.end(),
-                                   [](WorkerId worker) { return worker != kEvaluator; });
+                                   [&](WorkerId worker) { return members_.has(worker); });
   if (source == connected_.end()) return;
   initial_source_ = *source;
   out.push_back({to_worker(*source, Lane::kControl), control_frame(WantInitial{})});
@@ -82,8 +84,6 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
     if (changed) hosted.block->on_members_changed(members_);
   }
   for (auto& [id, hosted] : blocks_) close_if_complete(hosted, now, out);
-  // A shard without blocks (more shards than blocks) still takes part in the count of closed steps.
-  close_step_if_done(now, out);
 }
 
 Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header) const {
@@ -100,7 +100,7 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
         return invalid_input(who + " pushed block " + std::to_string(header.block) +
                              ", which is not on this shard");
       }
-      if (worker >= members_.size()) return invalid_input(who + " may not push");
+      if (!members_.has(worker)) return invalid_input(who + " does not take part in this run");
       if (header.samples == 0 && header.step != kInitialStep)
         return invalid_input(who + " pushed without samples");
       const ShardBlock& block = *hosted->block;
@@ -130,6 +130,16 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer 
   const auto floats = payload_floats(worker, header);
   if (!floats) return floats.error();
   DROVER_CHECK(floats.value() == (payload ? payload->size() : 0));
+  if (header.step == kInitialStep && header.type != FrameType::kPull) {
+    if (worker != initial_source_) {
+      return invalid_input("worker " + std::to_string(worker) +
+                           " sent initial parameters that were not asked for");
+    }
+    if (payload && !all_finite(payload->span())) {
+      return invalid_input("the initial parameters of worker " + std::to_string(worker) +
+                           " have NaN or infinity");
+    }
+  }
   switch (header.type) {
     case FrameType::kOffer:
       on_offer(worker, header, std::move(payload), now, out);
@@ -194,7 +204,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
 }
 
 void Shard::on_pull(WorkerId worker, const FrameHeader& header, Outbox& out) {
-  const Waiting request{worker, header.version, (header.flags & kSnapshotFlag) != 0};
+  const Waiting request{worker, header.step, header.version, (header.flags & kSnapshotFlag) != 0};
   for (auto& [id, hosted] : blocks_) {
     // One pull at a time: a newer one replaces what is left of an older one.
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
@@ -214,6 +224,7 @@ bool Shard::serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) con
     if (!values) {
       out.push_back(
           {to_worker(waiting.worker, Lane::kControl), Frame{{.type = FrameType::kGone,
+                                                             .step = waiting.request,
                                                              .version = block.newest_snapshot(),
                                                              .block = block.block().id},
                                                             {}}});
@@ -225,6 +236,7 @@ bool Shard::serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) con
   }
   const FrameHeader header{.type = FrameType::kParameters,
                            .flags = static_cast<uint16_t>(waiting.snapshot ? kSnapshotFlag : 0),
+                           .step = waiting.request,
                            .version = version,
                            .block = block.block().id};
   out.push_back({to_worker(waiting.worker, Lane::kBulk),
@@ -256,8 +268,6 @@ void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
 void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   const auto behind = [&](const auto& entry) { return entry.second.block->version() <= step_; };
   if (finished() || !open_ || std::any_of(blocks_.begin(), blocks_.end(), behind)) return;
-  // Without blocks of its own a shard closes each step when the coordinator has decided about it.
-  if (blocks_.empty() && (members_.count() == 0 || !decision_ || decision_->step < step_)) return;
 
   Progress& progress = progress_of(step_);
   StepClosed closed;
@@ -271,6 +281,17 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   for (const auto& [key, run_time] : late_)
     closed.late.push_back({key.second, run_time, key.first});
   late_.clear();
+  for (const WorkerId worker : members_.list()) {
+    // What comes of them later is told, with a later step, when it is whole.
+    if (progress.blocks[worker] == blocks_.size()) continue;
+    const uint32_t seen = progress.blocks[worker] + progress.late[worker];
+    if (seen < blocks_.size()) {
+      straggling_[{step_, worker}] = seen;
+    } else {
+      late_[{step_, worker}] = progress.run_time[worker];
+    }
+  }
+  while (straggling_.size() > kStragglersKept) straggling_.erase(straggling_.begin());
   closed.samples = blocks_.empty() ? 0 : progress.samples_min;
   progress_.erase(step_);
   ++step_;
@@ -281,6 +302,16 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
 }
 
 void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
+  // A gradient has arrived when its last block has; until then its time is not known.
+  if (step == step_) {
+    Progress& progress = progress_of(step);
+    ++progress.late[worker];
+    progress.run_time[worker] = since_opening(step, now);
+    return;
+  }
+  const auto found = straggling_.find({step, worker});
+  if (found == straggling_.end() || ++found->second < blocks_.size()) return;
+  straggling_.erase(found);
   if (opened_.contains(step)) late_[{step, worker}] = since_opening(step, now);
 }
 
@@ -320,6 +351,7 @@ Duration Shard::since_opening(Step step, TimePoint now) const {
 Shard::Progress& Shard::progress_of(Step step) {
   Progress& progress = progress_[step];
   progress.blocks.resize(members_.size(), 0);
+  progress.late.resize(members_.size(), 0);
   progress.run_time.resize(members_.size(), Duration::zero());
   return progress;
 }

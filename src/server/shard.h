@@ -47,6 +47,7 @@ class Shard {
   Status on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
                   Outbox& out);
 
+  const Membership& members() const { return members_; }
   // All steps are done.
   bool finished() const;
   BufferPool& pool() { return pool_; }
@@ -54,6 +55,7 @@ class Shard {
  private:
   struct Waiting {  // for a block of at least `version`, or for its snapshot of exactly that
     WorkerId worker = 0;
+    uint64_t request = 0;  // the puller's own number for it
     Version version = 0;
     bool snapshot = false;
   };
@@ -63,7 +65,8 @@ class Shard {
   };
   // How far each worker is in one step.
   struct Progress {
-    std::vector<uint32_t> blocks;    // answered, by worker
+    std::vector<uint32_t> blocks;    // answered in time, by worker
+    std::vector<uint32_t> late;      // too late for their block, though the step is still open
     std::vector<Duration> run_time;  // of the last one
     std::vector<StepClosed::Refused> refused;
     uint64_t samples_min = ~uint64_t{0};  // behind the update of the least served block
@@ -107,7 +110,8 @@ class Shard {
   std::optional<Decision> decision_;
   std::map<Step, TimePoint> opened_;  // of the recent past, to tell how late the late are
   std::map<Step, Progress> progress_;
-  std::map<std::pair<Step, WorkerId>, Duration> late_;  // since the last StepClosed
+  std::map<std::pair<Step, WorkerId>, uint32_t> straggling_;  // blocks seen of gradients not whole
+  std::map<std::pair<Step, WorkerId>, Duration> late_;        // whole since the last StepClosed
 };
 
 }  // namespace drover

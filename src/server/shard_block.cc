@@ -38,6 +38,7 @@ Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, SharedBuff
   if (members.has(worker)) --missing_;
   if (!all_finite(gradient->span())) return Answer::kNotFinite;
   sum_.add(worker, samples, std::move(gradient));
+  if (members.has(worker)) ++contributed_;
   return Answer::kAccepted;
 }
 
@@ -46,10 +47,14 @@ void ShardBlock::on_members_changed(const Membership& members) {
   for (WorkerId worker = 0; worker < answered_.size(); ++worker) {
     if (members.has(worker) && !answered_[worker]) ++missing_;
   }
+  // What somebody lost has delivered is used, but must not crowd out those who are alive.
+  contributed_ =
+      static_cast<uint32_t>(std::count_if(sum_.workers().begin(), sum_.workers().end(),
+                                          [&](WorkerId worker) { return members.has(worker); }));
 }
 
 bool ShardBlock::complete(uint32_t cutoff) const {
-  return started() && !finished() && (sum_.contributors() >= cutoff || missing_ == 0);
+  return started() && !finished() && (contributed_ >= cutoff || missing_ == 0);
 }
 
 void ShardBlock::close(double learning_rate, const Membership& members) {
@@ -58,6 +63,7 @@ void ShardBlock::close(double learning_rate, const Membership& members) {
   optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
   parameters_ = std::move(next);
   sum_.reset();
+  contributed_ = 0;
   ++version_;
   std::fill(answered_.begin(), answered_.end(), false);
   missing_ = members.count();

@@ -44,8 +44,8 @@ class ShardBlock {
   // Somebody left: nothing they have not pushed is waited for.
   void on_members_changed(const Membership& members);
 
-  // Whether the open step has what it waits for: `cutoff` contributions, or an answer to everybody
-  // alive.
+  // Whether the open step has what it waits for: `cutoff` contributions of workers alive, or an
+  // answer to everybody alive.
   bool complete(uint32_t cutoff) const;
 
   // Applies the optimiser to what has arrived and opens the next step.
@@ -74,6 +74,7 @@ class ShardBlock {
   BlockOptimizer optimizer_;
   std::vector<bool> answered_;  // by worker, in the open step
   uint32_t missing_ = 0;        // alive and not answered
+  uint32_t contributed_ = 0;    // alive and in the sum
 
   struct Snapshot {
     Version version = 0;

@@ -208,13 +208,18 @@ TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   now_ = 50ms;
   EXPECT_EQ(push(2, 0, 0, 1.0f), Answer::kLate);
   EXPECT_EQ(out_[0].frame.header.version, 1u) << "the answer tells the step it is in now";
+  decide(1, 2);
+  push_all(0, 1, 0.0f);
+  push_all(1, 1, 0.0f);
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_TRUE(closed_in_outbox()->late.empty()) << "half a gradient has not arrived";
   EXPECT_EQ(push(2, 0, 1, 1.0f), Answer::kLate);
   EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "what is late changes nothing";
 
   // Its time becomes known with the next step.
-  decide(1, 2);
-  push_all(0, 1, 0.0f);
-  push_all(1, 1, 0.0f);
+  decide(2, 2);
+  push_all(0, 2, 0.0f);
+  push_all(1, 2, 0.0f);
   const auto closed = closed_in_outbox();
   ASSERT_TRUE(closed);
   const std::vector<StepClosed::Arrival> expected = {{2, 50ms, 0}};
@@ -390,7 +395,7 @@ TEST_F(ShardTest, EndsAfterTheLastStepWithADigestOfItsParameters) {
   EXPECT_FLOAT_EQ(parameter(1, 2, true), -2.0f) << "the final parameters can be evaluated";
 }
 
-TEST_F(ShardTest, WithoutBlocksStillTakesPartInTheCountOfSteps) {
+TEST_F(ShardTest, WithoutBlocksHasNothingToClose) {
   const Layout layout({{"only", 4, TensorKind::kTrained}});
   Shard empty(1);
   empty.on_plan(Plan{
@@ -398,12 +403,37 @@ TEST_F(ShardTest, WithoutBlocksStillTakesPartInTheCountOfSteps) {
   empty.on_joined(0, out_);
   out_.clear();
   empty.on_decision({.step = 0, .cutoff = 1, .alive = {0}}, now_, out_);
-  ASSERT_TRUE(closed_in_outbox());
-  EXPECT_EQ(closed_in_outbox()->arrivals.size(), 1u);
+  EXPECT_FALSE(closed_in_outbox());
+}
+
+TEST_F(ShardTest, WhatALostWorkerDeliveredDoesNotCrowdOutTheLiving) {
+  start(3);
+  open(3);
+  push_all(2, 0, 1.0f);
   out_.clear();
-  empty.on_decision({.step = 1, .cutoff = 1, .alive = {0}}, now_, out_);
+  shard_.on_lost(2, now_, out_);
+  shard_.on_decision({.step = 0, .cutoff = 2, .alive = {0, 1}}, now_, out_);
+  push_all(0, 0, 1.0f);
+  EXPECT_FALSE(closed_in_outbox()) << "worker 1 is alive and waited for";
+  push_all(1, 0, 1.0f);
   ASSERT_TRUE(closed_in_outbox());
-  EXPECT_TRUE(empty.finished());
+  EXPECT_EQ(closed_in_outbox()->samples, 3u) << "what was delivered is used all the same";
+}
+
+TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
+  const Layout layout({{"small", 4, TensorKind::kTrained}});
+  plan_ =
+      Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  shard_.on_plan(plan_);
+  shard_.on_joined(7, out_);  // not of this run
+  shard_.on_joined(1, out_);
+  const FrameHeader header{
+      .type = FrameType::kOffer, .step = kInitialStep, .block = 0, .length = 16};
+  EXPECT_FALSE(shard_.on_frame(0, header, filled(4, 1.0f), now_, out_).ok());
+  EXPECT_FALSE(
+      shard_.on_frame(1, header, filled(4, std::numeric_limits<float>::quiet_NaN()), now_, out_)
+          .ok());
+  EXPECT_TRUE(shard_.on_frame(1, header, filled(4, 1.0f), now_, out_).ok());
 }
 
 }  // namespace

@@ -11,7 +11,12 @@
 namespace drover {
 namespace {
 
-constexpr size_t kLateKept = 100'000;
+constexpr size_t kStragglersKept = 100'000;
+
+auto find_arrival(const StepClosed& closed, WorkerId worker) {
+  return std::find_if(closed.arrivals.begin(), closed.arrivals.end(),
+                      [&](const auto& each) { return each.worker == worker; });
+}
 
 }  // namespace
 
@@ -33,18 +38,34 @@ bool StepLedger::expects(ShardId shard, Step step) const {
 bool StepLedger::on_closed(ShardId shard, const StepClosed& closed, Duration at) {
   DROVER_CHECK(expects(shard, closed.step));
   for (const StepClosed::Arrival& late : closed.late) {
-    const auto [entry, is_new] = late_.try_emplace({late.step, late.worker}, Duration::zero());
-    if (is_new) ++late_since_told_;
-    if (late.run_time <= entry->second) continue;
-    entry->second = late.run_time;
-    late_news_.push_back({.step = late.step, .worker = late.worker, .run_time = late.run_time});
+    const auto found = stragglers_.find({late.step, late.worker});
+    if (found == stragglers_.end()) continue;
+    Straggler& straggler = found->second;
+    straggler.missing_on.erase(shard);
+    straggler.run_time = std::max(straggler.run_time, late.run_time);
+    if (!straggler.missing_on.empty()) continue;
+    ++late_since_told_;
+    late_news_.push_back(
+        {.step = late.step, .worker = late.worker, .run_time = straggler.run_time});
+    stragglers_.erase(found);
   }
-  while (late_.size() > kLateKept) late_.erase(late_.begin());
 
   Open& open = open_.at(closed.step);
   open.closed[shard] = closed;
   open.closed_at = at;
-  return all_closed(open);
+  if (!all_closed(open)) return false;
+  for (const WorkerId worker : stragglers(closed.step)) {
+    Straggler& straggler = stragglers_[{closed.step, worker}];
+    for (const auto& [each, news] : open.closed) {
+      const auto arrival = find_arrival(news, worker);
+      if (arrival == news.arrivals.end())
+        straggler.missing_on.insert(each);
+      else
+        straggler.run_time = std::max(straggler.run_time, arrival->run_time);
+    }
+  }
+  while (stragglers_.size() > kStragglersKept) stragglers_.erase(stragglers_.begin());
+  return true;
 }
 
 std::vector<WorkerId> StepLedger::stragglers(Step step) const {
@@ -74,8 +95,7 @@ std::pair<Duration, bool> StepLedger::run_time(const Open& open, WorkerId worker
   Duration bound{};
   bool complete = true;
   for (const auto& [shard, closed] : open.closed) {
-    const auto arrival = std::find_if(closed.arrivals.begin(), closed.arrivals.end(),
-                                      [&](const auto& each) { return each.worker == worker; });
+    const auto arrival = find_arrival(closed, worker);
     if (arrival == closed.arrivals.end()) {
       complete = false;
       bound = std::max(bound, closed.elapsed);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -50,8 +51,7 @@ class StepLedger {
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
   std::vector<StepStory> take_told(bool all = false);
 
-  // True run-times of workers that had been counted as late, each told when it becomes known or
-  // larger.
+  // True run-times of stragglers, each told when its gradient has come whole to every shard.
   std::vector<ArrivalRecord> take_late();
 
   // Whether on_closed(shard, step) may be called.
@@ -77,8 +77,14 @@ class StepLedger {
   const uint32_t shards_;
   Step next_ = 0;  // to be opened
   std::map<Step, Open> open_;
-  std::map<WorkerId, StepReport> early_reports_;        // for step next_
-  std::map<std::pair<Step, WorkerId>, Duration> late_;  // the largest known
+  std::map<WorkerId, StepReport> early_reports_;  // for step next_
+  // Of stragglers in steps told: the shards that have not got their gradient yet, and the largest
+  // run-time known.
+  struct Straggler {
+    std::set<ShardId> missing_on;
+    Duration run_time{};
+  };
+  std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
   std::vector<ArrivalRecord> late_news_;
   uint32_t late_since_told_ = 0;
 };

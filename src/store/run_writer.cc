@@ -42,7 +42,7 @@ constexpr std::string_view kSql[] = {
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, late)
        VALUES (?1, ?2, ?3, 0, ?4, 1)
        ON CONFLICT DO UPDATE SET run_time_ns = excluded.run_time_ns, censored = 0,
-                                 compute_ns = excluded.compute_ns, late = 1)",
+                                 compute_ns = max(compute_ns, excluded.compute_ns), late = 1)",
     "INSERT INTO evaluations VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",

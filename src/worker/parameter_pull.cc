@@ -10,6 +10,7 @@ ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, bool snapsh
     : worker_(worker),
       snapshots_(snapshots),
       blocks_on_(plan.shards, 0),
+      request_(plan.shards, 0),
       have_(plan.blocks.size(), -1),
       missing_(plan.blocks.size()) {
   for (const Block& block : plan.blocks) {
@@ -20,24 +21,26 @@ ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, bool snapsh
 
 void ParameterPull::begin(Version version, Outbox& out) {
   wanted_ = version;
-  std::fill(have_.begin(), have_.end(), -1);
   missing_ = have_.size();
   for (ShardId shard = 0; shard < blocks_on_.size(); ++shard) {
     if (blocks_on_[shard] > 0) ask(shard, out);
   }
 }
 
-void ParameterPull::on_parameters(BlockId block, Version version, Outbox& out) {
-  DROVER_CHECK(block < have_.size());
-  if (version < wanted_) return;  // the answer to an earlier request
-  have_[block] = static_cast<int64_t>(version);
-  if (version > wanted_) {
-    // Somebody is ahead, and everybody has to get there. Whoever may still answer with less is
-    // asked again: an older request could be met by a version that is no longer of use.
-    wanted_ = version;
+bool ParameterPull::expects(const FrameHeader& header) const {
+  DROVER_CHECK(header.block < have_.size());
+  return header.step == request_[shard_of_[header.block]];
+}
+
+void ParameterPull::on_parameters(const FrameHeader& header, Outbox& out) {
+  DROVER_CHECK(expects(header));
+  have_[header.block] = static_cast<int64_t>(header.version);
+  if (header.version > wanted_) {
+    // Somebody is ahead, and everybody has to get there: whoever has not is asked again.
+    wanted_ = header.version;
     std::vector<bool> behind(blocks_on_.size(), false);
     for (BlockId each = 0; each < have_.size(); ++each) {
-      if (have_[each] != static_cast<int64_t>(version)) behind[shard_of_[each]] = true;
+      if (have_[each] != static_cast<int64_t>(wanted_)) behind[shard_of_[each]] = true;
     }
     for (ShardId shard = 0; shard < behind.size(); ++shard) {
       if (behind[shard]) ask(shard, out);
@@ -46,8 +49,9 @@ void ParameterPull::on_parameters(BlockId block, Version version, Outbox& out) {
   count_missing();
 }
 
-void ParameterPull::on_gone(Version newest, Outbox& out) {
-  if (newest > wanted_) begin(newest, out);
+void ParameterPull::on_gone(const FrameHeader& header, Outbox& out) {
+  DROVER_CHECK(expects(header));
+  if (header.version > wanted_) begin(header.version, out);
 }
 
 void ParameterPull::count_missing() {
@@ -56,10 +60,15 @@ void ParameterPull::count_missing() {
   }));
 }
 
-void ParameterPull::ask(ShardId shard, Outbox& out) const {
+void ParameterPull::ask(ShardId shard, Outbox& out) {
+  ++request_[shard];
+  for (BlockId block = 0; block < have_.size(); ++block) {
+    if (shard_of_[block] == shard) have_[block] = -1;
+  }
   out.push_back({to_shard(shard, Lane::kControl),
                  Frame{{.type = FrameType::kPull,
                         .flags = static_cast<uint16_t>(snapshots_ ? kSnapshotFlag : 0),
+                        .step = request_[shard],
                         .version = wanted_,
                         .worker = worker_},
                        {}}});

@@ -26,13 +26,23 @@ TEST(ParameterPull, AsksEveryShardOnce) {
   EXPECT_FALSE(pull.complete());
 }
 
+// What a shard would answer to its last request.
+FrameHeader answer(const Outbox& out, ShardId shard, BlockId block, Version version) {
+  FrameHeader header{.type = FrameType::kParameters, .version = version, .block = block};
+  for (const Outgoing& each : out) {
+    if (each.to.index == shard) header.step = each.frame.header.step;
+  }
+  return header;
+}
+
 TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
-  ParameterPull pull(0, four_blocks_on_two_shards(), false);
+  const BlockPlan plan = four_blocks_on_two_shards();
+  ParameterPull pull(0, plan, false);
   Outbox out;
   pull.begin(1, out);
   for (BlockId block = 0; block < 4; ++block) {
     EXPECT_FALSE(pull.complete());
-    pull.on_parameters(block, 1, out);
+    pull.on_parameters(answer(out, plan.blocks[block].shard, block, 1), out);
   }
   EXPECT_TRUE(pull.complete());
   EXPECT_EQ(pull.version(), 1u);
@@ -45,24 +55,18 @@ TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
   pull.begin(1, out);
   const auto first = plan.blocks_of_shard(0);
   const auto second = plan.blocks_of_shard(1);
-  for (const BlockId block : first) pull.on_parameters(block, 1, out);
-  out.clear();
-  for (const BlockId block : second) pull.on_parameters(block, 2, out);
-  ASSERT_FALSE(out.empty());
-  EXPECT_EQ(out[0].to.index, 0u) << "the shard that is behind";
-  EXPECT_EQ(out[0].frame.header.version, 2u);
+  for (const BlockId block : first) pull.on_parameters(answer(out, 0, block, 1), out);
+  const FrameHeader earlier = answer(out, 0, first[0], 2);
+  for (const BlockId block : second) {
+    const FrameHeader header = answer(out, 1, block, 2);
+    if (pull.expects(header)) pull.on_parameters(header, out);
+  }
   EXPECT_FALSE(pull.complete());
-  for (const BlockId block : first) pull.on_parameters(block, 2, out);
+  EXPECT_FALSE(pull.expects(earlier)) << "it answers a request that is no longer of use";
+  for (const BlockId block : first) pull.on_parameters(answer(out, 0, block, 2), out);
+  for (const BlockId block : second) pull.on_parameters(answer(out, 1, block, 2), out);
   EXPECT_TRUE(pull.complete());
   EXPECT_EQ(pull.version(), 2u);
-}
-
-TEST(ParameterPull, IgnoresWhatIsLeftOfAnEarlierPull) {
-  ParameterPull pull(0, four_blocks_on_two_shards(), false);
-  Outbox out;
-  pull.begin(5, out);
-  for (BlockId block = 0; block < 4; ++block) pull.on_parameters(block, 4, out);
-  EXPECT_FALSE(pull.complete());
 }
 
 TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
@@ -70,13 +74,12 @@ TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
   Outbox out;
   pull.begin(10, out);
   EXPECT_EQ(out[0].frame.header.flags, kSnapshotFlag);
+  FrameHeader gone{.type = FrameType::kGone, .step = out[0].frame.header.step, .version = 30};
   out.clear();
-  pull.on_gone(30, out);
+  pull.on_gone(gone, out);
   EXPECT_EQ(out.size(), 2u);
   EXPECT_EQ(pull.version(), 30u);
-  out.clear();
-  pull.on_gone(20, out);
-  EXPECT_TRUE(out.empty()) << "a slower shard's older news";
+  EXPECT_FALSE(pull.expects(gone)) << "the same news again";
 }
 
 // Shards that go on to new versions at random, and answer pulls late: the pull always ends, in one
@@ -94,20 +97,27 @@ TEST(ParameterPull, EndsInOneVersionUnderRandomProgress) {
     Outbox out;
     pull.begin(1, out);
     std::vector<Version> have(plan.blocks.size(), 0);
+    std::vector<uint64_t> request(3, 0);
     for (int turn = 0; turn < 100'000 && !pull.complete(); ++turn) {
       for (const Outgoing& each : out) {
         asked[each.to.index] = each.frame.header.version;
+        request[each.to.index] = each.frame.header.step;
         sent[each.to.index].assign(plan.blocks.size(), false);
       }
       out.clear();
-      const BlockId id = static_cast<BlockId>(random() % plan.blocks.size());
+      const auto id = static_cast<BlockId>(random() % plan.blocks.size());
       const ShardId shard = plan.blocks[id].shard;
       if (random() % 3 == 0 && version[id] < 20) {
         ++version[id];
       } else if (asked[shard] && !sent[shard][id] && version[id] >= *asked[shard]) {
         sent[shard][id] = true;
+        const FrameHeader header{.type = FrameType::kParameters,
+                                 .step = request[shard],
+                                 .version = version[id],
+                                 .block = id};
+        ASSERT_TRUE(pull.expects(header));
         have[id] = version[id];
-        pull.on_parameters(id, version[id], out);
+        pull.on_parameters(header, out);
       }
     }
     ASSERT_TRUE(pull.complete());

@@ -101,7 +101,7 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
     case FrameType::kParameters: {
       const auto block = destination(shard, header);
       if (!block) return block.error();
-      pull_.on_parameters(header.block, header.version, out);
+      if (expects(header)) pull_.on_parameters(header, out);
       return done();
     }
     case FrameType::kStop:

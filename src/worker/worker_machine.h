@@ -50,6 +50,10 @@ class WorkerMachine {
   // A tensor of the gradient for step() is final. REQUIRES: begin_step() was called.
   void offer(uint32_t tensor, uint32_t samples, Outbox& out);
 
+  // Whether parameters that arrive answer the last pull. If not they must not touch the parameter
+  // buffer, and on_frame() ignores them.
+  bool expects(const FrameHeader& header) const { return pull_.expects(header); }
+
   // Where the payload of kParameters goes; an error means that the shard breaks the protocol.
   Result<Block> destination(ShardId shard, const FrameHeader& header) const;
   // A frame from a shard; its payload, if any, is already where destination() said.

@@ -22,8 +22,10 @@ class WorkerMachineTest : public ::testing::Test {
         machine_(5, plan_, parameters_, gradient_) {}
 
   void deliver(Version version) {
+    ++pulls_;
     for (const Block& block : plan_.blocks) {
       const FrameHeader header{.type = FrameType::kParameters,
+                               .step = pulls_,
                                .version = version,
                                .block = block.id,
                                .length = block.length * static_cast<uint32_t>(sizeof(float))};
@@ -45,6 +47,7 @@ class WorkerMachineTest : public ::testing::Test {
   SharedBuffer gradient_;
   WorkerMachine machine_;
   Outbox out_;
+  uint64_t pulls_ = 0;
 };
 
 TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
