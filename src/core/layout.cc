@@ -74,8 +74,10 @@ BlockPlan plan_blocks(const Layout& layout, uint32_t shards, uint32_t block_floa
 
   std::vector<BlockId> largest_first(plan.blocks.size());
   std::iota(largest_first.begin(), largest_first.end(), BlockId{0});
-  std::stable_sort(largest_first.begin(), largest_first.end(), [&](BlockId a, BlockId b) {
-    return plan.blocks[a].length > plan.blocks[b].length;
+  std::sort(largest_first.begin(), largest_first.end(), [&](BlockId a, BlockId b) {
+    const uint32_t length_a = plan.blocks[a].length;
+    const uint32_t length_b = plan.blocks[b].length;
+    return length_a != length_b ? length_a > length_b : a < b;
   });
   std::vector<uint64_t> load(shards, 0);
   for (const BlockId id : largest_first) {
