@@ -13,6 +13,7 @@
 #include "cli/version.h"
 #include "node/log.h"
 
+namespace drover {
 namespace {
 
 std::string command_line(int argc, char** argv) {
@@ -21,10 +22,7 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  using namespace drover;
+int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
   app.require_subcommand(1);
@@ -82,3 +80,8 @@ int main(int argc, char** argv) {
   }
   return status;
 }
+
+}  // namespace
+}  // namespace drover
+
+int main(int argc, char** argv) { return drover::run(argc, argv); }

@@ -34,8 +34,8 @@ double after_warmup(const ScheduleSettings& schedule, Step step) {
       return schedule.base;
     case ScheduleKind::kStep: {
       if (schedule.decay_every == 0) return schedule.base;
-      const auto decays = static_cast<double>(step / schedule.decay_every);
-      return schedule.base * std::pow(schedule.decay_factor, decays);
+      const Step decays = step / schedule.decay_every;
+      return schedule.base * std::pow(schedule.decay_factor, static_cast<double>(decays));
     }
     case ScheduleKind::kCosine: {
       // floor + (base - floor) (1 + cos(pi t / T)) / 2, with t counted from the end of the warm-up.

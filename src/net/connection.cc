@@ -31,9 +31,9 @@ void Connection::read(std::span<std::byte> into, Done done) {
                                                           size_t) { done(to_status(error)); });
 }
 
-void Connection::write(std::vector<boost::asio::const_buffer> parts, Done done) {
+void Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done done) {
   boost::asio::async_write(
-      socket_, std::move(parts), TransferEverything{},
+      socket_, parts, TransferEverything{},
       [self = shared_from_this(), done = std::move(done)](const boost::system::error_code& error,
                                                           size_t) { done(to_status(error)); });
 }

@@ -28,7 +28,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Writes all of `parts` with as few system calls as the kernel allows, then calls `done`.
   // REQUIRES: no other write is under way; the memory stays valid until `done`.
-  void write(std::vector<boost::asio::const_buffer> parts, Done done);
+  void write(const std::vector<boost::asio::const_buffer>& parts, Done done);
 
   // Pending calls end with an error.
   void close();

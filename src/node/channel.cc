@@ -122,7 +122,7 @@ void Channel::write_queued() {
     }
   }
   writing_ = true;
-  connection_->write(std::move(parts), [self = shared_from_this()](const Status& status) {
+  connection_->write(parts, [self = shared_from_this()](const Status& status) {
     self->writing_ = false;
     const auto callbacks = self->callbacks_;
     const auto sent = std::exchange(self->being_written_, {});

@@ -73,7 +73,7 @@ class CoordinatorNode {
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
     CoordinatorOutput out;
-    const Status admitted = machine_.on_hello(hello, clock_now(), out);
+    Status admitted = machine_.on_hello(hello, clock_now(), out);
     if (!admitted) return admitted;
     const PeerId id{hello.role, hello.index};
     peers_[id] = Peer{channel, hello.pid, hello.host == host_name()};

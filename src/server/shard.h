@@ -26,7 +26,7 @@ class Shard {
   // Bytes of gradients that may be under way to this shard at once.
   static constexpr size_t kWindowBytes = 1 << 20;
 
-  Shard(ShardId id, size_t window_bytes = kWindowBytes);
+  explicit Shard(ShardId id, size_t window_bytes = kWindowBytes);
 
   // What to keep and how to learn. Comes once, before any worker.
   void on_plan(const Plan& plan);
