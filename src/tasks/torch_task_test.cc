@@ -8,27 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "core/float_buffer.h"
 #include "tasks/blas_check.h"
 #include "tasks/data/temp_folder.h"
 #include "tasks/load_task.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-// Asked by LeakSanitizer before it looks. Its tracer (GCC 12) crashes now and then on the
-// thread-local storage of libraries that were loaded late, as libtorch's are; so tests that load
-// libtorch are not searched for leaks. All other errors are found as ever.
-extern "C" int __lsan_is_turned_off();
-extern "C" int __lsan_is_turned_off() {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find("libtorch") != std::string::npos) return 1;
-  }
-  return 0;
-}
-#endif
 
 namespace drover {
 namespace {
