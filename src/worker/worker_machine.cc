@@ -93,10 +93,8 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
       send_block(plan_.blocks[header.block], header.step, FrameType::kBlock, out);
       return done();
     case FrameType::kAnswer:
-      if (header.step == kInitialStep) return done();
-      if (header.answer == Answer::kAccepted) ++counts_.accepted;
-      if (header.answer == Answer::kLate) ++counts_.late;
-      if (header.answer == Answer::kNotFinite) ++counts_.refused;
+      // What a push came to is counted by the shards; a late one needs no other reaction than the
+      // next pull, which asks for the newest parameters anyway.
       return done();
     case FrameType::kParameters: {
       const auto block = destination(shard, header);

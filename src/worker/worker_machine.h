@@ -16,12 +16,6 @@
 
 namespace drover {
 
-struct PushCounts {
-  uint64_t accepted = 0;
-  uint64_t late = 0;
-  uint64_t refused = 0;  // not finite
-};
-
 class WorkerMachine {
  public:
   // `parameters` and `gradient` are flat buffers as long as the machine lives; the machine sends
@@ -61,8 +55,6 @@ class WorkerMachine {
   // The order to stop, from whoever knows: nothing up to `step` is wanted.
   void on_stop(Step step);
 
-  const PushCounts& counts() const { return counts_; }
-
  private:
   void send_block(const Block& block, Step step, FrameType type, Outbox& out) const;
   void offer_block(const Block& block, Step step, Outbox& out) const;
@@ -77,7 +69,6 @@ class WorkerMachine {
   std::optional<Step> gradient_step_;  // the step that the gradient buffer belongs to
   uint32_t samples_ = 0;               // behind that gradient
   Step stop_before_ = 0;               // the least step still wanted
-  PushCounts counts_;
 };
 
 }  // namespace drover

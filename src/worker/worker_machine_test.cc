@@ -134,17 +134,5 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
 }
 
-TEST_F(WorkerMachineTest, CountsAnswers) {
-  begin_step(0);
-  for (const Answer answer :
-       {Answer::kAccepted, Answer::kLate, Answer::kLate, Answer::kNotFinite}) {
-    ASSERT_TRUE(
-        machine_.on_frame(0, {.type = FrameType::kAnswer, .step = 0, .answer = answer}, out_).ok());
-  }
-  EXPECT_EQ(machine_.counts().accepted, 1u);
-  EXPECT_EQ(machine_.counts().late, 2u);
-  EXPECT_EQ(machine_.counts().refused, 1u);
-}
-
 }  // namespace
 }  // namespace drover
