@@ -35,7 +35,11 @@ enum class Purpose : uint64_t {
   kSlowness = 2,
   kParameters = 3,
   kGeneratedData = 4,
-  kRunId = 5
+  kRunId = 5,
+  kForecast = 6,  // samples of next run-times
+  kRunTimes = 7,  // of simulated workers
+  kNetwork = 8,   // of a simulated network: delays, losses
+  kFaults = 9,    // of a simulated cluster
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others

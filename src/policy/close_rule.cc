@@ -1,0 +1,20 @@
+#include "policy/close_rule.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace drover {
+
+StepClose close_of(const Choice& choice, std::span<const double> sorted) {
+  DROVER_CHECK(choice.cutoff >= 1 && choice.cutoff <= sorted.size());
+  const double enough = sorted[choice.cutoff - 1];
+  if (enough <= choice.time_limit) return {choice.cutoff, enough};
+  const auto in_time = static_cast<uint32_t>(
+      std::upper_bound(sorted.begin(), sorted.end(), choice.time_limit) - sorted.begin());
+  const uint32_t least = std::clamp(choice.at_least, 1u, choice.cutoff);
+  if (in_time >= least) return {in_time, choice.time_limit};
+  return {least, sorted[least - 1]};
+}
+
+}  // namespace drover

@@ -1,0 +1,2 @@
+// Replay: what a policy would have done with recorded run-times.
+#pragma once
