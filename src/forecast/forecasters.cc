@@ -1,0 +1,21 @@
+#include "forecast/forecasters.h"
+
+namespace drover {
+
+std::unique_ptr<Forecaster> make_elfving(const ElfvingSettings& settings) {
+  return std::make_unique<ElfvingForecaster>(settings);
+}
+
+std::unique_ptr<Forecaster> make_elfving_online(const ElfvingOnlineSettings& settings) {
+  return std::make_unique<ElfvingForecaster>(settings);
+}
+
+std::unique_ptr<Forecaster> make_ecdf(const EcdfSettings& settings) {
+  return std::make_unique<EcdfForecaster>(settings);
+}
+
+std::unique_ptr<Forecaster> make_ewma(const EwmaSettings& settings) {
+  return std::make_unique<EwmaForecaster>(settings);
+}
+
+}  // namespace drover

@@ -1,0 +1,18 @@
+// The forecasters there are.
+#pragma once
+
+#include <memory>
+
+#include "forecast/ecdf.h"
+#include "forecast/elfving.h"
+#include "forecast/ewma.h"
+#include "forecast/forecaster.h"
+
+namespace drover {
+
+std::unique_ptr<Forecaster> make_elfving(const ElfvingSettings& settings);
+std::unique_ptr<Forecaster> make_elfving_online(const ElfvingOnlineSettings& settings);
+std::unique_ptr<Forecaster> make_ecdf(const EcdfSettings& settings);
+std::unique_ptr<Forecaster> make_ewma(const EwmaSettings& settings);
+
+}  // namespace drover

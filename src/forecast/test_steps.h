@@ -1,0 +1,44 @@
+// Steps for tests: what a run tells a forecaster of run-times that the test knows in full.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "core/step_times.h"
+#include "forecast/forecaster.h"
+
+namespace drover {
+
+inline std::vector<WorkerId> first_workers(size_t count) {
+  std::vector<WorkerId> workers(count);
+  std::iota(workers.begin(), workers.end(), 0U);
+  return workers;
+}
+
+// Everybody up to `cutoff` is told; of the others, that they took longer.
+inline StepTimes told(Step step, std::span<const double> run_times, double cutoff = 1e300) {
+  StepTimes times;
+  times.step = step;
+  for (const double x : run_times) {
+    times.seconds.push_back(std::min(x, cutoff));
+    times.known.push_back(x <= cutoff ? Known::kArrived : Known::kLonger);
+  }
+  return times;
+}
+
+// All samples of one column, ascending.
+inline std::vector<float> samples_of(const Forecast& forecast, size_t column) {
+  std::vector<float> samples;
+  for (uint32_t k = 0; k < forecast.samples; ++k) samples.push_back(forecast.row(k)[column]);
+  std::sort(samples.begin(), samples.end());
+  return samples;
+}
+
+inline double quantile_of(const std::vector<float>& sorted, double u) {
+  const auto size = static_cast<double>(sorted.size());
+  return double{sorted[std::min(sorted.size() - 1, static_cast<size_t>(u * size))]};
+}
+
+}  // namespace drover
