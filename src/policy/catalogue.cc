@@ -1,43 +1,274 @@
 #include "policy/catalogue.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "core/nearest.h"
+#include "forecast/forecasters.h"
+#include "policy/bandit.h"
+#include "policy/dbw.h"
+#include "policy/dropcompute.h"
+#include "policy/forecast_policy.h"
+#include "policy/mad.h"
+#include "policy/options.h"
+#include "policy/oracle.h"
 #include "policy/simple.h"
 
 namespace drover {
 namespace {
 
-constexpr std::array kPolicies = {
-    PolicyInfo{"sync", "wait for everybody alive", ""},
+using Made = Result<std::unique_ptr<Policy>>;
+using Maker = Made (*)(const Options& options, const PolicySettings& settings);
+
+template <typename Kind, typename... Arguments>
+std::unique_ptr<Policy> made(Arguments&&... arguments) {
+  return std::make_unique<Kind>(std::forward<Arguments>(arguments)...);
+}
+
+// --- Options. The first of each policy may be given by its bare value.
+
+constexpr auto kCount = OptionKind::kCount;
+constexpr auto kWord = OptionKind::kWord;
+
+constexpr std::array kStaticOptions = {
+    OptionRule{.key = "share", .highest = 1.0},
+    OptionRule{.key = "k", .kind = kCount, .lowest = 1, .instead_of = "share"},
 };
+constexpr double kChen = 0.943;  // 100 of 106 workers
+
+constexpr std::array kDeadlineOptions = {OptionRule{.key = "limit", .needed = true}};
+
+constexpr std::array kMadOptions = {
+    OptionRule{.key = "k"},
+    OptionRule{.key = "window", .kind = kCount, .lowest = 1, .highest = 1000},
+    OptionRule{.key = "quorum", .highest = 1.0},
+};
+constexpr std::array kBanditOptions = {
+    OptionRule{.key = "memory", .lowest = 1.0, .highest = 1e6},
+    OptionRule{.key = "explore", .highest = 100.0},
+};
+constexpr std::array kDbwOptions = {
+    OptionRule{.key = "noise"},
+    OptionRule{.key = "window", .kind = kCount, .lowest = 1, .highest = 100},
+};
+constexpr std::array kElfvingOnlineOptions = {
+    OptionRule{.key = "window", .kind = kCount, .lowest = 1, .highest = 1000},
+};
+constexpr std::array kEcdfOptions = {
+    OptionRule{.key = "mode", .kind = kWord, .words = "each or pooled"},
+    OptionRule{.key = "half-life", .highest = 1e6},
+};
+constexpr std::array kEwmaOptions = {OptionRule{.key = "alpha", .highest = 1.0}};
+
+constexpr std::array kSspOptions = {
+    OptionRule{.key = "staleness", .kind = kCount, .lowest = 0},
+};
+
+// --- How each is made.
+
+Made make_sync(const Options&, const PolicySettings&) { return made<SyncPolicy>(); }
+
+Made make_static(const Options& options, const PolicySettings&) {
+  if (options.has("k")) return made<StaticCountPolicy>(options.count("k"));
+  return made<StaticSharePolicy>(options.has("share") ? options.number("share") : kChen);
+}
+
+Made make_deadline(const Options& options, const PolicySettings&) {
+  return made<DeadlinePolicy>(options.number("limit"));
+}
+
+Made make_mad(const Options& options, const PolicySettings& settings) {
+  MadSettings mad;
+  options.take("k", mad.deviations);
+  options.take("window", mad.window);
+  options.take("quorum", mad.quorum);
+  return made<MadPolicy>(mad, settings.warmup);
+}
+
+Made make_bandit(const Options& options, const PolicySettings& settings) {
+  BanditSettings bandit;
+  options.take("memory", bandit.memory);
+  options.take("explore", bandit.explore);
+  return made<BanditPolicy>(bandit, settings.objective, settings.warmup);
+}
+
+Made make_dbw(const Options& options, const PolicySettings& settings) {
+  DbwSettings dbw;
+  if (options.has("noise")) dbw.noise = options.number("noise");
+  options.take("window", dbw.window);
+  return made<DbwPolicy>(dbw, settings.warmup);
+}
+
+Made make_dropcompute(const Options&, const PolicySettings& settings) {
+  return made<DropComputePolicy>(settings.warmup);
+}
+
+Made forecasting(std::string name, std::unique_ptr<Forecaster> forecaster,
+                 const PolicySettings& settings) {
+  return made<ForecastPolicy>(std::move(name), std::move(forecaster), settings.objective,
+                              settings.warmup);
+}
+
+Made make_elfving_policy(const Options&, const PolicySettings& settings) {
+  return forecasting("elfving", make_elfving({.warmup = settings.warmup}), settings);
+}
+
+Made make_elfving_online_policy(const Options& options, const PolicySettings& settings) {
+  ElfvingOnlineSettings elfving{.warmup = settings.warmup};
+  if (options.has("window")) elfving.window = options.count("window");
+  return forecasting("elfving-online", make_elfving_online(elfving), settings);
+}
+
+Made make_ecdf_policy(const Options& options, const PolicySettings& settings) {
+  EcdfSettings ecdf{.seed = settings.seed, .warmup = settings.warmup};
+  if (options.has("mode")) ecdf.per_worker = options.word("mode") == "each";
+  options.take("half-life", ecdf.per_worker ? ecdf.half_life : ecdf.pooled_half_life);
+  return forecasting(ecdf.per_worker ? "ecdf" : "ecdf:pooled", make_ecdf(ecdf), settings);
+}
+
+Made make_ewma_policy(const Options& options, const PolicySettings& settings) {
+  EwmaSettings ewma{.seed = settings.seed, .warmup = settings.warmup};
+  options.take("alpha", ewma.alpha);
+  return forecasting("ewma", make_ewma(ewma), settings);
+}
+
+Made make_oracle(const Options&, const PolicySettings& settings) {
+  if (!settings.foresight) {
+    return invalid_input(
+        "oracle knows run-times before they happen, which only a replay or a simulation can: use "
+        "drover replay or drover simulate, or another policy here");
+  }
+  return made<OraclePolicy>(settings.objective, settings.foresight);
+}
+
+Made refuse_free_running(const Options&, const PolicySettings&) {
+  return invalid_input(
+      "async and ssp have no cutoff, since their workers do not wait for a step together; recorded "
+      "run-times do not say how workers would have run ahead, so a replay cannot show them: use "
+      "drover simulate or drover train");
+}
+
+// --- The table.
+
+struct Entry {
+  PolicyInfo info;
+  std::span<const OptionRule> options;
+  Maker make;
+};
+
+constexpr std::array kEntries = {
+    Entry{{"sync", "wait for everybody alive", ""}, {}, make_sync},
+    Entry{{"static", "wait for a fixed share or number of the workers alive",
+           "0.943 (share, usual) or k=100 (number)"},
+          kStaticOptions,
+          make_static},
+    Entry{{"deadline", "wait a fixed time", "2.5 (limit, in the unit of the run-times; needed)"},
+          kDeadlineOptions,
+          make_deadline},
+    Entry{{"mad", "wait until median + k * MAD of the last run-times, and for a quorum",
+           "k=3, window=20 (steps), quorum=0.5 (share)"},
+          kMadOptions,
+          make_mad},
+    Entry{{"bandit", "try cutoffs, keep to the one that earns most",
+           "memory=50 (steps), explore=0.1"},
+          kBanditOptions,
+          make_bandit},
+    Entry{{"dbw", "dynamic backup workers: most progress per time, given the gradients' noise",
+           "noise=4 (to signal, of one gradient; usual: half the workers alive, since without "
+           "gradients it cannot be measured), window=5 (arrivals)"},
+          kDbwOptions,
+          make_dbw},
+    Entry{{"dropcompute", "wait a time that is fitted once, to the run-times of the warm-up", ""},
+          {},
+          make_dropcompute},
+    Entry{{"elfving", "run-times as one normal distribution, fitted once to the warm-up", ""},
+          {},
+          make_elfving_policy},
+    Entry{{"elfving-online", "the same, fitted anew at every step, aware of what was cut short",
+           "window=20 (steps)"},
+          kElfvingOnlineOptions,
+          make_elfving_online_policy},
+    Entry{{"ecdf", "run-times as they were of late, each worker's own or all pooled",
+           "each (mode, usual) or pooled, half-life=4 (steps; pooled: 20)"},
+          kEcdfOptions,
+          make_ecdf_policy},
+    Entry{{"ewma", "a moving level per worker, and its errors drawn again",
+           "alpha=0.3 (weight of the newest run-time)"},
+          kEwmaOptions,
+          make_ewma_policy},
+    Entry{{"oracle", "the best cutoff in hindsight; for replays and simulations only", ""},
+          {},
+          make_oracle},
+    Entry{{"async", "nobody waits for anybody: no steps together, no cutoff", ""},
+          {},
+          refuse_free_running},
+    Entry{{"ssp", "stale synchronous: the fastest at most some steps ahead of the slowest",
+           "4 (staleness, in steps)"},
+          kSspOptions,
+          refuse_free_running},
+};
+
+constexpr auto kInfos = [] {
+  std::array<PolicyInfo, kEntries.size()> infos{};
+  for (size_t i = 0; i < infos.size(); ++i) infos[i] = kEntries[i].info;
+  return infos;
+}();
+
+struct Named {
+  const Entry* entry = nullptr;
+  Options options;
+};
+
+Result<Named> parse(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  const auto* const entry = std::find_if(kEntries.begin(), kEntries.end(),
+                                         [&](const Entry& each) { return each.info.name == name; });
+  if (entry == kEntries.end()) {
+    std::vector<std::string_view> names;
+    for (const PolicyInfo& info : kInfos) names.push_back(info.name);
+    return invalid_input(fmt::format("there is no policy '{}'.{} There are {}", name,
+                                     did_you_mean(name, names), fmt::join(names, ", ")));
+  }
+  Result<Options> options = Options::parse(text, entry->options);
+  if (!options) {
+    std::string message = fmt::format("policy '{}': {}", text, options.error().message);
+    if (const std::string_view known = entry->info.options; !known.empty()) {
+      const bool ended = message.ends_with('.') || message.ends_with('?');
+      message += fmt::format("{} {} takes {}", ended ? "" : ".", name, known);
+    }
+    return invalid_input(std::move(message));
+  }
+  return Named{entry, std::move(options).value()};
+}
 
 }  // namespace
 
-std::string_view name_of(Objective objective) {
-  return objective == Objective::kRate ? "rate" : "throughput";
-}
+std::span<const PolicyInfo> policies() { return kInfos; }
 
-Result<Objective> parse_objective(std::string_view name) {
-  for (const Objective each : {Objective::kThroughput, Objective::kRate}) {
-    if (name == name_of(each)) return each;
+Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicySettings& settings) {
+  const Result<Named> named = parse(text);
+  if (!named) return named.error();
+  Made policy = named.value().entry->make(named.value().options, settings);
+  if (!policy) {
+    return invalid_input(fmt::format("policy '{}': {}", text, policy.error().message));
   }
-  constexpr std::array<std::string_view, 2> kNames = {"throughput", "rate"};
-  return invalid_input("there is no objective '" + std::string(name) + "'." +
-                       did_you_mean(name, {kNames.begin(), kNames.end()}));
-}
-
-std::span<const PolicyInfo> policies() { return kPolicies; }
-
-Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicySettings&) {
-  if (text == "sync") return std::unique_ptr<Policy>(std::make_unique<SyncPolicy>());
-  return invalid_input("there is no policy '" + std::string(text) + "'");
+  return policy;
 }
 
 Result<std::optional<FreeRunning>> free_running_of(std::string_view text) {
-  if (text == "sync") return std::optional<FreeRunning>();
-  return invalid_input("there is no policy '" + std::string(text) + "'");
+  const Result<Named> named = parse(text);
+  if (!named) return named.error();
+  const std::string_view name = named.value().entry->info.name;
+  if (name == "async") return std::optional(FreeRunning{});
+  if (name == "ssp") {
+    uint32_t staleness = 4;
+    named.value().options.take("staleness", staleness);
+    return std::optional(FreeRunning{staleness});
+  }
+  return std::optional<FreeRunning>();
 }
 
 }  // namespace drover

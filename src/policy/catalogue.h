@@ -14,16 +14,10 @@
 #include <vector>
 
 #include "core/result.h"
+#include "policy/objective.h"
 #include "policy/policy.h"
 
 namespace drover {
-
-enum class Objective : uint8_t {
-  kThroughput,  // gradients per time of this step
-  kRate,        // gradients, less what their time would bring in the long run
-};
-std::string_view name_of(Objective objective);
-Result<Objective> parse_objective(std::string_view name);
 
 // Every alive worker's run-time of a step that has not been run yet, in the order of `alive`; only
 // a replay or a simulation has it.

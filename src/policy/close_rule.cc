@@ -7,7 +7,8 @@
 namespace drover {
 
 StepClose close_of(const Choice& choice, std::span<const double> sorted) {
-  DROVER_CHECK(choice.cutoff >= 1 && choice.cutoff <= sorted.size());
+  DROVER_CHECK(choice.cutoff >= 1);
+  DROVER_CHECK(choice.cutoff <= sorted.size());
   const double enough = sorted[choice.cutoff - 1];
   if (enough <= choice.time_limit) return {choice.cutoff, enough};
   const auto in_time = static_cast<uint32_t>(

@@ -1,31 +1,112 @@
 #include "policy/decider.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "core/check.h"
+#include "policy/wording.h"
 
 namespace drover {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+std::string counted(uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
 
 Decider::Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits)
     : policy_(std::move(policy)), limits_(limits) {
   DROVER_CHECK(policy_ != nullptr);
+  DROVER_CHECK(limits.min_inclusion >= 0.0);
+  DROVER_CHECK(limits.min_inclusion <= 1.0);
+  DROVER_CHECK(limits.max_wait > 0.0);
 }
 
 Choice Decider::decide(const Situation& situation) {
   DROVER_CHECK(!situation.alive.empty());
   const auto alive = static_cast<uint32_t>(situation.alive.size());
   Choice choice = policy_->decide(situation);
-  choice.at_least = std::clamp(std::max(choice.at_least, limits_.at_least), 1u, alive);
-  choice.cutoff = std::clamp(choice.cutoff, choice.at_least, alive);
-  choice.time_limit = std::min(choice.time_limit, limits_.max_wait);
+  if (const auto worker = neglected(situation.alive)) {
+    const uint64_t left_out = inclusion_of(*worker).left_out;
+    choice.cutoff = alive;
+    choice.time_limit = kNoTimeLimit;
+    choice.reason = fmt::format("waits for {}, since worker {} ", so_many(alive, alive), *worker);
+    choice.reason +=
+        left_out > 0 ? fmt::format("was left out of {} in a row", counted(left_out, "step"))
+                     : fmt::format("is to be in {} of the steps", percent(limits_.min_inclusion));
+    waits_for_all_ = situation.step;
+  }
+  if (choice.cutoff > alive) {
+    choice.cutoff = alive;
+    choice.reason += fmt::format("; clamped to {} alive", counted(alive, "worker"));
+  }
+  const uint32_t floor = std::clamp(limits_.at_least, 1u, alive);
+  if (choice.cutoff < floor) {
+    choice.cutoff = floor;
+    choice.reason += fmt::format("; raised to the floor of {}", limits_.at_least);
+    if (floor < limits_.at_least) {
+      choice.reason += fmt::format(", as far as alive: {}", counted(floor, "worker"));
+    }
+  }
+  if (limits_.max_wait < choice.time_limit) {
+    choice.time_limit = limits_.max_wait;
+    choice.reason += fmt::format("; waits at most {}", brief(limits_.max_wait));
+  }
+  if (floor > std::max(choice.at_least, 1u)) {
+    choice.at_least = floor;
+    if (choice.time_limit < kNoTimeLimit) {
+      choice.reason += fmt::format("; for the first {} in any case", floor);
+    }
+  }
+  choice.at_least = std::clamp(choice.at_least, 1u, choice.cutoff);
   return choice;
 }
 
-void Decider::learn(const StepTimes& times) { policy_->learn(times); }
+void Decider::learn(const StepTimes& times) {
+  policy_->learn(times);
+  const double share = limits_.min_inclusion;
+  if (share <= 0.0) return;
+  const bool everybodys_chance = waits_for_all_ == times.step;
+  for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
+    if (worker == inclusions_.size()) inclusions_.push_back(inclusion_of(worker));
+    if (times.known[worker] == Known::kNothing) continue;
+    Inclusion& inclusion = inclusions_[worker];
+    if (times.known[worker] == Known::kArrived || everybodys_chance) {
+      // No more than what is needed to be left out as often in a row as `share` allows, and once at
+      // least: good times long ago are no consolation.
+      inclusion.credit = std::min(inclusion.credit + 1.0 - share, std::max(1.0 - share, share));
+      inclusion.left_out = 0;
+    } else {
+      inclusion.credit -= share;
+      ++inclusion.left_out;
+    }
+  }
+}
 
 void Decider::learn_late(Step step, WorkerId worker, double seconds) {
   policy_->learn_late(step, worker, seconds);
+}
+
+Decider::Inclusion Decider::inclusion_of(WorkerId worker) const {
+  if (worker < inclusions_.size()) return inclusions_[worker];
+  return {.credit = 1.0 - limits_.min_inclusion};  // as if it had been in one step
+}
+
+// The worker alive that cannot afford to be left out once more; of several, the poorest.
+std::optional<WorkerId> Decider::neglected(std::span<const WorkerId> alive) const {
+  if (limits_.min_inclusion <= 0.0) return std::nullopt;
+  std::optional<WorkerId> worst;
+  for (const WorkerId worker : alive) {
+    const double credit = inclusion_of(worker).credit;
+    if (credit >= limits_.min_inclusion - kRounding) continue;
+    if (!worst || credit < inclusion_of(*worst).credit) worst = worker;
+  }
+  return worst;
 }
 
 }  // namespace drover

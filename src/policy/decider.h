@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "policy/policy.h"
@@ -16,15 +18,18 @@ namespace drover {
 struct DecisionLimits {
   uint32_t at_least = 1;           // gradients in every step, as far as workers are alive
   double max_wait = kNoTimeLimit;  // per step
-  double min_inclusion = 0.0;      // share of steps each worker should be part of; 0: any
+  // Share of the steps that each worker should be part of; 0: any. A step that waits for everybody
+  // up to max_wait is everybody's chance, whoever misses it.
+  double min_inclusion = 0.0;
 };
 
 class Decider {
  public:
-  // REQUIRES: policy is not null.
+  // REQUIRES: policy is not null; 0 <= min_inclusion <= 1; max_wait > 0.
   Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits);
 
-  // Always 1 <= at_least <= cutoff <= alive, and a reason.
+  // Always 1 <= at_least <= cutoff <= alive, and a reason, which tells when a limit changed the
+  // choice. REQUIRES: somebody is alive.
   Choice decide(const Situation& situation);
   void learn(const StepTimes& times);
   void learn_late(Step step, WorkerId worker, double seconds);
@@ -32,7 +37,18 @@ class Decider {
  private:
   const std::unique_ptr<Policy> policy_;
   const DecisionLimits limits_;
-  std::vector<uint64_t> left_out_;  // steps in a row, by worker
+
+  // What a worker has to its credit: every step with it earns 1 - min_inclusion, every step without
+  // it costs min_inclusion, so that nobody who is never in debt is part of too few.
+  struct Inclusion {
+    double credit;
+    uint64_t left_out = 0;  // steps in a row
+  };
+  Inclusion inclusion_of(WorkerId worker) const;
+  std::optional<WorkerId> neglected(std::span<const WorkerId> alive) const;
+
+  std::vector<Inclusion> inclusions_;  // by worker; shorter than there are: the rest are new
+  std::optional<Step> waits_for_all_;  // the last step that does for somebody's inclusion
 };
 
 }  // namespace drover

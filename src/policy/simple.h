@@ -1,16 +1,54 @@
-// Policies that need no forecast and learn nothing.
+// Policies that need no forecast and learn nothing: sync, static, deadline.
 #pragma once
 
 #include "policy/policy.h"
 
 namespace drover {
 
-// Waits for everybody alive.
-class SyncPolicy : public Policy {
+class UnlearningPolicy : public Policy {
  public:
-  Choice decide(const Situation& situation) override;
   void learn(const StepTimes&) override {}
   void learn_late(Step, WorkerId, double) override {}
+};
+
+// Waits for everybody alive.
+class SyncPolicy : public UnlearningPolicy {
+ public:
+  Choice decide(const Situation& situation) override;
+};
+
+// Waits for a fixed share of the workers alive, to the nearest whole worker. Chen et al. (2016)
+// found 100 of 106 good: a share of 0.943.
+class StaticSharePolicy : public UnlearningPolicy {
+ public:
+  // REQUIRES: 0 < share <= 1.
+  explicit StaticSharePolicy(double share);
+  Choice decide(const Situation& situation) override;
+
+ private:
+  const double share_;
+};
+
+// Waits for a fixed number of workers; the Decider sees to it that there are as many.
+class StaticCountPolicy : public UnlearningPolicy {
+ public:
+  // REQUIRES: count >= 1.
+  explicit StaticCountPolicy(uint32_t count);
+  Choice decide(const Situation& situation) override;
+
+ private:
+  const uint32_t count_;
+};
+
+// Waits a fixed time, or until everybody is there.
+class DeadlinePolicy : public UnlearningPolicy {
+ public:
+  // REQUIRES: limit > 0.
+  explicit DeadlinePolicy(double limit);
+  Choice decide(const Situation& situation) override;
+
+ private:
+  const double limit_;
 };
 
 }  // namespace drover

@@ -1,0 +1,83 @@
+#include "policy/bandit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "policy/walk.h"
+
+namespace drover::testing_support {
+namespace {
+
+TEST(Bandit, LearnsAllSmallerCutoffsFromOneStep) {
+  BanditPolicy policy({}, Objective::kThroughput, 1);
+  const std::vector<WorkerId> alive = {0, 1, 2, 3};
+  policy.decide({0, alive, 0.0});
+  policy.learn({0, {1.0, 1.0, 1.0, 5.0}, std::vector(4, Known::kArrived), 5.0, 4});
+  const Choice choice = policy.decide({1, alive, 0.0});
+  EXPECT_EQ(choice.cutoff, 3u);
+  EXPECT_EQ(choice.reason, "bandit: 3 of 4 workers earned most of late, 3 gradients per time");
+}
+
+TEST(Bandit, ComesCloseToTheBestFixedCutoff) {
+  constexpr double kOverhead = 0.1;
+  for (const Shape shape : kShapes) {
+    for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
+      SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)));
+      Trace trace = make_trace(shape, 21, 600, 20);
+      if (shape == Shape::kSlowNode) trace.resize(300);  // what does not change; the rest is below
+      double best = 0.0;
+      for (int k = 1; k <= 20; ++k) {
+        const auto walked = walk("static:k=" + std::to_string(k), trace, kOverhead);
+        best = std::max(best, throughput(walked, kOverhead, 100));
+      }
+      const auto walked = walk("bandit", trace, kOverhead, {.objective = objective});
+      // Under a heavy tail looking up is dear, and 50 steps are few to tell cutoffs apart.
+      const double enough = shape == Shape::kHeavyTail ? 0.9 : 0.97;
+      EXPECT_GT(throughput(walked, kOverhead, 100), enough * best);
+    }
+  }
+}
+
+TEST(Bandit, GoesBackUpWhenTheSlowHaveRecovered) {
+  for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
+    Trace trace(500, std::vector(12, 1.0));
+    for (size_t step = 0; step < 500; ++step) {
+      std::fill_n(trace[step].begin(), 4, step < 150 ? 3.0 : 1.01);
+    }
+    const auto walked = walk("bandit", trace, 0.1, {.objective = objective});
+    EXPECT_EQ(walked[100].choice.cutoff, 8u) << walked[100].choice.reason;
+    EXPECT_EQ(walked.back().choice.cutoff, 12u) << walked.back().choice.reason;
+  }
+}
+
+TEST(Bandit, SaysWhenItTriesSomething) {
+  Trace trace(500, std::vector(12, 1.0));
+  for (auto& step : trace) std::fill_n(step.begin(), 4, 3.0);
+  size_t tried = 0;
+  for (const Walked& step : walk("bandit", trace)) {
+    if (step.choice.reason.find("tries") == std::string::npos) continue;
+    ++tried;
+    EXPECT_GT(step.choice.cutoff, 8u) << "what is below it knows";
+  }
+  EXPECT_GE(tried, 1u);
+  EXPECT_LE(tried, 20u) << "looking up costs two of three gradients per time";
+}
+
+TEST(Bandit, KeepsWhatItKnowsWhenWorkersComeAndGo) {
+  Trace trace(60, std::vector(200, 1.0));
+  for (size_t step = 0; step < trace.size(); ++step) {
+    std::fill_n(trace[step].begin(), 50, 9.0);
+    if (step >= 40) std::fill_n(trace[step].begin() + 100, 100, kAbsent);
+  }
+  const auto walked = walk("bandit", trace, 0.0);
+  // Arms are 64 spread over 200: 150 is one of them, or next to one.
+  EXPECT_NEAR(walked[39].choice.cutoff, 150.0, 3.5);
+  // With 100 of them, three quarters were good before; one step shows that now a half is.
+  EXPECT_NEAR(walked[40].choice.cutoff, 75.0, 2.0);
+  EXPECT_LE(walked.back().choice.cutoff, 51u);
+}
+
+}  // namespace
+}  // namespace drover::testing_support

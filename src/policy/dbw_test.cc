@@ -1,0 +1,128 @@
+#include "policy/dbw.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "policy/isotonic.h"
+#include "policy/walk.h"
+
+namespace drover::testing_support {
+namespace {
+
+// The min-max formula: f_i = max over j <= i of min over k >= i of the mean of values j..k.
+std::vector<double> ascending_by_formula(const std::vector<double>& values,
+                                         const std::vector<double>& weights) {
+  std::vector<double> fit(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    double highest = -1e300;
+    for (size_t j = 0; j <= i; ++j) {
+      double lowest = 1e300;
+      for (size_t k = i; k < values.size(); ++k) {
+        double sum = 0.0;
+        double weight = 0.0;
+        for (size_t m = j; m <= k; ++m) sum += values[m] * weights[m], weight += weights[m];
+        lowest = std::min(lowest, sum / weight);
+      }
+      highest = std::max(highest, lowest);
+    }
+    fit[i] = highest;
+  }
+  return fit;
+}
+
+TEST(Isotonic, AgreesWithTheMinMaxFormula) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const size_t count = draw({seed}) % 12;
+    std::vector<double> values(count);
+    std::vector<double> weights(count);
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = std::floor(10.0 * chance(seed, i));
+      weights[i] = 0.5 + chance(seed, i, 1);
+    }
+    const std::vector<double> expected = ascending_by_formula(values, weights);
+    make_ascending(values, weights);
+    for (size_t i = 0; i < count; ++i) EXPECT_NEAR(values[i], expected[i], 1e-9);
+  }
+}
+
+TEST(Isotonic, LeavesAloneWhatAscends) {
+  std::vector<double> values = {1.0, 2.0, 2.0, 7.0};
+  make_ascending(values, std::vector(4, 1.0));
+  EXPECT_EQ(values, (std::vector{1.0, 2.0, 2.0, 7.0}));
+}
+
+const std::vector<WorkerId> kAlive = {0, 1, 2, 3};
+
+StepTimes step_of(Step step, const std::vector<double>& seconds, double elapsed) {
+  StepTimes times{.step = step, .elapsed = elapsed};
+  for (const double each : seconds) {
+    const bool arrived = each <= elapsed;
+    times.seconds.push_back(arrived ? each : elapsed);
+    times.known.push_back(arrived ? Known::kArrived : Known::kLonger);
+    times.contributors += arrived ? 1 : 0;
+  }
+  return times;
+}
+
+TEST(Dbw, WeighsGainAgainstTime) {
+  DbwPolicy policy({.noise = 1.0, .window = 5}, 1);
+  policy.learn(step_of(0, {1.0, 1.0, 1.0, 4.0}, 4.0));
+  // gain / T: 0, 1/2, 2/3, 3/4 / 4.
+  const Choice choice = policy.decide({1, kAlive});
+  EXPECT_EQ(choice.cutoff, 3u);
+  EXPECT_EQ(choice.reason, "dbw: 3 of 4 workers bring 66.7 % of a noiseless step by 1, noise 1");
+  // With an overhead of 100 the time hardly matters any more.
+  EXPECT_EQ(policy.decide({1, kAlive, 100.0}).cutoff, 4u);
+}
+
+TEST(Dbw, WithoutNoiseTheFirstIsEnoughAndWithMuchEverybodyIsNeeded) {
+  DbwPolicy clean({.noise = 0.001, .window = 5}, 1);
+  DbwPolicy noisy({.noise = 1000.0, .window = 5}, 1);
+  for (DbwPolicy* policy : {&clean, &noisy}) policy->learn(step_of(0, {1.0, 2.0, 3.0, 4.0}, 4.0));
+  EXPECT_EQ(clean.decide({1, kAlive}).cutoff, 1u);
+  EXPECT_EQ(noisy.decide({1, kAlive}).cutoff, 4u);
+}
+
+TEST(Dbw, TheUsualNoiseIsHalfOfTheWorkersAlive) {
+  DbwPolicy policy({.noise = {}, .window = 5}, 1);
+  policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.0}, 1.0));
+  EXPECT_NE(policy.decide({1, kAlive}).reason.find("noise 2"), std::string::npos);
+  EXPECT_NE(policy.decide({1, std::span(kAlive).first(2)}).reason.find("noise 1"),
+            std::string::npos);
+}
+
+TEST(Dbw, LooksAtTheNewestArrivalsAndKnowsWhatItWaitedForInVain) {
+  DbwPolicy policy({.noise = 1.5, .window = 1}, 1);
+  policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.1}, 1.1));
+  EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u);
+  // Everything has become ten times slower, and the fourth was not waited for. What it was once
+  // must not pull down what the third is now.
+  policy.learn(step_of(1, {10.0, 10.0, 10.0, 99.0}, 10.0));
+  EXPECT_NE(policy.decide({2, kAlive}).reason.find("by 10,"), std::string::npos)
+      << policy.decide({2, kAlive}).reason;
+}
+
+TEST(Dbw, LooksAgainAtWhatItHasNotSeenForLong) {
+  // A node of three is slow at first, then nearly as fast as the others.
+  Trace trace(300, std::vector(12, 1.0));
+  for (size_t step = 0; step < 300; ++step) {
+    std::fill_n(trace[step].begin(), 3, step < 60 ? 3.0 : 1.01);
+  }
+  const auto walked = walk("dbw", trace);
+  EXPECT_EQ(walked[50].choice.cutoff, 9u);
+  EXPECT_EQ(walked.back().choice.cutoff, 12u);
+}
+
+TEST(Dbw, TakesALaterRunTimeForWhatItIs) {
+  DbwPolicy policy({.noise = 1.0, .window = 5}, 1);
+  policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.2}, 1.0));
+  EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u) << "nobody knows that it would be slow";
+  policy.learn_late(0, 3, 9.0);
+  EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 3u);
+}
+
+}  // namespace
+}  // namespace drover::testing_support

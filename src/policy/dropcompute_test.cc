@@ -1,0 +1,82 @@
+#include "policy/dropcompute.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "policy/walk.h"
+
+namespace drover::testing_support {
+namespace {
+
+TEST(BestLimit, DropsAStragglerThatCostsMoreThanItBrings) {
+  // Without the limit 4 gradients in 10; with it 3 in little more than 1.
+  const LimitEffect effect = best_limit({{1.0, 1.0, 10.0, 1.0}, {1.0, 10.0, 1.0, 1.0}}, 0.0, 200);
+  EXPECT_EQ(effect.limit, 1.0);
+  EXPECT_DOUBLE_EQ(effect.dropped, 0.25);
+  EXPECT_DOUBLE_EQ(effect.saved, 0.9);
+  EXPECT_NEAR(effect.gain(), 0.75 / 0.1 - 1.0, 1e-9);
+}
+
+TEST(BestLimit, DropsNobodyWhereThatPays) {
+  const LimitEffect effect = best_limit({{1.0, 1.01, 1.02}, {1.0, 1.0, 1.02}}, 5.0, 200);
+  EXPECT_EQ(effect.limit, 1.02);
+  EXPECT_EQ(effect.dropped, 0.0);
+  EXPECT_DOUBLE_EQ(effect.gain(), 0.0);
+}
+
+TEST(BestLimit, AStepInWhichNobodyIsInTimeLastsUntilTheFirst) {
+  const LimitEffect effect = best_limit({{1.0, 1.0, 1.0, 9.0}, {2.0, 2.0, 2.0, 2.0}}, 0.0, 2);
+  // Of the two limits 1 and 9: 3 + 4 gradients in 1 + 2, or 4 + 4 in 9 + 2. At the limit 1, all of
+  // the second step come at 2, but only the first of them is waited for.
+  EXPECT_EQ(effect.limit, 1.0);
+  EXPECT_DOUBLE_EQ(effect.dropped, 1.0 - 4.0 / 8.0);
+  EXPECT_DOUBLE_EQ(effect.saved, 1.0 - 3.0 / 11.0);
+}
+
+TEST(BestLimit, AgreesWithTryingThemAll) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    const Trace trace = make_trace(Shape::kHeavyTail, seed, 8, 10);
+    constexpr double kOverhead = 0.2;
+    double lowest = 1e300;
+    double highest = 0.0;
+    for (const auto& step : trace) {
+      lowest = std::min(lowest, *std::min_element(step.begin(), step.end()));
+      highest = std::max(highest, *std::max_element(step.begin(), step.end()));
+    }
+    double best = -1.0;
+    for (int i = 0; i < 200; ++i) {
+      const double limit = i == 199 ? highest : lowest + (highest - lowest) * i / 199.0;
+      double gradients = 0.0;
+      double time = 0.0;
+      double raw = 0.0;
+      for (auto step : trace) {
+        std::sort(step.begin(), step.end());
+        const auto in_time =
+            std::count_if(step.begin(), step.end(), [&](double each) { return each <= limit; });
+        gradients += std::max(1.0, static_cast<double>(in_time));
+        time += kOverhead + (in_time == 10 ? step.back() : std::max(limit, step.front()));
+        raw += kOverhead + step.back();
+      }
+      best = std::max(best, (gradients / 80.0) / (time / raw) - 1.0);
+    }
+    EXPECT_NEAR(best_limit(trace, kOverhead, 200).gain(), best, 1e-9);
+  }
+}
+
+TEST(DropCompute, KeepsTheLimitOfTheWarmUp) {
+  Trace trace(40, std::vector(10, 1.0));
+  for (auto& step : trace) step[3] = 8.0;
+  for (size_t step = 20; step < 40; ++step) trace[step] = std::vector(10, 2.0);
+  const auto walked = walk("dropcompute", trace, 0.0, {.warmup = 10});
+  EXPECT_EQ(walked[9].choice.time_limit, kNoTimeLimit);
+  for (size_t step = 10; step < 40; ++step) EXPECT_EQ(walked[step].choice.time_limit, 1.0);
+  EXPECT_EQ(walked[10].choice.reason,
+            "dropcompute: until 1, fitted in the warm-up: drops 10 % to save 87.5 % of the time");
+  EXPECT_EQ(walked[15].close.contributors, 9u);
+  EXPECT_EQ(walked[30].close.contributors, 1u) << "it does not follow change: that is its weakness";
+}
+
+}  // namespace
+}  // namespace drover::testing_support

@@ -1,0 +1,207 @@
+// What holds for every policy, whatever it is: it decides from what a run would have seen, and from
+// nothing else; it repeats; it stays within the workers there are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "policy/walk.h"
+
+namespace drover::testing_support {
+namespace {
+
+// Every policy there is with a cutoff, as it is without options, and some with them.
+std::vector<std::string> texts() {
+  std::vector<std::string> all;
+  for (const PolicyInfo& info : policies()) {
+    if (info.name == "async" || info.name == "ssp") continue;
+    all.emplace_back(info.name);
+    if (info.name == "deadline") all.back() += ":1.1";
+  }
+  for (const char* more :
+       {"static:0.5", "static:k=7", "deadline:0.01", "mad:1:window=3:quorum=0.2",
+        "bandit:5:explore=2", "dbw:noise=2:window=2", "dbw:noise=1000", "elfving-online:window=3",
+        "ecdf:pooled", "ecdf:half-life=50", "ewma:0.1"}) {
+    all.emplace_back(more);
+  }
+  return all;
+}
+
+std::vector<PolicySettings> settings() {
+  return {{.objective = Objective::kThroughput, .warmup = 5, .seed = 3},
+          {.objective = Objective::kRate, .warmup = 0, .seed = 4}};
+}
+
+void expect_same_decisions(const std::vector<Walked>& a, const std::vector<Walked>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t step = 0; step < a.size(); ++step) {
+    SCOPED_TRACE("step " + std::to_string(step));
+    ASSERT_EQ(a[step].choice.cutoff, b[step].choice.cutoff) << a[step].choice.reason;
+    ASSERT_EQ(a[step].choice.time_limit, b[step].choice.time_limit);
+    ASSERT_EQ(a[step].choice.at_least, b[step].choice.at_least);
+    ASSERT_EQ(a[step].choice.reason, b[step].choice.reason);
+  }
+}
+
+// The trace with everything that happened behind the closes replaced by something else that is
+// late.
+Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked, uint64_t seed) {
+  Trace other = trace;
+  for (size_t step = 0; step < trace.size(); ++step) {
+    for (size_t worker = 0; worker < trace[step].size(); ++worker) {
+      const double elapsed = walked[step].close.elapsed;
+      if (!(trace[step][worker] > elapsed)) continue;
+      const double u = chance(seed, step, worker, 9);
+      other[step][worker] = u < 0.1   ? std::numeric_limits<double>::infinity()
+                            : u < 0.2 ? 1e300
+                            : u < 0.3 ? std::nextafter(elapsed, 1e300)
+                                      : elapsed * (1.0 + 10.0 * u);
+    }
+  }
+  return other;
+}
+
+TEST(EveryPolicy, KnowsNothingThatARunWouldNotHaveSeen) {
+  for (const std::string& text : texts()) {
+    if (text == "oracle") continue;
+    for (const Shape shape : kShapes) {
+      for (const PolicySettings& each : settings()) {
+        for (const DecisionLimits& limits :
+             {DecisionLimits{},
+              DecisionLimits{.at_least = 2, .max_wait = 1.3, .min_inclusion = 0.2}}) {
+          SCOPED_TRACE(text + ", shape " + std::to_string(static_cast<int>(shape)) + ", warm-up " +
+                       std::to_string(each.warmup));
+          const Trace trace = make_trace(shape, each.seed, 60, 9, 0.05);
+          const auto walked = walk(text, trace, 0.1, each, limits);
+          for (uint64_t seed = 1; seed <= 3; ++seed) {
+            const Trace other = with_another_future(trace, walked, seed);
+            expect_same_decisions(walked, walk(text, other, 0.1, each, limits));
+            if (HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Looks into the record for what nobody can have told it.
+class PeekingPolicy : public Policy {
+ public:
+  explicit PeekingPolicy(const Trace& trace) : trace_(trace) {}
+  Choice decide(const Situation& situation) override {
+    const auto alive = static_cast<uint32_t>(situation.alive.size());
+    if (situation.step == 0) return {.cutoff = (alive + 1) / 2, .reason = "nothing to see yet"};
+    const auto& before = trace_[situation.step - 1];
+    return {.cutoff = (alive + 1) / 2,
+            .time_limit = *std::max_element(before.begin(), before.end()),
+            .reason = "peeks"};
+  }
+  void learn(const StepTimes&) override {}
+  void learn_late(Step, WorkerId, double) override {}
+
+ private:
+  const Trace& trace_;
+};
+
+TEST(EveryPolicy, WouldBeCaughtPeeking) {
+  const Trace trace = make_trace(Shape::kHeavyTail, 1, 10, 9);
+  Decider decider(std::make_unique<PeekingPolicy>(trace), {});
+  const auto walked = walk(decider, trace, 0.1);
+  const Trace other = with_another_future(trace, walked, 1);
+  Decider again(std::make_unique<PeekingPolicy>(other), {});
+  EXPECT_NE(walked[1].choice.time_limit, walk(again, other, 0.1)[1].choice.time_limit);
+}
+
+TEST(EveryPolicy, RepeatsItself) {
+  for (const std::string& text : texts()) {
+    for (const PolicySettings& each : settings()) {
+      SCOPED_TRACE(text);
+      const Trace trace = make_trace(Shape::kHeavyTail, 5, 50, 12, 0.1);
+      expect_same_decisions(walk(text, trace, 0.1, each), walk(text, trace, 0.1, each));
+    }
+  }
+}
+
+TEST(EveryPolicy, StaysWithinTheWorkersAliveAndSaysWhy) {
+  for (const std::string& text : texts()) {
+    for (const Shape shape : kShapes) {
+      for (const PolicySettings& each : settings()) {
+        // Few, many, absent every other moment; 70 is more than a bandit has arms.
+        for (const auto& [workers, absent] :
+             {std::pair<size_t, double>{1, 0.0}, {2, 0.5}, {7, 0.9}, {70, 0.3}}) {
+          SCOPED_TRACE(text + " with " + std::to_string(workers) + " workers");
+          for (const Walked& step :
+               walk(text, make_trace(shape, 7, 40, workers, absent), 0.0, each)) {
+            ASSERT_GE(step.choice.at_least, 1u);
+            ASSERT_LE(step.choice.at_least, step.choice.cutoff);
+            ASSERT_LE(step.choice.cutoff, step.alive) << step.choice.reason;
+            ASSERT_GT(step.choice.time_limit, 0.0);
+            ASSERT_FALSE(step.choice.reason.empty());
+            ASSERT_EQ(step.choice.reason.find('\n'), std::string::npos);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
+  for (const std::string& text : texts()) {
+    for (const PolicySettings& each : settings()) {
+      SCOPED_TRACE(text);
+      Trace trace = make_trace(Shape::kDifferent, 11, 120, 20);
+      for (size_t step = 0; step < trace.size(); ++step) {
+        const size_t there = step < 30 ? 20 : step < 60 ? 3 : step < 61 ? 1 : step < 90 ? 20 : 11;
+        for (size_t worker = there; worker < 20; ++worker) trace[step][worker] = kAbsent;
+        if (step < 10) trace[step].resize(15);  // nobody has heard of the others yet
+      }
+      for (const Walked& step : walk(text, trace, 0.1, each)) {
+        ASSERT_GE(step.choice.cutoff, 1u);
+        ASSERT_LE(step.choice.cutoff, step.alive);
+      }
+    }
+  }
+}
+
+TEST(EveryPolicy, IsToldOfRunTimesThatCameLate) {
+  for (const std::string& text : texts()) {
+    if (text == "oracle") continue;
+    SCOPED_TRACE(text);
+    auto policy = make_policy(text, settings().front());
+    ASSERT_TRUE(policy.ok());
+    Decider decider(std::move(policy).value(), {});
+    const Trace trace = make_trace(Shape::kHeavyTail, 13, 60, 8);
+    for (Step step = 0; step < trace.size(); ++step) {
+      const std::vector<WorkerId> alive = alive_in(trace[step]);
+      std::vector<double> sorted = trace[step];
+      std::sort(sorted.begin(), sorted.end());
+      const Choice choice = decider.decide({step, alive, 0.1});
+      const StepClose close = close_of(choice, sorted);
+      decider.learn(known_of(step, trace[step], close));
+      for (const WorkerId worker : alive) {
+        if (trace[step][worker] > close.elapsed) {
+          decider.learn_late(step, worker, trace[step][worker]);
+        }
+      }
+      decider.learn_late(step + 1000, 3, 1.0);  // nobody remembers such a step
+      ASSERT_GE(choice.cutoff, 1u);
+      ASSERT_LE(choice.cutoff, 8u);
+    }
+  }
+}
+
+TEST(EveryPolicy, WaitsForEverybodyInTheWarmUpIfItLearns) {
+  for (const char* text :
+       {"mad", "bandit", "dbw", "dropcompute", "elfving", "elfving-online", "ecdf", "ewma"}) {
+    const auto walked = walk(text, make_trace(Shape::kHeavyTail, 1, 30, 10), 0.1, {.warmup = 20});
+    for (size_t step = 0; step < 20; ++step) {
+      EXPECT_EQ(walked[step].close.contributors, 10u) << text;
+      EXPECT_EQ(walked[step].choice.reason,
+                "warm-up: waits for all 10 workers, " + std::to_string(step) + " of 20 steps seen");
+    }
+    EXPECT_EQ(walked[20].choice.reason.find(text), 0u) << walked[20].choice.reason;
+  }
+}
+
+}  // namespace
+}  // namespace drover::testing_support

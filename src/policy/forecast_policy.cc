@@ -1,0 +1,49 @@
+#include "policy/forecast_policy.h"
+
+#include <utility>
+
+#include "core/check.h"
+#include "forecast/sort_rows.h"
+
+namespace drover {
+
+ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> forecaster,
+                               Objective objective, Step warmup)
+    : name_(std::move(name)),
+      forecaster_(std::move(forecaster)),
+      warm_up_(warmup),
+      goal_(objective) {
+  DROVER_CHECK(forecaster_ != nullptr);
+}
+
+Choice ForecastPolicy::decide(const Situation& situation) {
+  const Terms terms = goal_.terms(situation.overhead);
+  chosen_ = false;
+  if (!warm_up_.over()) return warm_up_.choice(situation);
+  const auto alive = static_cast<uint32_t>(situation.alive.size());
+  if (!forecaster_->ready(situation.alive)) {
+    return {.cutoff = alive,
+            .reason = fmt::format("{}: waits for {}, of whom too little is known after {} steps",
+                                  name_, so_many(alive, alive), warm_up_.seen())};
+  }
+  forecaster_->forecast(situation.step, situation.alive, forecast_);
+  DROVER_CHECK(forecast_.workers == alive);
+  sort_rows(forecast_);
+  chosen_ = true;
+  const Promise best = search_.best(forecast_, terms);
+  return {.cutoff = best.cutoff,
+          .reason = fmt::format("{}: {}, {}; {}", name_, so_many(best.cutoff, alive),
+                                describe(best, terms), forecaster_->basis())};
+}
+
+void ForecastPolicy::learn(const StepTimes& times) {
+  warm_up_.learn();
+  if (chosen_) goal_.learn(times);
+  forecaster_->learn(times);
+}
+
+void ForecastPolicy::learn_late(Step step, WorkerId worker, double seconds) {
+  forecaster_->learn_late(step, worker, seconds);
+}
+
+}  // namespace drover

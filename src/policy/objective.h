@@ -1,0 +1,84 @@
+// Objectives: which cutoff promises most, given samples of when the first, second, ... gradient is
+// going to arrive.
+//
+// With c the cutoff, x_(c) the arrival of the c-th gradient, o the overhead of a step:
+//   throughput  argmax_c E[ c / (o + x_(c)) ], the expectation of the ratio
+//   rate        argmax_c E[ c - lambda (o + x_(c)) ], lambda the throughput in the long run: the
+//   next
+//               gradient is waited for only while it is expected sooner than 1/lambda
+// Where two cutoffs promise the same, the larger wins: it is the gentler one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/step_times.h"
+#include "forecast/forecast.h"
+
+namespace drover {
+
+enum class Objective : uint8_t {
+  kThroughput,  // gradients per time of this step
+  kRate,        // gradients, less what their time would bring in the long run
+};
+std::string_view name_of(Objective objective);
+Result<Objective> parse_objective(std::string_view name);
+
+// What a cutoff is judged by.
+struct Terms {
+  double overhead = 0.0;         // per step
+  std::optional<double> lambda;  // present: rate; absent: throughput
+
+  double value(uint32_t cutoff, double arrival) const {
+    const auto gradients = static_cast<double>(cutoff);
+    const double time = overhead + arrival;
+    return lambda ? gradients - *lambda * time : gradients / time;
+  }
+};
+
+// The best cutoff and what it promises.
+struct Promise {
+  uint32_t cutoff = 0;
+  double value = 0.0;    // expected, as the objective counts
+  double arrival = 0.0;  // E[x_(cutoff)]
+};
+
+// Finds the best cutoff; keeps its buffer, so that a decision allocates nothing.
+class CutoffSearch {
+ public:
+  // REQUIRES: forecast.sorted; at least one sample of at least one worker.
+  Promise best(const Forecast& forecast, const Terms& terms);
+  // When the run-times are known. REQUIRES: `sorted` ascends and is not empty.
+  static Promise best(std::span<const double> sorted, const Terms& terms);
+
+ private:
+  std::vector<double> sums_;  // over the samples, by cutoff - 1
+};
+
+// The objective of a policy over the steps of a run. For `rate` it keeps the long-run throughput:
+// gradients over time, both summed with exponentially fading weights.
+class Goal {
+ public:
+  explicit Goal(Objective objective) : objective_(objective) {}
+
+  // The terms for a step with this overhead. Before any throughput is known, those of `throughput`.
+  Terms terms(double overhead);
+  // To be told of the steps that were decided by these terms, and of no others: waiting for all in
+  // a warm-up says nothing about what can be reached, and would keep the rule waiting for long.
+  void learn(const StepTimes& times);
+
+ private:
+  const Objective objective_;
+  double overhead_ = 0.0;  // of the step that learn() is going to be about
+  double gradients_ = 0.0;
+  double time_ = 0.0;
+};
+
+// "12.3 gradients per time expected by 7.65", or how `rate` says it, for a decision's reason.
+std::string describe(const Promise& promise, const Terms& terms);
+
+}  // namespace drover

@@ -1,0 +1,161 @@
+#include "policy/objective.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "forecast/sort_rows.h"
+#include "policy/walk.h"
+
+namespace drover::testing_support {
+namespace {
+
+Forecast forecast_of(const std::vector<std::vector<float>>& rows) {
+  Forecast forecast;
+  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
+  for (uint32_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), forecast.row(i).begin());
+  sort_rows(forecast);
+  return forecast;
+}
+
+Promise best_of(const Forecast& forecast, const Terms& terms) {
+  CutoffSearch search;
+  return search.best(forecast, terms);
+}
+
+TEST(Objective, ThroughputIsTheExpectationOfTheRatio) {
+  // One gradient for sure at 1: throughput 1. Two at 1.25 or at 4: 2/1.25 and 2/4, in the
+  // mean 1.05. The ratio of expectations would be 2 / 2.625 and say otherwise.
+  const Promise best = best_of(forecast_of({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
+  EXPECT_EQ(best.cutoff, 2u);
+  EXPECT_DOUBLE_EQ(best.value, 1.05);
+  EXPECT_DOUBLE_EQ(best.arrival, 2.625);
+}
+
+TEST(Objective, OverheadMakesWaitingWorthwhile) {
+  const Forecast forecast = forecast_of({{1.0F, 3.0F}});
+  EXPECT_EQ(best_of(forecast, {.overhead = 0.5}).cutoff, 1u);
+  EXPECT_EQ(best_of(forecast, {.overhead = 2.0}).cutoff, 2u);
+}
+
+TEST(Objective, RateWaitsWhileTheNextComesSoonerThanTheLongRun) {
+  const Forecast forecast = forecast_of({{1.0F, 2.0F, 4.0F, 7.0F}});
+  EXPECT_EQ(best_of(forecast, {.lambda = 1.1}).cutoff, 1u);
+  EXPECT_EQ(best_of(forecast, {.lambda = 0.9}).cutoff, 2u);
+  EXPECT_EQ(best_of(forecast, {.lambda = 0.4}).cutoff, 3u);
+  EXPECT_EQ(best_of(forecast, {.lambda = 0.3}).cutoff, 4u);
+  EXPECT_NEAR(best_of(forecast, {.overhead = 1.0, .lambda = 0.4}).value, 3.0 - 0.4 * 5.0, 1e-12);
+}
+
+TEST(Objective, TiesGoToTheLargerCutoff) {
+  const Forecast forecast = forecast_of({{1.0F, 2.0F, 3.0F}, {2.0F, 4.0F, 6.0F}});
+  EXPECT_EQ(best_of(forecast, {}).cutoff, 3u);
+  EXPECT_EQ(best_of(forecast, {.lambda = 2.0 / 3.0}).cutoff, 3u);
+  EXPECT_EQ(CutoffSearch::best(std::vector{49.0, 98.0}, {}).cutoff, 2u);
+}
+
+TEST(Objective, AgreesWithTheFormulasWrittenOut) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto workers = static_cast<uint32_t>(1 + draw({seed, 1}) % 20);
+    const auto samples = static_cast<uint32_t>(1 + draw({seed, 2}) % 20);
+    Forecast forecast;
+    forecast.resize(samples, workers);
+    for (size_t i = 0; i < forecast.times.size(); ++i) {
+      forecast.times[i] = static_cast<float>(0.1 - std::log(1.0 - chance(seed, i)));
+    }
+    sort_rows(forecast);
+    for (const Terms& terms :
+         {Terms{}, Terms{.overhead = 0.7}, Terms{.overhead = 0.2, .lambda = 5.0}}) {
+      uint32_t best = 0;
+      double best_value = 0.0;
+      for (uint32_t c = 1; c <= workers; ++c) {
+        double mean = 0.0;
+        for (uint32_t k = 0; k < samples; ++k) {
+          const double time = terms.overhead + static_cast<double>(forecast.row(k)[c - 1]);
+          mean += (terms.lambda ? c - *terms.lambda * time : c / time) / samples;
+        }
+        if (best == 0 || mean > best_value) best = c, best_value = mean;
+      }
+      const Promise found = best_of(forecast, terms);
+      EXPECT_EQ(found.cutoff, best);
+      EXPECT_NEAR(found.value, best_value, 1e-9);
+    }
+  }
+}
+
+// E[X_{K:P}] = shift + (1/mu) sum_{i=P-K+1}^{P} 1/i for shifted exponential run-times (Dutta et
+// al.).
+double expected_arrival(uint32_t k, uint32_t workers, double shift, double mu) {
+  double sum = 0.0;
+  for (uint32_t i = workers - k + 1; i <= workers; ++i) sum += 1.0 / i;
+  return shift + sum / mu;
+}
+
+TEST(Objective, MeetsTheKnownOrderStatisticsOfShiftedExponentials) {
+  constexpr uint32_t kWorkers = 40;
+  constexpr double kShift = 1.0;
+  constexpr double kMu = 2.0;
+  Forecast forecast;
+  forecast.resize(20000, kWorkers);
+  for (size_t i = 0; i < forecast.times.size(); ++i) {
+    forecast.times[i] = static_cast<float>(kShift - std::log(1.0 - chance(17, i)) / kMu);
+  }
+  sort_rows(forecast);
+  // The next gradient is 1 / (mu (P - c)) away in the mean: waited for while that is below
+  // 1/lambda, so c* = P - lambda / mu, rounded up. Away from the edges chance cannot move it.
+  for (const double lambda : {3.0, 9.0, 21.0, 41.0}) {
+    const Terms terms{.overhead = 0.3, .lambda = lambda};
+    uint32_t known = 1;
+    for (uint32_t c = 1; c <= kWorkers; ++c) {
+      const auto value = [&](uint32_t k) {
+        return terms.value(k, expected_arrival(k, kWorkers, kShift, kMu));
+      };
+      if (value(c) >= value(known)) known = c;
+    }
+    EXPECT_EQ(known, static_cast<uint32_t>(std::ceil(kWorkers - lambda / kMu)));
+    const Promise best = best_of(forecast, terms);
+    EXPECT_EQ(best.cutoff, known) << lambda;
+    EXPECT_NEAR(best.arrival, expected_arrival(known, kWorkers, kShift, kMu), 0.01);
+  }
+}
+
+TEST(Objective, HindsightIsAForecastOfOneSample) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<double> times;
+    for (uint64_t i = 0; i < 12; ++i) times.push_back(static_cast<float>(0.2 + chance(seed, i)));
+    std::sort(times.begin(), times.end());
+    const Forecast forecast = forecast_of({std::vector<float>(times.begin(), times.end())});
+    for (const Terms& terms : {Terms{.overhead = 0.1}, Terms{.lambda = 8.0}}) {
+      EXPECT_EQ(CutoffSearch::best(times, terms).cutoff, best_of(forecast, terms).cutoff);
+    }
+  }
+}
+
+TEST(Goal, KnowsTheLongRunThroughputOnceItHasSeenSteps) {
+  Goal goal(Objective::kRate);
+  EXPECT_FALSE(goal.terms(0.5).lambda) << "falls back to throughput";
+  goal.learn({.elapsed = 1.5, .contributors = 10});
+  EXPECT_DOUBLE_EQ(goal.terms(0.5).lambda.value(), 5.0) << "the overhead is part of the time";
+  for (int i = 0; i < 400; ++i) goal.learn({.elapsed = 0.5, .contributors = 8});
+  EXPECT_NEAR(goal.terms(0.5).lambda.value(), 8.0, 0.01) << "what was long ago fades";
+}
+
+TEST(Goal, ThroughputNeedsNoLongRun) {
+  Goal goal(Objective::kThroughput);
+  goal.learn({.elapsed = 1.5, .contributors = 10});
+  EXPECT_FALSE(goal.terms(0.0).lambda);
+}
+
+TEST(Objective, HasNames) {
+  for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
+    EXPECT_EQ(parse_objective(name_of(objective)).value(), objective);
+  }
+  EXPECT_EQ(parse_objective("ratee").error().message,
+            "there is no objective 'ratee'. Did you mean 'rate'? There are throughput and rate");
+}
+
+}  // namespace
+}  // namespace drover::testing_support

@@ -1,0 +1,29 @@
+#include "policy/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "policy/wording.h"
+
+namespace drover {
+
+OraclePolicy::OraclePolicy(Objective objective, Foresight foresight)
+    : goal_(objective), foresight_(std::move(foresight)) {
+  DROVER_CHECK(foresight_ != nullptr);
+}
+
+Choice OraclePolicy::decide(const Situation& situation) {
+  std::vector<double> times = foresight_(situation.step, situation.alive);
+  DROVER_CHECK(times.size() == situation.alive.size());
+  std::sort(times.begin(), times.end());
+  const Promise best = CutoffSearch::best(times, goal_.terms(situation.overhead));
+  return {.cutoff = best.cutoff,
+          .reason = fmt::format("oracle: {} are there by {}",
+                                so_many(best.cutoff, static_cast<uint32_t>(times.size())),
+                                brief(best.arrival))};
+}
+
+}  // namespace drover

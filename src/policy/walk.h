@@ -1,0 +1,63 @@
+// For tests: walks a policy through recorded run-times exactly as a replay does, and makes records
+// of several shapes to walk through.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/chance.h"
+#include "policy/catalogue.h"
+#include "policy/close_rule.h"
+#include "policy/decider.h"
+
+namespace drover::testing_support {
+
+// Run-times by step and worker; NaN for a worker that is not there.
+using Trace = std::vector<std::vector<double>>;
+inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+
+struct Walked {
+  Choice choice;
+  uint32_t alive = 0;
+  StepClose close;
+  double longest = 0.0;  // what waiting for everybody would have taken
+};
+
+std::vector<WorkerId> alive_in(std::span<const double> run_times);
+
+// What a run that closed after `close.elapsed` knows of a step.
+StepTimes known_of(Step step, std::span<const double> run_times, const StepClose& close);
+
+// Decide, close, learn, step by step.
+std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead);
+// `policy` as the user writes it; an oracle gets foresight of the trace. The text must be right.
+std::vector<Walked> walk(std::string_view policy, const Trace& trace, double overhead = 0.1,
+                         PolicySettings settings = {}, const DecisionLimits& limits = {});
+
+// Gradients over time, overheads included, from step `from` on.
+double throughput(std::span<const Walked> walked, double overhead, size_t from = 0);
+
+enum class Shape : uint8_t {
+  kNormal,     // about 1, all alike
+  kHeavyTail,  // Pareto
+  kSlowNode,   // a quarter twice as slow for the first half of the steps
+  kDifferent,  // everybody at their own speed
+  kConstant,   // everybody takes the same, always
+};
+inline constexpr Shape kShapes[] = {Shape::kNormal, Shape::kHeavyTail, Shape::kSlowNode,
+                                    Shape::kDifferent, Shape::kConstant};
+
+// `absent`: the share of entries that are blank; at least one worker is there in every step.
+Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, double absent = 0.0);
+
+// A draw from 0 to 1 for a test.
+inline double chance(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
+  return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), a, b, c}));
+}
+
+}  // namespace drover::testing_support
