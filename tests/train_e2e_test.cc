@@ -162,6 +162,91 @@ TEST(PrintJob, FlagsWinOverTheFile) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("\"adam\"")));
 }
 
+// --- how long a step waits
+
+TEST(Policy, ACutoffLeavesTheSlowBehindAndSaysSo) {
+  const TemporaryFolder folder;
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job("logistic") + Words{"--policy", "static:k=2", "--workers", "3", "--steps",
+                                          "30", "--batch", "4", "--slow", "worker=1,delay=300ms"});
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 30U);
+  for (const StepRecord& step : steps) EXPECT_EQ(step.contributors, 2U);
+  const auto arrivals = reader.arrivals().value();
+  EXPECT_EQ(std::count_if(arrivals.begin(), arrivals.end(),
+                          [](const auto& each) { return each.arrival.censored || each.late; }),
+            30);
+}
+
+TEST(Policy, MaxWaitEndsAStepByTheClock) {
+  const TemporaryFolder folder;
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job("logistic") + Words{"--policy", "sync", "--max-wait", "40ms", "--workers",
+                                          "2", "--steps", "5", "--batch", "4", "--slow",
+                                          "worker=1,delay=30s"});
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 5U) << "nobody waits for half a minute";
+  for (const StepRecord& step : steps) EXPECT_EQ(step.contributors, 1U);
+  const auto arrivals = reader.arrivals().value();
+  for (const RecordedArrival& each : arrivals) {
+    EXPECT_EQ(each.arrival.censored, each.arrival.worker == 1);
+    if (each.arrival.censored) {
+      EXPECT_GE(each.arrival.run_time, std::chrono::milliseconds(40));
+    }
+  }
+}
+
+class FreePolicy : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(FreePolicy, TrainsWithoutWaitingForAStepTogether) {
+  for (const std::string& model : {std::string("logistic"), std::string("mlp")}) {
+    SCOPED_TRACE(model);
+    const TemporaryFolder folder;
+    const RunReader reader =
+        train(folder, "a.db",
+              small_job(model) + Words{"--policy", GetParam(), "--workers", "3", "--shards", "2",
+                                       "--steps", "150", "--batch", "16", "--lr", "0.02",
+                                       "--evaluate-every", "50"});
+    const auto steps = reader.steps().value();
+    ASSERT_EQ(steps.size(), 150U);
+    for (const StepRecord& step : steps) {
+      EXPECT_EQ(step.contributors, 3U) << "a round is as many gradients as there are workers";
+      EXPECT_EQ(step.samples, 48U);
+    }
+    EXPECT_LT(steps.back().loss, 0.5 * steps.front().loss);
+    const auto evaluations = reader.evaluations().value();
+    ASSERT_FALSE(evaluations.empty());
+    EXPECT_EQ(evaluations.back().version, 150U);
+    EXPECT_GT(evaluations.back().accuracy, 0.7);
+    const auto arrivals = reader.arrivals().value();
+    for (const RecordedArrival& each : arrivals) EXPECT_FALSE(each.arrival.censored);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FreePolicy, ::testing::Values("async", "ssp:2"),
+                         [](const auto& each) {
+                           return each.param.substr(0, each.param.find(':'));
+                         });
+
+TEST(Async, AsyncIsNotHeldUpByTheSlow) {
+  const TemporaryFolder folder;
+  const RunReader reader =
+      train(folder, "a.db",
+            small_job("logistic") + Words{"--policy", "async", "--workers", "2", "--steps", "20",
+                                          "--batch", "4", "--slow", "worker=1,delay=20s"});
+  EXPECT_EQ(reader.steps().value().size(), 20U) << "all of them worker 0's";
+}
+
+TEST(Async, IsNotDeterministicAndSaysSo) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      drover(Words{"train", "--policy", "async", "--deterministic"} + small_job(), folder.path());
+  EXPECT_EQ(outcome.status(), 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("no run repeats bit for bit"));
+}
+
 // --- slowness on purpose
 
 double median(std::vector<double> values) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "cli/train_options.h"
 
@@ -30,5 +32,37 @@ struct DoctorOptions {
   bool json = false;
 };
 int doctor_command(const DoctorOptions& options);
+
+struct ReplayOptions {
+  std::string trace;
+  std::vector<std::string> policies;  // lists with commas
+  std::string objective = "throughput";
+  uint64_t warmup = 20;
+  uint64_t seed = 1;
+  std::string steps = ":";  // rows of the trace
+  double overhead = 0.0;
+  uint32_t min_contributors = 1;
+  double max_wait = std::numeric_limits<double>::infinity();
+  std::string decisions;  // a CSV file; empty: none
+  std::string save;       // a run file; empty: none
+  bool json = false;
+  bool quiet = false;
+};
+// `command_line` is kept in the run file, if one is saved.
+int replay_command(const ReplayOptions& options, const std::string& command_line);
+
+struct SimulateOptions {
+  std::string scenario;
+  GivenFlags flags;   // of the job: they win over the scenario
+  uint64_t hunt = 0;  // so many random fault schedules instead of a scenario
+  bool json = false;
+  bool quiet = false;
+};
+int simulate_command(const SimulateOptions& options, const std::string& command_line);
+
+struct PoliciesOptions {
+  bool json = false;
+};
+int policies_command(const PoliciesOptions& options);
 
 }  // namespace drover

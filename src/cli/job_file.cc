@@ -13,48 +13,11 @@
 #include <sstream>
 
 #include "cli/settings.h"
+#include "cli/toml_complaint.h"
 #include "core/nearest.h"
 
 namespace drover {
 namespace {
-
-// Where something is wrong, and what.
-struct Complaint {
-  toml::source_position at;
-  std::string what;
-};
-
-std::string_view words_for(toml::node_type type) {
-  switch (type) {
-    case toml::node_type::none:
-      return "nothing";
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::string:
-      return "text";
-    case toml::node_type::integer:
-      return "a whole number";
-    case toml::node_type::floating_point:
-      return "a number with a fraction";
-    case toml::node_type::boolean:
-      return "true or false";
-    case toml::node_type::date:
-      return "a date";
-    case toml::node_type::time:
-      return "a time";
-    case toml::node_type::date_time:
-      return "a date and time";
-  }
-  return "something else";
-}
-
-std::string source_text(const toml::node& node) {
-  std::ostringstream out;
-  node.visit([&](const auto& value) { out << value; });
-  return out.str();
-}
 
 // The node's value if it is of the right kind; a whole number is also a number.
 std::optional<SettingValue> value_of(const toml::node& node, SettingKind kind) {
@@ -167,10 +130,6 @@ void apply(const toml::table& table, std::string_view table_name, Job& job,
   }
 }
 
-Error located(std::string_view name, toml::source_position at, std::string_view what) {
-  return invalid_input(fmt::format("{}:{}:{}: {}", name, at.line, at.column, what));
-}
-
 // The library's text, on one line: its multi-line form loses a newline at the start.
 std::string toml_text(const toml::node& node) {
   std::ostringstream out;
@@ -191,41 +150,25 @@ std::string toml_text(const SettingValue& value) {
 
 }  // namespace
 
+void read_job_table(const toml::table& table, Job& job, std::vector<Complaint>& complaints) {
+  apply(table, "", job, complaints);
+}
+
 Result<Job> parse_job(std::string_view text, std::string_view name) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& trouble) {
-    return located(name, trouble.source().begin, trouble.description());
-  }
+  const auto table = parse_toml(text, name);
+  if (!table) return table.error();
   Job job;
   std::vector<Complaint> complaints;
-  apply(table, "", job, complaints);
-  if (!complaints.empty()) {
-    // A table's keys come sorted by name; people read from the top.
-    const auto first =
-        std::min_element(complaints.begin(), complaints.end(),
-                         [](const Complaint& a, const Complaint& b) { return a.at < b.at; });
-    return located(name, first->at, first->what);
-  }
+  read_job_table(table.value(), job, complaints);
+  if (!complaints.empty()) return first_of(complaints, name);
   finish(job);
   return job;
 }
 
 Result<Job> read_job_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kJobFileBytesMax + 1, '\0');
-  // A folder opens like a file, and only reading from it fails.
-  if (!file || !(file.read(text.data(), static_cast<std::streamsize>(text.size())) || file.eof())) {
-    return system_error(
-        fmt::format("cannot read the job file '{}': {}", path, std::strerror(errno)));
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kJobFileBytesMax) {
-    return invalid_input(fmt::format("the job file '{}' is larger than {} bytes: is it a job file?",
-                                     path, kJobFileBytesMax));
-  }
-  return parse_job(text, path);
+  const auto text = read_toml_file(path, "job file");
+  if (!text) return text.error();
+  return parse_job(text.value(), path);
 }
 
 std::string to_toml(const Job& job) {

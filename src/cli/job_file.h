@@ -12,8 +12,6 @@
 
 namespace drover {
 
-inline constexpr size_t kJobFileBytesMax = 1 << 20;
-
 // Each value is checked by itself; what values say together is for validate(), because flags may
 // still change some. The job is finished (see finish()).
 Result<Job> read_job_file(const std::string& path);

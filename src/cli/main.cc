@@ -22,6 +22,47 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
+void add_replay_options(CLI::App& app, ReplayOptions& replay) {
+  app.add_option("--trace", replay.trace,
+                 "Recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--policy", replay.policies,
+                 "Policies, separated by commas, or 'all'; 'drover policies' lists them")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("NAME,NAME");
+  app.add_option("--objective", replay.objective,
+                 "What policies that forecast maximise: throughput or rate")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--warmup", replay.warmup, "Steps at the beginning that are not measured")
+      ->type_name("STEPS")
+      ->capture_default_str();
+  app.add_option("--seed", replay.seed, "For policies that draw samples")
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--steps", replay.steps, "Only these rows of the trace, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_option("--overhead", replay.overhead,
+                 "What a step costs beyond waiting, in the unit of the trace")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--min-contributors", replay.min_contributors,
+                 "Gradients that every step waits for")
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--max-wait", replay.max_wait,
+                 "The longest a step waits if those are there, in the unit of the trace")
+      ->type_name("TIME");
+  app.add_option("--decisions", replay.decisions, "Write every decision to this CSV file")
+      ->type_name("OUT.csv");
+  app.add_option("--save", replay.save, "Record the replay in this run file; one for each policy")
+      ->type_name("RUN");
+  app.add_flag("--json", replay.json, "One JSON object for each policy instead of a table");
+  app.add_flag("--quiet", replay.quiet, "Report only trouble and the result");
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -52,6 +93,26 @@ int run(int argc, char** argv) {
   doctor_app->add_option("--data-dir", doctor.data_dir, "Where data sets are kept");
   doctor_app->add_flag("--json", doctor.json, "One JSON object instead of text");
 
+  ReplayOptions replay;
+  CLI::App* replay_app =
+      app.add_subcommand("replay", "What policies would have done with recorded run-times");
+  add_replay_options(*replay_app, replay);
+
+  SimulateOptions simulate;
+  CLI::App* simulate_app = app.add_subcommand(
+      "simulate", "Train on a cluster that is only described: virtual time, real gradients");
+  simulate_app->add_option("scenario", simulate.scenario, "what the cluster is like")
+      ->type_name("SCENARIO.toml");
+  simulate_app->add_option("--hunt", simulate.hunt,
+                           "run so many short random fault schedules and check what must hold");
+  simulate_app->add_flag("--json", simulate.json, "print the result as one line of JSON");
+  simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
+  add_job_flags(*simulate_app, simulate.flags);
+
+  PoliciesOptions policies;
+  CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
+  policies_app->add_flag("--json", policies.json, "One JSON object for each policy");
+
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kExitUsage;
@@ -67,10 +128,16 @@ int run(int argc, char** argv) {
   int status = 0;
   if (train_app->parsed()) {
     status = train_command(train, command_line(argc, argv));
+  } else if (simulate_app->parsed()) {
+    status = simulate_command(simulate, command_line(argc, argv));
   } else if (runs_app->parsed()) {
     status = runs_command(runs);
   } else if (get_app->parsed()) {
     status = data_get_command(data);
+  } else if (replay_app->parsed()) {
+    status = replay_command(replay, command_line(argc, argv));
+  } else if (policies_app->parsed()) {
+    status = policies_command(policies);
   } else {
     status = doctor_command(doctor);
   }

@@ -2,8 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/run_report.h"
 #include "cli/summary.h"
-#include "node/launcher.h"
 #include "store/run_reader.h"
 #include "tasks/blas_check.h"
 #include "tasks/data/fetch.h"
@@ -11,15 +11,6 @@
 #include "tasks/torch_module.h"
 
 namespace drover {
-namespace {
-
-int fail(const Error& error) {
-  fmt::print(stderr, "drover: {}\n", error.message);
-  return kExitFailed;
-}
-
-}  // namespace
-
 int runs_command(const RunsOptions& options) {
   const auto reader = RunReader::open(options.run_file);
   if (!reader) return fail(reader.error());

@@ -49,7 +49,7 @@ size_t terminal_width() {
 
 class ProgressView : public RunView {
  public:
-  ProgressView(Step steps_total, ProgressStyle style) : style_(style) {
+  ProgressView(Step steps_total, ProgressStyle style, Pace pace) : style_(style), pace_(pace) {
     state_.steps_total = steps_total;
     state_.loss = std::nan("");
   }
@@ -59,7 +59,14 @@ class ProgressView : public RunView {
   Status on_late_arrival(const ArrivalRecord&) override { return done(); }
 
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override {
-    const double weight = state_.steps_done == 0 ? 1.0 : kSmoothing;
+    const TimePoint now = clock_now();
+    const Duration took = pace_ == Pace::kRecorded ? step.elapsed : now - last_step_;
+    const bool first = pace_ == Pace::kRecorded ? state_.steps_done == 0 : state_.steps_done == 1;
+    if (took > Duration::zero() && (pace_ == Pace::kRecorded || state_.steps_done > 0)) {
+      step_seconds_ += (first ? 1.0 : kSmoothing) * (seconds(took) - step_seconds_);
+      state_.steps_per_second = 1.0 / step_seconds_;
+    }
+    last_step_ = now;
     state_.steps_done = step.step + 1;
     if (step.contributors > 0 && std::isfinite(step.loss)) {
       // One step without a loss must not hide those of all later ones.
@@ -67,13 +74,8 @@ class ProgressView : public RunView {
       state_.loss = share == 1.0 ? step.loss : state_.loss + share * (step.loss - state_.loss);
       state_.train_accuracy += share * (step.accuracy - state_.train_accuracy);
     }
-    if (step.elapsed > Duration::zero()) {
-      step_seconds_ += weight * (seconds(step.elapsed) - step_seconds_);
-      state_.steps_per_second = 1.0 / step_seconds_;
-    }
     state_.last_worker = step.last_worker;
     state_.waited = waited_for_last(arrivals);
-    last_step_ = clock_now();
     return done();
   }
 
@@ -140,6 +142,7 @@ class ProgressView : public RunView {
   }
 
   const ProgressStyle style_;
+  const Pace pace_;
   ProgressState state_;
   double step_seconds_ = 0.0;
   TimePoint last_print_{};
@@ -189,8 +192,8 @@ ProgressStyle choose_progress_style(bool quiet) {
   return ::isatty(STDERR_FILENO) != 0 && !dumb ? ProgressStyle::kTerminal : ProgressStyle::kLines;
 }
 
-std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style) {
-  return std::make_unique<ProgressView>(steps_total, style);
+std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style, Pace pace) {
+  return std::make_unique<ProgressView>(steps_total, style, pace);
 }
 
 }  // namespace drover

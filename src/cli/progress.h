@@ -33,7 +33,11 @@ enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };
 // What suits standard error: kNone if quiet, kTerminal if somebody is looking.
 ProgressStyle choose_progress_style(bool quiet);
 
+// How fast it goes: by the times recorded, or by the clock on the wall where those are made up.
+enum class Pace : uint8_t { kRecorded, kClock };
+
 // Writes to standard error.
-std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style);
+std::unique_ptr<RunView> make_progress_view(Step steps_total, ProgressStyle style,
+                                            Pace pace = Pace::kRecorded);
 
 }  // namespace drover

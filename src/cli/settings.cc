@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <charconv>
 
 #include "cli/setting_kinds.h"
+#include "core/duration_text.h"
 #include "core/nearest.h"
+#include "policy/catalogue.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -29,11 +32,32 @@ Error unknown_name(std::string_view what, std::string_view name,
                                    did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
-Result<std::string> parse_policy(const std::string& name) {
-  for (const std::string_view policy : kPolicies) {
-    if (policy == name) return name;
-  }
-  return unknown_name("policy", name, kPolicies);
+// The catalogue knows which there are; here it is only asked whether it takes the text.
+Result<std::string> parse_policy(const std::string& text) {
+  const auto free_running = free_running_of(text);
+  if (!free_running) return free_running.error();
+  if (free_running.value()) return text;
+  // Whether somebody can know the future is for the command to say: a simulation can.
+  const Foresight some = [](Step, std::span<const WorkerId> alive) {
+    return std::vector<double>(alive.size(), 1.0);
+  };
+  const auto policy = make_policy(text, {.foresight = some});
+  if (!policy) return policy.error();
+  return text;
+}
+
+constexpr std::string_view kNoMaxWait = "none";
+
+std::string max_wait_text(Duration max_wait) {
+  return max_wait == Duration::zero() ? std::string(kNoMaxWait) : duration_text(max_wait);
+}
+
+Result<Duration> parse_max_wait(const std::string& text) {
+  if (text == kNoMaxWait) return Duration::zero();
+  const auto max_wait = parse_duration(text);
+  if (max_wait && *max_wait > Duration::zero() && *max_wait <= kMaxWaitMax) return *max_wait;
+  return invalid_input(fmt::format(
+      "must be a time such as 10s or 500ms, of at most a day, or none, not '{}'", text));
 }
 
 std::string_view transport_name(Transport transport) {
@@ -128,8 +152,29 @@ std::vector<Setting> make_settings() {
           [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
 
       choice_setting(
-          {"policy", "--policy", kWaiting, "how many gradients a step waits for"},
+          {"policy", "--policy", kWaiting,
+           "how long a step waits: sync, static:0.9, ...; see drover policies"},
           [](auto& job) -> auto& { return job.policy; }, text_itself, parse_policy),
+      choice_setting(
+          {"objective", "--objective", kWaiting,
+           "what policies with a forecast maximise: throughput or rate"},
+          [](auto& job) -> auto& { return job.objective; },
+          [](Objective objective) { return name_of(objective); }, parse_objective),
+      count_setting(
+          {"policy_warmup", "--policy-warmup", kWaiting,
+           "steps in which policies that learn wait for everybody"},
+          [](auto& job) -> auto& { return job.policy_warmup; }, 0, kStepsMax),
+      count_setting(
+          {"min_contributors", "--min-contributors", kWaiting,
+           "gradients that every step waits for, as far as workers are alive"},
+          [](auto& job) -> auto& { return job.min_contributors; }, 1, kWorkersMax),
+      choice_setting(
+          {"max_wait", "--max-wait", kWaiting,
+           "longest wait of a step that has min_contributors, e.g. 10s; none: no limit"},
+          [](auto& job) -> auto& { return job.max_wait; }, max_wait_text, parse_max_wait),
+      number_setting({"min_inclusion", "--min-inclusion", kWaiting,
+                      "share of steps that each worker should be part of; 0: any"},
+                     [](auto& job) -> auto& { return job.min_inclusion; }, {0.0, 1.0}),
       switch_setting(
           {"deterministic", "--deterministic", kWaiting,
            "sum in the order of workers, so that a run repeats bit for bit"},
@@ -256,6 +301,18 @@ Status validate(const Job& job) {
     return invalid_input(
         fmt::format("schedule.floor (--lr-floor): must be at most the learning rate {}, not {}",
                     job.schedule.base, job.schedule.floor));
+  }
+  if (job.deterministic && free_running_of(job.policy).value()) {
+    return invalid_input(
+        fmt::format("deterministic (--deterministic): with the policy '{}' every gradient changes "
+                    "the parameters in the moment in which it arrives, so no run repeats bit for "
+                    "bit. Leave one of the two out",
+                    job.policy));
+  }
+  if (job.min_contributors > job.workers) {
+    return invalid_input(fmt::format(
+        "min_contributors (--min-contributors): must be at most the number of workers, {}, not {}",
+        job.workers, job.min_contributors));
   }
   for (const SlowRule& rule : job.slow) {
     if (rule.workers && rule.workers->second >= job.workers) {

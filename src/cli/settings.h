@@ -2,7 +2,6 @@
 // cannot disagree.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -16,9 +15,6 @@
 
 namespace drover {
 
-// What --policy knows.
-inline constexpr std::array<std::string_view, 1> kPolicies = {"sync"};
-
 // Limits of settings that wire/limits.h does not already bound.
 inline constexpr Step kStepsMax = 1'000'000'000;
 inline constexpr uint64_t kGeneratedSamplesMax = 1'000'000'000;
@@ -26,6 +22,7 @@ inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // wh
 inline constexpr double kLearningRateMax = 1'000.0;
 inline constexpr double kWeightDecayMax = 1.0;
 inline constexpr size_t kSlowRulesMax = 1'000;
+inline constexpr Duration kMaxWaitMax = std::chrono::hours(24);
 
 // A setting's value as a job file or a flag can give it.
 using SettingValue = std::variant<bool, uint64_t, double, std::string, std::vector<std::string>>;

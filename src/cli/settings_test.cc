@@ -38,7 +38,12 @@ Job unusual_job() {
                   .decay_factor = 0.6,
                   .floor = 0.07,
                   .total_steps = 123};
-  job.policy = "sync";
+  job.policy = "static:0.9";
+  job.objective = Objective::kRate;
+  job.policy_warmup = 3;
+  job.min_contributors = 2;
+  job.max_wait = std::chrono::milliseconds(1'500);
+  job.min_inclusion = 0.25;
   job.deterministic = true;
   job.evaluate_every = 6;
   job.slow = {parse_slow_rule("worker=8,factor=2").value()};
@@ -54,7 +59,8 @@ Job unusual_job() {
 TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job usual_job;
   const Job unusual = unusual_job();
-  const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, deterministic,
+  const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
+               policy_warmup, min_contributors, max_wait, min_inclusion, deterministic,
                evaluate_every, slow, transport, listen, run_file, save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
@@ -93,9 +99,12 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(listen, usual_job.listen);
   EXPECT_NE(run_file, usual_job.run_file);
   EXPECT_NE(save_model, usual_job.save_model);
-  // There is only one policy so far. With a second one, say EXPECT_NE here.
-  EXPECT_EQ(policy, kPolicies.front());
-  EXPECT_EQ(kPolicies.size(), 1u);
+  EXPECT_NE(objective, usual_job.objective);
+  EXPECT_NE(policy_warmup, usual_job.policy_warmup);
+  EXPECT_NE(min_contributors, usual_job.min_contributors);
+  EXPECT_NE(max_wait, usual_job.max_wait);
+  EXPECT_NE(min_inclusion, usual_job.min_inclusion);
+  EXPECT_NE(policy, usual_job.policy);
 }
 
 TEST(Settings, CarryEveryFieldOfAJob) {
@@ -111,7 +120,6 @@ TEST(Settings, CarryEveryFieldOfAJob) {
 TEST(Settings, EachChangesWhatItReadsAndNothingElse) {
   for (const Setting& setting : job_settings()) {
     SCOPED_TRACE(setting.key);
-    if (setting.key == "policy") continue;  // has only one value
     Job job;
     ASSERT_TRUE(setting.set(job, setting.get(unusual_job())).ok());
     for (const Setting& other : job_settings()) {
@@ -182,8 +190,12 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.optimizer.momentum = -0.1; }, "optimizer.momentum");
   says([](Job& job) { job.optimizer.ema_decay = 1.0; }, "optimizer.ema_decay (--ema)");
   says([](Job& job) { job.optimizer.epsilon = 0.0; }, "optimizer.epsilon");
-  says([](Job& job) { job.policy = "snyc"; },
-       "unknown policy 'snyc'. Did you mean 'sync'? Known: sync.");
+  says([](Job& job) { job.policy = "snyc"; }, "policy (--policy): there is no policy 'snyc'");
+  says([](Job& job) { job.min_contributors = 0; },
+       "min_contributors (--min-contributors): must be");
+  says([](Job& job) { job.min_inclusion = 1.5; }, "min_inclusion (--min-inclusion): must be");
+  says([](Job& job) { job.max_wait = std::chrono::hours(25); },
+       "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");
   says([](Job& job) { job.listen = "nowhere"; }, "HOST:PORT");
   says([](Job& job) { job.listen = ":80"; }, "HOST:PORT");
   says([](Job& job) { job.listen = "host:65536"; }, "HOST:PORT");
@@ -207,6 +219,20 @@ TEST(Validate, LooksAtSettingsTogether) {
             std::string::npos);
   job.workers = 5;
   EXPECT_TRUE(validate(job).ok());
+
+  job.min_contributors = 6;
+  EXPECT_NE(complaint_about(job).find("at most the number of workers, 5, not 6"),
+            std::string::npos);
+  job.min_contributors = 5;
+  EXPECT_TRUE(validate(job).ok());
+
+  for (const char* policy : {"async", "ssp:2"}) {
+    job.policy = policy;
+    job.deterministic = true;
+    EXPECT_NE(complaint_about(job).find("no run repeats bit for bit"), std::string::npos);
+    job.deterministic = false;
+    EXPECT_TRUE(validate(job).ok()) << policy;
+  }
 }
 
 }  // namespace

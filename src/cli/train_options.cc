@@ -36,7 +36,7 @@ std::string type_name(SettingKind kind) {
   return "";
 }
 
-void add_flag(CLI::App& app, TrainOptions& options, const Setting& setting) {
+void add_flag(CLI::App& app, GivenFlags& flags, const Setting& setting) {
   const std::string flag(setting.flag);
   const std::string help(setting.help);
   CLI::Option* option = nullptr;
@@ -45,16 +45,12 @@ void add_flag(CLI::App& app, TrainOptions& options, const Setting& setting) {
     const std::string names = flag + ",!--no-" + flag.substr(2);
     option = app.add_flag_function(
         names,
-        [&options, &setting](int64_t count) {
-          options.flags[setting.flag] = {count > 0 ? "true" : "false"};
-        },
+        [&flags, &setting](int64_t count) { flags[setting.flag] = {count > 0 ? "true" : "false"}; },
         help);
   } else {
     option = app.add_option_function<std::vector<std::string>>(
         flag,
-        [&options, &setting](const std::vector<std::string>& texts) {
-          options.flags[setting.flag] = texts;
-        },
+        [&flags, &setting](const std::vector<std::string>& texts) { flags[setting.flag] = texts; },
         help);
     // One value each time; several times only where the setting is a list.
     option->allow_extra_args(false)->type_name(type_name(setting.kind));
@@ -110,13 +106,17 @@ const CLI::App& innermost(const CLI::App& app) {
 
 }  // namespace
 
+void add_job_flags(CLI::App& app, GivenFlags& flags) {
+  for (const Setting& setting : job_settings()) add_flag(app, flags, setting);
+}
+
 void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_option("job", options.job_file, "a job file; flags win over what it says")
       ->type_name("JOB.toml")
       ->check([](const std::string& name) {
         return name.empty() ? std::string("the name of the job file is empty") : std::string();
       });
-  for (const Setting& setting : job_settings()) add_flag(app, options, setting);
+  add_job_flags(app, options.flags);
   app.add_flag("--print-job", options.print_job, "print the job as a job file, and do not train");
   app.add_flag("--json", options.json, "print the result as one line of JSON");
   app.add_flag("--quiet", options.quiet, "report only trouble and the result");
@@ -129,18 +129,22 @@ Result<Job> job_of(const TrainOptions& options) {
     if (!from_file) return from_file;
     job = std::move(from_file).value();
   }
+  const Status status = apply_flags(options.flags, job);
+  if (!status) return status.error();
+  return job;
+}
+
+Status apply_flags(const GivenFlags& flags, Job& job) {
   for (const Setting& setting : job_settings()) {
-    const auto given = options.flags.find(setting.flag);
-    if (given == options.flags.end()) continue;
+    const auto given = flags.find(setting.flag);
+    if (given == flags.end()) continue;
     const Status status = apply_flag(setting, given->second, job);
     if (!status) {
       return invalid_input(fmt::format("{}: {}", setting.flag, status.error().message));
     }
   }
   finish(job);
-  const Status status = validate(job);
-  if (!status) return status.error();
-  return job;
+  return validate(job);
 }
 
 std::string explain_unknown_option(const CLI::App& app, const std::vector<std::string>& extras) {

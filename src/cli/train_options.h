@@ -12,14 +12,21 @@
 
 namespace drover {
 
+// What each flag of a setting was given, by flag; flags that were not given are absent.
+using GivenFlags = std::map<std::string_view, std::vector<std::string>>;
+
 struct TrainOptions {
   std::string job_file;    // empty: none was given
   bool json = false;       // print the result as one line of JSON
   bool quiet = false;      // only trouble, and the result
   bool print_job = false;  // print the job as a job file, and do not train
-  // What each flag was given, by flag; flags that were not given are absent.
-  std::map<std::string_view, std::vector<std::string>> flags;
+  GivenFlags flags;
 };
+
+// A flag for each setting of a job. `flags` must outlive the parsing of `app`.
+void add_job_flags(CLI::App& app, GivenFlags& flags);
+// Takes over what the flags say; the job is then finished and valid.
+Status apply_flags(const GivenFlags& flags, Job& job);
 
 // Adds a flag for each setting, and those above. `options` must outlive the parsing of `app`.
 void add_train_options(CLI::App& app, TrainOptions& options);

@@ -33,14 +33,14 @@ bool is_farewell(const Frame& frame) {
 
 class CoordinatorNode {
  public:
-  CoordinatorNode(const CoordinatorNodeSettings& settings,
+  CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
                   const std::vector<RunObserver*>& observers, std::function<Status()> tick)
       : observers_(observers),
         on_tick_(std::move(tick)),
         signals_(loop_, SIGINT, SIGTERM, kLauncherLostSignal),
         timer_(loop_),
         exits_(loop_),
-        machine_(settings.machine, clock_now()),
+        machine_(settings.machine, std::move(policy), clock_now()),
         began_(clock_now()),
         doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
                  [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
@@ -76,6 +76,9 @@ class CoordinatorNode {
     Status admitted = machine_.on_hello(hello, clock_now(), out);
     if (!admitted) return admitted;
     const PeerId id{hello.role, hello.index};
+    // An earlier life that was given up, but whose connection has not ended yet.
+    if (const auto earlier = peers_.find(id); earlier != peers_.end())
+      earlier->second.channel->close();
     peers_[id] = Peer{channel, hello.pid, hello.host == host_name()};
     Channel::Callbacks callbacks;
     callbacks.on_control = [this, id](const Control& message) {
@@ -247,10 +250,10 @@ class CoordinatorNode {
 
 }  // namespace
 
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings,
+RunEnd run_coordinator(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
                        const std::vector<RunObserver*>& observers,
                        const std::function<Status()>& tick) {
-  return CoordinatorNode(settings, observers, tick).run();
+  return CoordinatorNode(settings, std::move(policy), observers, tick).run();
 }
 
 }  // namespace drover

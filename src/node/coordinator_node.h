@@ -4,10 +4,12 @@
 
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/run_record.h"
 #include "node/doorman.h"
+#include "policy/policy.h"
 #include "server/coordinator.h"
 
 namespace drover {
@@ -26,7 +28,7 @@ struct CoordinatorNodeSettings {
 
 // Runs until the run has ended. `tick` is called a few times a second, for whatever should be shown
 // or saved by then. The end is told to the observers and returned.
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings,
+RunEnd run_coordinator(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
                        const std::vector<RunObserver*>& observers,
                        const std::function<Status()>& tick);
 

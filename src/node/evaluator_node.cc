@@ -47,7 +47,7 @@ class Evaluator : public Member::Handler {
   void on_welcome(const Welcome& welcome) override {
     const std::lock_guard lock(mutex_);
     welcome_ = welcome;
-    pull_.emplace(kEvaluator, welcome_.blocks, /*snapshots=*/true);
+    pull_.emplace(kEvaluator, welcome_.blocks, PullKind::kSnapshot);
   }
   void on_connected() override {
     const std::lock_guard lock(mutex_);

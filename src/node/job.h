@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/time.h"
 #include "core/training.h"
+#include "policy/catalogue.h"
 #include "worker/slowness.h"
 #include "worker/task_spec.h"
 
@@ -23,9 +25,14 @@ struct Job {
   uint32_t batch = 64;  // samples of one worker in one step
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
-  std::string policy = "sync";
-  bool deterministic = false;  // sum in the order of workers, so that a run repeats bit for bit
-  Step evaluate_every = 0;     // steps between evaluations; 0: only at the end
+  std::string policy = "sync";  // as policy/catalogue.h reads it
+  Objective objective = Objective::kThroughput;
+  Step policy_warmup = 20;        // steps in which policies that learn wait for everybody
+  uint32_t min_contributors = 1;  // gradients in every step, as far as workers are alive
+  Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
+  double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
+  bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit
+  Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
   std::vector<SlowRule> slow;
   Transport transport = Transport::kUnix;
   std::string listen =

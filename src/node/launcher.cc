@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "node/evaluator_node.h"
 #include "node/family.h"
 #include "node/host.h"
+#include "node/job_machines.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
 #include "store/run_writer.h"
@@ -71,6 +73,11 @@ Result<Addresses> choose_addresses(const Job& job, const std::string& run_name) 
 int coordinator_main(const Job& job, const RunHeader& header,
                      const CoordinatorNodeSettings& settings, int ready_fd,
                      const std::function<std::unique_ptr<RunView>()>& make_view) {
+  auto policy = policy_of(job, {});
+  if (!policy) {
+    spdlog::error("{}", policy.error().message);
+    return kExitFailed;
+  }
   auto writer = RunWriter::create(job.run_file, header);
   if (!writer) {
     spdlog::error("{}", writer.error().message);
@@ -79,26 +86,12 @@ int coordinator_main(const Job& job, const RunHeader& header,
   [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
   ::close(ready_fd);
   const auto view = make_view();
-  const RunEnd end = run_coordinator(settings, {writer.value().get(), view.get()}, [&] {
-    view->tick();
-    return writer.value()->flush();
-  });
+  const RunEnd end =
+      run_coordinator(settings, std::move(policy).value(), {writer.value().get(), view.get()}, [&] {
+        view->tick();
+        return writer.value()->flush();
+      });
   return exit_status_of(end.outcome);
-}
-
-CoordinatorNodeSettings coordinator_settings(const Job& job, const RunKey& key, int listening_fd,
-                                             int exits_fd) {
-  return {.machine = {.workers = job.workers,
-                      .shards = job.shards,
-                      .steps = job.steps,
-                      .deterministic = job.deterministic,
-                      .evaluator = true,
-                      .evaluate_every = job.evaluate_every,
-                      .optimizer = job.optimizer,
-                      .schedule = job.schedule},
-          .key = key,
-          .listening_fd = listening_fd,
-          .exits_fd = exits_fd};
 }
 
 // Starts the coordinator and waits until it has made the run file. False: it could not, and has
@@ -153,12 +146,15 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
 
 Status start_all(Family& family, const Job& job, Task& task, const RunHeader& header, int exits_fd,
                  const std::function<std::unique_ptr<RunView>()>& make_view) {
+  const auto machine = coordinator_settings(job);
+  if (!machine) return machine.error();
   const RunKey key{.run = header.run_id, .token = random_token()};
   const auto addresses = choose_addresses(job, "drover-" + key.token.substr(0, 16));
   if (!addresses) return addresses.error();
   const int listening_fd = addresses.value().listening_fd;
-  const auto ready = start_coordinator(
-      family, job, header, coordinator_settings(job, key, listening_fd, exits_fd), make_view);
+  const CoordinatorNodeSettings settings{
+      .machine = machine.value(), .key = key, .listening_fd = listening_fd, .exits_fd = exits_fd};
+  const auto ready = start_coordinator(family, job, header, settings, make_view);
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
   ::close(listening_fd);
   if (!ready) return ready.error();

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -89,7 +91,7 @@ class ShardNode {
       return invalid_input("only workers and the evaluator connect to a shard");
     }
     const WorkerId worker = hello.role == Role::kEvaluator ? kEvaluator : hello.index;
-    if (worker != kEvaluator && shard_.has_plan() && !shard_.members().has(worker)) {
+    if (worker != kEvaluator && shard_.has_plan() && !shard_.knows(worker)) {
       return invalid_input(peer_name(hello.role, hello.index) + " does not take part in this run");
     }
     Peer& peer = peers_[worker];
@@ -144,6 +146,23 @@ class ShardNode {
     machine(out);
     busy_ += clock_now() - began;
     for (Outgoing& message : out) send(std::move(message));
+    set_alarm();
+  }
+
+  // Keeps the timer at the moment at which the machine wants to be woken.
+  void set_alarm() {
+    const auto wake_at = shard_.wake_at();
+    if (wake_at == alarm_at_) return;
+    alarm_at_ = wake_at;
+    alarm_.cancel();
+    if (!wake_at) return;
+    alarm_.expires_after(*wake_at - clock_now());
+    alarm_.async_wait([this, at = *wake_at](const boost::system::error_code& error) {
+      // One that has expired while it was being replaced is not ours any more.
+      if (error || alarm_at_ != at) return;
+      alarm_at_.reset();
+      work([&](Outbox& out) { shard_.on_time(clock_now(), out); });
+    });
   }
 
   void send(Outgoing message) {
@@ -172,6 +191,8 @@ class ShardNode {
   const ShardSettings settings_;
   boost::asio::io_context loop_{1};
   Shard shard_;
+  boost::asio::steady_timer alarm_{loop_};
+  std::optional<TimePoint> alarm_at_;  // absent: it is not set
   std::unique_ptr<Doorman> doorman_;
   std::shared_ptr<Channel> coordinator_;
   std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries

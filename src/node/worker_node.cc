@@ -90,7 +90,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
 
   void on_welcome(const Welcome& welcome) override {
     const std::lock_guard lock(mutex_);
-    machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_);
+    machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_,
+                     welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
   }
 
   void on_connected() override {

@@ -8,8 +8,16 @@
 
 namespace drover {
 
-Coordinator::Coordinator(CoordinatorSettings settings, TimePoint now)
-    : settings_(std::move(settings)), started_(now), members_(settings_.workers) {}
+Coordinator::Coordinator(CoordinatorSettings settings, std::unique_ptr<Policy> policy,
+                         TimePoint now)
+    : settings_(std::move(settings)), started_(now), members_(settings_.workers) {
+  DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
+  if (policy) decider_.emplace(std::move(policy), settings_.limits);
+  for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
+       worker < settings_.workers; ++worker) {
+    members_.remove(worker);
+  }
+}
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
   const std::string name = peer_name(hello.role, hello.index);
@@ -21,12 +29,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
       shard_addresses_[hello.index] = hello.address;
       break;
     case Role::kWorker:
-      if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
-      if (joined_.contains(hello.index)) return invalid_input(name + " is here already");
-      if (!members_.has(hello.index))
-        return invalid_input(name + " came too late to take part in this run");
-      if (const Status same = admit_model(hello); !same) return same;
-      joined_.insert(hello.index);
+      if (const Status admitted = admit_worker(hello); !admitted) return admitted;
       break;
     case Role::kEvaluator:
       if (!settings_.evaluator || evaluator_here_)
@@ -44,6 +47,18 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
     send_welcome(hello.role, hello.index, out);
   }
   begin_if_ready(now, out);
+  return done();
+}
+
+// One who comes while training is under way is not a member yet: it connects to the shards, says
+// that it is ready, and takes part from the next step on.
+Status Coordinator::admit_worker(const Hello& hello) {
+  const std::string name = peer_name(hello.role, hello.index);
+  if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
+  if (joined_.contains(hello.index)) return invalid_input(name + " is here already");
+  if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
+  if (const Status same = admit_model(hello); !same) return same;
+  joined_.insert(hello.index);
   return done();
 }
 
@@ -65,13 +80,15 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
   // A shard may have got no block (more shards than blocks); it has nothing to close.
   std::set<ShardId> owners;
   for (const Block& block : blocks_.blocks) owners.insert(block.shard);
-  ledger_.emplace(static_cast<uint32_t>(owners.size()));
+  ledger_.emplace(static_cast<uint32_t>(owners.size()), settings_.free_running.has_value());
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
                   .deterministic = settings_.deterministic,
                   .evaluate_every = settings_.evaluate_every,
                   .optimizer = settings_.optimizer,
                   .schedule = settings_.schedule,
+                  .free_running = settings_.free_running.has_value(),
+                  .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [shard, address] : shard_addresses_) {
@@ -85,7 +102,8 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
   Welcome welcome{.shards = {},
                   .blocks = blocks_,
                   .steps = settings_.steps,
-                  .evaluate_every = settings_.evaluate_every};
+                  .evaluate_every = settings_.evaluate_every,
+                  .free_running = settings_.free_running.has_value()};
   for (const auto& [shard, address] : shard_addresses_) welcome.shards.push_back(address);
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
 }
@@ -96,7 +114,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   const std::string name = peer_name(role, index);
   if (std::holds_alternative<Ready>(message)) {
     if (role == Role::kShard) shards_ready_.insert(index);
-    if (role == Role::kWorker) workers_ready_.insert(index);
+    if (role == Role::kWorker && joined_.contains(index)) workers_ready_.insert(index);
     begin_if_ready(now, out);
   } else if (const auto* closed = std::get_if<StepClosed>(&message);
              closed && role == Role::kShard) {
@@ -125,104 +143,6 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
   phase_ = Phase::kTraining;
   training_began_ = now;
   open_step(now, out);
-}
-
-void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
-  ledger_->open(step_, since_start(now), members_.list(), learning_rate(settings_.schedule, step_));
-  decide(out);
-}
-
-void Coordinator::decide(CoordinatorOutput& out) {
-  cutoff_ = members_.count();
-  const std::string reason = "sync: waits for all " + std::to_string(cutoff_) + " workers alive";
-  out.happenings.push_back(
-      DecisionRecord{.step = step_, .cutoff = cutoff_, .alive = cutoff_, .reason = reason});
-  send_decision(out);
-}
-
-void Coordinator::send_decision(CoordinatorOutput& out) {
-  const Decision decision{.step = step_, .cutoff = cutoff_, .alive = members_.list()};
-  for (const auto& [shard, address] : shard_addresses_) {
-    out.messages.push_back({{Role::kShard, shard, Lane::kControl}, control_frame(decision)});
-  }
-}
-
-Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
-                                   CoordinatorOutput& out) {
-  if (phase_ == Phase::kTraining && closed.step > step_ && closed.step < settings_.steps &&
-      early_.size() < size_t{settings_.shards} * kEarlyMax) {
-    early_.emplace_back(shard, closed);
-    return done();
-  }
-  if (phase_ != Phase::kTraining || !ledger_->expects(shard, closed.step)) {
-    return invalid_input("shard " + std::to_string(shard) + " closed step " +
-                         std::to_string(closed.step) + ", which was not open there");
-  }
-  digest_ += closed.digest;
-  const bool all = ledger_->on_closed(shard, closed, since_start(now));
-  for (const ArrivalRecord& late : ledger_->take_late()) out.happenings.push_back(late);
-  if (all) close_step_everywhere(closed.step, now, out);
-  return done();
-}
-
-void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
-  // Whoever has not delivered need not go on.
-  for (const WorkerId worker : ledger_->stragglers(closed)) {
-    out.messages.push_back(
-        {to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kStop, .step = closed}, {}}});
-  }
-  ++step_;
-  if (step_ == settings_.steps) {
-    tell_steps(false, now, out);
-    if (phase_ == Phase::kTraining) finish_training(now, out);
-    return;
-  }
-  open_step(now, out);
-  tell_steps(false, now, out);
-  for (const auto& [shard, early] : std::exchange(early_, {})) {
-    if (!on_step_closed(shard, early, now, out)) return;
-  }
-}
-
-void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
-  if (!ledger_) return;
-  bool diverged = false;
-  for (StepStory& story : ledger_->take_told(all)) {
-    const StepRecord& step = story.step;
-    empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
-    std::map<WorkerId, BlockId> first_refused;
-    for (const StepClosed::Refused& refused : story.refused)
-      first_refused.try_emplace(refused.worker, refused.block);
-    const Step number = step.step;
-    out.happenings.push_back(std::move(story));
-    for (const auto& [worker, block] : first_refused) {
-      const std::string tensor = block < blocks_.blocks.size()
-                                     ? layout_->tensors()[blocks_.blocks[block].tensor].name
-                                     : "?";
-      out.happenings.push_back(EventRecord{.at = since_start(now),
-                                           .step = number,
-                                           .kind = "refused",
-                                           .peer = peer_name(Role::kWorker, worker),
-                                           .text = "its gradient has NaN or infinity, first in " +
-                                                   tensor + "; the step goes on without it"});
-    }
-    diverged = diverged || empty_steps_ >= kEmptyStepsMax;
-  }
-  if (diverged && phase_ == Phase::kTraining) {
-    end(RunOutcome::kFailed,
-        "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
-            " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
-        now, out);
-  }
-}
-
-void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
-  training_ended_ = now;
-  for (const WorkerId worker : members_.list())
-    send_farewell(Role::kWorker, worker, Farewell{}, out);
-  phase_ = Phase::kEvaluating;
-  if (!evaluator_here_ || evaluator_lost_ || evaluated_last_)
-    end(RunOutcome::kCompleted, "", now, out);
 }
 
 void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out) {
@@ -260,14 +180,22 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
 
 void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint now,
                               CoordinatorOutput& out) {
-  if (phase_ == Phase::kEvaluating || !members_.remove(worker)) return;  // it was told to go
+  const bool was_here = joined_.erase(worker) > 0;
+  workers_ready_.erase(worker);
+  if (phase_ == Phase::kEvaluating) return;  // it was told to go
+  if (!members_.remove(worker)) {
+    if (was_here)
+      say("lost", peer_name(Role::kWorker, worker), why + "; it had not begun", now, out);
+    return;
+  }
   const bool others = members_.count() > 0;
   say("lost", peer_name(Role::kWorker, worker), others ? why + "; the run goes on without it" : why,
       now, out);
   if (!others)
     return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
-  // The cutoff stays: what the lost one has already delivered counts towards it, and must not crowd
-  // out the others.
+  if (ledger_) ledger_->on_lost(worker);
+  // The choice stays: what the lost one has already delivered is used, but must not crowd out the
+  // others.
   if (phase_ == Phase::kTraining) return send_decision(out);
   begin_if_ready(now, out);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,8 @@
 #include "core/run_record.h"
 #include "core/time.h"
 #include "core/training.h"
+#include "policy/catalogue.h"
+#include "policy/decider.h"
 #include "server/membership.h"
 #include "server/step_ledger.h"
 #include "wire/control.h"
@@ -26,7 +29,8 @@
 namespace drover {
 
 struct CoordinatorSettings {
-  uint32_t workers = 1;
+  uint32_t workers = 1;                      // indices that workers may have
+  std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
   uint32_t shards = 1;
   Step steps = 1;
   bool deterministic = false;
@@ -34,6 +38,8 @@ struct CoordinatorSettings {
   Step evaluate_every = 0;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
+  DecisionLimits limits;                    // on whatever the policy says
+  std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
 
@@ -53,7 +59,8 @@ class Coordinator {
   // How many steps a shard's news may be ahead of the slowest shard's.
   static constexpr size_t kEarlyMax = 64;
 
-  Coordinator(CoordinatorSettings settings, TimePoint now);
+  // REQUIRES: there is a policy, unless workers run freely; then it is null.
+  Coordinator(CoordinatorSettings settings, std::unique_ptr<Policy> policy, TimePoint now);
 
   // A peer introduced itself. An error is the reason to refuse it.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
@@ -70,6 +77,8 @@ class Coordinator {
   // Call about every second.
   void on_tick(TimePoint now, CoordinatorOutput& out);
 
+  // How much is kept for later, in entries.
+  size_t pending() const { return early_.size() + (ledger_ ? ledger_->pending() : 0); }
   bool ended() const { return phase_ == Phase::kEnded; }
   Step step() const { return step_; }
   const Membership& members() const { return members_; }
@@ -83,12 +92,15 @@ class Coordinator {
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
   void decide(CoordinatorOutput& out);
-  void send_decision(CoordinatorOutput& out);
+  Choice free_choice() const;
+  void send_decision(CoordinatorOutput& out) const;
   void open_step(TimePoint now, CoordinatorOutput& out);
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                         CoordinatorOutput& out);
   void close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
+  Status admit_worker(const Hello& hello);
+  void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
@@ -104,21 +116,27 @@ class Coordinator {
 
   Membership members_;
   std::map<ShardId, std::string> shard_addresses_;
-  std::set<WorkerId> joined_;  // workers that have introduced themselves
+  std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
   bool evaluator_here_ = false;
   bool evaluator_lost_ = false;
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
   std::set<ShardId> shards_ready_;
-  std::set<WorkerId> workers_ready_;
+  std::set<WorkerId> workers_ready_;  // of those
   std::optional<Layout> layout_;
   BlockPlan blocks_;
   bool planned_ = false;
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
-  std::vector<std::pair<ShardId, StepClosed>> early_;
-  Step step_ = 0;        // open now
-  uint32_t cutoff_ = 0;  // of that step
+  struct Early {
+    ShardId shard = 0;
+    StepClosed closed;
+    TimePoint heard{};
+  };
+  std::vector<Early> early_;
+  Step step_ = 0;                   // open now
+  std::optional<Decider> decider_;  // none if workers run freely
+  Choice choice_;                   // for that step
   TimePoint training_began_{};
   TimePoint training_ended_{};
   uint32_t empty_steps_ = 0;  // in a row

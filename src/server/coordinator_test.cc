@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace drover {
 namespace {
 
@@ -12,7 +14,34 @@ using namespace std::chrono_literals;
 class CoordinatorTest : public ::testing::Test {
  protected:
   explicit CoordinatorTest(CoordinatorSettings settings = {.workers = 2, .shards = 2, .steps = 3})
-      : coordinator_(settings, 0s) {}
+      : coordinator_(settings, settings.free_running ? nullptr : std::make_unique<Fixed>(&policy_),
+                     0s) {}
+
+  // Decides what the test says, and notes what it is told.
+  struct Notes {
+    Choice choice{.cutoff = 1'000, .reason = "fixed"};
+    std::vector<Step> decided;
+    std::vector<StepTimes> learned;
+    std::vector<std::tuple<Step, WorkerId, double>> late;
+  };
+  class Fixed : public Policy {
+   public:
+    explicit Fixed(Notes* notes) : notes_(notes) {}
+    Choice decide(const Situation& situation) override {
+      // Before a step is decided, everything before it has been learned.
+      EXPECT_EQ(notes_->learned.size(), situation.step);
+      notes_->decided.push_back(situation.step);
+      return notes_->choice;
+    }
+    void learn(const StepTimes& times) override { notes_->learned.push_back(times); }
+    void learn_late(Step step, WorkerId worker, double seconds) override {
+      EXPECT_LT(step, notes_->learned.size());
+      notes_->late.emplace_back(step, worker, seconds);
+    }
+
+   private:
+    Notes* notes_;
+  };
 
   Hello shard(uint32_t index) {
     return {.role = Role::kShard,
@@ -78,6 +107,7 @@ class CoordinatorTest : public ::testing::Test {
     return found;
   }
 
+  Notes policy_;
   Coordinator coordinator_;
   CoordinatorOutput out_;
   TimePoint now_{};
@@ -101,7 +131,9 @@ TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {
   ASSERT_EQ(sent<Decision>().size(), 2u) << "one to each shard";
   EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 2, .alive = {0, 1}}));
   ASSERT_EQ(happened<DecisionRecord>().size(), 1u);
-  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "sync: waits for all 2 workers alive");
+  EXPECT_EQ(happened<DecisionRecord>()[0].cutoff, 2u) << "never more than there are";
+  EXPECT_EQ(happened<DecisionRecord>()[0].alive, 2u);
+  EXPECT_TRUE(happened<DecisionRecord>()[0].reason.starts_with("fixed"));
   EXPECT_EQ(happened<PeerRecord>().size(), 5u);
 }
 
@@ -154,7 +186,7 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   now_ = 2s;
   coordinator_.on_lost(Role::kWorker, 1, "the connection was closed", now_, out_);
   ASSERT_EQ(sent<Decision>().size(), 2u);
-  EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 2, .alive = {0}}));
+  EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 1, .alive = {0}}));
   ASSERT_EQ(happened<EventRecord>().size(), 1u);
   const EventRecord event = happened<EventRecord>()[0];
   EXPECT_EQ(event.kind, "lost");
@@ -164,6 +196,140 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   close(0, {0});
   EXPECT_FALSE(coordinator_.ended());
   EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 1, .cutoff = 1, .alive = {0}}));
+}
+
+TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  out_ = {};
+  ASSERT_TRUE(hello(worker(1)).ok());
+  EXPECT_EQ(sent<Welcome>().size(), 1u);
+  EXPECT_EQ(happened<PeerRecord>().size(), 1u) << "it has another process now";
+  close(0, {0});
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0}) << "not ready yet";
+  tell(Role::kWorker, 1, Ready{});
+  EXPECT_EQ(sent<Decision>().back().second.step, 1u) << "nothing changes inside a step";
+  out_ = {};
+  close(1, {0});
+  EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 2, .cutoff = 2, .alive = {0, 1}}));
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  EXPECT_EQ(happened<EventRecord>()[0].kind, "joined");
+  EXPECT_EQ(happened<EventRecord>()[0].peer, "worker 1");
+  close(2, {0, 1});
+  EXPECT_EQ(policy_.learned[1].contributors, 1u);
+  EXPECT_EQ(policy_.learned[2].contributors, 2u);
+}
+
+TEST_F(CoordinatorTest, OneThatIsLostAgainBeforeItTakesPartChangesNothing) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  ASSERT_TRUE(hello(worker(1)).ok());
+  tell(Role::kWorker, 1, Ready{});
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  close(0, {0});
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
+  EXPECT_TRUE(hello(worker(1)).ok()) << "and may try again";
+}
+
+TEST_F(CoordinatorTest, WhenTheTrainingIsOverNobodyIsAdmitted) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  for (Step step = 0; step < 3; ++step) close(step, {0});
+  EXPECT_FALSE(hello(worker(1)).ok());
+}
+
+class LatecomersTest : public CoordinatorTest {
+ protected:
+  LatecomersTest()
+      : CoordinatorTest({.workers = 4, .workers_at_start = 2, .shards = 2, .steps = 3}) {}
+};
+
+TEST_F(LatecomersTest, AreNotWaitedForAndAreWelcomeWhenTheyCome) {
+  gather();
+  EXPECT_EQ(sent<Decision>()[0].second.alive, (std::vector<WorkerId>{0, 1}));
+  ASSERT_TRUE(hello(worker(3)).ok());
+  tell(Role::kWorker, 3, Ready{});
+  EXPECT_FALSE(hello(worker(4)).ok()) << "there are 4";
+  close(0, {0, 1});
+  EXPECT_EQ(sent<Decision>().back().second.alive, (std::vector<WorkerId>{0, 1, 3}));
+  close(1, {0, 1, 3});
+  EXPECT_EQ(policy_.learned[0].known[3], Known::kNothing);
+  EXPECT_EQ(policy_.learned[1].known[3], Known::kArrived);
+}
+
+class FreeRunTest : public CoordinatorTest {
+ protected:
+  FreeRunTest()
+      : CoordinatorTest(
+            {.workers = 2, .shards = 2, .steps = 2, .free_running = FreeRunning{.staleness = 3}}) {}
+};
+
+TEST_F(FreeRunTest, CountsRoundsAndStopsNobody) {
+  gather();
+  EXPECT_TRUE(sent<Plan>()[0].second.free_running);
+  EXPECT_EQ(sent<Plan>()[0].second.staleness, 3u);
+  EXPECT_TRUE(sent<Welcome>()[0].second.free_running);
+  EXPECT_EQ(happened<DecisionRecord>()[0].reason,
+            "ssp: every gradient is used as it comes, a step is as many as there are workers: 2; "
+            "the fastest at most 3 ahead of the slowest");
+  for (Step step = 0; step < 2; ++step) {
+    StepClosed closed;
+    closed.step = step;
+    closed.arrivals = {{1, 5ms, step}};
+    closed.gradients = 2;
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+  for (const Outgoing& each : out_.messages)
+    EXPECT_NE(each.frame.header.type, FrameType::kStop) << "nobody is late";
+  tell(Role::kEvaluator, 0, Evaluated{.version = 2});
+  const auto stories = happened<StepStory>();
+  ASSERT_EQ(stories.size(), 2u);
+  EXPECT_EQ(stories[0].step.contributors, 2u);
+  EXPECT_EQ(stories[0].arrivals.size(), 1u);
+}
+
+TEST_F(CoordinatorTest, SaysWhatThePolicyChose) {
+  policy_.choice = {.cutoff = 2, .time_limit = 1.5, .at_least = 2, .reason = "because"};
+  gather();
+  EXPECT_EQ(
+      sent<Decision>()[0].second,
+      (Decision{.step = 0, .cutoff = 2, .time_limit = 1500ms, .at_least = 2, .alive = {0, 1}}));
+  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "because");
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  EXPECT_EQ(sent<Decision>().back().second,
+            (Decision{.step = 0, .cutoff = 1, .time_limit = 1500ms, .at_least = 1, .alive = {0}}));
+  EXPECT_EQ(policy_.decided, std::vector<Step>{0}) << "the same choice, for fewer";
+  policy_.choice.time_limit = 0.0;
+  close(0, {0});
+  EXPECT_EQ(sent<Decision>().back().second.time_limit, 1ns) << "zero would mean none";
+}
+
+TEST_F(CoordinatorTest, ThePolicyLearnsWhatBecameKnownAndNothingElse) {
+  gather();
+  close(0, {0});
+  ASSERT_EQ(policy_.learned.size(), 1u);
+  EXPECT_EQ(policy_.learned[0].step, 0u);
+  EXPECT_EQ(policy_.learned[0].known, (std::vector<Known>{Known::kArrived, Known::kLonger}));
+  EXPECT_EQ(policy_.learned[0].seconds, (std::vector<double>{0.01, 0.01}));
+  EXPECT_EQ(policy_.learned[0].elapsed, 0.01);
+  EXPECT_EQ(policy_.learned[0].contributors, 1u);
+
+  StepClosed closed;
+  closed.step = 1;
+  closed.arrivals = {{0, 5ms, 1}, {1, 7ms, 1}};
+  closed.late = {{1, 80ms, 0}};
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  ASSERT_EQ(policy_.late.size(), 1u);
+  EXPECT_EQ(policy_.late[0], (std::tuple<Step, WorkerId, double>(0, 1, 0.08)));
+  EXPECT_EQ(policy_.learned[1].known, (std::vector<Known>{Known::kArrived, Known::kArrived}));
+}
+
+TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  close(0, {0});
+  ASSERT_EQ(policy_.learned.size(), 1u);
+  EXPECT_EQ(policy_.learned[0].known, (std::vector<Known>{Known::kArrived, Known::kNothing}));
 }
 
 TEST_F(CoordinatorTest, WithoutWorkersThereIsNoRun) {

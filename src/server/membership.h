@@ -1,4 +1,4 @@
-// Membership: which of the workers 0..n-1 can still contribute.
+// Membership: which of the workers 0..n-1 can contribute now.
 #pragma once
 
 #include <span>
@@ -17,6 +17,15 @@ class Membership {
   uint32_t size() const { return static_cast<uint32_t>(alive_.size()); }
   uint32_t count() const { return count_; }
   bool has(WorkerId worker) const { return worker < alive_.size() && alive_[worker]; }
+
+  // Returns whether it was not alive until now. REQUIRES: worker < size().
+  bool add(WorkerId worker) {
+    DROVER_CHECK(worker < alive_.size());
+    if (alive_[worker]) return false;
+    alive_[worker] = true;
+    ++count_;
+    return true;
+  }
 
   // Returns whether it was alive until now.
   bool remove(WorkerId worker) {

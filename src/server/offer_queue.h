@@ -42,6 +42,7 @@ class OfferQueue {
   // Those under way may still come, but no longer take up the window.
   std::vector<Offer> withdraw_late(BlockId block, Version version);
 
+  size_t pending() const { return waiting_.size() + under_way_.size(); }
   size_t bytes_under_way() const { return under_way_bytes_; }
 
  private:

@@ -1,20 +1,12 @@
 #include "server/shard.h"
 
 #include <algorithm>
-#include <bit>
 
-#include "core/chance.h"
 #include "core/check.h"
 #include "server/kernels.h"
 #include "wire/limits.h"
 
 namespace drover {
-namespace {
-
-constexpr size_t kOpeningsKept = 1024;
-constexpr size_t kStragglersKept = 100'000;
-
-}  // namespace
 
 Shard::Shard(ShardId id, size_t window_bytes) : id_(id), offers_(window_bytes) {}
 
@@ -22,14 +14,21 @@ void Shard::on_plan(const Plan& plan) {
   DROVER_CHECK(!plan_);
   plan_ = plan;
   members_ = Membership(plan.workers);
+  least_push_.assign(plan.workers, 0);
   for (const Block& block : plan.blocks.blocks) {
     if (block.shard != id_) continue;
     blocks_[block.id] = Hosted{std::make_unique<ShardBlock>(block, *plan_, &pool_), {}};
   }
+  if (plan.free_running) clocks_.emplace(plan.workers, blocks_.size(), plan.staleness);
 }
 
 void Shard::on_joined(WorkerId worker, Outbox& out) {
   connected_.insert(worker);
+  if (knows(worker)) {
+    least_push_[worker] = 0;
+    for (auto& [id, hosted] : blocks_) hosted.block->forget_pushes(worker);
+    if (clocks_) clocks_->on_joined(worker);
+  }
   out.push_back({to_worker(worker, Lane::kControl), control_frame(Welcome{})});
   request_initial(out);
 }
@@ -45,7 +44,7 @@ void Shard::request_initial(Outbox& out) {
   }
   if (initial_source_) return;
   const auto source = std::find_if(connected_.begin(), connected_.end(),
-                                   [&](WorkerId worker) { return members_.has(worker); });
+                                   [&](WorkerId worker) { return knows(worker); });
   if (source == connected_.end()) return;
   initial_source_ = *source;
   out.push_back({to_worker(*source, Lane::kControl), control_frame(WantInitial{})});
@@ -56,34 +55,55 @@ void Shard::on_lost(WorkerId worker, TimePoint now, Outbox& out) {
   offers_.forget(worker);
   for (auto& [id, hosted] : blocks_) {
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
+    if (knows(worker)) hosted.block->stop_expecting(worker);
   }
+  if (knows(worker)) forget_late(worker);
   if (initial_source_ == worker) {
     initial_source_.reset();
     request_initial(out);
   }
   if (members_.remove(worker)) {
-    for (auto& [id, hosted] : blocks_) hosted.block->on_members_changed(members_);
-    for (auto& [id, hosted] : blocks_) close_if_complete(hosted, now, out);
+    on_members_changed(now, out);
+    close_complete(now, out);
   }
   grant_offers(out);
 }
 
+void Shard::on_members_changed(TimePoint now, Outbox& out) {
+  for (auto& [id, hosted] : blocks_) hosted.block->on_members_changed(members_);
+  if (!clocks_) return;
+  for (const WorkerId worker : members_.list()) clocks_->place(worker, step_);
+  if (clocks_->find_slowest(members_)) serve_all_waiting(now, out);
+}
+
 void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   decision_ = decision;
-  const std::set<WorkerId> alive(decision.alive.begin(), decision.alive.end());
-  bool changed = false;
-  for (WorkerId worker = 0; worker < members_.size(); ++worker) {
-    if (!alive.contains(worker)) changed = members_.remove(worker) || changed;
-  }
+  const bool changed = update_members(decision.alive);
   if (!open_) {
     open_ = true;
     opened_[0] = now;
-    for (auto& [id, hosted] : blocks_) serve_waiting(hosted, out);
+    on_members_changed(now, out);
+    serve_all_waiting(now, out);
+  } else if (changed) {
+    on_members_changed(now, out);
   }
-  for (auto& [id, hosted] : blocks_) {
-    if (changed) hosted.block->on_members_changed(members_);
+  close_complete(now, out);
+  grant_offers(out);
+}
+
+// Returns whether anything is different.
+bool Shard::update_members(const std::vector<WorkerId>& alive) {
+  const std::set<WorkerId> named(alive.begin(), alive.end());
+  bool changed = false;
+  for (WorkerId worker = 0; worker < members_.size(); ++worker) {
+    if (!named.contains(worker)) {
+      changed = members_.remove(worker) || changed;
+    } else if (connected_.contains(worker)) {
+      // One whose connection is gone is lost, even if the coordinator does not know it yet.
+      changed = members_.add(worker) || changed;
+    }
   }
-  for (auto& [id, hosted] : blocks_) close_if_complete(hosted, now, out);
+  return changed;
 }
 
 Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header) const {
@@ -100,11 +120,11 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
         return invalid_input(who + " pushed block " + std::to_string(header.block) +
                              ", which is not on this shard");
       }
-      if (!members_.has(worker)) return invalid_input(who + " does not take part in this run");
+      if (!knows(worker)) return invalid_input(who + " does not take part in this run");
       if (header.samples == 0 && header.step != kInitialStep)
         return invalid_input(who + " pushed without samples");
       const ShardBlock& block = *hosted->block;
-      if (header.step != kInitialStep && header.step > block.version()) {
+      if (header.step != kInitialStep && header.step > block.version() && !clocks_) {
         return invalid_input(who + " pushed for step " + std::to_string(header.step) +
                              ", which has not begun (the block is at " +
                              std::to_string(block.version()) + ")");
@@ -152,11 +172,17 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer 
       on_block(worker, header, std::move(payload), now, out);
       break;
     default:
-      on_pull(worker, header, out);
+      on_pull(worker, header, now, out);
       break;
   }
   grant_offers(out);
   return done();
+}
+
+// Who has just come (back) may have parameters of a step in which it is not a member yet.
+Answer Shard::judge(const ShardBlock& block, Step step, WorkerId worker) const {
+  const Answer verdict = block.judge(step, worker);
+  return verdict == Answer::kAccepted && !members_.has(worker) ? Answer::kLate : verdict;
 }
 
 void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
@@ -165,11 +191,13 @@ void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer pa
   Hosted& hosted = *find(header.block);
   if (header.step != kInitialStep) {
     // A push that cannot count is answered at once: its bytes need not move.
-    const Answer verdict = hosted.block->judge(header.step, worker);
+    const Answer verdict = judge(*hosted.block, header.step, worker);
     if (verdict != Answer::kAccepted) {
+      if (clocks_) return on_free_block(worker, header, nullptr, now, out);
       if (verdict == Answer::kLate) note_late(worker, header.step, now);
       return answer(worker, header.step, hosted, verdict, out);
     }
+    if (!clocks_) hosted.block->expect(worker);
   }
   offers_.add({.worker = worker,
                .step = header.step,
@@ -179,6 +207,8 @@ void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer pa
 
 void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
                      TimePoint now, Outbox& out) {
+  if (clocks_ && header.step != kInitialStep)
+    return on_free_block(worker, header, std::move(payload), now, out);
   Hosted& hosted = *find(header.block);
   if (!payload) {
     // The worker has gone on to another step before this one's bytes were sent.
@@ -191,8 +221,10 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
     answer(worker, header.step, hosted, first ? Answer::kAccepted : Answer::kDuplicate, out);
     return request_initial(out);
   }
-  const Answer verdict =
-      hosted.block->push(header.step, worker, header.samples, std::move(payload), members_);
+  Answer verdict = judge(*hosted.block, header.step, worker);
+  if (verdict == Answer::kAccepted) {
+    verdict = hosted.block->push(header.step, worker, header.samples, std::move(payload), members_);
+  }
   answer(worker, header.step, hosted, verdict, out);
   if (verdict == Answer::kLate) return note_late(worker, header.step, now);
   if (verdict == Answer::kDuplicate) return;
@@ -203,116 +235,27 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
   close_if_complete(hosted, now, out);
 }
 
-void Shard::on_pull(WorkerId worker, const FrameHeader& header, Outbox& out) {
-  const Waiting request{worker, header.step, header.version, (header.flags & kSnapshotFlag) != 0};
-  for (auto& [id, hosted] : blocks_) {
-    // One pull at a time: a newer one replaces what is left of an older one.
-    std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
-    if (!serve(hosted, request, out)) hosted.waiting.push_back(request);
-  }
-}
-
-bool Shard::serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) const {
-  const ShardBlock& block = *hosted.block;
-  if (!open_) return false;
-  ConstBuffer values;
-  Version version = block.version();
-  if (waiting.snapshot) {
-    if (version < waiting.version) return false;
-    version = waiting.version;
-    values = block.snapshot(waiting.version);
-    if (!values) {
-      out.push_back(
-          {to_worker(waiting.worker, Lane::kControl), Frame{{.type = FrameType::kGone,
-                                                             .step = waiting.request,
-                                                             .version = block.newest_snapshot(),
-                                                             .block = block.block().id},
-                                                            {}}});
-      return true;
-    }
-  } else {
-    if (!block.started() || version < waiting.version) return false;
-    values = block.parameters();
-  }
-  const FrameHeader header{.type = FrameType::kParameters,
-                           .flags = static_cast<uint16_t>(waiting.snapshot ? kSnapshotFlag : 0),
-                           .step = waiting.request,
-                           .version = version,
-                           .block = block.block().id};
-  out.push_back({to_worker(waiting.worker, Lane::kBulk),
-                 Frame{header, FloatSlice{std::move(values), 0, block.block().length}}});
-  return true;
-}
-
-void Shard::serve_waiting(Hosted& hosted, Outbox& out) const {
-  std::erase_if(hosted.waiting,
-                [&](const Waiting& waiting) { return serve(hosted, waiting, out); });
-}
-
-void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
+// A gradient where workers run freely: it is applied at once, and its worker goes on. Without
+// `payload` it is one that cannot be used.
+void Shard::on_free_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+                          TimePoint now, Outbox& out) {
+  Hosted& hosted = *find(header.block);
   ShardBlock& block = *hosted.block;
-  // With nobody left the run is over; steps that nobody took part in are not steps.
-  if (!open_ || members_.count() == 0 || !block.complete(cutoff_of(block.version()))) return;
-  const Step step = block.version();
-  Progress& progress = progress_of(step);
-  progress.samples_min = std::min(progress.samples_min, block.sum().samples());
-  block.close(learning_rate(plan_->schedule, step), members_);
-  serve_waiting(hosted, out);
-  for (const Offer& late : offers_.withdraw_late(block.block().id, block.version())) {
-    note_late(late.worker, late.step, now);
-    answer(late.worker, late.step, hosted, Answer::kLate, out);
+  const Step round = block.version();
+  Answer verdict = judge(block, header.step, worker);
+  if (verdict == Answer::kAccepted) {
+    verdict = payload ? block.apply(header.step, worker, header.samples, std::move(payload),
+                                    learning_rate(plan_->schedule, round))
+                      : Answer::kLate;
   }
-  close_step_if_done(now, out);
-}
-
-void Shard::close_step_if_done(TimePoint now, Outbox& out) {
-  const auto behind = [&](const auto& entry) { return entry.second.block->version() <= step_; };
-  if (finished() || !open_ || std::any_of(blocks_.begin(), blocks_.end(), behind)) return;
-
-  Progress& progress = progress_of(step_);
-  StepClosed closed;
-  closed.step = step_;
-  closed.elapsed = since_opening(step_, now);
-  closed.refused = progress.refused;
-  for (WorkerId worker = 0; worker < progress.blocks.size(); ++worker) {
-    if (progress.blocks[worker] == blocks_.size())
-      closed.arrivals.push_back({worker, progress.run_time[worker], step_});
-  }
-  for (const auto& [key, run_time] : late_)
-    closed.late.push_back({key.second, run_time, key.first});
-  late_.clear();
-  for (const WorkerId worker : members_.list()) {
-    // What comes of them later is told, with a later step, when it is whole.
-    if (progress.blocks[worker] == blocks_.size()) continue;
-    const uint32_t seen = progress.blocks[worker] + progress.late[worker];
-    if (seen < blocks_.size()) {
-      straggling_[{step_, worker}] = seen;
-    } else {
-      late_[{step_, worker}] = progress.run_time[worker];
-    }
-  }
-  while (straggling_.size() > kStragglersKept) straggling_.erase(straggling_.begin());
-  closed.samples = blocks_.empty() ? 0 : progress.samples_min;
-  progress_.erase(step_);
-  ++step_;
-  opened_[step_] = now;
-  if (opened_.size() > kOpeningsKept) opened_.erase(opened_.begin());
-  if (step_ == plan_->steps) closed.digest = digest();
-  out.push_back({to_coordinator(), control_frame(std::move(closed))});
-}
-
-void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
-  // A gradient has arrived when its last block has; until then its time is not known.
-  if (step == step_) {
-    Progress& progress = progress_of(step);
-    ++progress.late[worker];
-    progress.run_time[worker] = since_opening(step, now);
-    return;
-  }
-  const auto found = straggling_.find({step, worker});
-  if (found == straggling_.end() || ++found->second < blocks_.size()) return;
-  straggling_.erase(found);
-  if (opened_.contains(step)) late_[{step, worker}] = since_opening(step, now);
+  answer(worker, header.step, hosted, verdict, out);
+  if (verdict == Answer::kDuplicate) return;
+  if (verdict == Answer::kLate) block.pass_over(header.step, worker);
+  if (verdict == Answer::kNotFinite) progress_of(round).refused.push_back({worker, header.block});
+  const bool whole = clocks_->on_block(worker, header.step, verdict == Answer::kAccepted, now);
+  if (whole && clocks_->find_slowest(members_)) serve_all_waiting(now, out);
+  close_if_complete(hosted, now, out);
+  serve_waiting(hosted, now, out);
 }
 
 void Shard::answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer,
@@ -336,26 +279,6 @@ void Shard::grant_offers(Outbox& out) {
   }
 }
 
-bool Shard::finished() const { return plan_ && step_ >= plan_->steps; }
-
-uint32_t Shard::cutoff_of(Step step) const {
-  // Until the decision for a step is known, everybody alive is waited for.
-  return decision_ && decision_->step == step ? decision_->cutoff : ~uint32_t{0};
-}
-
-Duration Shard::since_opening(Step step, TimePoint now) const {
-  const auto found = opened_.find(step);
-  return found == opened_.end() ? Duration::zero() : now - found->second;
-}
-
-Shard::Progress& Shard::progress_of(Step step) {
-  Progress& progress = progress_[step];
-  progress.blocks.resize(members_.size(), 0);
-  progress.late.resize(members_.size(), 0);
-  progress.run_time.resize(members_.size(), Duration::zero());
-  return progress;
-}
-
 Shard::Hosted* Shard::find(BlockId id) {
   const auto found = blocks_.find(id);
   return found == blocks_.end() ? nullptr : &found->second;
@@ -364,18 +287,6 @@ Shard::Hosted* Shard::find(BlockId id) {
 const Shard::Hosted* Shard::find(BlockId id) const {
   const auto found = blocks_.find(id);
   return found == blocks_.end() ? nullptr : &found->second;
-}
-
-// A sum over blocks, so that it does not depend on which shard holds which.
-uint64_t Shard::digest() const {
-  uint64_t sum = 0;
-  for (const auto& [id, hosted] : blocks_) {
-    uint64_t hash = id;
-    for (const float value : hosted.block->parameters()->span())
-      hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
-    sum += hash;
-  }
-  return sum;
 }
 
 }  // namespace drover

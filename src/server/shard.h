@@ -14,6 +14,7 @@
 
 #include "core/float_buffer.h"
 #include "core/time.h"
+#include "server/free_clocks.h"
 #include "server/membership.h"
 #include "server/offer_queue.h"
 #include "server/shard_block.h"
@@ -32,12 +33,18 @@ class Shard {
   void on_plan(const Plan& plan);
   bool has_plan() const { return plan_.has_value(); }
 
-  // A worker, or the evaluator, is connected on both lanes.
+  // A worker, or the evaluator, is connected on both lanes; for the first time, or again after it
+  // was lost. It contributes from the decision on that names it.
   void on_joined(WorkerId worker, Outbox& out);
   void on_lost(WorkerId worker, TimePoint now, Outbox& out);
 
   // How long to wait in a step; the first one opens step 0.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
+
+  // When on_time() should be called, if nothing else happens before: a time limit ends then. May
+  // change with every call of the others.
+  std::optional<TimePoint> wake_at() const;
+  void on_time(TimePoint now, Outbox& out);
 
   // How many floats the payload of a frame from `worker` has, before any memory is given to it. An
   // error means that the peer breaks the protocol; its connection should be closed.
@@ -47,7 +54,10 @@ class Shard {
   Status on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
                   Outbox& out);
 
-  const Membership& members() const { return members_; }
+  // Whether the run has such a worker, be it a member now or not. REQUIRES: has_plan().
+  bool knows(WorkerId worker) const { return worker < members_.size(); }
+  // How much is kept for later, in entries.
+  size_t pending() const;
   // All steps are done.
   bool finished() const;
   BufferPool& pool() { return pool_; }
@@ -69,30 +79,49 @@ class Shard {
     std::vector<uint32_t> late;      // too late for their block, though the step is still open
     std::vector<Duration> run_time;  // of the last one
     std::vector<StepClosed::Refused> refused;
-    uint64_t samples_min = ~uint64_t{0};  // behind the update of the least served block
+    uint64_t samples_min = ~uint64_t{0};    // behind the update of the least served block
+    uint32_t gradients_min = ~uint32_t{0};  // the same of a round, where workers run freely
   };
 
   Hosted* find(BlockId id);
   const Hosted* find(BlockId id) const;
   Progress& progress_of(Step step);
-  uint32_t cutoff_of(Step step) const;
+  bool may_close(const ShardBlock& block, TimePoint now) const;
+  std::optional<TimePoint> deadline() const;
+  bool enough_at_deadline(const ShardBlock& block) const;
+  void close_complete(TimePoint now, Outbox& out);
   Duration since_opening(Step step, TimePoint now) const;
 
+  void on_members_changed(TimePoint now, Outbox& out);
+  bool update_members(const std::vector<WorkerId>& alive);
+  Answer judge(const ShardBlock& block, Step step, WorkerId worker) const;
   void on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
                 Outbox& out);
   void on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
                 Outbox& out);
-  void on_pull(WorkerId worker, const FrameHeader& header, Outbox& out);
+  void on_free_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+                     TimePoint now, Outbox& out);
+  void on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, Outbox& out);
+  void excuse(WorkerId worker, TimePoint now, Outbox& out);
   void note_late(WorkerId worker, Step step, TimePoint now);
+  void forget_late(WorkerId worker);
   void answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer, Outbox& out) const;
   void grant_offers(Outbox& out);
   void request_initial(Outbox& out);
   void close_if_complete(Hosted& hosted, TimePoint now, Outbox& out);
+  void close(Hosted& hosted, TimePoint now, Outbox& out);
   void close_step_if_done(TimePoint now, Outbox& out);
+  std::vector<StepClosed::Arrival> take_arrivals(const Progress& progress);
+  void note_stragglers(const Progress& progress);
   // Sends what waits for this block and can be had; returns whether `waiting` was served (or never
   // can be).
-  bool serve(const Hosted& hosted, const Waiting& waiting, Outbox& out) const;
-  void serve_waiting(Hosted& hosted, Outbox& out) const;
+  bool serve(const Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out);
+  bool may_have(const ShardBlock& block, const Waiting& waiting) const;
+  static bool serve_snapshot(const ShardBlock& block, const Waiting& waiting, Outbox& out);
+  static void send_parameters(const ShardBlock& block, const Waiting& waiting, Version version,
+                              ConstBuffer values, Outbox& out);
+  void serve_waiting(Hosted& hosted, TimePoint now, Outbox& out);
+  void serve_all_waiting(TimePoint now, Outbox& out);
   uint64_t digest() const;
 
   const ShardId id_;
@@ -102,6 +131,8 @@ class Shard {
   std::map<BlockId, Hosted> blocks_;
   Membership members_;
   std::set<WorkerId> connected_;
+  std::vector<Step> least_push_;            // by worker: the least step it may still push for
+  std::optional<FreeClocks> clocks_;        // where workers run freely
   std::optional<WorkerId> initial_source_;  // who was asked for the initial parameters
   bool announced_ready_ = false;
 

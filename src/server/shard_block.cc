@@ -11,10 +11,12 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool)
     : block_(block),
       steps_(plan.steps),
       evaluate_every_(plan.evaluate_every),
+      free_running_(plan.free_running),
       pool_(pool),
       sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length),
       optimizer_(plan.optimizer, block.kind, block.length),
-      answered_(plan.workers, false) {}
+      pushes_(plan.workers, Push::kOwed),
+      next_push_(plan.workers, 0) {}
 
 void ShardBlock::start(SharedBuffer initial, const Membership& members) {
   DROVER_CHECK(!started());
@@ -25,8 +27,12 @@ void ShardBlock::start(SharedBuffer initial, const Membership& members) {
 }
 
 Answer ShardBlock::judge(Step step, WorkerId worker) const {
+  if (free_running_) {
+    if (step < next_push_[worker]) return Answer::kDuplicate;
+    return finished() ? Answer::kLate : Answer::kAccepted;
+  }
   if (step < version_ || finished()) return Answer::kLate;
-  if (answered_[worker]) return Answer::kDuplicate;
+  if (pushes_[worker] == Push::kAnswered) return Answer::kDuplicate;
   return Answer::kAccepted;
 }
 
@@ -34,18 +40,32 @@ Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, SharedBuff
                         const Membership& members) {
   const Answer answer = judge(step, worker);
   if (answer != Answer::kAccepted) return answer;
-  answered_[worker] = true;
-  if (members.has(worker)) --missing_;
+  if (members.has(worker) && is_missing(worker)) --missing_;
+  pushes_[worker] = Push::kAnswered;
   if (!all_finite(gradient->span())) return Answer::kNotFinite;
   sum_.add(worker, samples, std::move(gradient));
   if (members.has(worker)) ++contributed_;
   return Answer::kAccepted;
 }
 
+void ShardBlock::expect(WorkerId worker) {
+  if (pushes_[worker] == Push::kOwed) pushes_[worker] = Push::kExpected;
+}
+
+void ShardBlock::stop_expecting(WorkerId worker) {
+  if (pushes_[worker] == Push::kExpected) pushes_[worker] = Push::kOwed;
+}
+
+void ShardBlock::excuse(WorkerId worker, const Membership& members) {
+  if (pushes_[worker] != Push::kOwed) return;
+  pushes_[worker] = Push::kExcused;
+  if (members.has(worker)) --missing_;
+}
+
 void ShardBlock::on_members_changed(const Membership& members) {
   missing_ = 0;
-  for (WorkerId worker = 0; worker < answered_.size(); ++worker) {
-    if (members.has(worker) && !answered_[worker]) ++missing_;
+  for (WorkerId worker = 0; worker < pushes_.size(); ++worker) {
+    if (members.has(worker) && is_missing(worker)) ++missing_;
   }
   // What somebody lost has delivered is used, but must not crowd out those who are alive.
   contributed_ =
@@ -58,15 +78,46 @@ bool ShardBlock::complete(uint32_t cutoff) const {
 }
 
 void ShardBlock::close(double learning_rate, const Membership& members) {
+  publish(learning_rate);
+  contributed_ = 0;
+  std::fill(pushes_.begin(), pushes_.end(), Push::kOwed);
+  missing_ = members.count();
+  next_version();
+}
+
+Answer ShardBlock::apply(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+                         double learning_rate) {
+  const Answer answer = judge(step, worker);
+  if (answer != Answer::kAccepted) return answer;
+  pass_over(step, worker);
+  ++round_.answered;
+  if (!all_finite(gradient->span())) return Answer::kNotFinite;
+  sum_.add(worker, samples, std::move(gradient));
+  publish(learning_rate);
+  ++round_.gradients;
+  round_.samples += samples;
+  return Answer::kAccepted;
+}
+
+void ShardBlock::pass_over(Step step, WorkerId worker) {
+  next_push_[worker] = std::max(next_push_[worker], step + 1);
+}
+
+void ShardBlock::end_round() {
+  round_ = {};
+  next_version();
+}
+
+void ShardBlock::publish(double learning_rate) {
   DROVER_CHECK(started() && !finished());
   SharedBuffer next = pool_->take(block_.length);
   optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
   parameters_ = std::move(next);
   sum_.reset();
-  contributed_ = 0;
+}
+
+void ShardBlock::next_version() {
   ++version_;
-  std::fill(answered_.begin(), answered_.end(), false);
-  missing_ = members.count();
   if (snapshot_due()) keep_snapshot();
 }
 

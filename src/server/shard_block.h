@@ -3,6 +3,10 @@
 //
 // Version v of the parameters is what step v starts from, so the block's version is also the number
 // of the step it is collecting for.
+//
+// Where workers run freely nothing is collected: every gradient is applied when it comes, and the
+// version counts rounds of as many gradients as there are workers. A push's step is then its
+// worker's own number for the gradient.
 #pragma once
 
 #include <array>
@@ -41,15 +45,48 @@ class ShardBlock {
   Answer push(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
               const Membership& members);
 
+  // The bytes of a push that judge() accepts are on their way.
+  void expect(WorkerId worker);
+  // They will not come: the worker has left.
+  void stop_expecting(WorkerId worker);
+
+  // A worker will push nothing more for the open step: unless its bytes are on their way, it is
+  // not waited for.
+  void excuse(WorkerId worker, const Membership& members);
+
   // Somebody left: nothing they have not pushed is waited for.
   void on_members_changed(const Membership& members);
 
-  // Whether the open step has what it waits for: `cutoff` contributions of workers alive, or an
-  // answer to everybody alive.
+  // Whether the open step has what it waits for: `cutoff` contributions of workers alive, or
+  // nobody alive who still owes one.
   bool complete(uint32_t cutoff) const;
+  // Contributions of workers alive to the open step.
+  uint32_t contributed() const { return contributed_; }
 
   // Applies the optimiser to what has arrived and opens the next step.
   void close(double learning_rate, const Membership& members);
+
+  // --- where workers run freely (the plan says so), instead of push, expect, excuse, complete and
+  // close
+
+  // Applies a push at once if judge() accepts it and its values are finite. REQUIRES: as push().
+  Answer apply(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+               double learning_rate);
+  // A push for `step` has come and is not used: it is not waited for any more.
+  void pass_over(Step step, WorkerId worker);
+  // Whether all of the worker's pushes for steps before `step` have come.
+  bool has_all_before(Step step, WorkerId worker) const { return next_push_[worker] >= step; }
+  // A new life of the worker begins to count again.
+  void forget_pushes(WorkerId worker) { next_push_[worker] = 0; }
+
+  struct Round {
+    uint32_t answered = 0;   // pushes that were applied or refused
+    uint32_t gradients = 0;  // applied
+    uint64_t samples = 0;    // behind those
+  };
+  const Round& round() const { return round_; }
+  // The next version begins.
+  void end_round();
 
   // What to evaluate of version `version`, if it is kept (the last two that are due are); null if
   // not.
@@ -61,20 +98,29 @@ class ShardBlock {
   bool finished() const { return version_ >= steps_; }
 
  private:
+  bool is_missing(WorkerId worker) const {
+    return pushes_[worker] == Push::kOwed || pushes_[worker] == Push::kExpected;
+  }
+  void publish(double learning_rate);
+  void next_version();
   void keep_snapshot();
   bool snapshot_due() const;
 
   const Block block_;
   const Step steps_;
   const Step evaluate_every_;
+  const bool free_running_;
   BufferPool* pool_;
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientSum sum_;
   BlockOptimizer optimizer_;
-  std::vector<bool> answered_;  // by worker, in the open step
-  uint32_t missing_ = 0;        // alive and not answered
-  uint32_t contributed_ = 0;    // alive and in the sum
+  enum class Push : uint8_t { kOwed, kExpected, kAnswered, kExcused };
+  std::vector<Push> pushes_;     // by worker, in the open step
+  uint32_t missing_ = 0;         // alive, and owed or expected
+  uint32_t contributed_ = 0;     // alive and in the sum
+  std::vector<Step> next_push_;  // free-running, by worker: the least step that has not come
+  Round round_;
 
   struct Snapshot {
     Version version = 0;

@@ -420,6 +420,72 @@ TEST_F(ShardTest, WhatALostWorkerDeliveredDoesNotCrowdOutTheLiving) {
   EXPECT_EQ(closed_in_outbox()->samples, 3u) << "what was delivered is used all the same";
 }
 
+TEST_F(ShardTest, DoesNotWaitForWhoeverAsksForALaterVersion) {
+  start(3);
+  open(3);
+  const auto pull = [&](WorkerId worker, Version version) {
+    const FrameHeader header{.type = FrameType::kPull, .version = version, .worker = worker};
+    ASSERT_TRUE(shard_.on_frame(worker, header, nullptr, now_, out_).ok());
+  };
+  push_all(0, 0, 1.0f);
+  out_.clear();
+  pull(1, 2);  // another shard is at version 2: it will push neither for step 0 nor for step 1
+  EXPECT_FALSE(closed_in_outbox()) << "worker 2 is waited for";
+  push_all(2, 0, 1.0f);
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_EQ(closed_in_outbox()->arrivals.size(), 2u);
+  push_all(0, 1, 1.0f);
+  push_all(2, 1, 1.0f);
+  ASSERT_TRUE(closed_in_outbox());
+  push_all(0, 2, 1.0f);
+  push_all(2, 2, 1.0f);
+  EXPECT_FALSE(closed_in_outbox()) << "it takes part again";
+  push_all(1, 2, 1.0f);
+  EXPECT_TRUE(closed_in_outbox());
+}
+
+TEST_F(ShardTest, WaitsForWhatWasOfferedBeforeTheNextVersionWasAskedFor) {
+  start(2);
+  open(2);
+  const FrameHeader offer{
+      .type = FrameType::kOffer, .step = 0, .worker = 1, .block = 0, .samples = 1};
+  ASSERT_TRUE(shard_.on_frame(1, offer, nullptr, now_, out_).ok());
+  push(1, 0, 1, 1.0f);
+  const FrameHeader pull{.type = FrameType::kPull, .version = 1, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, pull, nullptr, now_, out_).ok());
+  push_all(0, 0, 1.0f);
+  EXPECT_FALSE(closed_in_outbox()) << "its bytes are on their way";
+}
+
+TEST_F(ShardTest, WhoComesBackTakesPartWhenADecisionNamesIt) {
+  start(2);
+  open(2);
+  EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kAccepted);
+  out_.clear();
+  shard_.on_lost(1, now_, out_);
+  shard_.on_joined(1, out_);
+  EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kDuplicate) << "its earlier life has pushed that";
+  EXPECT_EQ(push(1, 0, 1, 1.0f), Answer::kLate) << "it is not a member yet";
+  push_all(0, 0, 1.0f);
+  ASSERT_TRUE(closed_in_outbox()) << "nobody waits for it";
+  EXPECT_EQ(closed_in_outbox()->arrivals.size(), 1u);
+  EXPECT_EQ(parameter(0, 1), -1.0f);
+  decide(1, 2);
+  push_all(0, 1, 1.0f);
+  EXPECT_FALSE(closed_in_outbox()) << "now it is waited for";
+  push_all(1, 1, 1.0f);
+  EXPECT_TRUE(closed_in_outbox());
+}
+
+TEST_F(ShardTest, ADecisionDoesNotBringBackWhoseConnectionIsGone) {
+  start(2);
+  open(2);
+  shard_.on_lost(1, now_, out_);
+  decide(0, 2);
+  push_all(0, 0, 1.0f);
+  EXPECT_TRUE(closed_in_outbox());
+}
+
 TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
   plan_ =

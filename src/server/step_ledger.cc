@@ -1,9 +1,9 @@
 #include "server/step_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "core/check.h"
@@ -11,11 +11,24 @@
 namespace drover {
 namespace {
 
-constexpr size_t kStragglersKept = 100'000;
+// Nothing is known: not a number, rather than a perfect zero.
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-auto find_arrival(const StepClosed& closed, WorkerId worker) {
-  return std::find_if(closed.arrivals.begin(), closed.arrivals.end(),
-                      [&](const auto& each) { return each.worker == worker; });
+bool by_worker(const StepClosed::Arrival& a, const StepClosed::Arrival& b) {
+  return a.worker < b.worker;
+}
+
+// A worker may be so quick only where the news of the opening was slow: then it took some time at
+// least.
+Duration less_lead(Duration since_own_opening, Duration lead) {
+  return std::max(since_own_opening - lead, Duration(1));
+}
+
+// Null if the worker has not arrived there.
+const StepClosed::Arrival* find_arrival(const StepClosed& closed, WorkerId worker) {
+  const auto found = std::lower_bound(closed.arrivals.begin(), closed.arrivals.end(),
+                                      StepClosed::Arrival{.worker = worker}, by_worker);
+  return found == closed.arrivals.end() || found->worker != worker ? nullptr : &*found;
 }
 
 }  // namespace
@@ -28,6 +41,17 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
   opened.reports = std::exchange(early_reports_, {});
+  Duration newest{};
+  for (const auto& [shard, heard] : last_news_) newest = std::max(newest, heard);
+  for (const auto& [shard, heard] : last_news_)
+    opened.leads[shard] = free_running_ ? Duration::zero() : newest - heard;
+}
+
+Duration StepLedger::lead(ShardId shard) const {
+  if (open_.empty()) return Duration::zero();
+  const std::map<ShardId, Duration>& leads = open_.rbegin()->second.leads;
+  const auto found = leads.find(shard);
+  return found == leads.end() ? Duration::zero() : found->second;
 }
 
 bool StepLedger::expects(ShardId shard, Step step) const {
@@ -35,81 +59,171 @@ bool StepLedger::expects(ShardId shard, Step step) const {
   return found != open_.end() && !found->second.closed.contains(shard);
 }
 
-bool StepLedger::on_closed(ShardId shard, const StepClosed& closed, Duration at) {
+bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   DROVER_CHECK(expects(shard, closed.step));
-  for (const StepClosed::Arrival& late : closed.late) {
-    const auto found = stragglers_.find({late.step, late.worker});
-    if (found == stragglers_.end()) continue;
-    Straggler& straggler = found->second;
-    straggler.missing_on.erase(shard);
-    straggler.run_time = std::max(straggler.run_time, late.run_time);
-    if (!straggler.missing_on.empty()) continue;
-    ++late_since_told_;
-    late_news_.push_back(
-        {.step = late.step, .worker = late.worker, .run_time = straggler.run_time});
-    stragglers_.erase(found);
-  }
-
-  Open& open = open_.at(closed.step);
-  open.closed[shard] = closed;
-  open.closed_at = at;
+  note_late(shard, closed.late);
+  const Step step = closed.step;
+  Open& open = open_.at(step);
+  // Shards tell them by worker; they are looked up by that order, so it is not taken on trust.
+  if (!std::is_sorted(closed.arrivals.begin(), closed.arrivals.end(), by_worker))
+    std::sort(closed.arrivals.begin(), closed.arrivals.end(), by_worker);
+  const Duration lead = open.leads[shard];
+  closed.elapsed = less_lead(closed.elapsed, lead);
+  for (StepClosed::Arrival& arrival : closed.arrivals)
+    arrival.run_time = less_lead(arrival.run_time, lead);
+  open.closed[shard] = std::move(closed);
+  open.closed_at = std::max(open.closed_at, at);
+  last_news_[shard] = at;
   if (!all_closed(open)) return false;
-  for (const WorkerId worker : stragglers(closed.step)) {
-    Straggler& straggler = stragglers_[{closed.step, worker}];
-    for (const auto& [each, news] : open.closed) {
-      const auto arrival = find_arrival(news, worker);
-      if (arrival == news.arrivals.end())
-        straggler.missing_on.insert(each);
-      else
-        straggler.run_time = std::max(straggler.run_time, arrival->run_time);
-    }
+  sum_up(open);
+  if (free_running_) {
+    deal_reports();
+  } else {
+    note_stragglers(step, open);
   }
-  while (stragglers_.size() > kStragglersKept) stragglers_.erase(stragglers_.begin());
   return true;
 }
 
-std::vector<WorkerId> StepLedger::stragglers(Step step) const {
+void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late) {
+  for (const StepClosed::Arrival& each : late) {
+    const auto found = stragglers_.find({each.step, each.worker});
+    if (found == stragglers_.end()) continue;
+    Straggler& straggler = found->second;
+    const auto lead = straggler.missing_on.find(shard);
+    if (lead == straggler.missing_on.end()) continue;
+    straggler.run_time = std::max(straggler.run_time, less_lead(each.run_time, lead->second));
+    straggler.missing_on.erase(lead);
+    if (!straggler.missing_on.empty()) continue;
+    ++late_since_told_;
+    late_news_.push_back(
+        {.step = each.step, .worker = each.worker, .run_time = straggler.run_time});
+    stragglers_.erase(found);
+  }
+}
+
+void StepLedger::note_stragglers(Step step, const Open& open) {
+  for (const WorkerId worker : stragglers(step)) {
+    if (open.gone.contains(worker)) continue;
+    Straggler& straggler = stragglers_[{step, worker}];
+    for (const auto& [each, news] : open.closed) {
+      if (const StepClosed::Arrival* arrival = find_arrival(news, worker)) {
+        straggler.run_time = std::max(straggler.run_time, arrival->run_time);
+      } else {
+        straggler.missing_on.emplace(each, open.leads.at(each));
+      }
+    }
+  }
+  while (!stragglers_.empty() && stragglers_.begin()->first.first + kStepsRemembered < step)
+    stragglers_.erase(stragglers_.begin());
+}
+
+void StepLedger::on_lost(WorkerId worker) {
+  for (auto& [step, open] : open_) {
+    if (!all_closed(open)) open.gone.insert(worker);
+  }
+}
+
+void StepLedger::sum_up(Open& open) const {
+  uint32_t gradients = ~uint32_t{0};
+  for (const auto& [shard, closed] : open.closed) {
+    for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
+    gradients = std::min(gradients, closed.gradients);
+  }
+  open.outcomes.reserve(open.alive.size());
+  for (const WorkerId worker : open.alive) {
+    open.outcomes.push_back(outcome_of(open, worker));
+    if (open.outcomes.back().arrived && !open.reports.contains(worker)) ++open.reports_missing;
+    if (contributed(open, open.outcomes.size() - 1)) ++open.contributors;
+  }
+  if (free_running_) open.reports_missing = open.contributors = gradients;
+}
+
+StepLedger::Outcome StepLedger::outcome_of(const Open& open, WorkerId worker) const {
+  Outcome outcome{.arrived = !free_running_};
+  for (const auto& [shard, closed] : open.closed) {
+    const StepClosed::Arrival* arrival = find_arrival(closed, worker);
+    if (free_running_) {
+      // The same gradient may be in one round on this shard and in the next on another.
+      outcome.arrived = outcome.arrived || arrival != nullptr;
+      if (arrival != nullptr) outcome.run_time = std::max(outcome.run_time, arrival->run_time);
+      continue;
+    }
+    outcome.arrived = outcome.arrived && arrival != nullptr;
+    outcome.run_time =
+        std::max(outcome.run_time, arrival != nullptr ? arrival->run_time : closed.elapsed);
+  }
+  return outcome;
+}
+
+bool StepLedger::contributed(const Open& open, size_t position) {
+  return open.outcomes[position].arrived && !open.refused.contains(open.alive[position]);
+}
+
+const StepLedger::Open& StepLedger::closed_step(Step step) const {
   const Open& open = open_.at(step);
+  DROVER_CHECK(all_closed(open));
+  return open;
+}
+
+std::vector<WorkerId> StepLedger::stragglers(Step step) const {
+  const Open& open = closed_step(step);
   std::vector<WorkerId> late;
-  std::copy_if(open.alive.begin(), open.alive.end(), std::back_inserter(late),
-               [&](WorkerId worker) { return !run_time(open, worker).second; });
+  for (size_t i = 0; i < open.alive.size(); ++i) {
+    if (!open.outcomes[i].arrived) late.push_back(open.alive[i]);
+  }
   return late;
 }
 
+StepTimes StepLedger::times(Step step, uint32_t workers) const {
+  const Open& open = closed_step(step);
+  StepTimes times{.step = step,
+                  .seconds = std::vector<double>(workers, 0.0),
+                  .known = std::vector<Known>(workers, Known::kNothing),
+                  .elapsed = 0.0,
+                  .contributors = open.contributors};
+  // As the shards' clocks measured it, like the run-times.
+  for (const auto& [shard, closed] : open.closed)
+    times.elapsed = std::max(times.elapsed, seconds(closed.elapsed));
+  for (size_t i = 0; i < open.alive.size(); ++i) {
+    const WorkerId worker = open.alive[i];
+    const Outcome& outcome = open.outcomes[i];
+    if (!outcome.arrived && open.gone.contains(worker)) continue;
+    times.seconds[worker] = seconds(outcome.run_time);
+    times.known[worker] = outcome.arrived ? Known::kArrived : Known::kLonger;
+  }
+  return times;
+}
+
 void StepLedger::on_report(WorkerId worker, const StepReport& report) {
+  if (free_running_) {
+    // A gradient with such a loss was refused, and is in no round.
+    if (!std::isfinite(report.loss)) return;
+    undealt_.emplace_back(worker, report);
+    if (undealt_.size() > kReportsKept) undealt_.pop_front();
+    return deal_reports();
+  }
   if (report.step == next_) early_reports_[worker] = report;
   const auto found = open_.find(report.step);
-  if (found != open_.end()) found->second.reports[worker] = report;
+  if (found == open_.end()) return;
+  Open& open = found->second;
+  const bool first = open.reports.insert_or_assign(worker, report).second;
+  if (!first || !all_closed(open)) return;
+  const auto place = std::lower_bound(open.alive.begin(), open.alive.end(), worker);
+  if (place == open.alive.end() || *place != worker) return;
+  if (open.outcomes[static_cast<size_t>(place - open.alive.begin())].arrived)
+    --open.reports_missing;
 }
 
-bool StepLedger::has_refusal(const Open& open, WorkerId worker) {
-  return std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
-    const auto& refused = entry.second.refused;
-    return std::any_of(refused.begin(), refused.end(),
-                       [&](const auto& each) { return each.worker == worker; });
-  });
-}
-
-std::pair<Duration, bool> StepLedger::run_time(const Open& open, WorkerId worker) {
-  Duration known{};
-  Duration bound{};
-  bool complete = true;
-  for (const auto& [shard, closed] : open.closed) {
-    const auto arrival = find_arrival(closed, worker);
-    if (arrival == closed.arrivals.end()) {
-      complete = false;
-      bound = std::max(bound, closed.elapsed);
-    } else {
-      known = std::max(known, arrival->run_time);
+void StepLedger::deal_reports() {
+  for (auto& [step, open] : open_) {
+    if (!all_closed(open)) return;
+    for (; open.reports_missing > 0 && !undealt_.empty(); --open.reports_missing) {
+      const auto& [worker, report] = undealt_.front();
+      open.reports[worker] = report;
+      open.round.push_back(report);
+      undealt_.pop_front();
     }
   }
-  return {complete ? known : std::max(known, bound), complete};
-}
-
-bool StepLedger::reports_complete(const Open& open) {
-  return std::all_of(open.alive.begin(), open.alive.end(), [&](WorkerId worker) {
-    return open.reports.contains(worker) || !run_time(open, worker).second;
-  });
 }
 
 std::vector<StepStory> StepLedger::take_told(bool all) {
@@ -118,7 +232,7 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
     const auto first = open_.begin();
     const bool overdue =
         open_.size() > kReportPatience && all_closed(std::next(first, kReportPatience)->second);
-    if (!all && !overdue && !reports_complete(first->second)) break;
+    if (!all && !overdue && first->second.reports_missing > 0) break;
     told.push_back(tell(first->first, first->second));
     told.back().step.late = std::exchange(late_since_told_, 0);
     open_.erase(first);
@@ -136,51 +250,58 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.elapsed = open.closed_at - open.at;
   record.learning_rate = open.learning_rate;
   record.samples = ~uint64_t{0};
-  std::set<WorkerId> refused_by;
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);
     if (closed.samples > 0 || !closed.refused.empty())
       record.samples = std::min(record.samples, closed.samples);
-    for (const StepClosed::Refused& refused : closed.refused) refused_by.insert(refused.worker);
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
   }
   if (record.samples == ~uint64_t{0}) record.samples = 0;
-  record.refused = static_cast<uint32_t>(refused_by.size());
+  record.refused = static_cast<uint32_t>(open.refused.size());
+  record.contributors = open.contributors;
+  tell_arrivals(open, story);
+  tell_loss(open, record);
+  return story;
+}
 
+void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
+  Duration last{-1};
+  for (size_t i = 0; i < open.alive.size(); ++i) {
+    const WorkerId worker = open.alive[i];
+    const Outcome& outcome = open.outcomes[i];
+    if (free_running_ && !outcome.arrived) continue;
+    const auto report = open.reports.find(worker);
+    story.arrivals.push_back(
+        {.step = story.step.step,
+         .worker = worker,
+         .run_time = outcome.run_time,
+         .censored = !outcome.arrived,
+         .compute = report != open.reports.end() ? report->second.compute : Duration::zero()});
+    if (!outcome.arrived || outcome.run_time <= last) continue;
+    last = outcome.run_time;
+    story.step.last_worker = worker;
+  }
+}
+
+void StepLedger::tell_loss(const Open& open, StepRecord& record) const {
   double loss = 0.0;
-  uint64_t reported = 0;
+  uint64_t samples = 0;
   uint64_t correct = 0;
   uint64_t predictions = 0;
-  Duration last{-1};
-  for (const WorkerId worker : open.alive) {
-    const auto [time, arrived] = run_time(open, worker);
-    const auto report = open.reports.find(worker);
-    const bool known = report != open.reports.end();
-    story.arrivals.push_back({.step = step,
-                              .worker = worker,
-                              .run_time = time,
-                              .censored = !arrived,
-                              .compute = known ? report->second.compute : Duration::zero()});
-    if (!arrived) continue;
-    if (time > last) {
-      last = time;
-      record.last_worker = worker;
-    }
-    if (has_refusal(open, worker)) continue;
-    ++record.contributors;
-    if (!known) continue;
-    loss += report->second.loss * report->second.samples;
-    reported += report->second.samples;
-    correct += report->second.correct;
-    predictions += report->second.predictions;
+  const auto add = [&](const StepReport& report) {
+    loss += report.loss * report.samples;
+    samples += report.samples;
+    correct += report.correct;
+    predictions += report.predictions;
+  };
+  for (const StepReport& report : open.round) add(report);
+  for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
+    const auto found = open.reports.find(open.alive[i]);
+    if (found != open.reports.end() && contributed(open, i)) add(found->second);
   }
-  // Nothing is known of a step to which nobody contributed: not a number, rather than a perfect
-  // zero.
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  record.loss = reported > 0 ? loss / static_cast<double>(reported) : kUnknown;
+  record.loss = samples > 0 ? loss / static_cast<double>(samples) : kUnknown;
   record.accuracy =
       predictions > 0 ? static_cast<double>(correct) / static_cast<double>(predictions) : kUnknown;
-  return story;
 }
 
 }  // namespace drover

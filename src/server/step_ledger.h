@@ -4,9 +4,14 @@
 // Shards tell who arrived when, workers tell how their gradient was; the two come over different
 // connections in any order. A step is finished when all shards have closed it, and told when the
 // reports of its contributors are in or kReportPatience later steps have finished without them.
+//
+// Where workers run freely a step is a round: a worker may be in it several times or not at all, so
+// nobody is late or censored, and a report belongs to no step by itself. Rounds take reports in the
+// order in which they come, as many as they have gradients.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +19,7 @@
 
 #include "core/ids.h"
 #include "core/run_record.h"
+#include "core/step_times.h"
 #include "core/time.h"
 #include "wire/control.h"
 
@@ -22,7 +28,8 @@ namespace drover {
 struct StepStory {
   StepRecord step;
   std::vector<ArrivalRecord>
-      arrivals;  // one for every worker alive when the step opened, by worker
+      arrivals;  // one for every worker alive when the step opened, by worker; free-running:
+                 // for every one of which a gradient was used
   std::vector<StepClosed::Refused> refused;
 };
 
@@ -31,18 +38,35 @@ class StepLedger {
   // A report may be overtaken by the closing of later steps, whose news comes over other
   // connections; who died between its last push and its report never sends one.
   static constexpr size_t kReportPatience = 16;
+  // Where workers run freely: reports that wait for the rounds they belong to.
+  static constexpr size_t kReportsKept = 100'000;
+  // So many steps later nobody asks any more how long a straggler took.
+  static constexpr Step kStepsRemembered = 64;
 
-  explicit StepLedger(uint32_t shards) : shards_(shards) {}
+  explicit StepLedger(uint32_t shards, bool free_running = false)
+      : shards_(shards), free_running_(free_running) {}
 
-  // REQUIRES: steps are opened in order, each once.
+  // Shards open a step each when they have closed the one before, workers start on it when the last
+  // of them has: run-times, which every shard counts from its own opening, are told from that
+  // moment. How much earlier a shard opened is taken from when its news came here, so that no two
+  // clocks are compared.
+  // REQUIRES: steps are opened in order, each once; `alive` ascends.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
 
   // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard
   // has not closed it.
-  bool on_closed(ShardId shard, const StepClosed& closed, Duration at);
+  bool on_closed(ShardId shard, StepClosed closed, Duration at);
 
-  // Workers that were alive when the step opened and have not arrived on all shards that closed it.
+  // A worker is gone: what it has not delivered in the steps that are open it never will.
+  void on_lost(WorkerId worker);
+
+  // Workers that were alive when the step opened and have not arrived on all shards.
+  // REQUIRES (here and below): the step is closed on all shards, and was not told yet.
   std::vector<WorkerId> stragglers(Step step) const;
+
+  // What the step has shown of the run-times of workers 0, 1, ..., `workers` - 1. Who was lost
+  // before it arrived has shown nothing: it was not slow, it was gone.
+  StepTimes times(Step step, uint32_t workers) const;
 
   // A report may come before its step is open here, for it travels apart from the closing of the
   // step before; it is kept. One for a step that has been told is ignored.
@@ -54,34 +78,60 @@ class StepLedger {
   // True run-times of stragglers, each told when its gradient has come whole to every shard.
   std::vector<ArrivalRecord> take_late();
 
+  // How much earlier than everywhere `shard` opened the step that was opened last.
+  Duration lead(ShardId shard) const;
+
+  // How much is kept here, in entries.
+  size_t pending() const { return open_.size() + undealt_.size() + stragglers_.size(); }
+
   // Whether on_closed(shard, step) may be called.
   bool expects(ShardId shard, Step step) const;
 
  private:
+  // What became of one worker over all shards.
+  struct Outcome {
+    Duration run_time{};   // if some shard closed without it, a lower bound
+    bool arrived = false;  // everywhere
+  };
   struct Open {
     Duration at{};
     Duration closed_at{};
     double learning_rate = 0.0;
     std::vector<WorkerId> alive;
+    std::set<WorkerId> gone;            // of those, lost since
+    std::map<ShardId, Duration> leads;  // see open()
     std::map<ShardId, StepClosed> closed;
-    std::map<WorkerId, StepReport> reports;
+    std::map<WorkerId, StepReport> reports;  // the last of each
+    std::vector<StepReport> round;           // free-running: all that were dealt to it
+    // Since it is closed on all shards:
+    std::vector<Outcome> outcomes;  // in the order of `alive`
+    std::set<WorkerId> refused;
+    uint32_t contributors = 0;
+    size_t reports_missing = 0;  // of workers that arrived, or of gradients of the round
   };
   bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
-  static bool has_refusal(const Open& open, WorkerId worker);
-  // The run-time of a worker over all shards; false if some shard closed without it, then a lower
-  // bound.
-  static std::pair<Duration, bool> run_time(const Open& open, WorkerId worker);
-  static bool reports_complete(const Open& open);
+  const Open& closed_step(Step step) const;
+  void note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late);
+  void note_stragglers(Step step, const Open& open);
+  void sum_up(Open& open) const;
+  Outcome outcome_of(const Open& open, WorkerId worker) const;
+  void deal_reports();
+  static bool contributed(const Open& open, size_t position);
   StepStory tell(Step step, const Open& open) const;
+  void tell_arrivals(const Open& open, StepStory& story) const;
+  void tell_loss(const Open& open, StepRecord& record) const;
 
   const uint32_t shards_;
+  const bool free_running_;
   Step next_ = 0;  // to be opened
   std::map<Step, Open> open_;
+  std::map<ShardId, Duration> last_news_;         // when each shard's last closing was heard of
   std::map<WorkerId, StepReport> early_reports_;  // for step next_
+  std::deque<std::pair<WorkerId, StepReport>> undealt_;  // free-running, in order
   // Of stragglers in steps told: the shards that have not got their gradient yet, and the largest
   // run-time known.
   struct Straggler {
-    std::set<ShardId> missing_on;
+    std::map<ShardId, Duration> missing_on;  // with the lead each had
     Duration run_time{};
   };
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace drover {
@@ -120,6 +121,50 @@ TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
   EXPECT_EQ(told[0].step.contributors, 1u);
   EXPECT_EQ(told[0].step.refused, 1u);
   EXPECT_FALSE(told[0].arrivals[1].censored);
+}
+
+TEST(StepLedger, ARoundTakesAsManyReportsAsItHasGradients) {
+  StepLedger ledger(2, /*free_running=*/true);
+  ledger.open(0, 0s, {0, 1}, 0.1);
+  ledger.on_report(1, {.step = 4, .samples = 10, .loss = 1.0, .compute = 3ms});
+  ledger.on_report(1, {.step = 5, .samples = 10, .loss = 2.0, .compute = 4ms});
+  ledger.on_report(0, {.step = 9, .samples = 10, .loss = std::nan("")});
+  StepClosed closed = closed_by(0, 10ms, {{1, 7ms, 0}});
+  closed.gradients = 3;
+  EXPECT_FALSE(ledger.on_closed(0, closed, 10ms));
+  closed.arrivals.clear();  // there it was in the round before
+  EXPECT_TRUE(ledger.on_closed(1, closed, 11ms));
+  EXPECT_TRUE(ledger.take_told().empty()) << "one more is on its way";
+  ledger.on_report(0, {.step = 0, .samples = 10, .loss = 6.0});
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].step.contributors, 3u);
+  EXPECT_DOUBLE_EQ(told[0].step.loss, 3.0) << "not-a-number belongs to a gradient that was refused";
+  ASSERT_EQ(told[0].arrivals.size(), 1u) << "nobody is censored";
+  EXPECT_EQ(told[0].arrivals[0].run_time, 7ms);
+  EXPECT_EQ(told[0].arrivals[0].compute, 4ms);
+}
+
+TEST(StepLedger, WhoIsLostHasShownNothing) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 3}, 0.1);
+  ledger.on_lost(1);
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 4ms, 0}}), 10ms);
+  const StepTimes times = ledger.times(0, 4);
+  EXPECT_EQ(times.known, (std::vector<Known>{Known::kArrived, Known::kNothing, Known::kNothing,
+                                             Known::kLonger}));
+  EXPECT_EQ(times.seconds[0], 0.004);
+  EXPECT_EQ(times.seconds[3], 0.01);
+  EXPECT_EQ(times.elapsed, 0.01);
+  EXPECT_EQ(times.contributors, 1u);
+}
+
+TEST(StepLedger, FindsArrivalsInWhateverOrderTheyAreTold) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_closed(0, closed_by(0, 10ms, {{2, 1ms, 0}, {0, 2ms, 0}, {1, 3ms, 0}}), 10ms);
+  EXPECT_TRUE(ledger.stragglers(0).empty());
+  EXPECT_EQ(ledger.times(0, 3).seconds, (std::vector<double>{0.002, 0.003, 0.001}));
 }
 
 // Whatever the order of closings and reports, every step is told exactly once, in order, with the

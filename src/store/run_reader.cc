@@ -82,6 +82,19 @@ std::pair<std::string, std::string> read_pair(const Statement& row) {
   return {row.text(0), row.text(1)};
 }
 
+constexpr std::string_view kArrivals =
+    "SELECT step, worker, run_time_ns, censored, compute_ns, late FROM arrivals "
+    "WHERE step >= ?1 AND step < ?2 ORDER BY step, worker";
+
+RecordedArrival read_arrival(const Statement& row) {
+  return {.arrival = {.step = row.count(0),
+                      .worker = row.small(1),
+                      .run_time = row.duration(2),
+                      .censored = row.integer(3) != 0,
+                      .compute = row.duration(4)},
+          .late = row.integer(5) != 0};
+}
+
 }  // namespace
 
 Result<RunReader> RunReader::open(const std::string& path) {
@@ -200,18 +213,12 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
 }
 
 Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {
-  return told(database_.query(
-      "SELECT step, worker, run_time_ns, censored, compute_ns, late FROM arrivals "
-      "WHERE step >= ?1 AND step < ?2 ORDER BY step, worker",
-      [](const Statement& row) {
-        return RecordedArrival{.arrival = {.step = row.count(0),
-                                           .worker = row.small(1),
-                                           .run_time = row.duration(2),
-                                           .censored = row.integer(3) != 0,
-                                           .compute = row.duration(4)},
-                               .late = row.integer(5) != 0};
-      },
-      from, to));
+  return told(database_.query(kArrivals, read_arrival, from, to));
+}
+
+Status RunReader::for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const {
+  return told(database_.for_each(
+      kArrivals, [&](const Statement& row) { visit(read_arrival(row)); }, Step{0}, kAllSteps));
 }
 
 Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) const {

@@ -4,6 +4,7 @@
 // of a running run a later call may know more than an earlier one. Ranges of steps are half open.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class RunReader {
 
   Result<std::vector<StepRecord>> steps(Step from = 0, Step to = kAllSteps) const;
   Result<std::vector<RecordedArrival>> arrivals(Step from = 0, Step to = kAllSteps) const;
+  // The same, one by one, for whoever cannot hold those of a long run in memory at once.
+  Status for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const;
   Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
   Result<std::vector<EvaluationRecord>> evaluations() const;
   Result<std::vector<EventRecord>> events() const;

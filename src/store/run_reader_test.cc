@@ -93,6 +93,26 @@ TEST(RunReader, GivesRangesOfSteps) {
   EXPECT_EQ(reader.steps(20, 30).value().size(), 0u);
 }
 
+TEST(RunReader, GivesArrivalsOneByOne) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  for (Step step = 0; step < 3; ++step) {
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+  }
+  DROVER_EXPECT_OK(writer->flush());
+  const RunReader reader = reader_at(folder.file("run.db"));
+  const auto all = reader.arrivals().value();
+  size_t visited = 0;
+  DROVER_EXPECT_OK(reader.for_each_arrival([&](const RecordedArrival& each) {
+    ASSERT_LT(visited, all.size());
+    EXPECT_EQ(each.arrival.step, all[visited].arrival.step);
+    EXPECT_EQ(each.arrival.worker, all[visited].arrival.worker);
+    EXPECT_EQ(each.arrival.run_time, all[visited].arrival.run_time);
+    ++visited;
+  }));
+  EXPECT_EQ(visited, 6u);
+}
+
 TEST(RunReader, ReadsAnEndedRunInAReadOnlyFolder) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");

@@ -72,6 +72,8 @@ void put(const Plan& from, pb::Control& to) {
   schedule->set_decay_factor(from.schedule.decay_factor);
   schedule->set_floor(from.schedule.floor);
   schedule->set_total_steps(from.schedule.total_steps);
+  out->set_free_running(from.free_running);
+  if (from.staleness) out->set_staleness(*from.staleness);
   put_tensors(from.tensors, out->mutable_tensors());
   put_blocks(from.blocks, out->mutable_blocks());
 }
@@ -82,6 +84,7 @@ void put(const Welcome& from, pb::Control& to) {
   put_blocks(from.blocks, out->mutable_blocks());
   out->set_steps(from.steps);
   out->set_evaluate_every(from.evaluate_every);
+  out->set_free_running(from.free_running);
 }
 
 void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
@@ -91,6 +94,8 @@ void put(const Decision& from, pb::Control& to) {
   pb::Decision* out = to.mutable_decision();
   out->set_step(from.step);
   out->set_cutoff(from.cutoff);
+  out->set_time_limit_ns(from.time_limit.count());
+  out->set_at_least(from.at_least);
   for (const WorkerId worker : from.alive) out->add_alive(worker);
 }
 
@@ -117,6 +122,7 @@ void put(const StepClosed& from, pb::Control& to) {
     each->set_block(refused.block);
   }
   out->set_samples(from.samples);
+  out->set_gradients(from.gradients);
   out->set_digest(from.digest);
 }
 
@@ -249,8 +255,11 @@ Control get(const pb::Plan& from, Reader& reader) {
                    .decay_factor = schedule.decay_factor(),
                    .floor = schedule.floor(),
                    .total_steps = schedule.total_steps()},
+      .free_running = from.free_running(),
+      .staleness = {},
       .tensors = get_tensors(from.tensors(), reader),
       .blocks = get_blocks(from.blocks(), reader)};
+  if (from.has_staleness()) plan.staleness = from.staleness();
   if (!reader.error()) {
     const Layout layout(plan.tensors);
     for (const Block& block : plan.blocks.blocks) {
@@ -268,7 +277,8 @@ Control get(const pb::Welcome& from, Reader& reader) {
   Welcome welcome{.shards = {},
                   .blocks = get_blocks(from.blocks(), reader),
                   .steps = from.steps(),
-                  .evaluate_every = from.evaluate_every()};
+                  .evaluate_every = from.evaluate_every(),
+                  .free_running = from.free_running()};
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
   for (const std::string& shard : from.shards()) {
     if (reader.error()) break;
@@ -281,7 +291,12 @@ Control get(const pb::WantInitial&, Reader&) { return WantInitial{}; }
 Control get(const pb::Ready&, Reader&) { return Ready{}; }
 
 Control get(const pb::Decision& from, Reader& reader) {
-  Decision decision{.step = from.step(), .cutoff = from.cutoff(), .alive = {}};
+  Decision decision{.step = from.step(),
+                    .cutoff = from.cutoff(),
+                    .time_limit = Duration(from.time_limit_ns()),
+                    .at_least = from.at_least(),
+                    .alive = {}};
+  if (decision.time_limit < Duration::zero()) reader.fail("the time limit is negative");
   reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax,
                  "the number of workers alive");
   for (const uint32_t worker : from.alive()) {
@@ -313,6 +328,7 @@ Control get(const pb::StepClosed& from, Reader& reader) {
                     .late = get_arrivals(from.late(), reader),
                     .refused = {},
                     .samples = from.samples(),
+                    .gradients = from.gradients(),
                     .digest = from.digest()};
   for (const pb::Refused& each : from.refused()) {
     if (reader.error()) break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,10 +52,13 @@ struct Plan {
   Step evaluate_every = 0;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
+  bool free_running = false;          // every gradient is applied as it comes; a step is a round
+  std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
-    return workers == other.workers && steps == other.steps &&
+    return free_running == other.free_running && staleness == other.staleness &&
+           workers == other.workers && steps == other.steps &&
            deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
            optimizer == other.optimizer && schedule == other.schedule && tensors == other.tensors &&
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
@@ -68,10 +72,11 @@ struct Welcome {
   BlockPlan blocks;
   Step steps = 0;
   Step evaluate_every = 0;
+  bool free_running = false;  // workers take parameters as they are, block by block
   bool operator==(const Welcome& other) const {
-    return shards == other.shards && blocks.blocks == other.blocks.blocks &&
-           blocks.shards == other.blocks.shards && steps == other.steps &&
-           evaluate_every == other.evaluate_every;
+    return free_running == other.free_running && shards == other.shards &&
+           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
+           steps == other.steps && evaluate_every == other.evaluate_every;
   }
 };
 
@@ -89,6 +94,8 @@ struct Ready {
 struct Decision {
   Step step = 0;
   uint32_t cutoff = 0;          // gradients to wait for
+  Duration time_limit{};        // since the step's opening on the shard's clock; zero: none
+  uint32_t at_least = 1;        // gradients that are waited for even beyond the limit
   std::vector<WorkerId> alive;  // those who can still contribute
   bool operator==(const Decision&) const = default;
 };
@@ -112,8 +119,9 @@ struct StepClosed {
   std::vector<Arrival> arrivals;  // workers whose blocks here were all used
   std::vector<Arrival> late;      // since the last such message
   std::vector<Refused> refused;
-  uint64_t samples = 0;  // behind the update of the least served block
-  uint64_t digest = 0;   // after the last step: of this shard's parameters
+  uint64_t samples = 0;    // behind the update of the least served block
+  uint32_t gradients = 0;  // free-running: those applied to the least served block in the round
+  uint64_t digest = 0;     // after the last step: of this shard's parameters
   bool operator==(const StepClosed&) const = default;
 };
 

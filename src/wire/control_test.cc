@@ -47,13 +47,19 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                         .tensors = {{"w", 12, TensorKind::kTrained}}});
   expect_survives(Refusal{"no"});
   expect_survives(sample_plan());
+  Plan free = sample_plan();
+  free.free_running = true;
+  free.staleness = 0;
+  expect_survives(free);
   expect_survives(Welcome{.shards = {"unix:a", "unix:b"},
                           .blocks = sample_plan().blocks,
                           .steps = 5,
-                          .evaluate_every = 2});
+                          .evaluate_every = 2,
+                          .free_running = true});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
-  expect_survives(Decision{.step = 9, .cutoff = 3, .alive = {0, 2, 3}});
+  expect_survives(Decision{
+      .step = 9, .cutoff = 3, .time_limit = Duration(1'500), .at_least = 2, .alive = {0, 2, 3}});
   expect_survives(StepClosed{.step = 9,
                              .elapsed = Duration(100),
                              .busy = Duration(3),
@@ -61,6 +67,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .late = {{2, Duration(500), 8}},
                              .refused = {{1, 7}},
                              .samples = 64,
+                             .gradients = 7,
                              .digest = ~uint64_t{0}});
   expect_survives(StepReport{.step = 1,
                              .samples = 32,

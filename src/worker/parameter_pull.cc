@@ -6,9 +6,9 @@
 
 namespace drover {
 
-ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, bool snapshots)
+ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, PullKind kind)
     : worker_(worker),
-      snapshots_(snapshots),
+      kind_(kind),
       blocks_on_(plan.shards, 0),
       request_(plan.shards, 0),
       have_(plan.blocks.size(), -1),
@@ -21,6 +21,7 @@ ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, bool snapsh
 
 void ParameterPull::begin(Version version, Outbox& out) {
   wanted_ = version;
+  adopts_ = kind_ == PullKind::kMixed && version == 0;
   missing_ = have_.size();
   for (ShardId shard = 0; shard < blocks_on_.size(); ++shard) {
     if (blocks_on_[shard] > 0) ask(shard, out);
@@ -35,6 +36,11 @@ bool ParameterPull::expects(const FrameHeader& header) const {
 void ParameterPull::on_parameters(const FrameHeader& header, Outbox& out) {
   DROVER_CHECK(expects(header));
   have_[header.block] = static_cast<int64_t>(header.version);
+  if (kind_ == PullKind::kMixed) {
+    if (adopts_) wanted_ = std::max(wanted_, header.version);
+    missing_ = static_cast<size_t>(std::count(have_.begin(), have_.end(), -1));
+    return;
+  }
   if (header.version > wanted_) {
     // Somebody is ahead, and everybody has to get there: whoever has not is asked again.
     wanted_ = header.version;
@@ -65,13 +71,14 @@ void ParameterPull::ask(ShardId shard, Outbox& out) {
   for (BlockId block = 0; block < have_.size(); ++block) {
     if (shard_of_[block] == shard) have_[block] = -1;
   }
-  out.push_back({to_shard(shard, Lane::kControl),
-                 Frame{{.type = FrameType::kPull,
-                        .flags = static_cast<uint16_t>(snapshots_ ? kSnapshotFlag : 0),
-                        .step = request_[shard],
-                        .version = wanted_,
-                        .worker = worker_},
-                       {}}});
+  out.push_back(
+      {to_shard(shard, Lane::kControl),
+       Frame{{.type = FrameType::kPull,
+              .flags = static_cast<uint16_t>(kind_ == PullKind::kSnapshot ? kSnapshotFlag : 0),
+              .step = request_[shard],
+              .version = wanted_,
+              .worker = worker_},
+             {}}});
 }
 
 }  // namespace drover

@@ -1,8 +1,8 @@
-// ParameterPull: gathers one version of all blocks from the shards.
+// ParameterPull: gathers all blocks from the shards.
 //
 // Shards publish block by block and each at its own moment, so a pull may first bring a mixture of
 // versions. It is complete when all blocks are of one version; until then the shards that are
-// behind are asked again.
+// behind are asked again. Where workers do not wait for a step together a mixture will do.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,18 @@ namespace drover {
 // Where a shard's frames go.
 inline Address to_shard(ShardId shard, Lane lane) { return {Role::kShard, shard, lane}; }
 
+enum class PullKind : uint8_t {
+  kTogether,  // all blocks in one version, that wanted or a newer one
+  kMixed,     // each block as it is, when the puller's gradients before `version` are in it
+  kSnapshot,  // the parameters to evaluate, of exactly the version wanted
+};
+
 class ParameterPull {
  public:
-  // `snapshots`: asks for the parameters to evaluate, of exactly the version wanted.
-  ParameterPull(WorkerId worker, const BlockPlan& plan, bool snapshots);
+  ParameterPull(WorkerId worker, const BlockPlan& plan, PullKind kind);
 
-  // Asks all shards for `version` or newer (or, for snapshots, for exactly it).
+  // Asks all shards for `version`. With kMixed that is the puller's own number for the gradient
+  // that it is going to make; who begins with 0 goes on from the newest version that it finds.
   void begin(Version version, Outbox& out);
 
   // Whether a frame answers the last request to its shard. What answers an earlier one is not
@@ -33,7 +39,7 @@ class ParameterPull {
   // A shard no longer has the snapshot; asks all for the one it named. REQUIRES: expects(header).
   void on_gone(const FrameHeader& header, Outbox& out);
 
-  // Whether all blocks are here in version().
+  // Whether all blocks are here in version(), or, with kMixed, in any.
   bool complete() const { return missing_ == 0; }
   Version version() const { return wanted_; }
 
@@ -42,12 +48,13 @@ class ParameterPull {
   void count_missing();
 
   const WorkerId worker_;
-  const bool snapshots_;
+  const PullKind kind_;
   std::vector<ShardId> shard_of_;    // by block
   std::vector<uint32_t> blocks_on_;  // by shard
   std::vector<uint64_t> request_;    // the number of the last one, by shard
   std::vector<int64_t> have_;        // version by block; -1: not yet in answer to that
   Version wanted_ = 0;
+  bool adopts_ = false;  // kMixed: what comes says which number to go on from
   size_t missing_;
 };
 

@@ -14,7 +14,7 @@ BlockPlan four_blocks_on_two_shards() {
 }
 
 TEST(ParameterPull, AsksEveryShardOnce) {
-  ParameterPull pull(3, four_blocks_on_two_shards(), false);
+  ParameterPull pull(3, four_blocks_on_two_shards(), PullKind::kTogether);
   Outbox out;
   pull.begin(7, out);
   ASSERT_EQ(out.size(), 2u);
@@ -37,7 +37,7 @@ FrameHeader answer(const Outbox& out, ShardId shard, BlockId block, Version vers
 
 TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
   const BlockPlan plan = four_blocks_on_two_shards();
-  ParameterPull pull(0, plan, false);
+  ParameterPull pull(0, plan, PullKind::kTogether);
   Outbox out;
   pull.begin(1, out);
   for (BlockId block = 0; block < 4; ++block) {
@@ -50,7 +50,7 @@ TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
 
 TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
   const BlockPlan plan = four_blocks_on_two_shards();
-  ParameterPull pull(0, plan, false);
+  ParameterPull pull(0, plan, PullKind::kTogether);
   Outbox out;
   pull.begin(1, out);
   const auto first = plan.blocks_of_shard(0);
@@ -69,8 +69,30 @@ TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
   EXPECT_EQ(pull.version(), 2u);
 }
 
+TEST(ParameterPull, TakesAMixtureWhereWorkersRunFreely) {
+  const BlockPlan plan = four_blocks_on_two_shards();
+  ParameterPull pull(0, plan, PullKind::kMixed);
+  Outbox out;
+  pull.begin(0, out);
+  const Outbox asked = out;
+  for (BlockId block = 0; block < 4; ++block) {
+    EXPECT_FALSE(pull.complete());
+    pull.on_parameters(answer(asked, plan.blocks[block].shard, block, 5 + block % 3), out);
+  }
+  EXPECT_TRUE(pull.complete());
+  EXPECT_EQ(out.size(), asked.size()) << "nobody is asked again";
+  EXPECT_EQ(pull.version(), 7u) << "who begins goes on from the newest";
+
+  out.clear();
+  pull.begin(8, out);
+  for (BlockId block = 0; block < 4; ++block)
+    pull.on_parameters(answer(out, plan.blocks[block].shard, block, 3), out);
+  EXPECT_TRUE(pull.complete());
+  EXPECT_EQ(pull.version(), 8u) << "and then counts by itself";
+}
+
 TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
-  ParameterPull pull(kEvaluator, four_blocks_on_two_shards(), true);
+  ParameterPull pull(kEvaluator, four_blocks_on_two_shards(), PullKind::kSnapshot);
   Outbox out;
   pull.begin(10, out);
   EXPECT_EQ(out[0].frame.header.flags, kSnapshotFlag);
@@ -93,7 +115,7 @@ TEST(ParameterPull, EndsInOneVersionUnderRandomProgress) {
     std::vector<Version> version(plan.blocks.size(), 0);
     std::vector<std::optional<Version>> asked(3);  // by shard
     std::vector<std::vector<bool>> sent(3, std::vector<bool>(plan.blocks.size(), false));
-    ParameterPull pull(0, plan, false);
+    ParameterPull pull(0, plan, PullKind::kTogether);
     Outbox out;
     pull.begin(1, out);
     std::vector<Version> have(plan.blocks.size(), 0);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/chance.h"
+#include "core/duration_text.h"
 #include "core/nearest.h"
 
 namespace drover {
@@ -14,16 +15,6 @@ namespace {
 constexpr double kFactorMax = 1e6;
 constexpr Duration kDelayMax = std::chrono::hours(1);
 constexpr std::array<std::string_view, 5> kKeys = {"worker", "steps", "share", "factor", "delay"};
-
-struct Unit {
-  std::string_view name;
-  Duration length;
-};
-// Largest first, so that to_text() finds the shortest exact form.
-constexpr std::array<Unit, 4> kUnits = {{{"s", std::chrono::seconds(1)},
-                                         {"ms", std::chrono::milliseconds(1)},
-                                         {"us", std::chrono::microseconds(1)},
-                                         {"ns", std::chrono::nanoseconds(1)}}};
 
 // What is wrong with one value; parse_slow_rule() adds the rule around it.
 Error bad_value(std::string_view key, std::string_view value, const std::string& expected) {
@@ -62,18 +53,9 @@ Result<double> parse_number(std::string_view key, std::string_view text, double 
 }
 
 Result<Duration> parse_delay(std::string_view text) {
-  const std::string expected = "a time such as 200ms, 1.5s or 10us, of at most an hour";
-  const size_t unit_begin = text.find_first_not_of("0123456789.");
-  if (unit_begin == std::string_view::npos) return bad_value("delay", text, expected);
-  const auto value = number_of<double>(text.substr(0, unit_begin));
-  if (!value) return bad_value("delay", text, expected);
-  for (const Unit& unit : kUnits) {
-    if (text.substr(unit_begin) != unit.name) continue;
-    const double nanoseconds = std::round(*value * static_cast<double>(unit.length.count()));
-    if (nanoseconds > static_cast<double>(kDelayMax.count())) break;
-    return Duration(static_cast<int64_t>(nanoseconds));
-  }
-  return bad_value("delay", text, expected);
+  const auto delay = parse_duration(text);
+  if (delay && *delay <= kDelayMax) return *delay;
+  return bad_value("delay", text, "a time such as 200ms, 1.5s or 10us, of at most an hour");
 }
 
 Status set_value(SlowRule& rule, std::string_view key, std::string_view value) {
@@ -140,15 +122,6 @@ std::string span_text(const std::pair<Number, Number>& span) {
   return text;
 }
 
-std::string delay_text(Duration delay) {
-  for (const Unit& unit : kUnits) {
-    if (delay % unit.length == Duration::zero()) {
-      return std::to_string(delay / unit.length) + std::string(unit.name);
-    }
-  }
-  return {};  // not reached: everything is a whole number of nanoseconds
-}
-
 template <typename Number>
 bool within(const std::optional<std::pair<Number, Number>>& span, Number value) {
   return !span || (span->first <= value && value <= span->second);
@@ -172,7 +145,7 @@ std::string to_text(const SlowRule& rule) {
   if (rule.workers) add("worker=" + span_text(*rule.workers));
   if (rule.steps) add("steps=" + span_text(*rule.steps));
   if (rule.share != 1.0) add("share=" + shortest(rule.share));
-  if (rule.delay != Duration::zero()) add("delay=" + delay_text(rule.delay));
+  if (rule.delay != Duration::zero()) add("delay=" + duration_text(rule.delay));
   if (rule.factor != 1.0 || rule.delay == Duration::zero()) add("factor=" + shortest(rule.factor));
   return text;
 }

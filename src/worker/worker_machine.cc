@@ -9,12 +9,12 @@
 namespace drover {
 
 WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
-                             ConstBuffer gradient)
+                             ConstBuffer gradient, PullKind pull)
     : worker_(worker),
       plan_(plan),
       parameters_(std::move(parameters)),
       gradient_(std::move(gradient)),
-      pull_(worker, plan, /*snapshots=*/false) {}
+      pull_(worker, plan, pull) {}
 
 void WorkerMachine::on_want_initial(ShardId shard, Outbox& out) {
   for (const BlockId id : plan_.blocks_of_shard(shard))

@@ -20,8 +20,10 @@ class WorkerMachine {
  public:
   // `parameters` and `gradient` are flat buffers as long as the machine lives; the machine sends
   // from them and never writes.
+  // `pull`: kTogether, or kMixed where workers do not wait for a step together; step() is then this
+  // worker's own number for its gradient.
   WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
-                ConstBuffer gradient);
+                ConstBuffer gradient, PullKind pull = PullKind::kTogether);
 
   // A shard wants the initial parameters of its blocks. REQUIRES: `parameters` holds them.
   void on_want_initial(ShardId shard, Outbox& out);

@@ -111,6 +111,34 @@ TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
+TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
+  const BlockPlan plan = plan_blocks(Layout({{"a", 10, {}}, {"b", 10, {}}}), 1);
+  const auto buffer = std::make_shared<FloatBuffer>(32);
+  WorkerMachine machine(2, plan, buffer, buffer, PullKind::kMixed);
+  Outbox out;
+  const std::vector<std::vector<Version>> versions = {{4, 3}, {4, 4}, {9, 8}};
+  for (uint64_t pull = 0; pull < versions.size(); ++pull) {
+    out.clear();
+    machine.begin_pull(out);
+    EXPECT_EQ(out.at(0).frame.header.version, pull == 0 ? 0u : 4 + pull);
+    for (const BlockId block : {0u, 1u}) {
+      EXPECT_FALSE(machine.ready());
+      const FrameHeader header{.type = FrameType::kParameters,
+                               .step = pull + 1,
+                               .version = versions[pull][block],
+                               .block = block,
+                               .length = 40};
+      ASSERT_TRUE(machine.on_frame(0, header, out).ok());
+    }
+    ASSERT_TRUE(machine.ready());
+    machine.begin_step();
+    EXPECT_EQ(machine.step(), 4 + pull);
+    out.clear();
+    machine.offer(0, 1, out);
+    EXPECT_EQ(out.at(0).frame.header.step, 4 + pull);
+  }
+}
+
 TEST_F(WorkerMachineTest, GivesItsInitialParametersToTheShardThatAsks) {
   machine_.on_want_initial(0, out_);
   ASSERT_FALSE(out_.empty());

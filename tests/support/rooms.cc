@@ -64,7 +64,7 @@ const std::vector<WordRule>& word_rules() {
       {std::regex(R"(.*_test\.cc)"),
        std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\()"),
        "tests wait for an event with a deadline, they do not sleep"},
-      {std::regex(R"(src/(server|worker|core)/(?!.*_test\.cc).*)"),
+      {std::regex(R"(src/(server|worker|core|forecast|policy|sim)/(?!.*_test\.cc).*)"),
        std::regex(R"(std::(thread|jthread|mutex|shared_mutex|recursive_mutex)\b)"
                   R"(|std::(condition_variable|random_device)\b)"
                   R"(|\b(asio|steady_clock|system_clock|high_resolution_clock)\b|\bs?rand\s*\()"

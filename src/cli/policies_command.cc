@@ -1,0 +1,31 @@
+// drover policies: what --policy takes.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "policy/catalogue.h"
+
+namespace drover {
+
+int policies_command(const PoliciesOptions& options) {
+  size_t width = 0;
+  for (const PolicyInfo& info : policies()) width = std::max(width, info.name.size());
+  for (const PolicyInfo& info : policies()) {
+    if (options.json) {
+      const nlohmann::ordered_json json = {
+          {"name", info.name}, {"summary", info.summary}, {"options", info.options}};
+      fmt::print("{}\n", json.dump());
+      continue;
+    }
+    fmt::print("{:<{}}  {}\n", info.name, width, info.summary);
+    if (!info.options.empty()) fmt::print("{:<{}}  {}\n", "", width, info.options);
+  }
+  if (!options.json) {
+    fmt::print("\nWrite NAME or NAME:OPTION:OPTION, an option KEY=VALUE or the bare value.\n");
+  }
+  return 0;
+}
+
+}  // namespace drover

@@ -1,0 +1,301 @@
+// drover replay: what policies would have done with recorded run-times.
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/replay_report.h"
+#include "cli/version.h"
+#include "core/chance.h"
+#include "node/clock.h"
+#include "node/host.h"
+#include "sim/replay.h"
+#include "sim/replay_record.h"
+#include "sim/trace.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The command line, understood.
+struct Plan {
+  std::vector<std::string> policies;
+  PolicySettings policy;
+  DecisionLimits limits;
+  ReplaySettings replay;
+  StepRange range;
+};
+
+// The names in --policy, one by one; `all` becomes those that need no telling.
+Result<std::vector<std::string>> names_in(const std::vector<std::string>& lists,
+                                          const PolicySettings& settings) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    for (size_t begin = 0; begin <= list.size();) {
+      const size_t end = std::min(list.find(',', begin), list.size());
+      const std::string name = list.substr(begin, end - begin);
+      begin = end + 1;
+      if (name.empty()) {
+        return invalid_input("the name of a policy is missing in '" + list + "'");
+      }
+      if (name != "all") {
+        names.push_back(name);
+        continue;
+      }
+      for (const PolicyInfo& info : policies()) {
+        if (make_policy(info.name, settings)) names.emplace_back(info.name);
+      }
+    }
+  }
+  for (const std::string& name : names) {
+    const auto made = make_policy(name, settings);
+    if (!made) return made.error();
+  }
+  return names;
+}
+
+Error wrong_flag(const char* flag, const std::string& why) {
+  return invalid_input(fmt::format("{}: {}", flag, why));
+}
+
+Result<Plan> plan_of(const ReplayOptions& options) {
+  Plan plan;
+  const Result<Objective> objective = parse_objective(options.objective);
+  if (!objective) return wrong_flag("--objective", objective.error().message);
+  if (!std::isfinite(options.overhead) || options.overhead < 0.0) {
+    return wrong_flag("--overhead", "must be a number from 0 on");
+  }
+  if (std::isnan(options.max_wait) || options.max_wait <= 0.0) {
+    return wrong_flag("--max-wait", "must be a number above 0");
+  }
+  if (options.min_contributors == 0) return wrong_flag("--min-contributors", "must be 1 or more");
+  const Result<StepRange> range = parse_step_range(options.steps);
+  if (!range) return wrong_flag("--steps", range.error().message);
+  plan.range = range.value();
+  plan.policy = {
+      .objective = objective.value(),
+      .warmup = options.warmup,
+      .seed = options.seed,
+      // Only whether there is one matters yet.
+      .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); }};
+  plan.limits = {.at_least = options.min_contributors, .max_wait = options.max_wait};
+  plan.replay = {.warmup = options.warmup, .overhead = options.overhead};
+  Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
+  if (!names) return wrong_flag("--policy", names.error().message);
+  plan.policies = std::move(names).value();
+  return plan;
+}
+
+// The file for each policy: the name of the policy comes before the ending if there are several.
+std::vector<std::string> save_paths(const std::string& save,
+                                    const std::vector<std::string>& policies) {
+  if (policies.size() == 1) return {save};
+  const fs::path whole(save);
+  const std::string stem = (whole.parent_path() / whole.stem()).string();
+  std::vector<std::string> paths;
+  std::set<std::string> taken;
+  for (std::string name : policies) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '='; }, '-');
+    std::string path = fmt::format("{}-{}{}", stem, name, whole.extension().string());
+    for (int number = 2; !taken.insert(path).second; ++number) {
+      path = fmt::format("{}-{}-{}{}", stem, name, number, whole.extension().string());
+    }
+    paths.push_back(path);
+  }
+  return paths;
+}
+
+// Known before anything is replayed, which may take a while.
+Status check_outputs(const ReplayOptions& options, const std::vector<std::string>& run_files) {
+  std::error_code ignored;
+  for (const std::string& path : run_files) {
+    if (!fs::exists(path, ignored)) continue;
+    return invalid_input(fmt::format(
+        "the run file '{}' exists already and is never overwritten; name another with --save, or "
+        "move it away",
+        path));
+  }
+  if (!options.decisions.empty() && fs::equivalent(options.decisions, options.trace, ignored)) {
+    return invalid_input(fmt::format(
+        "--decisions would overwrite the trace '{}'; name another file", options.trace));
+  }
+  return done();
+}
+
+RunHeader header_of(const ReplayOptions& options, const std::string& policy,
+                    const std::string& command_line) {
+  RunHeader header;
+  header.run_id =
+      draw({static_cast<uint64_t>(Purpose::kRunId), static_cast<uint64_t>(::getpid()),
+            static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())});
+  header.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  header.command = command_line;
+  header.settings = {{"replay", options.trace},
+                     {"policy", policy},
+                     {"objective", options.objective},
+                     {"warmup", std::to_string(options.warmup)},
+                     {"seed", std::to_string(options.seed)},
+                     {"steps", options.steps},
+                     {"overhead", fmt::format("{}", options.overhead)},
+                     {"min-contributors", std::to_string(options.min_contributors)},
+                     {"max-wait", fmt::format("{}", options.max_wait)}};
+  header.environment = describe_host();
+  header.environment.emplace_back("drover", kVersion);
+  return header;
+}
+
+// Where a long replay has got to, on standard error.
+class ReplayProgress {
+ public:
+  ReplayProgress(ProgressStyle style, size_t policies, Step steps)
+      : style_(style), policies_(policies), steps_(steps), last_(clock_now()) {}
+
+  void begin(const std::string& policy) {
+    policy_ = policy;
+    ++number_;
+  }
+  void step(Step done) {
+    if (style_ == ProgressStyle::kNone) return;
+    const Duration pause = style_ == ProgressStyle::kTerminal ? std::chrono::milliseconds(100)
+                                                              : std::chrono::seconds(3);
+    const TimePoint now = clock_now();
+    if (now - last_ < pause) return;
+    last_ = now;
+    const std::string line = fmt::format("replaying {} ({} of {}): {} of {} steps", policy_,
+                                         number_, policies_, done, steps_);
+    const bool terminal = style_ == ProgressStyle::kTerminal;
+    fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line, terminal ? "" : "\n");
+    std::fflush(stderr);
+    shown_ = terminal;
+  }
+  // Before anything else is printed.
+  void clear() {
+    if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  const ProgressStyle style_;
+  const size_t policies_;
+  const Step steps_;
+  TimePoint last_;
+  std::string policy_;
+  size_t number_ = 0;
+  bool shown_ = false;
+};
+
+class ReplayJob {
+ public:
+  ReplayJob(const ReplayOptions& options, const std::string& command_line, Plan plan, Trace trace)
+      : options_(options),
+        command_line_(command_line),
+        plan_(std::move(plan)),
+        trace_(std::move(trace)),
+        hindsight_(hindsight_of(trace_, plan_.replay.overhead)),
+        progress_(choose_progress_style(options.quiet), plan_.policies.size(), trace_.steps()) {
+    plan_.policy.foresight = foresight_of(trace_);
+  }
+
+  Status run() {
+    std::vector<std::string> run_files;
+    if (!options_.save.empty()) {
+      run_files = save_paths(options_.save, plan_.policies);
+      if (Status status = check_can_be_saved(trace_, plan_.replay.overhead); !status) return status;
+    }
+    if (Status status = check_outputs(options_, run_files); !status) return status;
+    if (!options_.decisions.empty()) {
+      auto made = DecisionsFile::create(options_.decisions);
+      if (!made) return made.error();
+      decisions_ = std::move(made).value();
+    }
+    const ReplayFrame frame{options_.trace, options_.objective, plan_.replay.warmup};
+    std::vector<ReplayRow> rows;
+    for (size_t i = 0; i < plan_.policies.size(); ++i) {
+      const std::string& policy = plan_.policies[i];
+      progress_.begin(policy);
+      const auto result = replay_one(policy, run_files.empty() ? "" : run_files[i]);
+      progress_.clear();
+      if (!result) return result.error();
+      rows.push_back({policy, result.value()});
+      if (!options_.json) continue;
+      fmt::print("{}\n", to_json_line(frame, rows.back()));
+      std::fflush(stdout);
+    }
+    if (!options_.json) fmt::print("{}", to_text(frame, rows));
+    if (!options_.json && !options_.quiet) {
+      for (const std::string& path : run_files) fmt::print(stderr, "saved {}\n", path);
+    }
+    return decisions_ ? decisions_->close() : done();
+  }
+
+ private:
+  Result<ReplayResult> replay_one(const std::string& policy, const std::string& run_file) {
+    auto made = make_policy(policy, plan_.policy);
+    if (!made) return made.error();
+    Decider decider(std::move(made).value(), plan_.limits);
+    std::unique_ptr<RunWriter> writer;
+    std::optional<ReplayRecorder> recorder;
+    if (!run_file.empty()) {
+      auto opened = RunWriter::create(run_file, header_of(options_, policy, command_line_));
+      if (!opened) return opened.error();
+      writer = std::move(opened).value();
+      recorder.emplace(*writer, plan_.replay.overhead);
+    }
+    const auto listen = [&](const ReplayedStep& step) -> Status {
+      progress_.step(step.step);
+      if (decisions_) {
+        if (Status status = decisions_->add(policy, plan_.range.from, step); !status) return status;
+      }
+      return recorder ? recorder->add(step) : done();
+    };
+    auto result = replay(trace_, hindsight_, decider, plan_.replay, clock_now, listen);
+    if (!result || !recorder) return result;
+    if (const Status status = recorder->finish(); !status) return status.error();
+    return result;
+  }
+
+  const ReplayOptions& options_;
+  const std::string& command_line_;
+  Plan plan_;
+  const Trace trace_;
+  const Hindsight hindsight_;
+  ReplayProgress progress_;
+  std::unique_ptr<DecisionsFile> decisions_;
+};
+
+int fail(const Error& error, int status) {
+  fmt::print(stderr, "drover: {}\n", error.message);
+  return status;
+}
+
+}  // namespace
+
+int replay_command(const ReplayOptions& options, const std::string& command_line) {
+  Result<Plan> plan = plan_of(options);
+  if (!plan) return fail(plan.error(), kExitUsage);
+  Result<Trace> trace = read_trace(options.trace);
+  if (!trace) return fail(trace.error(), kExitFailed);
+  for (const std::string& warning : trace.value().warnings) {
+    fmt::print(stderr, "drover: warning: {}\n", warning);
+  }
+  Status status = keep_steps(trace.value(), plan.value().range);
+  if (status) status = check_long_enough(trace.value(), options.warmup);
+  if (!status) return fail(status.error(), kExitFailed);
+  status =
+      ReplayJob(options, command_line, std::move(plan).value(), std::move(trace).value()).run();
+  return status ? 0 : fail(status.error(), kExitFailed);
+}
+
+}  // namespace drover

@@ -1,0 +1,37 @@
+// What commands that make a run share: where it is recorded, what its header says, and how its end
+// is told.
+#pragma once
+
+#include <ctime>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "node/job.h"
+#include "store/run_header.h"
+#include "worker/task.h"
+
+namespace drover {
+
+// Tells the trouble on standard error; the exit status for it.
+int fail(const Error& error);
+
+// runs/20260701-120000-<what>.db, with a number if that is taken.
+std::string default_run_file(std::string_view what, std::time_t now);
+
+// Known before the data is read and anybody is started: that the run can be recorded there.
+Status check_run_file(const std::string& path);
+// ... that the data sets are where the job says.
+Status check_data_dir(const TaskSpec& task);
+
+RunHeader make_run_header(const Job& job, const Task& task, const std::string& command_line,
+                          std::time_t now);
+
+// As a shell takes it: in quotes if it has anything but the usual characters.
+std::string quoted(const std::string& path);
+
+// What became of the run, from its own record: the same words as `drover runs` prints. Returns the
+// exit status.
+int report_run(const std::string& run_file, bool json);
+
+}  // namespace drover

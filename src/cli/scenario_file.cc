@@ -1,0 +1,336 @@
+#include "cli/scenario_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "cli/settings.h"
+#include "cli/toml_keys.h"
+#include "core/nearest.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+constexpr double kTimeMax = 1e6;  // seconds
+constexpr double kFactorMax = 1e6;
+
+struct KindName {
+  std::string_view name;
+  RunTimeKind kind;
+};
+constexpr std::array<KindName, 6> kKinds = {
+    {{"constant", RunTimeKind::kConstant},
+     {"normal", RunTimeKind::kNormal},
+     {"lognormal", RunTimeKind::kLognormal},
+     {"shifted-exponential", RunTimeKind::kShiftedExponential},
+     {"pareto", RunTimeKind::kPareto},
+     {"trace", RunTimeKind::kTrace}}};
+
+Status parse_kind(const std::string& text, RunTimeKind& kind) {
+  std::vector<std::string_view> names;
+  for (const KindName& each : kKinds) {
+    if (each.name == text) {
+      kind = each.kind;
+      return done();
+    }
+    names.push_back(each.name);
+  }
+  return invalid_input(fmt::format("there is no kind '{}'.{} Known: {}", text,
+                                   did_you_mean(text, names), fmt::join(names, ", ")));
+}
+
+// "10Gbit/s", "100MB/s": in bytes per second.
+Status parse_bandwidth(const std::string& text, double& bytes_per_second) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {{{"Gbit/s", 1e9 / 8},
+                                                                          {"Mbit/s", 1e6 / 8},
+                                                                          {"kbit/s", 1e3 / 8},
+                                                                          {"GB/s", 1e9},
+                                                                          {"MB/s", 1e6},
+                                                                          {"kB/s", 1e3}}};
+  double value = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, value);
+  for (const auto& [unit, size] : kUnits) {
+    if (trouble != std::errc{} || std::string_view(stop, end) != unit || !(value > 0.0)) continue;
+    bytes_per_second = value * size;
+    return done();
+  }
+  return invalid_input(fmt::format("must be a speed such as 10Gbit/s or 100MB/s, not '{}'", text));
+}
+
+// --- one function a table
+
+void read(TomlKeys& keys, Whom& whom) {
+  keys.count("node", whom.node, 0, kWorkersMax);
+  keys.range("workers", whom.workers);
+}
+
+void read(TomlKeys& keys, StepSpan& steps) {
+  keys.parsed("steps", [&](const std::string& text) -> Status {
+    const auto range = parse_step_range(text);
+    if (!range) return range.error();
+    steps.first = range.value().from;
+    if (!range.value().open_ended) steps.end = range.value().to;
+    return done();
+  });
+}
+
+void read(TomlKeys& keys, Moment& when) {
+  keys.step("step", when.step);
+  keys.duration("at", when.at);
+  if (keys.has("step") == keys.has("at"))
+    keys.complain("say when: either step = 10 (when that step opens) or at = \"3s\"");
+}
+
+void read(TomlKeys& keys, RunTimeRule& rule, const std::filesystem::path& folder) {
+  RunTimeLaw& law = rule.law;
+  read(keys, rule.whom);
+  if (!keys.has("kind")) keys.complain("needs a kind, such as \"lognormal\"");
+  keys.parsed("kind", [&](const std::string& text) { return parse_kind(text, law.kind); });
+  keys.number("mean", law.mean, 1e-9, kTimeMax);
+  keys.number("deviation", law.deviation, 0.0, kTimeMax);
+  keys.number("shift", law.shift, 0.0, kTimeMax);
+  keys.number("shape", law.shape, 0.1, 1000.0);
+  keys.parsed("trace", [&](const std::string& text) -> Status {
+    auto trace = read_trace((folder / text).string());
+    if (!trace) return trace.error();
+    law.trace = std::make_shared<const Trace>(std::move(trace).value());
+    return done();
+  });
+  if (law.kind == RunTimeKind::kTrace && !keys.has("trace"))
+    keys.complain("the kind 'trace' needs a file: trace = \"times.csv\"");
+  if (law.kind == RunTimeKind::kPareto && !(law.shift > 0.0))
+    keys.complain("the kind 'pareto' needs its least run-time: shift = 1.0");
+}
+
+void read(TomlKeys& keys, SlowSpell& slow) {
+  read(keys, slow.whom);
+  read(keys, slow.steps);
+  keys.number("factor", slow.factor, 1e-3, kFactorMax);
+}
+
+void read(TomlKeys& keys, Straggling& straggling) {
+  read(keys, straggling.whom);
+  read(keys, straggling.steps);
+  keys.number("share", straggling.share, 0.0, 1.0);
+  keys.number("factor", straggling.factor, 1e-3, kFactorMax);
+  keys.number("delay_mean", straggling.delay_mean, 0.0, kTimeMax);
+  keys.number("delay_deviation", straggling.delay_deviation, 0.0, kTimeMax);
+}
+
+void read(TomlKeys& keys, Regime& regime) {
+  read(keys, regime.whom);
+  keys.flag("by_node", regime.by_node);
+  keys.number("enter", regime.enter, 0.0, 1.0);
+  keys.number("leave", regime.leave, 0.0, 1.0);
+  keys.number("factor", regime.factor, 1e-3, kFactorMax);
+}
+
+void read(TomlKeys& keys, Drift& drift) {
+  read(keys, drift.whom);
+  keys.number("per_step", drift.per_step, -0.1, 0.1);
+}
+
+void read(TomlKeys& keys, LinkRule& rule) {
+  LinkLaw& law = rule.law;
+  read(keys, rule.whom);
+  keys.duration("latency", law.latency);
+  keys.duration("jitter", law.jitter);
+  keys.parsed("bandwidth",
+              [&](const std::string& text) { return parse_bandwidth(text, law.bytes_per_second); });
+  keys.number("loss", law.loss, 0.0, 0.9);
+  keys.number("duplication", law.duplication, 0.0, 1.0);
+  keys.number("reordering", law.reordering, 0.0, 1.0);
+  keys.duration("resend", law.resend);
+}
+
+void read(TomlKeys& keys, SlowShard& slow) {
+  keys.count("shard", slow.shard, 0, kShardsMax);
+  keys.number("share", slow.share, 0.0, 1.0);
+  keys.duration("delay", slow.delay);
+}
+
+void read_worker(TomlKeys& keys, WorkerId& worker) {
+  if (!keys.has("worker")) keys.complain("needs a worker");
+  keys.count("worker", worker, 0, kWorkersMax);
+}
+
+void read(TomlKeys& keys, Death& death) {
+  read_worker(keys, death.worker);
+  read(keys, death.when);
+  keys.flag("loses_messages", death.loses_messages);
+}
+
+void read(TomlKeys& keys, Join& join) {
+  read_worker(keys, join.worker);
+  read(keys, join.when);
+}
+
+void read(TomlKeys& keys, Partition& partition) {
+  read(keys, partition.whom);
+  read(keys, partition.when);
+  keys.duration("length", partition.length);
+}
+
+void read(TomlKeys& keys, Poison& poison) {
+  read_worker(keys, poison.worker);
+  std::optional<Step> step;
+  keys.step("step", step);
+  if (step) poison.step = *step;
+}
+
+// Tables of one kind: [[slow]] any number of times, or [slow] once.
+template <typename Rule, typename... More>
+void read_all(TomlKeys& top, std::string_view key, std::vector<Rule>& rules,
+              std::vector<Complaint>& complaints, const More&... more) {
+  const toml::node* node = top.node(key);
+  if (node == nullptr) return;
+  const auto read_one = [&](const toml::table& table) {
+    TomlKeys keys(table, fmt::format("[[{}]]", key), complaints);
+    read(keys, rules.emplace_back(), more...);
+    keys.finish();
+  };
+  if (const auto* table = node->as_table()) return read_one(*table);
+  const auto* array = node->as_array();
+  if (array == nullptr || !array->is_array_of_tables())
+    return top.complain(
+        key, fmt::format("expected a table [[{}]], found {}", key, words_for(node->type())));
+  for (const toml::node& each : *array) read_one(*each.as_table());
+}
+
+// A list of how many workers sit on each, or how many nodes share them evenly.
+void read_nodes(TomlKeys& top, ScenarioFile& file) {
+  const toml::node* node = top.node("nodes");
+  if (node == nullptr) return;
+  if (const auto* count = node->as_integer();
+      count != nullptr && count->get() >= 1 && count->get() <= file.job.workers) {
+    const auto nodes = static_cast<uint32_t>(count->get());
+    for (uint32_t i = 0; i < nodes; ++i) {
+      file.scenario.nodes.push_back(file.job.workers / nodes +
+                                    (i < file.job.workers % nodes ? 1 : 0));
+    }
+    return;
+  }
+  if (const auto* list = node->as_array()) {
+    for (const toml::node& each : *list) {
+      const auto workers = each.value<int64_t>();
+      if (!each.is_integer() || *workers < 0 || *workers > kWorkersMax) break;
+      file.scenario.nodes.push_back(static_cast<uint32_t>(*workers));
+    }
+    const uint64_t all =
+        std::accumulate(file.scenario.nodes.begin(), file.scenario.nodes.end(), uint64_t{0});
+    if (file.scenario.nodes.size() == list->size() && all == file.job.workers) return;
+  }
+  top.complain("nodes",
+               fmt::format("must say how many of the {} workers sit on each node, such as "
+                           "[{}, {}], or give the number of nodes",
+                           file.job.workers, (file.job.workers + 1) / 2, file.job.workers / 2));
+}
+
+void read_file(const toml::table& table, const std::filesystem::path& folder, ScenarioFile& file,
+               std::vector<Complaint>& complaints) {
+  TomlKeys top(table, "", complaints);
+  Scenario& scenario = file.scenario;
+  top.text("about", file.about);
+  if (const toml::node* job = top.node("job")) {
+    if (const auto* job_table = job->as_table()) {
+      read_job_table(*job_table, file.job, complaints);
+    } else {
+      top.complain("job", "expected a table [job] with the keys of a job file");
+    }
+  }
+  if (!file.job.slow.empty())
+    top.complain("job", "slow: makes real workers slower; a simulated one has [[slow]]");
+  read_nodes(top, file);
+  read_all(top, "run_time", scenario.run_times, complaints, folder);
+  read_all(top, "slow", scenario.slow, complaints);
+  read_all(top, "straggling", scenario.straggling, complaints);
+  read_all(top, "regime", scenario.regimes, complaints);
+  read_all(top, "drift", scenario.drifts, complaints);
+  read_all(top, "link", scenario.links, complaints);
+  read_all(top, "slow_shard", scenario.slow_shards, complaints);
+  read_all(top, "death", scenario.deaths, complaints);
+  read_all(top, "join", scenario.joins, complaints);
+  read_all(top, "partition", scenario.partitions, complaints);
+  read_all(top, "poison", scenario.poisons, complaints);
+  top.finish();
+}
+
+Status check_worker(WorkerId worker, const Job& job, std::string_view table) {
+  if (worker < job.workers) return done();
+  return invalid_input(fmt::format("[[{}]] names worker {}, but {} workers are numbered 0 to {}",
+                                   table, worker, job.workers, job.workers - 1));
+}
+
+Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
+                  std::string_view table) {
+  const size_t nodes = std::max<size_t>(1, scenario.nodes.size());
+  if (whom.node && *whom.node >= nodes) {
+    return invalid_input(fmt::format("[[{}]] names node {}, but {} nodes are numbered 0 to {}",
+                                     table, *whom.node, nodes, nodes - 1));
+  }
+  return whom.workers ? check_worker(whom.workers->second, job, table) : done();
+}
+
+}  // namespace
+
+Result<ScenarioFile> parse_scenario(std::string_view text, const std::string& name) {
+  const auto table = parse_toml(text, name);
+  if (!table) return table.error();
+  ScenarioFile file;
+  std::vector<Complaint> complaints;
+  read_file(table.value(), std::filesystem::path(name).parent_path(), file, complaints);
+  if (!complaints.empty()) return first_of(complaints, name);
+  finish(file.job);
+  return file;
+}
+
+Result<ScenarioFile> read_scenario_file(const std::string& path) {
+  const auto text = read_toml_file(path, "scenario");
+  if (!text) return text.error();
+  return parse_scenario(text.value(), path);
+}
+
+Status validate(const Scenario& scenario, const Job& job) {
+  const uint64_t placed =
+      std::accumulate(scenario.nodes.begin(), scenario.nodes.end(), uint64_t{0});
+  if (!scenario.nodes.empty() && placed != job.workers) {
+    return invalid_input(fmt::format(
+        "the scenario places {} workers on its nodes, but the job has {}: change nodes as well",
+        placed, job.workers));
+  }
+  std::vector<Status> checks;
+  const auto check_all = [&](const auto& rules, std::string_view table) {
+    for (const auto& rule : rules) checks.push_back(check_whom(rule.whom, scenario, job, table));
+  };
+  check_all(scenario.run_times, "run_time");
+  check_all(scenario.slow, "slow");
+  check_all(scenario.straggling, "straggling");
+  check_all(scenario.regimes, "regime");
+  check_all(scenario.drifts, "drift");
+  check_all(scenario.links, "link");
+  check_all(scenario.partitions, "partition");
+  for (const Death& each : scenario.deaths)
+    checks.push_back(check_worker(each.worker, job, "death"));
+  for (const Join& each : scenario.joins) checks.push_back(check_worker(each.worker, job, "join"));
+  for (const Poison& each : scenario.poisons)
+    checks.push_back(check_worker(each.worker, job, "poison"));
+  for (const SlowShard& each : scenario.slow_shards) {
+    if (each.shard && *each.shard >= job.shards) {
+      checks.push_back(invalid_input(
+          fmt::format("[[slow_shard]] names shard {}, but {} shards are numbered 0 to {}",
+                      *each.shard, job.shards, job.shards - 1)));
+    }
+  }
+  const auto wrong =
+      std::find_if(checks.begin(), checks.end(), [](const Status& check) { return !check.ok(); });
+  return wrong == checks.end() ? done() : *wrong;
+}
+
+}  // namespace drover

@@ -1,0 +1,31 @@
+// Scenario files: a simulated cluster, its faults and the job it trains, written down as TOML.
+//
+// docs/scenarios.md lists the keys. Errors say file, line, column and key, and for an unknown key
+// the nearest known one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "node/job.h"
+#include "sim/scenario.h"
+
+namespace drover {
+
+struct ScenarioFile {
+  std::string about;  // one line for people
+  Job job;            // as a job file says it; finished, but not yet validated
+  Scenario scenario;
+};
+
+Result<ScenarioFile> read_scenario_file(const std::string& path);
+
+// The same for text that was read already. `name` stands for the file in errors; traces are looked
+// for relative to its folder.
+Result<ScenarioFile> parse_scenario(std::string_view text, const std::string& name);
+
+// What the scenario and the job say together: every worker, node and shard it names exists.
+Status validate(const Scenario& scenario, const Job& job);
+
+}  // namespace drover

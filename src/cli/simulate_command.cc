@@ -1,0 +1,203 @@
+#include <fmt/core.h>
+
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/run_report.h"
+#include "cli/scenario_file.h"
+#include "core/chance.h"
+#include "core/numbers.h"
+#include "node/clock.h"
+#include "node/job_machines.h"
+#include "node/launcher.h"
+#include "sim/hunt.h"
+#include "sim/simulation.h"
+#include "store/run_writer.h"
+#include "tasks/load_task.h"
+
+namespace drover {
+namespace {
+
+constexpr Duration kPulse = std::chrono::milliseconds(200);
+
+// Set by Ctrl-C.
+volatile std::sig_atomic_t interrupted = 0;
+
+void listen_for_interrupts() {
+  interrupted = 0;
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGTERM, [](int) { interrupted = 1; });
+}
+
+// --- one scenario
+
+Result<ScenarioFile> scenario_of(const SimulateOptions& options) {
+  auto file = read_scenario_file(options.scenario);
+  if (!file) return file;
+  if (const Status status = apply_flags(options.flags, file.value().job); !status)
+    return status.error();
+  if (const Status status = validate(file.value().scenario, file.value().job); !status) {
+    return invalid_input(options.scenario + ": " + status.error().message);
+  }
+  return file;
+}
+
+Result<SimulationSettings> settings_of(const ScenarioFile& file) {
+  auto coordinator = coordinator_settings(file.job);
+  if (!coordinator) return coordinator.error();
+  uint32_t at_start = 0;
+  for (WorkerId worker = 0; worker < file.job.workers; ++worker)
+    at_start += file.scenario.joins_later(worker) ? 0 : 1;
+  coordinator.value().workers_at_start = at_start;
+  return SimulationSettings{.coordinator = coordinator.value(),
+                            .batch = file.job.batch,
+                            .seed = file.job.task.seed,
+                            .scenario = file.scenario};
+}
+
+int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {
+  auto read = scenario_of(options);
+  if (!read) {
+    fmt::print(stderr, "drover: {}\n", read.error().message);
+    return kExitUsage;
+  }
+  ScenarioFile& file = read.value();
+  Job& job = file.job;
+  const std::time_t now = std::time(nullptr);
+  if (job.run_file.empty()) {
+    job.run_file = default_run_file(std::filesystem::path(options.scenario).stem().string(), now);
+  }
+  if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
+  if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
+  const auto settings = settings_of(file);
+  if (!settings) return fail(settings.error());
+  RunTimes future(file.scenario, job.workers, job.task.seed);
+  auto policy = policy_of(job, [&](Step step, std::span<const WorkerId> alive) {
+    std::vector<double> times;
+    for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
+    return times;
+  });
+  if (!policy) return fail(policy.error());
+  const auto task = load_task(job.task);
+  if (!task) return fail(task.error());
+
+  RunHeader header = make_run_header(job, *task.value(), command_line, now);
+  header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), job.task.seed});
+  auto writer = RunWriter::create(job.run_file, header);
+  if (!writer) return fail(writer.error());
+  const ProgressStyle style = choose_progress_style(options.quiet);
+  const auto view = make_progress_view(job.steps, style, Pace::kClock);
+  if (style != ProgressStyle::kNone) {
+    fmt::print(stderr, "scenario  {}\n", file.about.empty() ? options.scenario : file.about);
+    for (const auto& [key, value] : task.value()->describe())
+      fmt::print(stderr, "{:<9} {}\n", key, value);
+    fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps, policy {}\n{:<9} {}\n",
+               "run", job.workers, job.batch, job.shards, job.steps, job.policy, "run file",
+               job.run_file);
+  }
+
+  listen_for_interrupts();
+  const TimePoint began = clock_now();
+  TimePoint last = began;
+  Simulation simulation(settings.value(), std::move(policy).value(), *task.value(),
+                        {writer.value().get(), view.get()}, nullptr);
+  const auto end = simulation.run([&] {
+    if (clock_now() - last < kPulse) return interrupted == 0;
+    last = clock_now();
+    view->tick();
+    return interrupted == 0 && writer.value()->flush().ok();
+  });
+  if (!end) {
+    return fail(system_error("the simulation failed: " + end.error().message +
+                             ". This is a bug in drover; the scenario and the seed repeat it"));
+  }
+  if (style != ProgressStyle::kNone) {
+    fmt::print(stderr, "simulated {:.1f} s in {:.1f} s\n", seconds(simulation.now()),
+               seconds(clock_now() - began));
+  }
+  const int reported = report_run(job.run_file, options.json);
+  if (end.value().outcome == RunOutcome::kInterrupted) return kExitInterrupted;
+  return end.value().outcome == RunOutcome::kCompleted ? reported : kExitFailed;
+}
+
+// --- the hunt
+
+Result<uint64_t> seed_of(const SimulateOptions& options) {
+  const auto given = options.flags.find("--seed");
+  if (given == options.flags.end()) return uint64_t{1};
+  const std::string& text = given->second.front();
+  uint64_t seed = 0;
+  const auto [stop, trouble] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (trouble != std::errc{} || stop != text.data() + text.size())
+    return invalid_input("--seed: expected a whole number, not '" + text + "'");
+  return seed;
+}
+
+void tell_finding(uint64_t seed, const HuntCase& hunt, const HuntResult& found) {
+  fmt::print("FOUND: {}\n", found.verdict);
+  for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
+  fmt::print("Repeat it with:   drover simulate --hunt 1 --seed {}\n", seed);
+}
+
+int hunt_for_bugs(const SimulateOptions& options) {
+  const auto first = seed_of(options);
+  if (!first) {
+    fmt::print(stderr, "drover: {}\n", first.error().message);
+    return kExitUsage;
+  }
+  listen_for_interrupts();
+  const bool shows = choose_progress_style(options.quiet) == ProgressStyle::kTerminal;
+  uint64_t completed = 0;
+  uint64_t tried = 0;
+  TimePoint last{};
+  for (; tried < options.hunt && interrupted == 0; ++tried) {
+    const uint64_t seed = first.value() + tried;
+    const HuntCase hunt = make_hunt_case(seed);
+    const HuntResult found = run_hunt_case(hunt);
+    if (!found.verdict.empty()) {
+      if (shows) fmt::print(stderr, "\r\x1b[K");
+      tell_finding(seed, hunt, found);
+      return kExitFailed;
+    }
+    completed += found.end.outcome == RunOutcome::kCompleted ? 1 : 0;
+    if (options.hunt == 1) {
+      for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
+    }
+    if (shows && clock_now() - last > kPulse) {
+      last = clock_now();
+      fmt::print(stderr, "\r{} of {} schedules, nothing found", tried + 1, options.hunt);
+    }
+  }
+  if (shows) fmt::print(stderr, "\r\x1b[K");
+  const std::string ended =
+      completed == tried ? std::string("all runs completed")
+                         : fmt::format("{} runs completed, {} lost all their workers",
+                                       with_commas(completed), with_commas(tried - completed));
+  if (options.json) {
+    fmt::print("{{\"schedules\":{},\"completed\":{},\"found\":0,\"seed\":{}}}\n", tried, completed,
+               first.value());
+  } else {
+    fmt::print("{} random schedules of faults from seed {}: nothing wrong found; {}.\n",
+               with_commas(tried), first.value(), ended);
+  }
+  return interrupted == 0 ? 0 : kExitInterrupted;
+}
+
+}  // namespace
+
+int simulate_command(const SimulateOptions& options, const std::string& command_line) {
+  if (options.hunt > 0) return hunt_for_bugs(options);
+  if (options.scenario.empty()) {
+    fmt::print(stderr,
+               "drover: simulate needs a scenario, such as examples/scenarios/one-slow-node.toml, "
+               "or --hunt N for N random schedules of faults\n");
+    return kExitUsage;
+  }
+  return simulate_scenario(options, command_line);
+}
+
+}  // namespace drover

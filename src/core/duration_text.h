@@ -1,0 +1,19 @@
+// Durations as people write them: 200ms, 1.5s, 10us.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/time.h"
+
+namespace drover {
+
+// Nothing if `text` is not a number with a unit (s, ms, us or ns), or is longer than a century.
+std::optional<Duration> parse_duration(std::string_view text);
+
+// The shortest whole number with a unit that reads back as the same: "200ms".
+// REQUIRES: duration >= 0.
+std::string duration_text(Duration duration);
+
+}  // namespace drover

@@ -1,0 +1,33 @@
+#include "node/job_machines.h"
+
+namespace drover {
+
+Result<CoordinatorSettings> coordinator_settings(const Job& job) {
+  const auto free_running = free_running_of(job.policy);
+  if (!free_running) return free_running.error();
+  return CoordinatorSettings{
+      .workers = job.workers,
+      .shards = job.shards,
+      .steps = job.steps,
+      .deterministic = job.deterministic,
+      .evaluator = true,
+      .evaluate_every = job.evaluate_every,
+      .optimizer = job.optimizer,
+      .schedule = job.schedule,
+      .limits = {.at_least = job.min_contributors,
+                 .max_wait = job.max_wait > Duration::zero() ? seconds(job.max_wait) : kNoTimeLimit,
+                 .min_inclusion = job.min_inclusion},
+      .free_running = free_running.value()};
+}
+
+Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight) {
+  const auto free_running = free_running_of(job.policy);
+  if (!free_running) return free_running.error();
+  if (free_running.value()) return std::unique_ptr<Policy>();
+  return make_policy(job.policy, {.objective = job.objective,
+                                  .warmup = job.policy_warmup,
+                                  .seed = job.task.seed,
+                                  .foresight = foresight});
+}
+
+}  // namespace drover

@@ -1,0 +1,159 @@
+// The coordinator's part in each step: opening, deciding, closing, telling.
+#include <algorithm>
+#include <utility>
+
+#include "server/coordinator.h"
+
+namespace drover {
+namespace {
+
+// Beyond this a limit is none: no step takes a year.
+constexpr double kTimeLimitMax = 365.0 * 24 * 3600;
+
+// Zero on the wire means that there is none, so the shortest limit is a nanosecond.
+Duration wire_time_limit(double limit) {
+  if (!(limit < kTimeLimitMax)) return Duration::zero();
+  return std::max(Duration(1), from_seconds(limit));
+}
+
+}  // namespace
+
+void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
+  add_members(now, out);
+  ledger_->open(step_, since_start(now), members_.list(), learning_rate(settings_.schedule, step_));
+  decide(out);
+}
+
+// Whoever has come and is ready.
+void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
+  for (const WorkerId worker : workers_ready_) {
+    if (!members_.add(worker)) continue;
+    say("joined", peer_name(Role::kWorker, worker),
+        "it takes part from step " + std::to_string(step_) + " on", now, out);
+  }
+}
+
+void Coordinator::decide(CoordinatorOutput& out) {
+  const std::vector<WorkerId> alive = members_.list();
+  // A step opens on a shard in the moment in which the one before closes there, so run-times
+  // contain everything that a step costs: nothing is left over for `overhead`.
+  choice_ =
+      decider_ ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0}) : free_choice();
+  out.happenings.push_back(DecisionRecord{.step = step_,
+                                          .cutoff = choice_.cutoff,
+                                          .alive = members_.count(),
+                                          .reason = choice_.reason});
+  send_decision(out);
+}
+
+// Nothing is waited for: the number only says how many gradients make up a round.
+Choice Coordinator::free_choice() const {
+  const uint32_t alive = members_.count();
+  const std::string round =
+      "every gradient is used as it comes, a step is as many as there are workers: " +
+      std::to_string(alive);
+  const auto& staleness = settings_.free_running->staleness;
+  if (!staleness) return {.cutoff = alive, .reason = "async: " + round};
+  return {.cutoff = alive,
+          .reason = "ssp: " + round + "; the fastest at most " + std::to_string(*staleness) +
+                    " ahead of the slowest"};
+}
+
+void Coordinator::send_decision(CoordinatorOutput& out) const {
+  // Workers may have been lost since it was decided: never wait for more than there are.
+  Decision decision{.step = step_,
+                    .cutoff = std::min(choice_.cutoff, members_.count()),
+                    .time_limit = {},
+                    .at_least = std::min(choice_.at_least, members_.count()),
+                    .alive = members_.list()};
+  const Duration limit = wire_time_limit(choice_.time_limit);
+  for (const auto& [shard, address] : shard_addresses_) {
+    // A shard counts from its own opening.
+    if (limit > Duration::zero()) decision.time_limit = limit + ledger_->lead(shard);
+    out.messages.push_back({{Role::kShard, shard, Lane::kControl}, control_frame(decision)});
+  }
+}
+
+Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
+                                   CoordinatorOutput& out) {
+  if (phase_ == Phase::kTraining && closed.step > step_ && closed.step < settings_.steps &&
+      early_.size() < size_t{settings_.shards} * kEarlyMax) {
+    early_.push_back({shard, closed, now});
+    return done();
+  }
+  if (phase_ != Phase::kTraining || !ledger_->expects(shard, closed.step)) {
+    return invalid_input("shard " + std::to_string(shard) + " closed step " +
+                         std::to_string(closed.step) + ", which was not open there");
+  }
+  digest_ += closed.digest;
+  const bool all = ledger_->on_closed(shard, closed, since_start(now));
+  for (const ArrivalRecord& late : ledger_->take_late()) {
+    if (decider_) decider_->learn_late(late.step, late.worker, seconds(late.run_time));
+    out.happenings.push_back(late);
+  }
+  if (all) close_step_everywhere(closed.step, now, out);
+  return done();
+}
+
+void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
+  if (decider_) {
+    // Whoever has not delivered need not go on.
+    const Frame stop{{.type = FrameType::kStop, .step = closed}, {}};
+    for (const WorkerId worker : ledger_->stragglers(closed))
+      out.messages.push_back({to_worker(worker, Lane::kControl), stop});
+    decider_->learn(ledger_->times(closed, settings_.workers));
+  }
+  ++step_;
+  if (step_ == settings_.steps) {
+    tell_steps(false, now, out);
+    if (phase_ == Phase::kTraining) finish_training(now, out);
+    return;
+  }
+  open_step(now, out);
+  tell_steps(false, now, out);
+  for (const Early& early : std::exchange(early_, {})) {
+    if (!on_step_closed(early.shard, early.closed, early.heard, out)) return;
+  }
+}
+
+void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
+  if (!ledger_) return;
+  bool diverged = false;
+  for (StepStory& story : ledger_->take_told(all)) {
+    const StepRecord& step = story.step;
+    empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
+    std::map<WorkerId, BlockId> first_refused;
+    for (const StepClosed::Refused& refused : story.refused)
+      first_refused.try_emplace(refused.worker, refused.block);
+    const Step number = step.step;
+    out.happenings.push_back(std::move(story));
+    for (const auto& [worker, block] : first_refused) {
+      const std::string tensor = block < blocks_.blocks.size()
+                                     ? layout_->tensors()[blocks_.blocks[block].tensor].name
+                                     : "?";
+      out.happenings.push_back(EventRecord{.at = since_start(now),
+                                           .step = number,
+                                           .kind = "refused",
+                                           .peer = peer_name(Role::kWorker, worker),
+                                           .text = "its gradient has NaN or infinity, first in " +
+                                                   tensor + "; the step goes on without it"});
+    }
+    diverged = diverged || empty_steps_ >= kEmptyStepsMax;
+  }
+  if (diverged && phase_ == Phase::kTraining) {
+    end(RunOutcome::kFailed,
+        "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
+            " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
+        now, out);
+  }
+}
+
+void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
+  training_ended_ = now;
+  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, Farewell{}, out);
+  phase_ = Phase::kEvaluating;
+  if (!evaluator_here_ || evaluator_lost_ || evaluated_last_)
+    end(RunOutcome::kCompleted, "", now, out);
+}
+
+}  // namespace drover

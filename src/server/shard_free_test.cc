@@ -1,0 +1,238 @@
+// Where workers run freely: every gradient is applied at once, a round is as many as there are
+// workers, and with a bound on staleness nobody gets further ahead of the slowest.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "server/shard.h"
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(FreeClocks, AGradientIsWholeWithItsLastBlock) {
+  FreeClocks clocks(2, 2, {});
+  clocks.on_served(1, 10ns);
+  EXPECT_FALSE(clocks.on_block(1, 0, true, 20ns));
+  EXPECT_TRUE(clocks.on_block(1, 0, true, 35ns));
+  EXPECT_EQ(clocks.take_arrivals(7), (std::vector<StepClosed::Arrival>{{1, 25ns, 7}}));
+  EXPECT_TRUE(clocks.take_arrivals(8).empty()) << "each is told once";
+}
+
+TEST(FreeClocks, AGradientOfWhichAPartWasNotUsedHasNotArrived) {
+  FreeClocks clocks(1, 2, {});
+  clocks.on_block(0, 0, true, 1ns);
+  EXPECT_TRUE(clocks.on_block(0, 0, false, 2ns));
+  EXPECT_TRUE(clocks.take_arrivals(0).empty());
+}
+
+TEST(FreeClocks, TheSlowestMemberHoldsTheOthersBack) {
+  FreeClocks clocks(3, 1, 1);
+  Membership members(3);
+  for (const WorkerId worker : {0u, 1u, 2u}) clocks.place(worker, 0);
+  EXPECT_TRUE(clocks.may_begin(1));
+  EXPECT_FALSE(clocks.may_begin(2));
+  clocks.on_block(0, 0, true, 1ns);
+  clocks.on_block(1, 0, true, 1ns);
+  EXPECT_FALSE(clocks.find_slowest(members)) << "worker 2 stands where it stood";
+  members.remove(2);
+  EXPECT_TRUE(clocks.find_slowest(members));
+  EXPECT_TRUE(clocks.may_begin(2));
+  EXPECT_FALSE(clocks.may_begin(3));
+}
+
+TEST(FreeClocks, WhoComesLaterStartsWhereItIsPlaced) {
+  FreeClocks clocks(2, 1, 0);
+  Membership members(2);
+  clocks.place(0, 0);
+  for (Step step = 0; step < 5; ++step) clocks.on_block(0, step, true, 1ns);
+  clocks.on_joined(1);
+  clocks.place(1, 4);
+  clocks.place(1, 0);
+  clocks.find_slowest(members);
+  EXPECT_TRUE(clocks.may_begin(4)) << "it does not hold up the other as if it were at 0";
+  EXPECT_FALSE(clocks.may_begin(5));
+}
+
+class FreeShardTest : public ::testing::Test {
+ protected:
+  void start(uint32_t workers, std::optional<uint64_t> staleness = {}, Step steps = 3) {
+    const Layout layout({{"a", 4, TensorKind::kTrained}, {"b", 4, TensorKind::kTrained}});
+    workers_ = workers;
+    shard_.on_plan({.workers = workers,
+                    .steps = steps,
+                    .schedule = {.base = 1.0},
+                    .free_running = true,
+                    .staleness = staleness,
+                    .tensors = layout.tensors(),
+                    .blocks = plan_blocks(layout, 1)});
+    for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
+    for (const BlockId block : {0u, 1u}) push_block(0, kInitialStep, block, 0.0f);
+    decide(0);
+    for (WorkerId worker = 0; worker < workers; ++worker) pull(worker, 0);
+  }
+
+  void decide(Step step) {
+    Decision decision{.step = step, .cutoff = workers_};
+    for (WorkerId worker = 0; worker < workers_; ++worker) decision.alive.push_back(worker);
+    shard_.on_decision(decision, now_, out_);
+  }
+
+  Answer push_block(WorkerId worker, Step step, BlockId block, float value) {
+    const FrameHeader header{.type = FrameType::kOffer,
+                             .step = step,
+                             .worker = worker,
+                             .block = block,
+                             .samples = 2,
+                             .length = 16};
+    SharedBuffer values = shard_.pool().take(4);
+    std::fill(values->span().begin(), values->span().end(), value);
+    out_.clear();
+    EXPECT_TRUE(shard_.on_frame(worker, header, std::move(values), now_, out_).ok());
+    for (const Outgoing& each : out_) {
+      if (each.frame.header.type == FrameType::kAnswer) return each.frame.header.answer;
+    }
+    ADD_FAILURE() << "every push is answered";
+    return Answer::kLate;
+  }
+  void push(WorkerId worker, Step step, float value) {
+    for (const BlockId block : {0u, 1u})
+      EXPECT_EQ(push_block(worker, step, block, value), Answer::kAccepted);
+  }
+
+  // Whether parameters are sent to the worker at once.
+  bool pull(WorkerId worker, Version version) {
+    out_.clear();
+    const FrameHeader header{.type = FrameType::kPull, .version = version, .worker = worker};
+    EXPECT_TRUE(shard_.on_frame(worker, header, nullptr, now_, out_).ok());
+    return sent_to(worker) == 2;
+  }
+  // Blocks of parameters in the outbox; the last value is in last_.
+  size_t sent_to(WorkerId worker) {
+    size_t count = 0;
+    for (const Outgoing& each : out_) {
+      if (each.frame.header.type != FrameType::kParameters || each.to.index != worker) continue;
+      last_ = std::get<FloatSlice>(each.frame.payload).span()[0];
+      ++count;
+    }
+    return count;
+  }
+
+  std::optional<StepClosed> closed() const {
+    for (const Outgoing& each : out_) {
+      const auto* control = std::get_if<Control>(&each.frame.payload);
+      if (control == nullptr) continue;
+      if (const auto* message = std::get_if<StepClosed>(control)) return *message;
+    }
+    return std::nullopt;
+  }
+
+  uint32_t workers_ = 0;
+  Shard shard_{0};
+  Outbox out_;
+  TimePoint now_{};
+  float last_ = 0.0f;
+};
+
+TEST_F(FreeShardTest, AppliesEachGradientAtOnce) {
+  start(3);
+  push(1, 0, 1.0f);
+  EXPECT_TRUE(pull(1, 1)) << "and its worker goes on without waiting for anybody";
+  EXPECT_EQ(last_, -1.0f);
+  push(1, 1, 4.0f);
+  EXPECT_TRUE(pull(1, 2));
+  EXPECT_EQ(last_, -5.0f);
+}
+
+TEST_F(FreeShardTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
+  start(2);
+  now_ = 30ns;
+  push(1, 0, 1.0f);
+  EXPECT_FALSE(closed());
+  pull(1, 1);
+  now_ = 50ns;
+  push(1, 1, 1.0f);
+  ASSERT_TRUE(closed());
+  EXPECT_EQ(closed()->step, 0u);
+  EXPECT_EQ(closed()->gradients, 2u);
+  EXPECT_EQ(closed()->samples, 4u);
+  EXPECT_EQ(closed()->elapsed, 50ns);
+  const std::vector<StepClosed::Arrival> expected = {{1, 20ns, 0}};
+  EXPECT_EQ(closed()->arrivals, expected) << "its last one, since it got its parameters";
+}
+
+TEST_F(FreeShardTest, GivesAWorkerWhatHasItsOwnGradientInIt) {
+  start(1);
+  push_block(0, 0, 0, 1.0f);
+  EXPECT_FALSE(pull(0, 1)) << "the second block has not come yet";
+  push_block(0, 0, 1, 1.0f);
+  EXPECT_EQ(sent_to(0), 1u);
+}
+
+TEST_F(FreeShardTest, CountsAGradientOnce) {
+  start(2);
+  push(0, 0, 1.0f);
+  EXPECT_EQ(push_block(0, 0, 0, 1.0f), Answer::kDuplicate);
+  EXPECT_FALSE(closed());
+}
+
+TEST_F(FreeShardTest, HoldsBackWhoIsTooFarAhead) {
+  start(2, 1);
+  push(0, 0, 1.0f);
+  EXPECT_TRUE(pull(0, 1)) << "one ahead is allowed";
+  push(0, 1, 1.0f);
+  EXPECT_FALSE(pull(0, 2)) << "two are not";
+  push(1, 0, 1.0f);
+  EXPECT_EQ(sent_to(0), 2u) << "the slowest has moved";
+}
+
+TEST_F(FreeShardTest, DoesNotHoldAnybodyBackForTheDead) {
+  start(2, 0);
+  push(0, 0, 1.0f);
+  EXPECT_FALSE(pull(0, 1));
+  out_.clear();
+  shard_.on_lost(1, now_, out_);
+  EXPECT_EQ(sent_to(0), 2u);
+  ASSERT_TRUE(closed()) << "a round of one, from now on";
+  EXPECT_EQ(closed()->gradients, 1u);
+}
+
+TEST_F(FreeShardTest, WhoComesBackGoesOnFromTheNewest) {
+  start(2, {}, 10);
+  push(1, 0, 1.0f);
+  shard_.on_lost(1, now_, out_);
+  for (Step step = 0; step < 4; ++step) push(0, step, 1.0f);
+  shard_.on_joined(1, out_);
+  EXPECT_TRUE(pull(1, 0));
+  EXPECT_EQ(push_block(1, 5, 0, 1.0f), Answer::kLate) << "it is not a member yet";
+  EXPECT_EQ(push_block(1, 5, 1, 1.0f), Answer::kLate);
+  decide(5);
+  EXPECT_TRUE(pull(1, 6)) << "what was not used does not hold it up";
+  push(1, 6, 1.0f);
+}
+
+TEST_F(FreeShardTest, RefusesNanAndCountsItInTheRound) {
+  start(1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(push_block(0, 0, 0, nan), Answer::kNotFinite);
+  EXPECT_EQ(push_block(0, 0, 1, 1.0f), Answer::kAccepted);
+  ASSERT_TRUE(closed());
+  EXPECT_EQ(closed()->gradients, 0u) << "of the least served block";
+  EXPECT_EQ(closed()->refused, (std::vector<StepClosed::Refused>{{0, 0}}));
+  EXPECT_TRUE(pull(0, 1));
+}
+
+TEST_F(FreeShardTest, EndsAfterItsRoundsButServesOn) {
+  start(1);
+  for (Step step = 0; step < 3; ++step) push(0, step, 1.0f);
+  EXPECT_TRUE(shard_.finished());
+  EXPECT_NE(closed()->digest, 0u);
+  EXPECT_EQ(push_block(0, 3, 0, 1.0f), Answer::kLate);
+  EXPECT_EQ(push_block(0, 3, 1, 1.0f), Answer::kLate);
+  EXPECT_TRUE(pull(0, 4)) << "other shards may still need this worker's gradients";
+  EXPECT_EQ(last_, -3.0f);
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,193 @@
+// The shard's steps: when a block closes, what the coordinator is told, who was late.
+#include <algorithm>
+#include <bit>
+
+#include "core/chance.h"
+#include "server/shard.h"
+
+namespace drover {
+namespace {
+
+// Who is later than that is not asked any more how late.
+constexpr size_t kOpeningsKept = 64;
+
+}  // namespace
+
+std::optional<TimePoint> Shard::wake_at() const {
+  const auto limit = deadline();
+  // A block that has too little at the deadline closes with the push that makes it enough.
+  const bool waits = limit && std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& entry) {
+                       return enough_at_deadline(*entry.second.block);
+                     });
+  return waits ? limit : std::nullopt;
+}
+
+void Shard::on_time(TimePoint now, Outbox& out) {
+  for (auto& [id, hosted] : blocks_) {
+    const auto limit = deadline();  // asked for each: with the last block it is over
+    if (limit && now >= *limit && enough_at_deadline(*hosted.block)) close(hosted, now, out);
+  }
+  grant_offers(out);
+}
+
+void Shard::close_complete(TimePoint now, Outbox& out) {
+  for (auto& [id, hosted] : blocks_) close_if_complete(hosted, now, out);
+}
+
+bool Shard::may_close(const ShardBlock& block, TimePoint now) const {
+  // With nobody left the run is over; steps that nobody took part in are not steps.
+  if (!open_ || members_.count() == 0) return false;
+  if (clocks_) return !block.finished() && block.round().answered >= members_.count();
+  // Until the decision for a step is known, everybody alive is waited for.
+  const bool decided = decision_ && decision_->step == block.version();
+  if (block.complete(decided ? decision_->cutoff : ~uint32_t{0})) return true;
+  // Whoever arrives in the very moment of the limit is in time, like those before.
+  const auto limit = deadline();
+  return limit && now > *limit && enough_at_deadline(block);
+}
+
+// When the time limit of the open step ends, if it has one.
+std::optional<TimePoint> Shard::deadline() const {
+  if (!open_ || finished() || !decision_ || decision_->step != step_) return std::nullopt;
+  if (decision_->time_limit == Duration::zero()) return std::nullopt;
+  return opened_.at(step_) + decision_->time_limit;
+}
+
+// Whether this block of the open step waits for nothing but the deadline.
+bool Shard::enough_at_deadline(const ShardBlock& block) const {
+  return block.version() == step_ && block.contributed() >= std::max(decision_->at_least, 1u);
+}
+
+void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
+  if (may_close(*hosted.block, now)) close(hosted, now, out);
+}
+
+void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
+  ShardBlock& block = *hosted.block;
+  const Step step = block.version();
+  Progress& progress = progress_of(step);
+  if (clocks_) {
+    progress.samples_min = std::min(progress.samples_min, block.round().samples);
+    progress.gradients_min = std::min(progress.gradients_min, block.round().gradients);
+    block.end_round();
+    serve_waiting(hosted, now, out);  // snapshots
+    return close_step_if_done(now, out);
+  }
+  progress.samples_min = std::min(progress.samples_min, block.sum().samples());
+  block.close(learning_rate(plan_->schedule, step), members_);
+  for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
+    if (least_push_[worker] > block.version()) block.excuse(worker, members_);
+  }
+  serve_waiting(hosted, now, out);
+  for (const Offer& late : offers_.withdraw_late(block.block().id, block.version())) {
+    note_late(late.worker, late.step, now);
+    answer(late.worker, late.step, hosted, Answer::kLate, out);
+  }
+  close_step_if_done(now, out);
+}
+
+void Shard::close_step_if_done(TimePoint now, Outbox& out) {
+  const auto behind = [&](const auto& entry) { return entry.second.block->version() <= step_; };
+  if (finished() || !open_ || std::any_of(blocks_.begin(), blocks_.end(), behind)) return;
+
+  const Progress& progress = progress_of(step_);
+  StepClosed closed;
+  closed.step = step_;
+  closed.elapsed = since_opening(step_, now);
+  closed.refused = progress.refused;
+  closed.arrivals = take_arrivals(progress);
+  for (const auto& [key, run_time] : late_)
+    closed.late.push_back({key.second, run_time, key.first});
+  late_.clear();
+  if (!clocks_) note_stragglers(progress);
+  closed.samples = blocks_.empty() ? 0 : progress.samples_min;
+  closed.gradients = clocks_ && !blocks_.empty() ? progress.gradients_min : 0;
+  progress_.erase(step_);
+  ++step_;
+  opened_[step_] = now;
+  if (opened_.size() > kOpeningsKept) opened_.erase(opened_.begin());
+  const Step oldest = opened_.begin()->first;
+  while (!straggling_.empty() && straggling_.begin()->first.first < oldest)
+    straggling_.erase(straggling_.begin());
+  if (step_ == plan_->steps) closed.digest = digest();
+  out.push_back({to_coordinator(), control_frame(std::move(closed))});
+}
+
+std::vector<StepClosed::Arrival> Shard::take_arrivals(const Progress& progress) {
+  if (clocks_) return clocks_->take_arrivals(step_);
+  std::vector<StepClosed::Arrival> arrivals;
+  for (WorkerId worker = 0; worker < progress.blocks.size(); ++worker) {
+    if (progress.blocks[worker] == blocks_.size())
+      arrivals.push_back({worker, progress.run_time[worker], step_});
+  }
+  return arrivals;
+}
+
+// What comes of them later is told, with a later step, when it is whole.
+void Shard::note_stragglers(const Progress& progress) {
+  for (const WorkerId worker : members_.list()) {
+    if (progress.blocks[worker] == blocks_.size()) continue;
+    const uint32_t seen = progress.blocks[worker] + progress.late[worker];
+    if (seen < blocks_.size()) {
+      straggling_[{step_, worker}] = seen;
+    } else {
+      late_[{step_, worker}] = progress.run_time[worker];
+    }
+  }
+}
+
+void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
+  // A gradient has arrived when its last block has; until then its time is not known.
+  if (step == step_) {
+    Progress& progress = progress_of(step);
+    ++progress.late[worker];
+    progress.run_time[worker] = since_opening(step, now);
+    return;
+  }
+  const auto found = straggling_.find({step, worker});
+  if (found == straggling_.end() || ++found->second < blocks_.size()) return;
+  straggling_.erase(found);
+  if (opened_.contains(step)) late_[{step, worker}] = since_opening(step, now);
+}
+
+// What a lost worker has begun to send it will not finish, and what its next life sends is another
+// gradient.
+void Shard::forget_late(WorkerId worker) {
+  std::erase_if(straggling_, [&](const auto& entry) { return entry.first.second == worker; });
+  for (auto& [step, progress] : progress_) progress.late[worker] = 0;
+}
+
+size_t Shard::pending() const {
+  size_t all = offers_.pending() + opened_.size() + progress_.size() + straggling_.size();
+  for (const auto& [id, hosted] : blocks_) all += hosted.waiting.size();
+  return all + late_.size();
+}
+
+bool Shard::finished() const { return plan_ && step_ >= plan_->steps; }
+
+Duration Shard::since_opening(Step step, TimePoint now) const {
+  const auto found = opened_.find(step);
+  return found == opened_.end() ? Duration::zero() : now - found->second;
+}
+
+Shard::Progress& Shard::progress_of(Step step) {
+  Progress& progress = progress_[step];
+  progress.blocks.resize(members_.size(), 0);
+  progress.late.resize(members_.size(), 0);
+  progress.run_time.resize(members_.size(), Duration::zero());
+  return progress;
+}
+
+// A sum over blocks, so that it does not depend on which shard holds which.
+uint64_t Shard::digest() const {
+  uint64_t sum = 0;
+  for (const auto& [id, hosted] : blocks_) {
+    uint64_t hash = id;
+    for (const float value : hosted.block->parameters()->span())
+      hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
+    sum += hash;
+  }
+  return sum;
+}
+
+}  // namespace drover

@@ -1,0 +1,227 @@
+#include "sim/hunt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "core/chance.h"
+#include "core/check.h"
+#include "policy/catalogue.h"
+#include "sim/pull_task.h"
+#include "sim/referee.h"
+
+namespace drover {
+namespace {
+
+constexpr double kLearningRate = 0.1;
+// Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
+constexpr Duration kDetours = std::chrono::seconds(60);
+
+constexpr std::array<std::string_view, 18> kPolicies = {
+    "sync",    "sync",        "static:0.5",  "static:k=3", "deadline:1.2", "mad",
+    "elfving", "ecdf",        "ecdf:pooled", "ewma",       "bandit",       "elfving-online",
+    "dbw",     "dropcompute", "oracle",      "async",      "ssp:1",        "ssp:3"};
+
+// One draw after the other from a seed.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : seed_(seed) {}
+  double share() {
+    return unit_interval(draw({seed_, static_cast<uint64_t>(Purpose::kFaults), next_++}));
+  }
+  bool chance(double probability) { return share() < probability; }
+  // From `first` to `last`, both included.
+  uint32_t number(uint32_t first, uint32_t last) {
+    return first + static_cast<uint32_t>(share() * (last - first + 1));
+  }
+  double between(double low, double high) { return low + share() * (high - low); }
+  Duration time(double low, double high) { return from_seconds(between(low, high)); }
+
+ private:
+  const uint64_t seed_;
+  uint64_t next_ = 0;
+};
+
+struct Author {
+  Dice dice;
+  HuntCase hunt;
+
+  Scenario& scenario() { return hunt.settings.scenario; }
+  CoordinatorSettings& job() { return hunt.settings.coordinator; }
+  template <typename... Parts>
+  void tell(fmt::format_string<Parts...> words, Parts&&... parts) {
+    hunt.story.push_back(fmt::format(words, std::forward<Parts>(parts)...));
+  }
+
+  WorkerId some_worker() { return dice.number(0, job().workers - 1); }
+  Moment some_moment() {
+    if (dice.chance(0.5)) return {.step = dice.number(0, static_cast<uint32_t>(job().steps) - 1)};
+    return {.step = std::nullopt, .at = dice.time(0.0, 1.5 * static_cast<double>(job().steps))};
+  }
+  static std::string words(const Moment& moment) {
+    return moment.step ? fmt::format("when step {} opens", *moment.step)
+                       : fmt::format("at {:.3f} s", seconds(moment.at));
+  }
+
+  void write_job() {
+    CoordinatorSettings& settings = job();
+    settings.workers = dice.number(1, 8);
+    settings.shards = dice.number(1, 4);
+    settings.steps = dice.number(3, 12);
+    settings.deterministic = dice.chance(0.3);
+    settings.evaluator = dice.chance(0.3);
+    settings.evaluate_every = dice.number(0, 3);
+    settings.schedule.base = kLearningRate;
+    settings.optimizer.kind = OptimizerKind::kSgd;
+    if (dice.chance(0.3)) settings.limits.at_least = dice.number(1, 4);
+    if (dice.chance(0.3)) settings.limits.max_wait = dice.between(0.5, 4.0);
+    if (dice.chance(0.2)) settings.limits.min_inclusion = dice.between(0.05, 0.5);
+    hunt.settings.batch = dice.number(1, 3);
+    hunt.policy = kPolicies[dice.number(0, kPolicies.size() - 1)];
+    const auto free = free_running_of(hunt.policy);
+    DROVER_CHECK(free.ok());
+    settings.free_running = free.value();
+    if (settings.free_running) settings.deterministic = false;
+    tell("{} workers, {} shards, {} steps, policy {}{}", settings.workers, settings.shards,
+         settings.steps, hunt.policy, settings.deterministic ? ", deterministic" : "");
+  }
+
+  void write_run_times() {
+    constexpr std::array kKinds = {RunTimeKind::kConstant, RunTimeKind::kNormal,
+                                   RunTimeKind::kLognormal, RunTimeKind::kShiftedExponential,
+                                   RunTimeKind::kPareto};
+    RunTimeLaw law{.kind = kKinds[dice.number(0, kKinds.size() - 1)],
+                   .mean = dice.between(0.2, 2.0),
+                   .deviation = dice.between(0.0, 1.0),
+                   .shift = dice.between(0.1, 1.0),
+                   .shape = dice.between(1.2, 3.0)};
+    scenario().run_times.push_back({{}, law});
+    if (dice.chance(0.5)) {
+      scenario().regimes.push_back({.whom = {},
+                                    .by_node = dice.chance(0.5),
+                                    .enter = dice.between(0.0, 0.3),
+                                    .leave = dice.between(0.1, 0.9),
+                                    .factor = dice.between(1.5, 20.0)});
+    }
+    const uint32_t first = dice.number(0, job().workers);
+    scenario().nodes = {first, job().workers - first};
+  }
+
+  void write_network() {
+    scenario().links.push_back({{},
+                                {.latency = dice.time(0.0, 0.2),
+                                 .jitter = dice.chance(0.5) ? dice.time(0.0, 0.3) : Duration{},
+                                 .bytes_per_second = dice.chance(0.5) ? dice.between(1e4, 1e6) : 0,
+                                 .loss = dice.chance(0.5) ? dice.between(0.0, 0.2) : 0.0,
+                                 .duplication = dice.chance(0.5) ? dice.between(0.0, 0.3) : 0.0,
+                                 .reordering = dice.chance(0.5) ? dice.between(0.0, 0.3) : 0.0,
+                                 .resend = dice.time(0.05, 0.5)}});
+    if (dice.chance(0.3)) {
+      const SlowShard slow{.shard = dice.number(0, job().shards - 1),
+                           .share = dice.between(0.0, 0.5),
+                           .delay = dice.time(0.1, 4.0)};
+      scenario().slow_shards.push_back(slow);
+      tell("{:.0f} % of shard {}'s answers come {:.2f} s late", 100 * slow.share, *slow.shard,
+           seconds(slow.delay));
+    }
+  }
+
+  void write_faults() {
+    for (uint32_t count = dice.number(0, 3); count > 0; --count) {
+      const Death death{
+          .worker = some_worker(), .when = some_moment(), .loses_messages = dice.chance(0.5)};
+      scenario().deaths.push_back(death);
+      tell("worker {} dies {}{}", death.worker, words(death.when),
+           death.loses_messages ? " with its messages" : "");
+      if (!dice.chance(0.6)) continue;
+      Join join{.worker = death.worker, .when = some_moment()};
+      scenario().joins.push_back(join);
+      tell("worker {} comes back {}", join.worker, words(join.when));
+    }
+    if (job().workers > 1 && dice.chance(0.3)) {
+      const Join join{.worker = job().workers - 1, .when = some_moment()};
+      scenario().joins.push_back(join);
+      tell("worker {} joins {}", join.worker, words(join.when));
+    }
+    for (uint32_t count = dice.number(0, 2); count > 0; --count) {
+      const Partition partition{.whom = {.node = dice.number(0, 1), .workers = {}},
+                                .when = some_moment(),
+                                .length = dice.time(0.1, 8.0)};
+      scenario().partitions.push_back(partition);
+      tell("node {} cannot be reached for {:.2f} s {}", *partition.whom.node,
+           seconds(partition.length), words(partition.when));
+    }
+    if (dice.chance(0.2)) {
+      const Poison poison{.worker = some_worker(),
+                          .step = dice.number(0, static_cast<uint32_t>(job().steps) - 1)};
+      scenario().poisons.push_back(poison);
+      tell("worker {}'s gradient of step {} has NaN", poison.worker, poison.step);
+    }
+  }
+};
+
+Duration slowest(const HuntCase& hunt) {
+  RunTimes times(hunt.settings.scenario, hunt.settings.coordinator.workers, hunt.settings.seed);
+  double most = 0.0;
+  // Workers that need not wait for each other may get ahead of the run's own steps.
+  const Step steps = hunt.settings.coordinator.steps * hunt.settings.coordinator.workers;
+  for (Step step = 0; step < steps; ++step) {
+    for (WorkerId worker = 0; worker < hunt.settings.coordinator.workers; ++worker)
+      most = std::max(most, times.seconds(step, worker));
+  }
+  return from_seconds(most);
+}
+
+}  // namespace
+
+HuntCase make_hunt_case(uint64_t seed) {
+  Author author{Dice(seed), {}};
+  author.hunt.settings.seed = seed;
+  author.write_job();
+  author.write_run_times();
+  author.write_network();
+  author.write_faults();
+  uint32_t at_start = 0;
+  for (WorkerId worker = 0; worker < author.job().workers; ++worker)
+    at_start += author.scenario().joins_later(worker) ? 0 : 1;
+  author.job().workers_at_start = at_start;
+  return author.hunt;
+}
+
+HuntResult run_hunt_case(const HuntCase& hunt) {
+  PullTask task;
+  const CoordinatorSettings& job = hunt.settings.coordinator;
+  Referee referee({.learning_rate = kLearningRate,
+                   .free_running = job.free_running.has_value(),
+                   .step_limit = 4 * slowest(hunt) + kDetours,
+                   .pending_limit = 100 + 100 * job.workers * job.shards});
+  RunTimes future(hunt.settings.scenario, job.workers, hunt.settings.seed);
+  std::unique_ptr<Policy> policy;
+  if (!job.free_running) {
+    auto made =
+        make_policy(hunt.policy, {.warmup = 2,
+                                  .seed = hunt.settings.seed,
+                                  .foresight = [&](Step step, std::span<const WorkerId> alive) {
+                                    std::vector<double> times;
+                                    for (const WorkerId worker : alive)
+                                      times.push_back(future.seconds(step, worker));
+                                    return times;
+                                  }});
+    DROVER_CHECK(made.ok());
+    policy = std::move(made).value();
+  }
+  Simulation simulation(hunt.settings, std::move(policy), task, {&referee}, &referee);
+  const auto end = simulation.run([&] { return referee.verdict().empty(); });
+  HuntResult result;
+  if (end) {
+    result.end = end.value();
+    referee.on_run_over(job.steps, end.value());
+  }
+  result.verdict = referee.verdict();
+  result.most_pending = referee.most_pending();
+  return result;
+}
+
+}  // namespace drover

@@ -1,0 +1,29 @@
+// Hunt: short runs under random faults, each a function of its seed, each watched by a Referee.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "sim/simulation.h"
+
+namespace drover {
+
+// A random cluster with random faults.
+struct HuntCase {
+  SimulationSettings settings;
+  std::string policy;
+  std::vector<std::string> story;  // what it is, in words
+};
+HuntCase make_hunt_case(uint64_t seed);
+
+struct HuntResult {
+  std::string verdict;  // what was wrong; empty: nothing
+  RunEnd end;
+  size_t most_pending = 0;
+};
+HuntResult run_hunt_case(const HuntCase& hunt);
+
+}  // namespace drover

@@ -1,0 +1,52 @@
+#include "sim/pull_task.h"
+
+#include <algorithm>
+
+#include "core/chance.h"
+
+namespace drover {
+
+// One tensor that travels with its offer, one that must be granted, one that is cut into blocks.
+PullTask::PullTask()
+    : layout_({{"small", 40, TensorKind::kTrained},
+               {"large", 5'000, TensorKind::kTrained},
+               {"middle", 700, TensorKind::kTrained}}) {}
+
+double PullTask::target(const Batch& batch) {
+  return 2.0 * unit_interval(draw({batch.first, batch.count})) - 1.0;
+}
+
+void PullTask::initial_parameters(std::span<float> parameters) {
+  std::fill(parameters.begin(), parameters.end(), 0.0f);
+}
+
+GradientReport PullTask::gradient(std::span<const float> parameters, const Batch& batch,
+                                  std::span<float> gradient,
+                                  const std::function<bool(uint32_t tensor)>& tensor_ready) {
+  const auto goal = static_cast<float>(target(batch));
+  for (size_t i = 0; i < parameters.size(); ++i) gradient[i] = parameters[i] - goal;
+  for (auto tensor = static_cast<uint32_t>(layout_.tensors().size()); tensor-- > 0;) {
+    if (!tensor_ready(tensor)) return {};
+  }
+  const double off = static_cast<double>(parameters[0] - goal);
+  return {.finished = true,
+          .samples = batch.count,
+          .loss = 0.5 * off * off,
+          .correct = 0,
+          .predictions = batch.count};
+}
+
+Evaluation PullTask::evaluate(std::span<const float> parameters) {
+  const auto value = static_cast<double>(parameters[0]);
+  return {.loss = 0.5 * value * value, .accuracy = 0.0, .samples = 1};
+}
+
+Status PullTask::save(std::span<const float>, const std::string&) {
+  return invalid_input("this task has nothing worth saving");
+}
+
+std::vector<std::pair<std::string, std::string>> PullTask::describe() const {
+  return {{"model", "a single number"}};
+}
+
+}  // namespace drover

@@ -1,0 +1,39 @@
+// RunTimes: how long each simulated worker computes in each step. A function of the seed, the step
+// and the worker alone: it can be asked in any order, and again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/scenario.h"
+
+namespace drover {
+
+class RunTimes {
+ public:
+  // The scenario must outlive this.
+  RunTimes(const Scenario& scenario, uint32_t workers, uint64_t seed);
+
+  // In seconds, positive.
+  double seconds(Step step, WorkerId worker);
+
+ private:
+  // One chain of a Regime: of a worker, or of a node.
+  struct Chain {
+    std::vector<bool> ill;  // by step, as far as it was asked for
+  };
+
+  double base(const RunTimeLaw& law, Step step, WorkerId worker) const;
+  bool ill(size_t regime, Step step, WorkerId worker);
+  uint64_t chance(uint64_t use, uint64_t which, Step step, uint64_t who) const;
+  double uniform(uint64_t use, uint64_t which, Step step, uint64_t who) const;
+  double normal(uint64_t use, uint64_t which, Step step, uint64_t who) const;
+
+  const Scenario& scenario_;
+  const uint64_t seed_;
+  std::vector<uint32_t> law_of_;            // by worker: which of scenario.run_times; ~0: default
+  std::vector<std::vector<Chain>> chains_;  // by regime, then by worker or node
+  std::vector<double> trace_median_;        // by rule: stands in for what was not recorded
+};
+
+}  // namespace drover

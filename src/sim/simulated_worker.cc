@@ -1,0 +1,128 @@
+#include "sim/simulated_worker.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+
+namespace drover {
+
+SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time,
+                                 Send send)
+    : settings_(std::move(settings)),
+      task_(task),
+      time_(time),
+      send_(std::move(send)),
+      parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+      gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())) {}
+
+void SimulatedWorker::on_welcome(const Welcome& welcome) {
+  task_.initial_parameters(parameters_->span());
+  machine_.emplace(settings_.id, welcome.blocks, parameters_, gradient_,
+                   welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
+}
+
+void SimulatedWorker::on_connected(ShardId shard) {
+  connected_.insert(shard);
+  if (connected_.size() < settings_.shards) return;
+  send({{to_coordinator(), control_frame(Ready{})}});
+  pull();
+}
+
+void SimulatedWorker::on_want_initial(ShardId shard) {
+  Outbox out;
+  machine_->on_want_initial(shard, out);
+  send(std::move(out));
+}
+
+Status SimulatedWorker::on_frame(ShardId shard, const FrameHeader& header,
+                                 std::span<const float> floats) {
+  if (!floats.empty()) {
+    const auto block = machine_->destination(shard, header);
+    if (!block) return block.error();
+    if (machine_->expects(header))
+      std::copy(floats.begin(), floats.end(), parameters_->data() + block.value().offset);
+  }
+  Outbox out;
+  const Status status = machine_->on_frame(shard, header, out);
+  send(std::move(out));
+  begin_if_ready();
+  return status;
+}
+
+void SimulatedWorker::pull() {
+  Outbox out;
+  machine_->begin_pull(out);
+  send(std::move(out));
+  begin_if_ready();
+}
+
+void SimulatedWorker::begin_if_ready() {
+  if (over_ || computing_ || connected_.size() < settings_.shards || !machine_->ready()) return;
+  machine_->begin_step();
+  const auto tensors = static_cast<int64_t>(task_.layout().tensors().size());
+  computing_ = Computing{.step = machine_->step(),
+                         .began = time_.now(),
+                         .layer = settings_.compute_time(machine_->step()) / (2 * tensors)};
+  ++turn_;
+  plan_next_tensor();
+}
+
+void SimulatedWorker::plan_next_tensor() {
+  const auto tensors = task_.layout().tensors().size();
+  const auto layers = static_cast<int64_t>(tensors + computing_->next + 1);
+  time_.plan(computing_->began + computing_->layer * layers, [this, turn = turn_] {
+    if (turn == turn_ && computing_ && !over_) on_tensor();
+  });
+}
+
+void SimulatedWorker::on_tensor() {
+  Computing& now = *computing_;
+  if (!machine_->wanted(now.step)) return abandon();
+  if (now.order.empty()) compute();
+  Outbox out;
+  machine_->offer(now.order[now.next], settings_.batch, out);
+  if (++now.next < now.order.size()) {
+    send(std::move(out));
+    return plan_next_tensor();
+  }
+  out.push_back({to_coordinator(), control_frame(StepReport{.step = now.step,
+                                                            .samples = now.report.samples,
+                                                            .loss = now.report.loss,
+                                                            .correct = now.report.correct,
+                                                            .predictions = now.report.predictions,
+                                                            .compute = time_.now() - now.began})});
+  send(std::move(out));
+  computing_.reset();
+  pull();
+}
+
+void SimulatedWorker::compute() {
+  Computing& now = *computing_;
+  const Batch mine{.first = (now.step * settings_.workers + settings_.id) * settings_.batch,
+                   .count = settings_.batch};
+  now.report = task_.gradient(parameters_->span(), mine, gradient_->span(), [&](uint32_t tensor) {
+    now.order.push_back(tensor);
+    return true;
+  });
+  DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
+  if (settings_.poisoned(now.step)) gradient_->data()[0] = std::numeric_limits<float>::quiet_NaN();
+}
+
+void SimulatedWorker::on_stop(Step step) {
+  if (!machine_) return;
+  machine_->on_stop(step);
+  if (!computing_ || machine_->wanted(computing_->step)) return;
+  // It notices between two layers.
+  time_.plan(time_.now() + computing_->layer, [this, turn = turn_] {
+    if (turn == turn_ && computing_ && !over_) abandon();
+  });
+}
+
+void SimulatedWorker::abandon() {
+  computing_.reset();
+  pull();
+}
+
+}  // namespace drover

@@ -1,0 +1,79 @@
+// SimulatedWorker: what a worker process does around its WorkerMachine, in virtual time.
+//
+// Computing takes as long as the scenario says; the gradient itself is real, and is computed when
+// its first tensor would be ready, so that work that is abandoned before costs nothing here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/float_buffer.h"
+#include "core/time.h"
+#include "sim/event_queue.h"
+#include "worker/task.h"
+#include "worker/worker_machine.h"
+
+namespace drover {
+
+struct SimulatedWorkerSettings {
+  WorkerId id = 0;
+  uint32_t workers = 1;  // of the job: decides which samples are whose
+  uint32_t shards = 1;
+  uint32_t batch = 1;
+  std::function<Duration(Step)> compute_time;
+  std::function<bool(Step)> poisoned;  // whether this step's gradient has NaN
+};
+
+class SimulatedWorker {
+ public:
+  using Send = std::function<void(Outbox)>;
+
+  SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time, Send send);
+
+  void on_welcome(const Welcome& welcome);
+  // A shard has let it in. Returns whether that was the last one.
+  void on_connected(ShardId shard);
+  void on_want_initial(ShardId shard);
+  // A frame from a shard; `floats` is the payload of parameters.
+  Status on_frame(ShardId shard, const FrameHeader& header, std::span<const float> floats);
+  void on_stop(Step step);
+  void on_over() { over_ = true; }
+
+  const SharedBuffer& gradient() const { return gradient_; }
+
+ private:
+  // A layer takes the same time forwards and backwards; tensors become ready backwards.
+  struct Computing {
+    Step step = 0;
+    TimePoint began{};
+    Duration layer{};
+    std::vector<uint32_t> order;  // of tensors, as they become ready
+    size_t next = 0;              // of them
+    GradientReport report;
+  };
+
+  void pull();
+  void begin_if_ready();
+  void plan_next_tensor();
+  void on_tensor();
+  void compute();
+  void abandon();
+  void send(Outbox out) { send_(std::move(out)); }
+
+  const SimulatedWorkerSettings settings_;
+  Task& task_;
+  EventQueue& time_;
+  const Send send_;
+  const SharedBuffer parameters_;
+  const SharedBuffer gradient_;
+  std::optional<WorkerMachine> machine_;
+  std::set<ShardId> connected_;
+  std::optional<Computing> computing_;
+  uint64_t turn_ = 0;  // of computing: what was planned for an earlier one no longer counts
+  bool over_ = false;
+};
+
+}  // namespace drover

@@ -1,0 +1,285 @@
+// A simulated run is a real run: it learns what plain SGD learns, takes the time its run-times say,
+// and repeats exactly.
+#include "sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "policy/catalogue.h"
+#include "sim/pull_task.h"
+
+namespace drover {
+namespace {
+
+// Keeps everything that is recorded.
+class Record : public RunObserver {
+ public:
+  Status on_peer(const PeerRecord& peer) override { return keep(peer.name, peer.host); }
+  Status on_decision(const DecisionRecord& decision) override {
+    decisions.push_back(decision);
+    return keep(decision.step, decision.cutoff, decision.alive, decision.reason);
+  }
+  Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& all) override {
+    steps.push_back(step);
+    arrivals.push_back(all);
+    for (const ArrivalRecord& each : all)
+      (void)keep(each.worker, each.run_time.count(), each.censored, each.compute.count());
+    return keep(step.step, step.at.count(), step.elapsed.count(), step.contributors, step.late,
+                step.samples, step.loss, step.last_worker);
+  }
+  Status on_late_arrival(const ArrivalRecord& late) override {
+    return keep("late", late.step, late.worker, late.run_time.count());
+  }
+  Status on_evaluation(const EvaluationRecord& evaluation) override {
+    evaluations.push_back(evaluation);
+    return keep(evaluation.version, evaluation.at.count(), evaluation.loss);
+  }
+  Status on_event(const EventRecord& event) override {
+    events.push_back(event);
+    return keep(event.at.count(), event.kind, event.peer, event.text);
+  }
+  Status on_end(const RunEnd& run_end) override {
+    end = run_end;
+    return keep(run_end.reason, run_end.elapsed.count(), run_end.parameters_digest);
+  }
+
+  std::vector<DecisionRecord> decisions;
+  std::vector<StepRecord> steps;
+  std::vector<std::vector<ArrivalRecord>> arrivals;
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<EventRecord> events;
+  RunEnd end;
+  std::ostringstream text;
+
+ private:
+  template <typename... Parts>
+  Status keep(const Parts&... parts) {
+    ((text << parts << ' '), ...);
+    text << '\n';
+    return done();
+  }
+};
+
+SimulationSettings small_run(uint32_t workers, Step steps) {
+  SimulationSettings settings;
+  settings.coordinator.workers = workers;
+  settings.coordinator.workers_at_start = workers;
+  settings.coordinator.shards = 2;
+  settings.coordinator.steps = steps;
+  settings.coordinator.evaluator = true;
+  settings.coordinator.schedule.base = 0.1;
+  settings.coordinator.optimizer.kind = OptimizerKind::kSgd;
+  settings.scenario.links.push_back({{}, {.latency = Duration::zero()}});
+  return settings;
+}
+
+Record run(const SimulationSettings& settings, const std::string& policy) {
+  PullTask task;
+  Record record;
+  auto made = settings.coordinator.free_running ? Result<std::unique_ptr<Policy>>(nullptr)
+                                                : make_policy(policy, {.warmup = 3});
+  EXPECT_TRUE(made.ok());
+  Simulation simulation(settings, std::move(made).value(), task, {&record}, nullptr);
+  const auto end = simulation.run([] { return true; });
+  EXPECT_TRUE(end.ok()) << end.error().message;
+  return record;
+}
+
+RunTimeRule rule(WorkerId worker, double time) {
+  return {{.workers = {{worker, worker}}}, {.mean = time}};
+}
+
+// Plain SGD on one machine, with the mean of everybody's gradient.
+double plain_sgd(uint32_t workers, Step steps) {
+  double value = 0.0;
+  for (Step step = 0; step < steps; ++step) {
+    double gradient = 0.0;
+    for (WorkerId worker = 0; worker < workers; ++worker)
+      gradient += value - PullTask::target({.first = step * workers + worker, .count = 1});
+    value -= 0.1 * gradient / workers;
+  }
+  return value;
+}
+
+TEST(Simulation, LearnsWhatPlainSgdLearns) {
+  const Record record = run(small_run(4, 30), "sync");
+  ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  ASSERT_EQ(record.evaluations.size(), 1u);
+  const double value = plain_sgd(4, 30);
+  EXPECT_NEAR(record.evaluations[0].loss, 0.5 * value * value, 1e-6);
+}
+
+TEST(Simulation, AStepTakesAsLongAsItsSlowestWorkerAndTheRunTheSum) {
+  SimulationSettings settings = small_run(3, 5);
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 2.5), rule(2, 1.5)};
+  const Record record = run(settings, "sync");
+  ASSERT_EQ(record.steps.size(), 5u);
+  for (const StepRecord& step : record.steps) {
+    EXPECT_NEAR(seconds(step.elapsed), 2.5, 1e-6);
+    EXPECT_EQ(step.contributors, 3u);
+    EXPECT_EQ(step.last_worker, 1u);
+  }
+  EXPECT_NEAR(seconds(record.end.elapsed), 12.5, 1e-5);
+}
+
+TEST(Simulation, ACutoffEndsTheStepWithTheGradientThatReachesIt) {
+  SimulationSettings settings = small_run(3, 6);
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 50.0), rule(2, 1.5)};
+  const Record record = run(settings, "static:k=2");
+  ASSERT_EQ(record.steps.size(), 6u);
+  // The first decision finds the step open and its workers computing; it still counts.
+  for (size_t step = 0; step < 6; ++step) {
+    EXPECT_EQ(record.steps[step].contributors, 2u);
+    const ArrivalRecord& slow = record.arrivals[step][1];
+    EXPECT_TRUE(slow.censored);
+    EXPECT_NEAR(seconds(slow.run_time), seconds(record.steps[step].elapsed), 1e-6);
+  }
+  EXPECT_NEAR(seconds(record.steps[3].elapsed), 1.5, 1e-6);
+}
+
+TEST(Simulation, ATimeLimitEndsTheStepWithoutAnyMessage) {
+  SimulationSettings settings = small_run(3, 6);
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 50.0), rule(2, 1.5)};
+  const Record record = run(settings, "deadline:2.25");
+  for (const StepRecord& step : record.steps) {
+    EXPECT_EQ(step.contributors, 2u);
+    EXPECT_NEAR(seconds(step.elapsed), 2.25, 1e-6);
+  }
+}
+
+TEST(Simulation, AStoppedStragglerStartsOnTheNextStepAfterALayer) {
+  SimulationSettings settings = small_run(2, 4);
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 9.0)};
+  // In step 2 the slow one is quick: it can only contribute if it left off its earlier work.
+  settings.scenario.slow.push_back(
+      {.whom = {.workers = {{1, 1}}}, .steps = {2, 3}, .factor = 0.01});
+  settings.scenario.slow.push_back({.whom = {}, .steps = {2, 3}, .factor = 2.0});
+  const Record record = run(settings, "static:k=1");
+  ASSERT_EQ(record.steps.size(), 4u);
+  // One of six layers (three tensors, forwards and backwards) of 9 s is 1.5 s: told to stop at 1 s,
+  // it starts on step 2, which opened at 2 s, at 2.5 s.
+  EXPECT_FALSE(record.arrivals[2][1].censored);
+  EXPECT_NEAR(seconds(record.arrivals[2][1].run_time), 0.68, 1e-3);
+}
+
+// Shards open a step at different moments, since the last layers' gradients come first; what is
+// recorded must be what the workers took all the same.
+TEST(Simulation, RecordsTheRunTimesOfTheScenario) {
+  SimulationSettings settings = small_run(5, 30);
+  settings.coordinator.shards = 3;
+  settings.scenario.run_times.push_back(
+      {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.6}});
+  RunTimes truth(settings.scenario, 5, settings.seed);
+  const Record record = run(settings, "sync");
+  ASSERT_EQ(record.arrivals.size(), 30u);
+  for (const auto& arrivals : record.arrivals) {
+    for (const ArrivalRecord& arrival : arrivals) {
+      EXPECT_NEAR(seconds(arrival.run_time), truth.seconds(arrival.step, arrival.worker), 1e-6)
+          << "worker " << arrival.worker << " in step " << arrival.step;
+    }
+  }
+}
+
+TEST(Simulation, RepeatsExactly) {
+  SimulationSettings settings = small_run(6, 25);
+  settings.seed = 5;
+  settings.scenario.nodes = {3, 3};
+  settings.scenario.run_times.push_back(
+      {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.4}});
+  settings.scenario.links = {
+      {{}, {.latency = from_seconds(0.01), .jitter = from_seconds(0.01), .loss = 0.05}}};
+  settings.scenario.deaths.push_back({.worker = 2, .when = {.step = 7}});
+  settings.scenario.joins.push_back({.worker = 2, .when = {.step = 15}});
+  const std::string first = run(settings, "ecdf").text.str();
+  EXPECT_EQ(first, run(settings, "ecdf").text.str());
+  settings.seed = 6;
+  EXPECT_NE(first, run(settings, "ecdf").text.str());
+}
+
+TEST(Simulation, GoesOnWithoutTheDeadAndWithThoseWhoCome) {
+  SimulationSettings settings = small_run(4, 12);
+  settings.coordinator.workers_at_start = 3;
+  settings.scenario.deaths.push_back({.worker = 1, .when = {.step = 4}});
+  settings.scenario.joins.push_back({.worker = 3, .when = {.step = 6}});
+  settings.scenario.joins.push_back({.worker = 1, .when = {.step = 8}});
+  const Record record = run(settings, "sync");
+  ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  EXPECT_EQ(record.steps[3].contributors, 3u);
+  EXPECT_EQ(record.steps[5].contributors, 2u);
+  EXPECT_EQ(record.steps[7].contributors, 3u);
+  EXPECT_EQ(record.steps[11].contributors, 4u);
+}
+
+TEST(Simulation, AFixedCountDoesNotHangWhenThePoolShrinks) {
+  SimulationSettings settings = small_run(64, 6);
+  for (WorkerId worker = 0; worker < 27; ++worker)
+    settings.scenario.deaths.push_back({.worker = worker, .when = {.step = 2}});
+  const Record record = run(settings, "static:k=60");
+  ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  EXPECT_EQ(record.steps[1].contributors, 60u);
+  EXPECT_EQ(record.steps[5].contributors, 37u);
+  EXPECT_EQ(record.decisions[5].cutoff, 37u);
+}
+
+TEST(Simulation, EndsWhenNobodyIsLeft) {
+  SimulationSettings settings = small_run(2, 10);
+  settings.scenario.deaths = {{.worker = 0, .when = {.step = 3}},
+                              {.worker = 1, .when = {.step = 3}}};
+  const Record record = run(settings, "sync");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kFailed);
+  EXPECT_NE(record.end.reason.find("all workers are gone"), std::string::npos);
+}
+
+TEST(Simulation, APartitionDelaysWhoIsBehindIt) {
+  SimulationSettings settings = small_run(2, 4);
+  settings.scenario.nodes = {1, 1};
+  settings.scenario.partitions.push_back(
+      {.whom = {.node = 1}, .when = {.step = 1}, .length = from_seconds(9.0)});
+  const Record record = run(settings, "sync");
+  EXPECT_NEAR(seconds(record.steps[0].elapsed), 1.0, 1e-6);
+  EXPECT_GT(seconds(record.steps[1].elapsed), 8.9);
+  EXPECT_NEAR(seconds(record.steps[3].elapsed), 1.0, 1e-6);
+}
+
+TEST(Simulation, ASlowShardDelaysTheStepsItSends) {
+  SimulationSettings settings = small_run(2, 4);
+  settings.scenario.slow_shards.push_back({.shard = 1, .share = 1.0, .delay = from_seconds(4.0)});
+  const Record record = run(settings, "sync");
+  EXPECT_NEAR(seconds(record.steps[2].elapsed), 5.0, 1e-6);
+}
+
+TEST(Simulation, AsynchronousWorkersDoNotWaitForEachOther) {
+  SimulationSettings settings = small_run(4, 20);
+  settings.coordinator.free_running = FreeRunning{};
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 100.0)};
+  const Record record = run(settings, "async");
+  ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  // 80 gradients, three workers that make one a second each.
+  EXPECT_NEAR(seconds(record.end.elapsed), 80.0 / 3.0, 2.0);
+}
+
+TEST(Simulation, StaleSynchronousWorkersKeepWithinTheirBound) {
+  SimulationSettings settings = small_run(4, 20);
+  settings.coordinator.free_running = FreeRunning{.staleness = 2};
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 4.0)};
+  const Record record = run(settings, "ssp");
+  ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  // The slow one makes a gradient each 4 s, and so, in the long run, does everybody.
+  EXPECT_NEAR(seconds(record.end.elapsed), 20 * 4.0, 12.0);
+}
+
+TEST(Simulation, CanBeInterrupted) {
+  PullTask task;
+  Record record;
+  Simulation simulation(small_run(2, 100'000), std::move(make_policy("sync", {})).value(), task,
+                        {&record}, nullptr);
+  int pulses = 0;
+  const auto end = simulation.run([&] { return ++pulses < 3; });
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end.value().outcome, RunOutcome::kInterrupted);
+}
+
+}  // namespace
+}  // namespace drover

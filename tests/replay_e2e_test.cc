@@ -1,0 +1,296 @@
+// drover replay and drover policies as people use them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/drover_run.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr uint32_t kWorkers = 5;
+
+// Run-times in milliseconds: worker w takes 10 + w, worker 4 three times as long in every fourth
+// step.
+double time_of(uint32_t step, uint32_t worker) {
+  const double usual = 10.0 + worker + 0.125 * (step % 3);
+  return worker == 4 && step % 4 == 0 ? 3.0 * usual : usual;
+}
+
+std::string csv(uint32_t steps) {
+  std::ostringstream text;
+  text << "step";
+  for (uint32_t worker = 0; worker < kWorkers; ++worker) text << ",w" << worker;
+  for (uint32_t step = 0; step < steps; ++step) {
+    text << "\n" << step;
+    for (uint32_t worker = 0; worker < kWorkers; ++worker) text << "," << time_of(step, worker);
+  }
+  text << "\n";
+  return text.str();
+}
+
+void write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+Outcome replay(const TemporaryFolder& folder, const Words& words) {
+  return drover(Words{"replay"} + words, folder.path());
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// Without what depends on the machine's speed and on the file's name.
+nlohmann::json numbers_of(nlohmann::json line) {
+  for (const char* key : {"decision_us_p50", "decision_us_p99", "trace"}) line.erase(key);
+  return line;
+}
+
+TEST(Replay, ShowsATable) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "sync"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("t.csv: 60 steps x 5 workers"), HasSubstr("of oracle"),
+                                 HasSubstr("\nsync"), HasSubstr("100.0 %")));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(Replay, GivesJsonForEveryPolicyInTheOrderGiven) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  const Outcome outcome =
+      replay(folder, {"--trace", "t.csv", "--policy", "sync,sync", "--policy", "sync", "--json"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  const auto lines = json_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 3u);
+  const nlohmann::json& line = lines[0];
+  EXPECT_EQ(line["policy"], "sync");
+  EXPECT_EQ(line["steps"], 60);
+  EXPECT_EQ(line["measured_steps"], 40);
+  EXPECT_EQ(line["workers"], 5);
+  EXPECT_EQ(line["cutoff_mean"], 5.0);
+  EXPECT_EQ(line["time_vs_sync"], 1.0);
+  EXPECT_EQ(line["inclusion_min"], 1.0);
+  EXPECT_EQ(numbers_of(line), numbers_of(lines[2]));
+  // Beside the obvious way to count.
+  double time = 0.0;
+  double best_gradients = 0.0;
+  double best_time = 0.0;
+  for (uint32_t step = 20; step < 60; ++step) {
+    time += time_of(step, 4);
+    const bool slow = step % 4 == 0;  // 4 / 13 is then better than 5 / 42
+    best_gradients += slow ? 4 : 5;
+    best_time += time_of(step, slow ? 3 : 4);
+  }
+  EXPECT_DOUBLE_EQ(line["throughput_total"].get<double>(), 5.0 * 40 / time);
+  EXPECT_DOUBLE_EQ(line["oracle_share_total"].get<double>(),
+                   5.0 * 40 / time / (best_gradients / best_time));
+}
+
+TEST(Replay, OfAllIsEveryPolicyThatNeedsNoTelling) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  for (const std::string objective : {"throughput", "rate"}) {
+    const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "all,static:k=2",
+                                            "--objective", objective, "--json", "--quiet"});
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    EXPECT_THAT(outcome.err, IsEmpty());
+    std::map<std::string, nlohmann::json> lines;
+    for (const nlohmann::json& line : json_lines(outcome.out)) lines[line["policy"]] = line;
+    for (const char* name : {"sync", "static", "ecdf", "oracle", "static:k=2"}) {
+      EXPECT_TRUE(lines.contains(name)) << name;
+    }
+    for (const char* name : {"deadline", "async", "ssp"}) EXPECT_FALSE(lines.contains(name));
+    EXPECT_EQ(lines["static:k=2"]["cutoff_mean"], 2.0);
+    EXPECT_EQ(lines["static:k=2"]["objective"], objective);
+    if (objective == "throughput") {
+      EXPECT_DOUBLE_EQ(lines["oracle"]["oracle_share_total"].get<double>(), 1.0);
+      EXPECT_DOUBLE_EQ(lines["oracle"]["oracle_share_median"].get<double>(), 1.0);
+    }
+  }
+  const Outcome refused = replay(folder, {"--trace", "t.csv", "--policy", "sync,async"});
+  EXPECT_EQ(refused.status(), 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("async"), HasSubstr("no cutoff")));
+}
+
+TEST(Replay, TakesTheSameNumbersFromCsvNpyAndRunFile) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(50));
+  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (50, 5), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::string npy("\x93NUMPY\x01\0", 8);
+  npy += static_cast<char>(header.size());
+  npy += '\0';
+  npy += header;
+  for (uint32_t step = 0; step < 50; ++step) {
+    for (uint32_t worker = 0; worker < kWorkers; ++worker) {
+      const double time = time_of(step, worker);
+      npy.append(reinterpret_cast<const char*>(&time), sizeof(time));
+    }
+  }
+  write(folder.file("matrix"), npy);
+  const Words words = {"--policy", "sync", "--json"};
+  const Outcome from_csv =
+      replay(folder, words + Words{"--trace", "t.csv", "--save", "saved/run.db"});
+  EXPECT_EQ(from_csv.status(), 0) << from_csv.err;
+  const Outcome from_npy = replay(folder, words + Words{"--trace", "matrix"});
+  EXPECT_EQ(from_npy.status(), 0) << from_npy.err;
+  const Outcome from_run = replay(folder, words + Words{"--trace", "saved/run.db"});
+  EXPECT_EQ(from_run.status(), 0) << from_run.err;
+  const auto expected = numbers_of(last_line_json(from_csv.out));
+  EXPECT_EQ(numbers_of(last_line_json(from_npy.out)), expected);
+  // A run file counts whole nanoseconds.
+  EXPECT_NEAR(last_line_json(from_run.out)["throughput_total"].get<double>(),
+              expected["throughput_total"].get<double>(), 1e-9);
+}
+
+TEST(Replay, SavesRunsThatDroverRunsReadsAndNeverOverwritesThem) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(30));
+  const Words words = {"--trace", "t.csv", "--policy", "sync,sync", "--save", "out.db"};
+  const Outcome first = replay(folder, words);
+  EXPECT_EQ(first.status(), 0) << first.err;
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("out-sync-2.db", "out-sync.db", "t.csv"));
+  const Outcome runs = drover({"runs", "out-sync.db", "--json"}, folder.path());
+  EXPECT_EQ(runs.status(), 0) << runs.err;
+  const auto summary = last_line_json(runs.out);
+  EXPECT_EQ(summary["steps"], 30);
+  EXPECT_EQ(summary["workers"], 5);
+  EXPECT_EQ(summary["gradients_used"], 150);
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_TRUE(summary["loss"].is_null());
+  const std::string before = content_of(folder.file("out-sync.db"));
+  const Outcome again = replay(folder, words);
+  EXPECT_EQ(again.status(), 1);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("out-sync.db"), HasSubstr("--save")));
+  EXPECT_THAT(again.out, IsEmpty()) << "found out before the replay, not after";
+  EXPECT_EQ(content_of(folder.file("out-sync.db")), before);
+}
+
+TEST(Replay, WritesItsDecisions) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(12));
+  const Outcome outcome =
+      replay(folder, {"--trace", "t.csv", "--policy", "sync", "--warmup", "0", "--steps", "4:6",
+                      "--decisions", "d.csv", "--max-wait", "20"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  std::istringstream text(content_of(folder.file("d.csv")));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "step,policy,cutoff,elapsed,oracle_cutoff,reason");
+  EXPECT_THAT(lines[1], StartsWith("4,sync,4,20,4,")) << "worker 4 takes 42, the limit is 20";
+  EXPECT_THAT(lines[2], StartsWith("5,sync,5,14.25,5,"));
+}
+
+TEST(Replay, ReplaysOnlyTheStepsAskedFor) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  const auto steps_of = [&](const std::string& range) {
+    const Outcome outcome =
+        replay(folder, {"--trace", "t.csv", "--policy", "sync", "--json", "--steps", range});
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    return last_line_json(outcome.out)["steps"];
+  };
+  EXPECT_EQ(steps_of("10:50"), 40);
+  EXPECT_EQ(steps_of("10:"), 50);
+  EXPECT_EQ(steps_of(":30"), 30);
+}
+
+void expect_told(const Words& words, int status, const ::testing::Matcher<std::string>& told) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(30));
+  write(folder.file("empty.csv"), "");
+  write(folder.file("ragged.csv"), "step,w0,w1\n0,1,2\n1,3\n");
+  write(folder.file("one.csv"), "step,w0\n0,1\n");
+  write(folder.file("noise"), std::string("\0\1\2\3", 4));
+  const auto before = names_in(folder.path());
+  const Outcome outcome = replay(folder, words);
+  EXPECT_EQ(outcome.status(), status) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), told));
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_EQ(names_in(folder.path()), before) << "nothing is begun";
+}
+
+TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
+  const Words sync = {"--policy", "sync"};
+  const Words both = sync + Words{"--trace", "t.csv"};
+  expect_told(sync, 2, HasSubstr("--trace"));
+  expect_told({"--trace", "t.csv"}, 2, HasSubstr("--policy"));
+  expect_told(both + Words{"--warmpu", "3"}, 2, HasSubstr("'--warmup'"));
+  expect_told({"--trace", "t.csv", "--policy", "snyc"}, 2, HasSubstr("'snyc'"));
+  expect_told({"--trace", "t.csv", "--policy", "sync,,sync"}, 2, HasSubstr("--policy"));
+  expect_told({"--trace", "t.csv", "--policy", ""}, 2, HasSubstr("--policy"));
+  expect_told(both + Words{"--objective", "rat"}, 2, HasSubstr("'rate'"));
+  expect_told(both + Words{"--steps", "7"}, 2, AllOf(HasSubstr("--steps"), HasSubstr("100:200")));
+  expect_told(both + Words{"--overhead", "-1"}, 2, HasSubstr("--overhead"));
+  expect_told(both + Words{"--overhead", "nan"}, 2, HasSubstr("--overhead"));
+  expect_told(both + Words{"--max-wait", "0"}, 2, HasSubstr("--max-wait"));
+  expect_told(both + Words{"--min-contributors", "0"}, 2, HasSubstr("--min-contributors"));
+  expect_told(both + Words{"--warmup", "some"}, 2, HasSubstr("--warmup"));
+}
+
+TEST(Replay, BadTracesAreNamedWithWhatToDo) {
+  const auto with = [](const std::string& trace) {
+    return Words{"--policy", "sync", "--trace", trace};
+  };
+  expect_told(with("nowhere.csv"), 1, HasSubstr("nowhere.csv"));
+  expect_told(with("."), 1, HasSubstr("folder"));
+  expect_told(with("empty.csv"), 1, HasSubstr("empty"));
+  expect_told(with("ragged.csv"), 1, HasSubstr("line 3"));
+  expect_told(with("one.csv"), 1, HasSubstr("at least two"));
+  expect_told(with("noise"), 1, HasSubstr("NPY"));
+  expect_told(with("t.csv") + Words{"--steps", "10:31"}, 1, HasSubstr("30 rows"));
+  expect_told(with("t.csv") + Words{"--warmup", "30"}, 1, HasSubstr("--warmup 7"));
+  expect_told(with("t.csv") + Words{"--steps", ":10"}, 1, HasSubstr("warm-up"));
+  expect_told(with("t.csv") + Words{"--decisions", "t.csv"}, 1, HasSubstr("overwrite the trace"));
+  expect_told(with("t.csv") + Words{"--decisions", "no/d.csv"}, 1, HasSubstr("no/d.csv"));
+}
+
+TEST(Replay, TellsOfRunTimesThatNeverBecameKnown) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(40));
+  const Words words = {"--policy", "sync", "--quiet", "--trace"};
+  const Outcome saved =
+      replay(folder, words + Words{"t.csv", "--max-wait", "20", "--save", "run.db"});
+  EXPECT_EQ(saved.status(), 0) << saved.err;
+  EXPECT_THAT(saved.err, IsEmpty());
+  const Outcome again = replay(folder, words + Words{"run.db", "--json"});
+  EXPECT_EQ(again.status(), 0) << again.err;
+  EXPECT_THAT(again.err, AllOf(HasSubstr("warning"), HasSubstr("10 run-times of 200")));
+  EXPECT_EQ(last_line_json(again.out)["steps"], 40);
+}
+
+TEST(Policies, AreListed) {
+  const TemporaryFolder folder;
+  const Outcome text = drover({"policies"}, folder.path());
+  EXPECT_EQ(text.status(), 0);
+  EXPECT_THAT(text.out, StartsWith("sync "));
+  const Outcome json = drover({"policies", "--json"}, folder.path());
+  const auto lines = json_lines(json.out);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0]["name"], "sync");
+  EXPECT_TRUE(lines[0]["summary"].is_string());
+  EXPECT_TRUE(lines[0]["options"].is_string());
+}
+
+}  // namespace
+}  // namespace drover::testing_support
