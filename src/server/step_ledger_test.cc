@@ -167,6 +167,50 @@ TEST(StepLedger, FindsArrivalsInWhateverOrderTheyAreTold) {
   EXPECT_EQ(ledger.times(0, 3).seconds, (std::vector<double>{0.002, 0.003, 0.001}));
 }
 
+// The shard with the last layers has its gradients first, closes first and opens the next step
+// first; workers start on it when the other has closed as well.
+TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
+  StepLedger ledger(2);
+  ledger.open(0, 0s, {0, 1}, 0.1);
+  EXPECT_EQ(ledger.lead(0), 0s) << "all open step 0 together";
+  ledger.on_closed(0, closed_by(0, 60ms, {{0, 60ms, 0}, {1, 50ms, 0}}), 60ms);
+  ledger.on_closed(1, closed_by(0, 100ms, {{0, 100ms, 0}, {1, 80ms, 0}}), 100ms);
+  ledger.open(1, 100ms, {0, 1}, 0.1);
+  EXPECT_EQ(ledger.lead(0), 40ms);
+  EXPECT_EQ(ledger.lead(1), 0s);
+  // Worker 0 computes for 20 ms and has its last layers after 12; worker 1 has arrived nowhere.
+  ledger.on_closed(0, closed_by(1, 52ms, {{0, 52ms, 1}}), 112ms);
+  ledger.on_closed(1, closed_by(1, 20ms, {{0, 20ms, 1}}), 120ms);
+  const StepTimes times = ledger.times(1, 2);
+  EXPECT_DOUBLE_EQ(times.seconds[0], 0.020);
+  EXPECT_DOUBLE_EQ(times.elapsed, 0.020);
+  EXPECT_EQ(times.known[1], Known::kLonger);
+  EXPECT_DOUBLE_EQ(times.seconds[1], 0.020);
+  // When the straggler's gradient is whole after all, its run-time is counted in the same way.
+  ledger.open(2, 120ms, {0, 1}, 0.1);
+  StepClosed first = closed_by(2, 30ms, {{0, 30ms, 2}, {1, 30ms, 2}});
+  first.late = {{1, 75ms, 1}};
+  ledger.on_closed(0, first, 142ms);
+  StepClosed second = closed_by(2, 30ms, {{0, 30ms, 2}, {1, 30ms, 2}});
+  second.late = {{1, 38ms, 1}};
+  ledger.on_closed(1, second, 150ms);
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].run_time, 38ms);
+}
+
+TEST(StepLedger, ForgetsStragglersThatNeverCome) {
+  StepLedger ledger(1);
+  size_t most = 0;
+  for (Step step = 0; step < 1'000; ++step) {
+    ledger.open(step, Duration(step * 100), {0, 1}, 0.1);
+    ledger.on_closed(0, closed_by(step, 10ns, {{0, 10ns, step}}), Duration(step * 100 + 10));
+    ledger.take_told(true);
+    most = std::max(most, ledger.pending());
+  }
+  EXPECT_LE(most, StepLedger::kStepsRemembered + 3);
+}
+
 // Whatever the order of closings and reports, every step is told exactly once, in order, with the
 // same content.
 TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
