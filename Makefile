@@ -22,9 +22,10 @@ test: build ## Build and run all tests
 demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
 	build/release/drover train examples/demo.toml
 
-bench: setup-bench build ## Run the benchmarks: a shard's arithmetic, and a step against PyTorch's DistributedDataParallel
-	@cmake --build --preset release --target drover_bench -j $(JOBS)
+bench: setup-bench build ## Run the benchmarks: a shard's arithmetic, replay and simulation, and a step against PyTorch's DistributedDataParallel
+	@cmake --build --preset release --target drover_bench make_trace -j $(JOBS)
 	build/release/bin/drover_bench --benchmark_min_time=0.1
+	bench/sim_speed
 	/usr/bin/python3 bench/compare_ddp.py
 
 lint: setup-lint build/clang/build.ninja ## Formatting, clang's warnings, clang-tidy, headers that stand alone
