@@ -77,7 +77,7 @@ TEST(Cluster, AFixedCutoffNeverHangsWhenThePoolShrinks) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    Cluster cluster(seed, 64, 2, 4, false, std::make_unique<FixedCutoff>(60));
+    Cluster cluster(seed, 64, 2, 4, false, std::make_unique<FixedChoice>(60));
     for (WorkerId worker = 0; worker < 27; ++worker) cluster.kill_at(random() % 6'000, worker);
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
@@ -86,14 +86,21 @@ TEST(Cluster, AFixedCutoffNeverHangsWhenThePoolShrinks) {
   }
 }
 
-TEST(Cluster, CutoffsAndDeathsNeverHangTheRun) {
+// A cutoff, everybody, or a time limit that may be shorter or longer than a step.
+std::unique_ptr<Policy> random_choice(std::mt19937_64& random, uint32_t workers) {
+  const auto cutoff = static_cast<uint32_t>(random() % 2 == 0 ? workers : 1 + random() % workers);
+  if (random() % 2 == 0) return std::make_unique<FixedChoice>(cutoff);
+  const double limit = 1e-6 * static_cast<double>(1 + random() % 200);
+  return std::make_unique<FixedChoice>(cutoff, limit, static_cast<uint32_t>(1 + random() % cutoff));
+}
+
+TEST(Cluster, CutoffsLimitsAndDeathsNeverHangTheRun) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const auto workers = static_cast<uint32_t>(2 + random() % 4);
-    const auto cutoff = static_cast<uint32_t>(1 + random() % workers);
     Cluster cluster(seed, workers, static_cast<uint32_t>(1 + random() % 3), 8, random() % 2 == 0,
-                    std::make_unique<FixedCutoff>(cutoff));
+                    random_choice(random, workers));
     for (uint64_t i = random() % workers; i > 0; --i)
       cluster.kill_at(random() % 1500, static_cast<WorkerId>(random() % (workers - 1)));
     const auto end = cluster.run();
@@ -111,9 +118,8 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const auto workers = static_cast<uint32_t>(2 + random() % 4);
-    const auto cutoff = static_cast<uint32_t>(random() % 2 == 0 ? workers : 1 + random() % workers);
     Cluster cluster(seed, workers, static_cast<uint32_t>(1 + random() % 3), 12, random() % 2 == 0,
-                    std::make_unique<FixedCutoff>(cutoff));
+                    random_choice(random, workers));
     for (uint64_t i = 1 + random() % 6; i > 0; --i) {
       const auto victim = static_cast<WorkerId>(random() % (workers - 1));
       const size_t death = random() % 2'000;

@@ -30,16 +30,17 @@ inline float target(WorkerId worker, Step step) {
   return static_cast<float>((worker * 7 + step * 3) % 11) - 5.0f;
 }
 
-// Waits for `cutoff` gradients, whoever is alive.
-class FixedCutoff : public Policy {
+// Says the same in every step, whoever is alive.
+class FixedChoice : public Policy {
  public:
-  explicit FixedCutoff(uint32_t cutoff) : cutoff_(cutoff) {}
-  Choice decide(const Situation&) override { return {.cutoff = cutoff_, .reason = "fixed"}; }
+  explicit FixedChoice(uint32_t cutoff, double time_limit = kNoTimeLimit, uint32_t at_least = 1)
+      : choice_{cutoff, time_limit, at_least, "fixed"} {}
+  Choice decide(const Situation&) override { return choice_; }
   void learn(const StepTimes&) override {}
   void learn_late(Step, WorkerId, double) override {}
 
  private:
-  const uint32_t cutoff_;
+  const Choice choice_;
 };
 
 class Cluster {
@@ -85,7 +86,8 @@ class Cluster {
       if (const auto again = revivals_.find(delivery); again != revivals_.end())
         revive(again->second);
       now_ += Duration(1000);
-      if (!deliver_one() && !compute_one()) break;
+      wake_shards();
+      if (!deliver_one() && !compute_one() && !sleep()) break;
     }
     return end_;
   }
@@ -330,6 +332,26 @@ class Cluster {
     Outbox out;
     shards_[shard]->on_joined(id, out);
     send_all(static_cast<int>(Role::kShard), shard, std::move(out));
+  }
+
+  void wake_shards() {
+    for (ShardId shard = 0; shard < shards_.size(); ++shard) {
+      const auto alarm = shards_[shard]->wake_at();
+      if (!alarm || *alarm > now_) continue;
+      Outbox out;
+      shards_[shard]->on_time(now_, out);
+      send_all(static_cast<int>(Role::kShard), shard, std::move(out));
+    }
+  }
+
+  // Nothing is left to do but to wait for an alarm. Returns whether there is one.
+  bool sleep() {
+    std::optional<TimePoint> next;
+    for (const auto& shard : shards_) {
+      if (const auto alarm = shard->wake_at()) next = std::min(next.value_or(*alarm), *alarm);
+    }
+    if (next) now_ = std::max(now_, *next);
+    return next.has_value();
   }
 
   // A random lane's first parcel.
