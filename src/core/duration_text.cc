@@ -26,8 +26,9 @@ std::optional<Duration> parse_duration(std::string_view text) {
   const size_t unit_begin = text.find_first_not_of("0123456789.");
   if (unit_begin == std::string_view::npos) return std::nullopt;
   double value = 0.0;
-  const char* const stop = text.data() + unit_begin;
-  const auto [end, trouble] = std::from_chars(text.data(), stop, value);
+  const std::string number(text.substr(0, unit_begin));
+  const char* const stop = number.data() + number.size();
+  const auto [end, trouble] = std::from_chars(number.data(), stop, value);
   if (trouble != std::errc{} || end != stop) return std::nullopt;
   for (const Unit& unit : kUnits) {
     if (text.substr(unit_begin) != unit.name) continue;

@@ -8,9 +8,9 @@
 
 namespace drover {
 
-Coordinator::Coordinator(CoordinatorSettings settings, std::unique_ptr<Policy> policy,
+Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
                          TimePoint now)
-    : settings_(std::move(settings)), started_(now), members_(settings_.workers) {
+    : settings_(settings), started_(now), members_(settings_.workers) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (policy) decider_.emplace(std::move(policy), settings_.limits);
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
@@ -40,7 +40,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
     case Role::kCoordinator:
       return invalid_input("this run has a coordinator already");
   }
-  out.happenings.push_back(PeerRecord{.name = name, .host = hello.host, .pid = hello.pid});
+  out.happenings.emplace_back(PeerRecord{.name = name, .host = hello.host, .pid = hello.pid});
   if (!planned_ && layout_ && shard_addresses_.size() == settings_.shards) {
     send_plans(out);
   } else if (planned_ && hello.role != Role::kShard) {
@@ -146,11 +146,11 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
 }
 
 void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out) {
-  out.happenings.push_back(EvaluationRecord{.version = evaluated.version,
-                                            .at = since_start(now),
-                                            .loss = evaluated.loss,
-                                            .accuracy = evaluated.accuracy,
-                                            .samples = evaluated.samples});
+  out.happenings.emplace_back(EvaluationRecord{.version = evaluated.version,
+                                               .at = since_start(now),
+                                               .loss = evaluated.loss,
+                                               .accuracy = evaluated.accuracy,
+                                               .samples = evaluated.samples});
   evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
   if (phase_ == Phase::kEvaluating && evaluated_last_) end(RunOutcome::kCompleted, "", now, out);
 }
@@ -248,7 +248,7 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
   for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
   if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
   say("ended", "", reason.empty() ? "completed" : reason, now, out);
-  out.happenings.push_back(
+  out.happenings.emplace_back(
       RunEnd{.outcome = outcome,
              .reason = reason,
              .elapsed = trained ? training_ended_ - training_began_ : Duration::zero(),
@@ -258,7 +258,7 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
 
 void Coordinator::say(const std::string& kind, const std::string& peer, const std::string& text,
                       TimePoint now, CoordinatorOutput& out) const {
-  out.happenings.push_back(
+  out.happenings.emplace_back(
       EventRecord{.at = since_start(now), .step = step_, .kind = kind, .peer = peer, .text = text});
 }
 

@@ -60,7 +60,7 @@ class Coordinator {
   static constexpr size_t kEarlyMax = 64;
 
   // REQUIRES: there is a policy, unless workers run freely; then it is null.
-  Coordinator(CoordinatorSettings settings, std::unique_ptr<Policy> policy, TimePoint now);
+  Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
 
   // A peer introduced itself. An error is the reason to refuse it.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);

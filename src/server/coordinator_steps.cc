@@ -39,10 +39,10 @@ void Coordinator::decide(CoordinatorOutput& out) {
   // contain everything that a step costs: nothing is left over for `overhead`.
   choice_ =
       decider_ ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0}) : free_choice();
-  out.happenings.push_back(DecisionRecord{.step = step_,
-                                          .cutoff = choice_.cutoff,
-                                          .alive = members_.count(),
-                                          .reason = choice_.reason});
+  out.happenings.emplace_back(DecisionRecord{.step = step_,
+                                             .cutoff = choice_.cutoff,
+                                             .alive = members_.count(),
+                                             .reason = choice_.reason});
   send_decision(out);
 }
 
@@ -89,7 +89,7 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
   const bool all = ledger_->on_closed(shard, closed, since_start(now));
   for (const ArrivalRecord& late : ledger_->take_late()) {
     if (decider_) decider_->learn_late(late.step, late.worker, seconds(late.run_time));
-    out.happenings.push_back(late);
+    out.happenings.emplace_back(late);
   }
   if (all) close_step_everywhere(closed.step, now, out);
   return done();
@@ -126,17 +126,18 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
     for (const StepClosed::Refused& refused : story.refused)
       first_refused.try_emplace(refused.worker, refused.block);
     const Step number = step.step;
-    out.happenings.push_back(std::move(story));
+    out.happenings.emplace_back(std::move(story));
     for (const auto& [worker, block] : first_refused) {
       const std::string tensor = block < blocks_.blocks.size()
                                      ? layout_->tensors()[blocks_.blocks[block].tensor].name
                                      : "?";
-      out.happenings.push_back(EventRecord{.at = since_start(now),
-                                           .step = number,
-                                           .kind = "refused",
-                                           .peer = peer_name(Role::kWorker, worker),
-                                           .text = "its gradient has NaN or infinity, first in " +
-                                                   tensor + "; the step goes on without it"});
+      out.happenings.emplace_back(
+          EventRecord{.at = since_start(now),
+                      .step = number,
+                      .kind = "refused",
+                      .peer = peer_name(Role::kWorker, worker),
+                      .text = "its gradient has NaN or infinity, first in " + tensor +
+                              "; the step goes on without it"});
     }
     diverged = diverged || empty_steps_ >= kEmptyStepsMax;
   }

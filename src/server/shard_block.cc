@@ -109,7 +109,8 @@ void ShardBlock::end_round() {
 }
 
 void ShardBlock::publish(double learning_rate) {
-  DROVER_CHECK(started() && !finished());
+  DROVER_CHECK(started());
+  DROVER_CHECK(!finished());
   SharedBuffer next = pool_->take(block_.length);
   optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
   parameters_ = std::move(next);

@@ -27,7 +27,7 @@ namespace drover::testing_support {
 // The task: pull parameters p towards a point that depends on worker and step; gradient = p -
 // target.
 inline float target(WorkerId worker, Step step) {
-  return static_cast<float>((worker * 7 + step * 3) % 11) - 5.0f;
+  return static_cast<float>((Step{worker} * 7 + step * 3) % 11) - 5.0f;
 }
 
 // Says the same in every step, whoever is alive.
