@@ -248,6 +248,7 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
   if (!file.job.slow.empty())
     top.complain("job", "slow: makes real workers slower; a simulated one has [[slow]]");
   read_nodes(top, file);
+  top.count("layers", scenario.layers, 0, 100'000);
   read_all(top, "run_time", scenario.run_times, complaints, folder);
   read_all(top, "slow", scenario.slow, complaints);
   read_all(top, "straggling", scenario.straggling, complaints);

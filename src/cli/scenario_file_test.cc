@@ -22,6 +22,7 @@ std::string trouble(const std::string& text) {
 constexpr const char* kWhole = R"(
 about = "everything at once"
 nodes = [4, 2]
+layers = 20
 
 [job]
 workers = 6
@@ -95,6 +96,7 @@ TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
   EXPECT_EQ(file.job.workers, 6u);
   EXPECT_EQ(file.job.policy, "static:0.5");
   EXPECT_EQ(scenario.nodes, (std::vector<uint32_t>{4, 2}));
+  EXPECT_EQ(scenario.layers, 20u);
   EXPECT_EQ(scenario.node_of(3), 0u);
   EXPECT_EQ(scenario.node_of(4), 1u);
   ASSERT_EQ(scenario.run_times.size(), 2u);

@@ -145,6 +145,9 @@ struct Poison {
 };
 
 struct Scenario {
+  // Of the network whose run-times these are; a worker told to stop notices between two of them.
+  // 0: as many as the model that is trained has tensors.
+  uint32_t layers = 0;
   std::vector<uint32_t> nodes;  // workers on each, in order; empty: all on one
   std::vector<RunTimeRule> run_times;
   std::vector<SlowSpell> slow;

@@ -62,17 +62,20 @@ void SimulatedWorker::begin_if_ready() {
   if (over_ || computing_ || connected_.size() < settings_.shards || !machine_->ready()) return;
   machine_->begin_step();
   const auto tensors = static_cast<int64_t>(task_.layout().tensors().size());
+  const auto layers = settings_.layers == 0 ? tensors : int64_t{settings_.layers};
+  const Duration whole = settings_.compute_time(machine_->step());
   computing_ = Computing{.step = machine_->step(),
                          .began = time_.now(),
-                         .layer = settings_.compute_time(machine_->step()) / (2 * tensors)};
+                         .tensor = whole / (2 * tensors),
+                         .layer = whole / (2 * layers)};
   ++turn_;
   plan_next_tensor();
 }
 
 void SimulatedWorker::plan_next_tensor() {
   const auto tensors = task_.layout().tensors().size();
-  const auto layers = static_cast<int64_t>(tensors + computing_->next + 1);
-  time_.plan(computing_->began + computing_->layer * layers, [this, turn = turn_] {
+  const auto times = static_cast<int64_t>(tensors + computing_->next + 1);
+  time_.plan(computing_->began + computing_->tensor * times, [this, turn = turn_] {
     if (turn == turn_ && computing_ && !over_) on_tensor();
   });
 }

@@ -23,6 +23,7 @@ struct SimulatedWorkerSettings {
   uint32_t workers = 1;  // of the job: decides which samples are whose
   uint32_t shards = 1;
   uint32_t batch = 1;
+  uint32_t layers = 0;  // see Scenario
   std::function<Duration(Step)> compute_time;
   std::function<bool(Step)> poisoned;  // whether this step's gradient has NaN
 };
@@ -49,7 +50,8 @@ class SimulatedWorker {
   struct Computing {
     Step step = 0;
     TimePoint began{};
-    Duration layer{};
+    Duration tensor{};            // between one tensor and the next
+    Duration layer{};             // the longest it takes to notice a stop
     std::vector<uint32_t> order;  // of tensors, as they become ready
     size_t next = 0;              // of them
     GradientReport report;

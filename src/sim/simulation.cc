@@ -118,6 +118,7 @@ void Simulation::start_worker(WorkerId id) {
       .workers = settings_.coordinator.workers,
       .shards = settings_.coordinator.shards,
       .batch = settings_.batch,
+      .layers = scenario.layers,
       .compute_time = [this, id](Step step) { return from_seconds(run_times_.seconds(step, id)); },
       .poisoned =
           [&scenario, id](Step step) {

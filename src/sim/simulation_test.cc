@@ -164,6 +164,17 @@ TEST(Simulation, AStoppedStragglerStartsOnTheNextStepAfterALayer) {
   EXPECT_NEAR(seconds(record.arrivals[2][1].run_time), 0.68, 1e-3);
 }
 
+TEST(Simulation, AWorkerWithMoreLayersNoticesAStopSooner) {
+  SimulationSettings settings = small_run(2, 4);
+  settings.scenario.layers = 45;  // of 0.1 s
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 9.0)};
+  settings.scenario.slow.push_back(
+      {.whom = {.workers = {{1, 1}}}, .steps = {1, 2}, .factor = 0.01});
+  const Record record = run(settings, "static:k=1");
+  EXPECT_FALSE(record.arrivals[1][1].censored);
+  EXPECT_NEAR(seconds(record.arrivals[1][1].run_time), 0.19, 1e-3);
+}
+
 // Shards open a step at different moments, since the last layers' gradients come first; what is
 // recorded must be what the workers took all the same.
 TEST(Simulation, RecordsTheRunTimesOfTheScenario) {
