@@ -156,7 +156,7 @@ TEST(Ecdf, LateNewsReplacesTheBound) {
 
 TEST(Ecdf, WorkersAreIndependentInASample) {
   std::mt19937_64 random(6);
-  EcdfForecaster forecaster({});
+  EcdfForecaster forecaster({.samples = 512});
   for (Step step = 0; step < 40; ++step)
     forecaster.learn(told(step, lognormal_times(random, 20, 0.5)));
   Forecast out;

@@ -260,7 +260,7 @@ TEST(Seeds, GiveOtherSamples) {
 }
 
 TEST(SampleCount, ShrinksWithTheNumberOfWorkers) {
-  EXPECT_EQ(sample_count(1), 512U);
+  EXPECT_EQ(sample_count(1), 128U);
   EXPECT_EQ(sample_count(1000), 100U);
   EXPECT_EQ(sample_count(2175), 64U);
 }

@@ -40,10 +40,11 @@ inline DrawStream forecast_draws(uint64_t seed, Step step, WorkerId worker, uint
   return DrawStream(draw({seed, static_cast<uint64_t>(Purpose::kForecast), step, worker, use}));
 }
 
-// Enough samples that their number does not limit the decision, few enough that a decision for
+// Enough samples that their number does not limit the decision (with 512 instead of 128, replays of
+// six recordings gain less than 0.1 %, and take 3.5 times as long), few enough that a decision for
 // thousands of workers takes milliseconds: each sample of many workers already averages over them.
 inline uint32_t sample_count(size_t workers) {
-  return static_cast<uint32_t>(std::clamp<size_t>(100'000 / std::max<size_t>(1, workers), 64, 512));
+  return static_cast<uint32_t>(std::clamp<size_t>(100'000 / std::max<size_t>(1, workers), 64, 128));
 }
 
 }  // namespace drover
