@@ -50,7 +50,7 @@ class CoordinatorNode {
   }
 
   RunEnd run() {
-    tell(PeerRecord{
+    record(PeerRecord{
         .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
       if (error) return;
@@ -129,8 +129,10 @@ class CoordinatorNode {
       if (is_farewell(message.frame)) note_memory(found->first, found->second);
       found->second.channel->send(std::move(message.frame));
     }
-    for (Happening& happening : out.happenings) {
-      std::visit([&](auto& each) { tell(each); }, happening);
+    for (const Happening& happening : out.happenings) {
+      const auto* end = std::get_if<RunEnd>(&happening);
+      if (end == nullptr) record(happening);
+      if (end != nullptr) record_end(*end);
     }
     if (machine_.ended() && !leaving_) leave();
   }
@@ -140,25 +142,10 @@ class CoordinatorNode {
     if (peer.here) memory_[peer_name(id.first, id.second)] = peak_memory_bytes(peer.pid);
   }
 
-  void tell(const PeerRecord& peer) {
-    for (RunObserver* observer : observers_) check(observer->on_peer(peer));
+  void record(const Happening& happening) {
+    for (RunObserver* observer : observers_) check(tell(happening, *observer));
   }
-  void tell(const DecisionRecord& decision) {
-    for (RunObserver* observer : observers_) check(observer->on_decision(decision));
-  }
-  void tell(const StepStory& story) {
-    for (RunObserver* observer : observers_) check(observer->on_step(story.step, story.arrivals));
-  }
-  void tell(const ArrivalRecord& late) {
-    for (RunObserver* observer : observers_) check(observer->on_late_arrival(late));
-  }
-  void tell(const EvaluationRecord& evaluation) {
-    for (RunObserver* observer : observers_) check(observer->on_evaluation(evaluation));
-  }
-  void tell(const EventRecord& event) {
-    for (RunObserver* observer : observers_) check(observer->on_event(event));
-  }
-  void tell(RunEnd& end) {
+  void record_end(RunEnd end) {
     memory_[peer_name(Role::kCoordinator, 0)] = peak_memory_bytes(::getpid());
     end.memory_bytes.assign(memory_.begin(), memory_.end());
     for (RunObserver* observer : observers_) {
@@ -203,11 +190,11 @@ class CoordinatorNode {
                                     std::getline(lines, line);
                                     const size_t colon = line.find(':');
                                     if (colon != std::string::npos) {
-                                      tell(EventRecord{.at = clock_now() - began_,
-                                                       .step = machine_.step(),
-                                                       .kind = "exit",
-                                                       .peer = line.substr(0, colon),
-                                                       .text = line.substr(colon + 2)});
+                                      record(EventRecord{.at = clock_now() - began_,
+                                                         .step = machine_.step(),
+                                                         .kind = "exit",
+                                                         .peer = line.substr(0, colon),
+                                                         .text = line.substr(colon + 2)});
                                     }
                                     read_exits();
                                   });

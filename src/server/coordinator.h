@@ -21,6 +21,7 @@
 #include "core/training.h"
 #include "policy/catalogue.h"
 #include "policy/decider.h"
+#include "server/happening.h"
 #include "server/membership.h"
 #include "server/step_ledger.h"
 #include "wire/control.h"
@@ -42,10 +43,6 @@ struct CoordinatorSettings {
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
-
-// Something for the record, in the order in which it happened.
-using Happening = std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord,
-                               EvaluationRecord, EventRecord, RunEnd>;
 
 struct CoordinatorOutput {
   Outbox messages;

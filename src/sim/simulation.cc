@@ -223,7 +223,7 @@ void Simulation::with_coordinator(Work&& work) {
   CoordinatorOutput out;
   work(out);
   send_all(kCoordinatorEnd, std::move(out.messages));
-  for (Happening& happening : out.happenings) tell(happening);
+  for (const Happening& happening : out.happenings) record(happening);
 }
 
 template <typename Work>
@@ -245,38 +245,15 @@ void Simulation::plan_wake(ShardId id) {
   });
 }
 
-void Simulation::tell(Happening& happening) {
-  struct Teller {
-    Simulation& sim;
-    void operator()(const PeerRecord& peer) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_peer(peer));
-    }
-    void operator()(const DecisionRecord& decision) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_decision(decision));
-      sim.training_ = true;
-      const auto [first, last] = sim.at_step_.equal_range(decision.step);
-      for (auto due = first; due != last; ++due)
-        sim.time_.plan(sim.time_.now(), std::move(due->second));
-      sim.at_step_.erase(first, last);
-    }
-    void operator()(const StepStory& story) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_step(story.step, story.arrivals));
-    }
-    void operator()(const ArrivalRecord& late) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_late_arrival(late));
-    }
-    void operator()(const EvaluationRecord& evaluation) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_evaluation(evaluation));
-    }
-    void operator()(const EventRecord& event) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_event(event));
-    }
-    void operator()(const RunEnd& end) const {
-      for (RunObserver* each : sim.observers_) sim.check(each->on_end(end));
-      sim.end_ = end;
-    }
-  };
-  std::visit(Teller{*this}, happening);
+void Simulation::record(const Happening& happening) {
+  for (RunObserver* observer : observers_) check(tell(happening, *observer));
+  if (const auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;
+  const auto* decision = std::get_if<DecisionRecord>(&happening);
+  if (decision == nullptr) return;
+  training_ = true;
+  const auto [first, last] = at_step_.equal_range(decision->step);
+  for (auto due = first; due != last; ++due) time_.plan(time_.now(), std::move(due->second));
+  at_step_.erase(first, last);
 }
 
 void Simulation::check(const Status& recorded) {

@@ -72,7 +72,7 @@ class Simulation {
   template <typename Work>
   void with_shard(ShardId id, Work&& work);
   void plan_wake(ShardId id);
-  void tell(Happening& happening);
+  void record(const Happening& happening);
   void check(const Status& recorded);
   void breach(const std::string& what);
 
