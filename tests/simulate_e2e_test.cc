@@ -145,7 +145,7 @@ TEST(Simulate, WhatItRecordsCanBeReplayed) {
 
 TEST(Simulate, FlagsWinOverTheScenario) {
   const TemporaryFolder folder;
-  write(folder.file("small.toml"), kSmall);
+  write(folder.file("small.toml"), replaced(kSmall, "worker = 5", "worker = 8"));
   const Outcome outcome = simulate(
       folder, {"small.toml", "--run-file", "run.db", "--json", "--workers", "9", "--steps", "3"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;

@@ -307,6 +307,24 @@ Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
   return whom.workers ? check_worker(whom.workers->second, job, rule) : done();
 }
 
+// The coordinator begins when the workers 0 to so many are there: who comes later is behind them.
+Status check_start(const Scenario& scenario, const Job& job) {
+  uint32_t at_start = 0;
+  while (at_start < job.workers && !scenario.joins_later(at_start)) ++at_start;
+  if (at_start == 0) {
+    return invalid_input(
+        "worker 0 joins later; a run begins with worker 0, so take its [[join]] out");
+  }
+  for (WorkerId worker = at_start; worker < job.workers; ++worker) {
+    if (scenario.joins_later(worker)) continue;
+    return invalid_input(fmt::format(
+        "worker {} joins later and worker {} does not; let the workers that join later be the last "
+        "ones, up to {}",
+        at_start, worker, job.workers - 1));
+  }
+  return done();
+}
+
 }  // namespace
 
 Result<ScenarioFile> parse_scenario(std::string_view text, const std::string& name) {
@@ -373,13 +391,7 @@ Status validate(const Scenario& scenario, const Job& job) {
           name_of("slow_shard", i, scenario.slow_shards), *shard, job.shards, job.shards - 1)));
     }
   }
-  bool somebody_starts = false;
-  for (WorkerId worker = 0; worker < job.workers && !somebody_starts; ++worker)
-    somebody_starts = !scenario.joins_later(worker);
-  if (!somebody_starts) {
-    checks.push_back(invalid_input(
-        "every worker joins later, so nobody is there to begin; take one [[join]] out"));
-  }
+  checks.push_back(check_start(scenario, job));
   const auto wrong =
       std::find_if(checks.begin(), checks.end(), [](const Status& check) { return !check.ok(); });
   return wrong == checks.end() ? done() : *wrong;

@@ -207,7 +207,13 @@ TEST(ScenarioFile, NamesOnlyWhatExists) {
                         "[[poison]]\nworker = 7\nstep = 1\n"),
               HasSubstr("[[poison]] number 2 names worker 7"));
   EXPECT_THAT(complaint("[job]\nworkers = 1\n[[join]]\nworker = 0\nstep = 1\n"),
-              HasSubstr("every worker joins later"));
+              HasSubstr("worker 0 joins later"));
+  EXPECT_THAT(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 1\n"),
+              HasSubstr("worker 1 joins later and worker 2 does not"));
+  EXPECT_EQ(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 9\n"
+                      "[[death]]\nworker = 1\nstep = 5\n"),
+            "")
+      << "it comes back";
 }
 
 TEST(ScenarioFile, EveryShippedScenarioIsRight) {
