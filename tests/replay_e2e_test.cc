@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -215,6 +216,44 @@ TEST(Replay, ReplaysOnlyTheStepsAskedFor) {
   EXPECT_EQ(steps_of(":30"), 30);
 }
 
+TEST(Replay, KeepsToTheLimitsOfARun) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  const auto least_included = [&](const Words& words) {
+    const Outcome outcome = replay(folder, Words{"--trace", "t.csv", "--policy", "static:k=2",
+                                                 "--json", "--policy-warmup", "10"} +
+                                               words);
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    EXPECT_EQ(last_line_json(outcome.out)["measured_steps"], 50);
+    return last_line_json(outcome.out)["inclusion_min"].get<double>();
+  };
+  EXPECT_EQ(least_included({}), 0.0);
+  EXPECT_EQ(least_included({"--min-contributors", "5"}), 1.0);
+  EXPECT_GE(least_included({"--min-inclusion", "0.25"}), 0.25);
+}
+
+TEST(Replay, InterruptedShowsWhatItHas) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(200'000));
+  Result<Process> process =
+      Process::start({.words = {DROVER_BINARY, "replay", "--trace", "t.csv", "--policy",
+                                "sync,ewma", "--save", "run.db", "--json", "--quiet"},
+                      .environment = {},
+                      .directory = folder.path()});
+  ASSERT_TRUE(process.ok()) << process.error().message;
+  // The first policy is through; the second takes many times as long.
+  const auto line = process.value().wait_for_line("\"policy\":\"sync\"", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  process.value().signal(SIGINT);
+  const auto ending = process.value().wait(kRunPatience);
+  ASSERT_TRUE(ending.ok()) << ending.error().message;
+  EXPECT_EQ(ending.value().exit_code, 130);
+  EXPECT_THAT(process.value().output(Output::kStderr), HasSubstr("interrupted at step"));
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("run-ewma.db", "run-sync.db", "t.csv"));
+  const auto summary = last_line_json(drover({"runs", "run-ewma.db", "--json"}, folder.path()).out);
+  EXPECT_EQ(summary["outcome"], "interrupted");
+}
+
 void expect_told(const Words& words, int status, const ::testing::Matcher<std::string>& told) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(30));
@@ -243,9 +282,15 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told(both + Words{"--steps", "7"}, 2, AllOf(HasSubstr("--steps"), HasSubstr("100:200")));
   expect_told(both + Words{"--overhead", "-1"}, 2, HasSubstr("--overhead"));
   expect_told(both + Words{"--overhead", "nan"}, 2, HasSubstr("--overhead"));
+  expect_told(both + Words{"--overhead", "1e308"}, 2, HasSubstr("--overhead"));
+  expect_told(both + Words{"--max-wait", "10s"}, 2,
+              HasSubstr("--max-wait: expected a number, not '10s'"));
+  expect_told(both + Words{"--min-inclusion", "2"}, 2, HasSubstr("--min-inclusion"));
   expect_told(both + Words{"--max-wait", "0"}, 2, HasSubstr("--max-wait"));
   expect_told(both + Words{"--min-contributors", "0"}, 2, HasSubstr("--min-contributors"));
   expect_told(both + Words{"--warmup", "some"}, 2, HasSubstr("--warmup"));
+  for (const std::string flag : {"--warmup", "--seed", "--min-contributors"})
+    expect_told(both + Words{flag, "-1"}, 2, HasSubstr(flag + ": expected a whole number"));
 }
 
 TEST(Replay, BadTracesAreNamedWithWhatToDo) {
@@ -262,6 +307,7 @@ TEST(Replay, BadTracesAreNamedWithWhatToDo) {
   expect_told(with("t.csv") + Words{"--warmup", "30"}, 1, HasSubstr("--warmup 7"));
   expect_told(with("t.csv") + Words{"--steps", ":10"}, 1, HasSubstr("warm-up"));
   expect_told(with("t.csv") + Words{"--decisions", "t.csv"}, 1, HasSubstr("overwrite the trace"));
+  expect_told(with("t.csv") + Words{"--save", "."}, 1, HasSubstr("is a folder"));
   expect_told(with("t.csv") + Words{"--decisions", "no/d.csv"}, 1, HasSubstr("no/d.csv"));
 }
 

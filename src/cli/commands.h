@@ -43,6 +43,7 @@ struct ReplayOptions {
   double overhead = 0.0;
   uint32_t min_contributors = 1;
   double max_wait = std::numeric_limits<double>::infinity();
+  double min_inclusion = 0.0;
   std::string decisions;  // a CSV file; empty: none
   std::string save;       // a run file; empty: none
   bool json = false;

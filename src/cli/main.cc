@@ -22,45 +22,59 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
+// CLI11 by itself takes -1 for a very large number.
+std::string check_whole(const std::string& text) {
+  const bool whole = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  return whole ? "" : "expected a whole number, not '" + text + "'";
+}
+
 void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_option("--trace", replay.trace,
-                 "Recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+                 "recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
       ->required()
       ->type_name("FILE");
   app.add_option("--policy", replay.policies,
-                 "Policies, separated by commas, or 'all'; 'drover policies' lists them")
+                 "policies, separated by commas, or 'all'; 'drover policies' lists them")
       ->required()
       ->allow_extra_args(false)
       ->type_name("NAME,NAME");
   app.add_option("--objective", replay.objective,
-                 "What policies that forecast maximise: throughput or rate")
+                 "what policies that forecast maximise: throughput or rate")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--warmup", replay.warmup, "Steps at the beginning that are not measured")
+  app.add_option("--warmup,--policy-warmup", replay.warmup,
+                 "steps in which policies that learn wait for everybody; they are not measured")
+      ->check(check_whole)
       ->type_name("STEPS")
       ->capture_default_str();
-  app.add_option("--seed", replay.seed, "For policies that draw samples")
+  app.add_option("--seed", replay.seed, "for policies that draw samples")
+      ->check(check_whole)
       ->type_name("COUNT")
       ->capture_default_str();
-  app.add_option("--steps", replay.steps, "Only these rows of the trace, from 0, without the last")
+  app.add_option("--steps", replay.steps, "only these rows of the trace, from 0, without the last")
       ->type_name("FROM:TO");
   app.add_option("--overhead", replay.overhead,
-                 "What a step costs beyond waiting, in the unit of the trace")
+                 "what a step costs beyond waiting, in the unit of the trace")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--min-contributors", replay.min_contributors,
-                 "Gradients that every step waits for")
+                 "gradients that every step waits for")
+      ->check(check_whole)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--max-wait", replay.max_wait,
-                 "The longest a step waits if those are there, in the unit of the trace")
+                 "the longest a step waits if those are there, in the unit of the trace")
       ->type_name("TIME");
-  app.add_option("--decisions", replay.decisions, "Write every decision to this CSV file")
+  app.add_option("--min-inclusion", replay.min_inclusion,
+                 "share of steps that each worker should be part of; 0: any")
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app.add_option("--decisions", replay.decisions, "write every decision to this CSV file")
       ->type_name("OUT.csv");
-  app.add_option("--save", replay.save, "Record the replay in this run file; one for each policy")
+  app.add_option("--save", replay.save, "record the replay in this run file; one for each policy")
       ->type_name("RUN");
-  app.add_flag("--json", replay.json, "One JSON object for each policy instead of a table");
-  app.add_flag("--quiet", replay.quiet, "Report only trouble and the result");
+  app.add_flag("--json", replay.json, "one JSON object for each policy instead of a table");
+  app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
 
 int run(int argc, char** argv) {
@@ -76,22 +90,23 @@ int run(int argc, char** argv) {
 
   RunsOptions runs;
   CLI::App* runs_app = app.add_subcommand("runs", "Summarise a run from its file");
-  runs_app->add_option("FILE", runs.run_file, "The run file")->required();
-  runs_app->add_flag("--json", runs.json, "One JSON object instead of text");
+  runs_app->add_option("FILE", runs.run_file, "the run file")->required();
+  runs_app->add_flag("--json", runs.json, "one JSON object instead of text");
 
   DataOptions data;
   CLI::App* data_app = app.add_subcommand("data", "Data sets");
   data_app->require_subcommand(1);
   CLI::App* get_app = data_app->add_subcommand("get", "Fetch a data set and check it");
   get_app->add_option("NAME", data.name, "mnist or cifar10")->required();
-  get_app->add_option("--data-dir", data.data_dir, "Where data sets are kept");
+  get_app->add_option("--data-dir", data.data_dir, "where data sets are kept");
 
   DoctorOptions doctor;
   CLI::App* doctor_app = app.add_subcommand("doctor", "Check what a run needs on this machine");
-  doctor_app->add_option("--workers", doctor.workers, "For a run of so many workers");
-  doctor_app->add_option("--shards", doctor.shards, "... and so many shards");
-  doctor_app->add_option("--data-dir", doctor.data_dir, "Where data sets are kept");
-  doctor_app->add_flag("--json", doctor.json, "One JSON object instead of text");
+  doctor_app->add_option("--workers", doctor.workers, "for a run of so many workers")
+      ->check(check_whole);
+  doctor_app->add_option("--shards", doctor.shards, "... and so many shards")->check(check_whole);
+  doctor_app->add_option("--data-dir", doctor.data_dir, "where data sets are kept");
+  doctor_app->add_flag("--json", doctor.json, "one JSON object instead of text");
 
   ReplayOptions replay;
   CLI::App* replay_app =
@@ -103,15 +118,18 @@ int run(int argc, char** argv) {
       "simulate", "Train on a cluster that is only described: virtual time, real gradients");
   simulate_app->add_option("scenario", simulate.scenario, "what the cluster is like")
       ->type_name("SCENARIO.toml");
-  simulate_app->add_option("--hunt", simulate.hunt,
-                           "run so many short random fault schedules and check what must hold");
+  simulate_app
+      ->add_option("--hunt", simulate.hunt,
+                   "run so many short random fault schedules and check what must hold")
+      ->check(check_whole)
+      ->type_name("COUNT");
   simulate_app->add_flag("--json", simulate.json, "print the result as one line of JSON");
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
 
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
-  policies_app->add_flag("--json", policies.json, "One JSON object for each policy");
+  policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
 
   if (argc == 1) {
     fmt::print("{}", app.help());

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/version.h"
@@ -72,13 +73,16 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   Plan plan;
   const Result<Objective> objective = parse_objective(options.objective);
   if (!objective) return wrong_flag("--objective", objective.error().message);
-  if (!std::isfinite(options.overhead) || options.overhead < 0.0) {
-    return wrong_flag("--overhead", "must be a number from 0 on");
+  if (!(options.overhead >= 0.0 && options.overhead <= kTraceTimeMax)) {
+    return wrong_flag("--overhead", fmt::format("must be a number from 0 to {}", kTraceTimeMax));
   }
   if (std::isnan(options.max_wait) || options.max_wait <= 0.0) {
     return wrong_flag("--max-wait", "must be a number above 0");
   }
   if (options.min_contributors == 0) return wrong_flag("--min-contributors", "must be 1 or more");
+  if (!(options.min_inclusion >= 0.0 && options.min_inclusion <= 1.0)) {
+    return wrong_flag("--min-inclusion", "must be a share from 0 to 1");
+  }
   const Result<StepRange> range = parse_step_range(options.steps);
   if (!range) return wrong_flag("--steps", range.error().message);
   plan.range = range.value();
@@ -88,7 +92,9 @@ Result<Plan> plan_of(const ReplayOptions& options) {
       .seed = options.seed,
       // Only whether there is one matters yet.
       .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); }};
-  plan.limits = {.at_least = options.min_contributors, .max_wait = options.max_wait};
+  plan.limits = {.at_least = options.min_contributors,
+                 .max_wait = options.max_wait,
+                 .min_inclusion = options.min_inclusion};
   plan.replay = {.warmup = options.warmup, .overhead = options.overhead};
   Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
   if (!names) return wrong_flag("--policy", names.error().message);
@@ -122,6 +128,10 @@ Status check_outputs(const ReplayOptions& options, const std::vector<std::string
   std::error_code ignored;
   for (const std::string& path : run_files) {
     if (!fs::exists(path, ignored)) continue;
+    if (fs::is_directory(path, ignored)) {
+      return invalid_input(
+          fmt::format("the run file '{}' is a folder; give the name of a file with --save", path));
+    }
     return invalid_input(fmt::format(
         "the run file '{}' exists already and is never overwritten; name another with --save, or "
         "move it away",
@@ -149,8 +159,9 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
                      {"seed", std::to_string(options.seed)},
                      {"steps", options.steps},
                      {"overhead", fmt::format("{}", options.overhead)},
-                     {"min-contributors", std::to_string(options.min_contributors)},
-                     {"max-wait", fmt::format("{}", options.max_wait)}};
+                     {"min_contributors", std::to_string(options.min_contributors)},
+                     {"max_wait", fmt::format("{}", options.max_wait)},
+                     {"min_inclusion", fmt::format("{}", options.min_inclusion)}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;
@@ -222,22 +233,32 @@ class ReplayJob {
     }
     const ReplayFrame frame{options_.trace, options_.objective, plan_.replay.warmup};
     std::vector<ReplayRow> rows;
+    Status status = done();
     for (size_t i = 0; i < plan_.policies.size(); ++i) {
       const std::string& policy = plan_.policies[i];
       progress_.begin(policy);
       const auto result = replay_one(policy, run_files.empty() ? "" : run_files[i]);
       progress_.clear();
-      if (!result) return result.error();
+      if (!result) {
+        if (result.error().kind != ErrorKind::kStopped) return result.error();
+        // What was found out before is worth as much as it would have been.
+        status = result.error();
+        break;
+      }
       rows.push_back({policy, result.value()});
       if (!options_.json) continue;
       fmt::print("{}\n", to_json_line(frame, rows.back()));
       std::fflush(stdout);
     }
-    if (!options_.json) fmt::print("{}", to_text(frame, rows));
+    if (!options_.json && !rows.empty()) fmt::print("{}", to_text(frame, rows));
     if (!options_.json && !options_.quiet) {
-      for (const std::string& path : run_files) fmt::print(stderr, "saved {}\n", path);
+      const size_t begun = std::min(run_files.size(), rows.size() + (status ? 0 : 1));
+      for (size_t i = 0; i < begun; ++i) fmt::print(stderr, "saved {}\n", run_files[i]);
     }
-    return decisions_ ? decisions_->close() : done();
+    if (decisions_) {
+      if (Status closed = decisions_->close(); !closed) return closed;
+    }
+    return status;
   }
 
  private:
@@ -254,6 +275,10 @@ class ReplayJob {
       recorder.emplace(*writer, plan_.replay.overhead);
     }
     const auto listen = [&](const ReplayedStep& step) -> Status {
+      if (interrupted()) {
+        return Error{ErrorKind::kStopped, fmt::format("interrupted at step {} of {} with {}",
+                                                      step.step, trace_.steps(), policy)};
+      }
       progress_.step(step.step);
       if (decisions_) {
         if (Status status = decisions_->add(policy, plan_.range.from, step); !status) return status;
@@ -261,9 +286,10 @@ class ReplayJob {
       return recorder ? recorder->add(step) : done();
     };
     auto result = replay(trace_, hindsight_, decider, plan_.replay, clock_now, listen);
-    if (!result || !recorder) return result;
-    if (const Status status = recorder->finish(); !status) return status.error();
-    return result;
+    const bool stopped = !result && result.error().kind == ErrorKind::kStopped;
+    if (!recorder || (!result && !stopped)) return result;
+    const Status status = recorder->finish(stopped ? result.error().message : "");
+    return status ? result : status.error();
   }
 
   const ReplayOptions& options_;
@@ -293,9 +319,12 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
   Status status = keep_steps(trace.value(), plan.value().range);
   if (status) status = check_long_enough(trace.value(), options.warmup);
   if (!status) return fail(status.error(), kExitFailed);
+  listen_for_interrupts();
   status =
       ReplayJob(options, command_line, std::move(plan).value(), std::move(trace).value()).run();
-  return status ? 0 : fail(status.error(), kExitFailed);
+  if (status) return 0;
+  return fail(status.error(),
+              status.error().kind == ErrorKind::kStopped ? kExitInterrupted : kExitFailed);
 }
 
 }  // namespace drover

@@ -20,23 +20,31 @@ namespace {
 constexpr double kTimeMax = 1e6;  // seconds
 constexpr double kFactorMax = 1e6;
 
-struct KindName {
+// A kind of run-times, and the keys that describe it: all of them, and no others.
+struct KindOfTimes {
   std::string_view name;
   RunTimeKind kind;
+  std::array<std::string_view, 2> keys;
 };
-constexpr std::array<KindName, 6> kKinds = {
-    {{"constant", RunTimeKind::kConstant},
-     {"normal", RunTimeKind::kNormal},
-     {"lognormal", RunTimeKind::kLognormal},
-     {"shifted-exponential", RunTimeKind::kShiftedExponential},
-     {"pareto", RunTimeKind::kPareto},
-     {"trace", RunTimeKind::kTrace}}};
+constexpr std::array<KindOfTimes, 6> kKinds = {
+    {{"constant", RunTimeKind::kConstant, {"mean"}},
+     {"normal", RunTimeKind::kNormal, {"mean", "deviation"}},
+     {"lognormal", RunTimeKind::kLognormal, {"mean", "deviation"}},
+     {"shifted-exponential", RunTimeKind::kShiftedExponential, {"shift", "mean"}},
+     {"pareto", RunTimeKind::kPareto, {"shift", "shape"}},
+     {"trace", RunTimeKind::kTrace, {"trace"}}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kExamples = {
+    {{"mean", "1.0"},
+     {"deviation", "0.2"},
+     {"shift", "1.0"},
+     {"shape", "2.5"},
+     {"trace", "\"times.csv\""}}};
 
-Status parse_kind(const std::string& text, RunTimeKind& kind) {
+Status parse_kind(const std::string& text, const KindOfTimes*& kind) {
   std::vector<std::string_view> names;
-  for (const KindName& each : kKinds) {
+  for (const KindOfTimes& each : kKinds) {
     if (each.name == text) {
-      kind = each.kind;
+      kind = &each;
       return done();
     }
     names.push_back(each.name);
@@ -67,6 +75,8 @@ Status parse_bandwidth(const std::string& text, double& bytes_per_second) {
 // --- one function a table
 
 void read(TomlKeys& keys, Whom& whom) {
+  if (keys.has("node") && keys.has("workers"))
+    keys.complain("workers", "give either node or workers, not both");
   keys.count("node", whom.node, 0, kWorkersMax);
   keys.range("workers", whom.workers);
 }
@@ -91,11 +101,14 @@ void read(TomlKeys& keys, Moment& when) {
 void read(TomlKeys& keys, RunTimeRule& rule, const std::filesystem::path& folder) {
   RunTimeLaw& law = rule.law;
   read(keys, rule.whom);
-  if (!keys.has("kind")) keys.complain("needs a kind, such as \"lognormal\"");
-  keys.parsed("kind", [&](const std::string& text) { return parse_kind(text, law.kind); });
+  keys.need("kind", "\"lognormal\", for example");
+  const KindOfTimes* kind = nullptr;
+  keys.parsed("kind", [&](const std::string& text) { return parse_kind(text, kind); });
   keys.number("mean", law.mean, 1e-9, kTimeMax);
   keys.number("deviation", law.deviation, 0.0, kTimeMax);
-  keys.number("shift", law.shift, 0.0, kTimeMax);
+  // A Pareto time is at least this: it must be more than nothing.
+  const bool pareto = kind != nullptr && kind->kind == RunTimeKind::kPareto;
+  keys.number("shift", law.shift, pareto ? 1e-9 : 0.0, kTimeMax);
   keys.number("shape", law.shape, 0.1, 1000.0);
   keys.parsed("trace", [&](const std::string& text) -> Status {
     auto trace = read_trace((folder / text).string());
@@ -103,21 +116,29 @@ void read(TomlKeys& keys, RunTimeRule& rule, const std::filesystem::path& folder
     law.trace = std::make_shared<const Trace>(std::move(trace).value());
     return done();
   });
-  if (law.kind == RunTimeKind::kTrace && !keys.has("trace"))
-    keys.complain("the kind 'trace' needs a file: trace = \"times.csv\"");
-  if (law.kind == RunTimeKind::kPareto && !(law.shift > 0.0))
-    keys.complain("the kind 'pareto' needs its least run-time: shift = 1.0");
+  if (kind == nullptr) return;
+  law.kind = kind->kind;
+  for (const auto& [key, example] : kExamples) {
+    if (std::find(kind->keys.begin(), kind->keys.end(), key) != kind->keys.end()) {
+      keys.need(key, example);
+    } else if (keys.has(key)) {
+      keys.complain(key, fmt::format("means nothing to the kind '{}'", kind->name));
+    }
+  }
 }
 
 void read(TomlKeys& keys, SlowSpell& slow) {
   read(keys, slow.whom);
   read(keys, slow.steps);
+  keys.need("factor", "2.0");
   keys.number("factor", slow.factor, 1e-3, kFactorMax);
 }
 
 void read(TomlKeys& keys, Straggling& straggling) {
   read(keys, straggling.whom);
   read(keys, straggling.steps);
+  keys.need("share", "0.05");
+  if (!keys.has("delay_mean")) keys.need("factor", "3.0 (or delay_mean)");
   keys.number("share", straggling.share, 0.0, 1.0);
   keys.number("factor", straggling.factor, 1e-3, kFactorMax);
   keys.number("delay_mean", straggling.delay_mean, 0.0, kTimeMax);
@@ -134,6 +155,7 @@ void read(TomlKeys& keys, Regime& regime) {
 
 void read(TomlKeys& keys, Drift& drift) {
   read(keys, drift.whom);
+  keys.need("per_step", "0.01");
   keys.number("per_step", drift.per_step, -0.1, 0.1);
 }
 
@@ -152,12 +174,13 @@ void read(TomlKeys& keys, LinkRule& rule) {
 
 void read(TomlKeys& keys, SlowShard& slow) {
   keys.count("shard", slow.shard, 0, kShardsMax);
+  keys.need("delay", "\"4s\"");
   keys.number("share", slow.share, 0.0, 1.0);
   keys.duration("delay", slow.delay);
 }
 
 void read_worker(TomlKeys& keys, WorkerId& worker) {
-  if (!keys.has("worker")) keys.complain("needs a worker");
+  keys.need("worker", "3");
   keys.count("worker", worker, 0, kWorkersMax);
 }
 
@@ -175,12 +198,14 @@ void read(TomlKeys& keys, Join& join) {
 void read(TomlKeys& keys, Partition& partition) {
   read(keys, partition.whom);
   read(keys, partition.when);
+  keys.need("length", "\"10s\"");
   keys.duration("length", partition.length);
 }
 
 void read(TomlKeys& keys, Poison& poison) {
   read_worker(keys, poison.worker);
   std::optional<Step> step;
+  keys.need("step", "10");
   keys.step("step", step);
   if (step) poison.step = *step;
 }
@@ -210,11 +235,7 @@ void read_nodes(TomlKeys& top, ScenarioFile& file) {
   if (node == nullptr) return;
   if (const auto* count = node->as_integer();
       count != nullptr && count->get() >= 1 && count->get() <= file.job.workers) {
-    const auto nodes = static_cast<uint32_t>(count->get());
-    for (uint32_t i = 0; i < nodes; ++i) {
-      file.scenario.nodes.push_back(file.job.workers / nodes +
-                                    (i < file.job.workers % nodes ? 1 : 0));
-    }
+    file.even_nodes = static_cast<uint32_t>(count->get());
     return;
   }
   if (const auto* list = node->as_array()) {
@@ -263,20 +284,45 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
   top.finish();
 }
 
-Status check_worker(WorkerId worker, const Job& job, std::string_view table) {
+// "[[death]]", or which one if there are several: "[[death]] number 3".
+template <typename Rules>
+std::string name_of(std::string_view table, size_t index, const Rules& rules) {
+  return rules.size() == 1 ? fmt::format("[[{}]]", table)
+                           : fmt::format("[[{}]] number {}", table, index + 1);
+}
+
+Status check_worker(WorkerId worker, const Job& job, std::string_view rule) {
   if (worker < job.workers) return done();
-  return invalid_input(fmt::format("[[{}]] names worker {}, but {} workers are numbered 0 to {}",
-                                   table, worker, job.workers, job.workers - 1));
+  return invalid_input(fmt::format("{} names worker {}, but {} workers are numbered 0 to {}", rule,
+                                   worker, job.workers, job.workers - 1));
 }
 
 Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
-                  std::string_view table) {
+                  std::string_view rule) {
   const size_t nodes = std::max<size_t>(1, scenario.nodes.size());
   if (whom.node && *whom.node >= nodes) {
-    return invalid_input(fmt::format("[[{}]] names node {}, but {} nodes are numbered 0 to {}",
-                                     table, *whom.node, nodes, nodes - 1));
+    return invalid_input(fmt::format("{} names node {}, but {} nodes are numbered 0 to {}", rule,
+                                     *whom.node, nodes, nodes - 1));
   }
-  return whom.workers ? check_worker(whom.workers->second, job, table) : done();
+  return whom.workers ? check_worker(whom.workers->second, job, rule) : done();
+}
+
+// The coordinator begins when the workers 0 to so many are there: who comes later is behind them.
+Status check_start(const Scenario& scenario, const Job& job) {
+  uint32_t at_start = 0;
+  while (at_start < job.workers && !scenario.joins_later(at_start)) ++at_start;
+  if (at_start == 0) {
+    return invalid_input(
+        "worker 0 joins later; a run begins with worker 0, so take its [[join]] out");
+  }
+  for (WorkerId worker = at_start; worker < job.workers; ++worker) {
+    if (scenario.joins_later(worker)) continue;
+    return invalid_input(fmt::format(
+        "worker {} joins later and worker {} does not; let the workers that join later be the last "
+        "ones, up to {}",
+        at_start, worker, job.workers - 1));
+  }
+  return done();
 }
 
 }  // namespace
@@ -289,7 +335,19 @@ Result<ScenarioFile> parse_scenario(std::string_view text, const std::string& na
   read_file(table.value(), std::filesystem::path(name).parent_path(), file, complaints);
   if (!complaints.empty()) return first_of(complaints, name);
   finish(file.job);
+  place_workers(file);
+  file.text = text;
   return file;
+}
+
+void place_workers(ScenarioFile& file) {
+  if (!file.even_nodes) return;
+  const uint32_t nodes = *file.even_nodes;
+  file.scenario.nodes.clear();
+  for (uint32_t i = 0; i < nodes; ++i) {
+    file.scenario.nodes.push_back(file.job.workers / nodes +
+                                  (i < file.job.workers % nodes ? 1 : 0));
+  }
 }
 
 Result<ScenarioFile> read_scenario_file(const std::string& path) {
@@ -308,7 +366,12 @@ Status validate(const Scenario& scenario, const Job& job) {
   }
   std::vector<Status> checks;
   const auto check_all = [&](const auto& rules, std::string_view table) {
-    for (const auto& rule : rules) checks.push_back(check_whom(rule.whom, scenario, job, table));
+    for (size_t i = 0; i < rules.size(); ++i)
+      checks.push_back(check_whom(rules[i].whom, scenario, job, name_of(table, i, rules)));
+  };
+  const auto check_workers = [&](const auto& rules, std::string_view table) {
+    for (size_t i = 0; i < rules.size(); ++i)
+      checks.push_back(check_worker(rules[i].worker, job, name_of(table, i, rules)));
   };
   check_all(scenario.run_times, "run_time");
   check_all(scenario.slow, "slow");
@@ -317,18 +380,18 @@ Status validate(const Scenario& scenario, const Job& job) {
   check_all(scenario.drifts, "drift");
   check_all(scenario.links, "link");
   check_all(scenario.partitions, "partition");
-  for (const Death& each : scenario.deaths)
-    checks.push_back(check_worker(each.worker, job, "death"));
-  for (const Join& each : scenario.joins) checks.push_back(check_worker(each.worker, job, "join"));
-  for (const Poison& each : scenario.poisons)
-    checks.push_back(check_worker(each.worker, job, "poison"));
-  for (const SlowShard& each : scenario.slow_shards) {
-    if (each.shard && *each.shard >= job.shards) {
-      checks.push_back(invalid_input(
-          fmt::format("[[slow_shard]] names shard {}, but {} shards are numbered 0 to {}",
-                      *each.shard, job.shards, job.shards - 1)));
+  check_workers(scenario.deaths, "death");
+  check_workers(scenario.joins, "join");
+  check_workers(scenario.poisons, "poison");
+  for (size_t i = 0; i < scenario.slow_shards.size(); ++i) {
+    const auto& shard = scenario.slow_shards[i].shard;
+    if (shard && *shard >= job.shards) {
+      checks.push_back(invalid_input(fmt::format(
+          "{} names shard {}, but {} shards are numbered 0 to {}",
+          name_of("slow_shard", i, scenario.slow_shards), *shard, job.shards, job.shards - 1)));
     }
   }
+  checks.push_back(check_start(scenario, job));
   const auto wrong =
       std::find_if(checks.begin(), checks.end(), [](const Status& check) { return !check.ok(); });
   return wrong == checks.end() ? done() : *wrong;

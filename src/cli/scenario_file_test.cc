@@ -126,6 +126,10 @@ TEST(ScenarioFile, NodesMayBeGivenAsANumber) {
   const auto read = parse_scenario("nodes = 4\n[job]\nworkers = 10\n", "x.toml");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value().scenario.nodes, (std::vector<uint32_t>{3, 3, 2, 2}));
+  ScenarioFile larger = read.value();
+  larger.job.workers = 13;
+  place_workers(larger);
+  EXPECT_EQ(larger.scenario.nodes, (std::vector<uint32_t>{4, 3, 3, 3}));
 }
 
 TEST(ScenarioFile, ReadsATraceBesideIt) {
@@ -149,10 +153,15 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
   EXPECT_THAT(trouble("[job]\nworkrs = 2\n"), AllOf(HasSubstr("2:1"), HasSubstr("'workers'")));
   EXPECT_THAT(trouble("[run_time]\nkind = \"lognormall\"\n"),
               AllOf(HasSubstr("2:8"), HasSubstr("'lognormal'")));
-  EXPECT_THAT(trouble("[run_time]\nmean = 1\n"), HasSubstr("needs a kind"));
-  EXPECT_THAT(trouble("[run_time]\nkind = \"normal\"\nmean = -1\n"),
+  EXPECT_THAT(trouble("[run_time]\nmean = 1\n"), HasSubstr("needs kind = \"lognormal\""));
+  EXPECT_THAT(trouble("[run_time]\nkind = \"normal\"\nmean = -1\ndeviation = 1\n"),
               AllOf(HasSubstr("3:8"), HasSubstr("must be from")));
-  EXPECT_THAT(trouble("[run_time]\nkind = \"pareto\"\n"), HasSubstr("shift"));
+  EXPECT_THAT(trouble("[run_time]\nkind = \"pareto\"\n"),
+              AllOf(HasSubstr("1:1"), HasSubstr("needs shift = 1.0 and shape = 2.5")));
+  EXPECT_THAT(trouble("[run_time]\nkind = \"pareto\"\nshift = 0\nshape = 2\n"),
+              AllOf(HasSubstr("3:9"), HasSubstr("must be from")));
+  EXPECT_THAT(trouble("[run_time]\nkind = \"constant\"\nmean = 2\nshape = 2\n"),
+              AllOf(HasSubstr("4:9"), HasSubstr("means nothing to the kind 'constant'")));
   EXPECT_THAT(trouble("[run_time]\nkind = \"trace\"\n"), HasSubstr("trace = \"times.csv\""));
   EXPECT_THAT(trouble("[run_time]\nkind = \"trace\"\ntrace = \"gone.csv\"\n"),
               AllOf(HasSubstr("3:9"), HasSubstr("gone.csv")));
@@ -161,7 +170,17 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
   EXPECT_THAT(trouble("[[link]]\nlatency = \"5 parsecs\"\n"), HasSubstr("such as 200ms"));
   EXPECT_THAT(trouble("[[link]]\nbandwidth = \"fast\"\n"), HasSubstr("10Gbit/s"));
   EXPECT_THAT(trouble("[[death]]\nworker = 1\n"), HasSubstr("say when"));
-  EXPECT_THAT(trouble("[[death]]\nstep = 1\n"), HasSubstr("needs a worker"));
+  EXPECT_THAT(trouble("[[death]]\nstep = 1\n"), HasSubstr("needs worker = 3"));
+  EXPECT_THAT(trouble("[[poison]]\nworker = 1\n"), HasSubstr("needs step = 10"));
+  EXPECT_THAT(trouble("[[slow]]\nnode = 1\n"), HasSubstr("needs factor = 2.0"));
+  EXPECT_THAT(trouble("[[straggling]]\nshare = 0.1\n"), HasSubstr("or delay_mean"));
+  EXPECT_THAT(trouble("[[drift]]\nworkers = 1\n"), HasSubstr("needs per_step"));
+  EXPECT_THAT(trouble("[[slow_shard]]\nshard = 0\n"), HasSubstr("needs delay = \"4s\""));
+  EXPECT_THAT(trouble("[[partition]]\nat = \"1s\"\n"), HasSubstr("needs length = \"10s\""));
+  EXPECT_THAT(trouble("[[slow]]\nnode = 1\nworkers = 2\nfactor = 2\n"),
+              AllOf(HasSubstr("3:11"), HasSubstr("not both")));
+  EXPECT_THAT(trouble("[[slow]]\nfactr = 2\n"), HasSubstr("Known: node, workers, steps, factor"))
+      << "each once";
   EXPECT_THAT(trouble("[[slow]]\nsteps = \"ten\"\n"), HasSubstr("2:9"));
   EXPECT_THAT(trouble("slow = 3\n"), HasSubstr("expected a table [[slow]]"));
   EXPECT_THAT(trouble("nodes = [1, 2]\n[job]\nworkers = 6\n"), HasSubstr("6 workers"));
@@ -180,9 +199,21 @@ TEST(ScenarioFile, NamesOnlyWhatExists) {
   };
   EXPECT_THAT(complaint("[job]\nworkers = 2\n[[death]]\nworker = 2\nstep = 1\n"),
               HasSubstr("worker 2, but 2 workers are numbered 0 to 1"));
-  EXPECT_THAT(complaint("nodes = 2\n[job]\nworkers = 2\n[[slow]]\nnode = 2\n"),
+  EXPECT_THAT(complaint("nodes = 2\n[job]\nworkers = 2\n[[slow]]\nnode = 2\nfactor = 2\n"),
               HasSubstr("node 2, but 2 nodes"));
-  EXPECT_THAT(complaint("[job]\nshards = 1\n[[slow_shard]]\nshard = 1\n"), HasSubstr("shard 1"));
+  EXPECT_THAT(complaint("[job]\nshards = 1\n[[slow_shard]]\nshard = 1\ndelay = \"1s\"\n"),
+              HasSubstr("shard 1"));
+  EXPECT_THAT(complaint("[job]\nworkers = 2\n[[poison]]\nworker = 1\nstep = 1\n"
+                        "[[poison]]\nworker = 7\nstep = 1\n"),
+              HasSubstr("[[poison]] number 2 names worker 7"));
+  EXPECT_THAT(complaint("[job]\nworkers = 1\n[[join]]\nworker = 0\nstep = 1\n"),
+              HasSubstr("worker 0 joins later"));
+  EXPECT_THAT(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 1\n"),
+              HasSubstr("worker 1 joins later and worker 2 does not"));
+  EXPECT_EQ(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 9\n"
+                      "[[death]]\nworker = 1\nstep = 5\n"),
+            "")
+      << "it comes back";
 }
 
 TEST(ScenarioFile, EveryShippedScenarioIsRight) {

@@ -1,11 +1,12 @@
 #include <fmt/core.h>
 
+#include <array>
 #include <charconv>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/scenario_file.h"
@@ -24,13 +25,27 @@ namespace {
 
 constexpr Duration kPulse = std::chrono::milliseconds(200);
 
-// Set by Ctrl-C.
-volatile std::sig_atomic_t interrupted = 0;
+// Better told than ignored: what a job can say and a simulation cannot do.
+struct OnlyLive {
+  std::string_view flag;
+  std::string_view why;
+};
+constexpr std::array<OnlyLive, 4> kOnlyLive = {
+    {{"--slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
+     {"--save-model", "a simulation keeps its run file, and no model"},
+     {"--transport", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"}}};
 
-void listen_for_interrupts() {
-  interrupted = 0;
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
+Status check_can_be_simulated(const SimulateOptions& options, const Job& job) {
+  for (const auto& [flag, why] : kOnlyLive) {
+    if (!options.flags.contains(flag)) continue;
+    return invalid_input(fmt::format("{}: {}", flag, why));
+  }
+  if (!job.save_model.empty()) {
+    return invalid_input(options.scenario +
+                         ": save_model: a simulation keeps its run file, and no model");
+  }
+  return done();
 }
 
 // --- one scenario
@@ -38,8 +53,11 @@ void listen_for_interrupts() {
 Result<ScenarioFile> scenario_of(const SimulateOptions& options) {
   auto file = read_scenario_file(options.scenario);
   if (!file) return file;
+  if (const Status status = check_can_be_simulated(options, file.value().job); !status)
+    return status.error();
   if (const Status status = apply_flags(options.flags, file.value().job); !status)
     return status.error();
+  place_workers(file.value());
   if (const Status status = validate(file.value().scenario, file.value().job); !status) {
     return invalid_input(options.scenario + ": " + status.error().message);
   }
@@ -82,11 +100,19 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     return times;
   });
   if (!policy) return fail(policy.error());
+  for (const RunTimeRule& rule : file.scenario.run_times) {
+    if (!rule.law.trace) continue;
+    for (const std::string& warning : rule.law.trace->warnings)
+      fmt::print(stderr, "drover: warning: {}\n", warning);
+  }
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
 
   RunHeader header = make_run_header(job, *task.value(), command_line, now);
   header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), job.task.seed});
+  // What the job alone does not say: without it nobody could tell that the times are virtual.
+  header.settings.emplace_back("scenario", options.scenario);
+  header.environment.emplace_back("scenario", file.text);
   auto writer = RunWriter::create(job.run_file, header);
   if (!writer) return fail(writer.error());
   const ProgressStyle style = choose_progress_style(options.quiet);
@@ -106,10 +132,10 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   Simulation simulation(settings.value(), std::move(policy).value(), *task.value(),
                         {writer.value().get(), view.get()}, nullptr);
   const auto end = simulation.run([&] {
-    if (clock_now() - last < kPulse) return interrupted == 0;
+    if (clock_now() - last < kPulse) return !interrupted();
     last = clock_now();
     view->tick();
-    return interrupted == 0 && writer.value()->flush().ok();
+    return !interrupted() && writer.value()->flush().ok();
   });
   if (!end) {
     return fail(system_error("the simulation failed: " + end.error().message +
@@ -126,7 +152,17 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
 
 // --- the hunt
 
+// The first seed. Whatever else was given would be ignored, and is therefore refused.
 Result<uint64_t> seed_of(const SimulateOptions& options) {
+  if (!options.scenario.empty()) {
+    return invalid_input(
+        "--hunt makes up its own clusters and takes no scenario; leave out one of the two");
+  }
+  for (const auto& [flag, texts] : options.flags) {
+    if (flag == "--seed") continue;
+    return invalid_input(
+        fmt::format("--hunt makes up its own jobs and takes only --seed beside it, not {}", flag));
+  }
   const auto given = options.flags.find("--seed");
   if (given == options.flags.end()) return uint64_t{1};
   const std::string& text = given->second.front();
@@ -154,7 +190,7 @@ int hunt_for_bugs(const SimulateOptions& options) {
   uint64_t completed = 0;
   uint64_t tried = 0;
   TimePoint last{};
-  for (; tried < options.hunt && interrupted == 0; ++tried) {
+  for (; tried < options.hunt && !interrupted(); ++tried) {
     const uint64_t seed = first.value() + tried;
     const HuntCase hunt = make_hunt_case(seed);
     const HuntResult found = run_hunt_case(hunt);
@@ -184,7 +220,7 @@ int hunt_for_bugs(const SimulateOptions& options) {
     fmt::print("{} random schedules of faults from seed {}: nothing wrong found; {}.\n",
                with_commas(tried), first.value(), ended);
   }
-  return interrupted == 0 ? 0 : kExitInterrupted;
+  return interrupted() ? kExitInterrupted : 0;
 }
 
 }  // namespace

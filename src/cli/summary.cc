@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kCurvePoints = 40;
 constexpr size_t kWorkersShown = 4;
 constexpr size_t kLossesShown = 4;
+constexpr size_t kStragglersShown = 3;
 constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 double per_second(uint64_t amount, double seconds) {
@@ -127,8 +128,44 @@ void add_workers(Lines& lines, const RunSummary& summary) {
                           short_time(worker.median_run_time)));
   }
   if (summary.waited_for.size() > shown) {
-    lines.add("", fmt::format("and {} more", summary.waited_for.size() - shown));
+    lines.add("", fmt::format("and {} more", with_commas(summary.waited_for.size() - shown)));
   }
+}
+
+uint64_t left_behind(const WorkerStatistics& worker) { return worker.censored + worker.late; }
+
+// Who was not waited for: what a policy that cuts does to the work of each.
+void add_stragglers(Lines& lines, const RunSummary& summary) {
+  if (summary.gradients_left_behind == 0) return;
+  std::vector<WorkerStatistics> workers = summary.waited_for;
+  std::sort(workers.begin(), workers.end(),
+            [](const WorkerStatistics& a, const WorkerStatistics& b) {
+              return std::tuple(left_behind(b), a.worker) < std::tuple(left_behind(a), b.worker);
+            });
+  uint64_t all = 0;
+  std::vector<std::string> most;
+  for (const WorkerStatistics& worker : workers) {
+    all += worker.steps;
+    if (most.size() == kStragglersShown || left_behind(worker) == 0) continue;
+    const double share =
+        static_cast<double>(left_behind(worker)) / static_cast<double>(worker.steps);
+    most.push_back(fmt::format("worker {} ({:.0f} %{})", worker.worker, share * 100.0,
+                               most.empty() ? " of its steps" : ""));
+  }
+  lines.add("stragglers", fmt::format("{} of {} gradients left behind, most often {}",
+                                      with_commas(summary.gradients_left_behind), with_commas(all),
+                                      fmt::join(most, ", ")));
+}
+
+std::string job_line(const RunSummary& summary) {
+  const std::string workers = plural(summary.workers, "worker");
+  const std::string policy = summary.policy.empty() ? "" : ", policy " + summary.policy;
+  if (!summary.replayed.empty()) {
+    return fmt::format("replay of {}, {}{}", summary.replayed, workers, policy);
+  }
+  const std::string what =
+      summary.model.empty() ? "" : fmt::format("{} on {}, ", summary.model, summary.data);
+  return fmt::format("{}{}, {}{}", what, workers, plural(summary.shards, "shard"), policy);
 }
 
 void add_losses(Lines& lines, const RunSummary& summary) {
@@ -190,6 +227,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   summary.model = setting(header.value(), "model");
   summary.data = setting(header.value(), "data");
   summary.policy = setting(header.value(), "policy");
+  summary.scenario = setting(header.value(), "scenario");
+  summary.replayed = setting(header.value(), "replay");
   summary.outcome = end.value().outcome;
   summary.reason = end.value().reason;
   summary.warning = reader.warning();
@@ -208,6 +247,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   summary.parameters_digest = end.value().parameters_digest;
   summary.step_times = times.value();
   summary.waited_for = std::move(workers).value();
+  for (const WorkerStatistics& worker : summary.waited_for)
+    summary.gradients_left_behind += left_behind(worker);
   std::sort(summary.waited_for.begin(), summary.waited_for.end(),
             [](const WorkerStatistics& a, const WorkerStatistics& b) {
               return std::tuple(b.last, b.median_run_time, a.worker) <
@@ -225,27 +266,27 @@ std::string to_text(const RunSummary& summary) {
   lines.add("run", summary.run_file);
   if (!summary.warning.empty()) lines.add("warning", summary.warning);
   lines.add("outcome", outcome_line(summary));
-  if (!summary.model.empty()) {
-    lines.add("job", fmt::format("{} on {}, {}, {}, policy {}", summary.model, summary.data,
-                                 plural(summary.workers, "worker"), plural(summary.shards, "shard"),
-                                 summary.policy));
-  } else {
-    lines.add("job", fmt::format("{}, {}", plural(summary.workers, "worker"),
-                                 plural(summary.shards, "shard")));
+  lines.add("job", job_line(summary));
+  if (!summary.scenario.empty()) {
+    lines.add("simulated", fmt::format("{}; all times are virtual", summary.scenario));
   }
   if (summary.steps == 0) {
     lines.add("steps", "none recorded");
     add_losses(lines, summary);
     return lines.take();
   }
-  lines.add("steps", fmt::format("{} in {}: {} steps/s, {} samples/s", with_commas(summary.steps),
-                                 long_time(summary.seconds), amount(summary.steps_per_second),
-                                 amount(summary.samples_per_second)));
-  add_learning(lines, summary);
+  const bool trains = summary.replayed.empty();
+  lines.add(
+      "steps",
+      fmt::format("{} in {}: {} steps/s{}", with_commas(summary.steps), long_time(summary.seconds),
+                  amount(summary.steps_per_second),
+                  trains ? fmt::format(", {} samples/s", amount(summary.samples_per_second)) : ""));
+  if (trains) add_learning(lines, summary);
   lines.add(
       "gradients",
       fmt::format("{} used, {} late, {} refused", with_commas(summary.gradients_used),
                   with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
+  add_stragglers(lines, summary);
   add_step_times(lines, summary);
   add_workers(lines, summary);
   add_losses(lines, summary);
@@ -267,6 +308,7 @@ std::string to_json_line(const RunSummary& summary) {
   json["test_accuracy"] = number(summary.evaluation ? summary.evaluation->accuracy : std::nan(""));
   json["gradients_used"] = summary.gradients_used;
   json["gradients_late"] = summary.gradients_late;
+  json["gradients_left_behind"] = summary.gradients_left_behind;
   json["gradients_refused"] = summary.gradients_refused;
   json["workers"] = summary.workers;
   json["shards"] = summary.shards;
@@ -280,6 +322,7 @@ std::string to_json_line(const RunSummary& summary) {
     const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);
     json["waited_for"].push_back({{"worker", worker.worker},
                                   {"share", number(share)},
+                                  {"left_behind", left_behind(worker)},
                                   {"run_time_seconds_median", number(worker.median_run_time)},
                                   {"run_time_exact", worker.median_exact}});
   }
@@ -292,6 +335,8 @@ std::string to_json_line(const RunSummary& summary) {
   json["parameters_digest"] = summary.parameters_digest == 0
                                   ? nlohmann::json(nullptr)
                                   : nlohmann::json(to_hex(summary.parameters_digest));
+  json["scenario"] =
+      summary.scenario.empty() ? nlohmann::json(nullptr) : nlohmann::json(summary.scenario);
   json["run_file"] = summary.run_file;
   // A file name need not be UTF-8; JSON must.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -16,9 +16,11 @@ namespace drover {
 // Numbers that cannot be known (no steps, no time) are NaN here, "-" in the text and null in JSON.
 struct RunSummary {
   std::string run_file;
-  std::string model;  // these three from the settings; empty if they do not say
+  std::string model;  // these five from the settings; empty if they do not say
   std::string data;
   std::string policy;
+  std::string scenario;  // of a simulated run
+  std::string replayed;  // the trace of a replay, which trains nothing
   RunOutcome outcome = RunOutcome::kRunning;
   std::string reason;   // why, unless completed
   std::string warning;  // why the file may hold more than could be read; usually empty
@@ -34,6 +36,7 @@ struct RunSummary {
   std::optional<EvaluationRecord> evaluation;  // the last one
   uint64_t gradients_used = 0;
   uint64_t gradients_late = 0;
+  uint64_t gradients_left_behind = 0;  // that their steps did not wait for, late ones among them
   uint64_t gradients_refused = 0;
   uint32_t workers = 0;
   uint32_t shards = 0;

@@ -139,6 +139,57 @@ TEST(Summary, ADivergedRunIsNullInJsonAndNaNInText) {
   EXPECT_NE(to_text(summary).find("loss       NaN"), std::string::npos) << to_text(summary);
 }
 
+std::string text_with(const std::string& path, const RunHeader& header) {
+  auto writer = RunWriter::create(path, header);
+  if (!writer) ADD_FAILURE() << writer.error().message;
+  for (Step step = 0; step < 20; ++step) {
+    std::vector<ArrivalRecord> arrivals = sample_arrivals(step, 4);
+    arrivals[2].censored = step >= 5;
+    arrivals[1].censored = step == 7 || step == 8;
+    DROVER_EXPECT_OK(writer.value()->on_step(sample_step(step, 3), arrivals));
+  }
+  DROVER_EXPECT_OK(writer.value()->on_late_arrival({.step = 8, .worker = 1, .run_time = 50ms}));
+  DROVER_EXPECT_OK(writer.value()->on_end({}));
+  return to_text(summary_at(path));
+}
+
+TEST(Summary, TellsWhoWasLeftBehind) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const std::string text = text_with(path, sample_header());
+  EXPECT_NE(text.find("stragglers 17 of 80 gradients left behind, most often worker 2 (75 % of its "
+                      "steps), worker 1 (10 %)\n"),
+            std::string::npos)
+      << text;
+  const auto json = nlohmann::json::parse(to_json_line(summary_at(path)));
+  EXPECT_EQ(json["gradients_left_behind"], 17);
+  for (const auto& worker : json["waited_for"]) {
+    const std::vector<int> expected = {0, 2, 15, 0};
+    EXPECT_EQ(worker["left_behind"], expected[worker["worker"]]);
+  }
+}
+
+TEST(Summary, OfAReplayDoesNotSpeakOfLearning) {
+  const TempFolder folder;
+  RunHeader header = sample_header();
+  header.settings = {{"replay", "job.csv"}, {"policy", "ecdf"}};
+  const std::string text = text_with(folder.file("run.db"), header);
+  EXPECT_NE(text.find("job        replay of job.csv, 4 workers, policy ecdf\n"), std::string::npos)
+      << text;
+  for (const char* part : {"loss", "samples", "shard"})
+    EXPECT_EQ(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(Summary, OfASimulationSaysSo) {
+  const TempFolder folder;
+  RunHeader header = sample_header();
+  header.settings.emplace_back("scenario", "small.toml");
+  const std::string text = text_with(folder.file("run.db"), header);
+  EXPECT_NE(text.find("simulated  small.toml; all times are virtual\n"), std::string::npos) << text;
+  EXPECT_EQ(nlohmann::json::parse(to_json_line(summary_at(folder.file("run.db"))))["scenario"],
+            "small.toml");
+}
+
 TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");

@@ -24,7 +24,7 @@ std::optional<uint32_t> whole_number(std::string_view text) {
 }  // namespace
 
 const toml::node* TomlKeys::node(std::string_view key) {
-  known_.push_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
   return table_.get(key);
 }
 
@@ -132,6 +132,10 @@ void TomlKeys::range(std::string_view key, std::optional<std::pair<uint32_t, uin
   });
 }
 
+void TomlKeys::need(std::string_view key, std::string_view example) {
+  if (!has(key)) missing_.push_back(fmt::format("{} = {}", key, example));
+}
+
 void TomlKeys::finish() {
   for (const auto& [key, value] : table_) {
     if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;
@@ -142,6 +146,8 @@ void TomlKeys::finish() {
                                          name_.empty() ? std::string() : " in " + name_,
                                          did_you_mean(key.str(), known_), all)});
   }
+  if (complaints_.size() > before_ || missing_.empty()) return;
+  complain(fmt::format("needs {}", fmt::join(missing_, " and ")));
 }
 
 }  // namespace drover

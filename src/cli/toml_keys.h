@@ -23,7 +23,7 @@ class TomlKeys {
  public:
   // `name` is how the table is called in messages: "[[slow]]"; empty for the top of the file.
   TomlKeys(const toml::table& table, std::string_view name, std::vector<Complaint>& complaints)
-      : table_(table), name_(name), complaints_(complaints) {}
+      : table_(table), name_(name), complaints_(complaints), before_(complaints.size()) {}
 
   bool has(std::string_view key) const { return table_.contains(key); }
 
@@ -41,6 +41,10 @@ class TomlKeys {
   // A whole number, or text such as "0-39": first and last.
   void range(std::string_view key, std::optional<std::pair<uint32_t, uint32_t>>& value);
 
+  // Says that the table means nothing without this key. finish() complains of it, unless there is
+  // something else wrong with the table: a misspelt key explains a missing one.
+  void need(std::string_view key, std::string_view example);
+
   // The node itself, for what is read elsewhere; null if absent.
   const toml::node* node(std::string_view key);
 
@@ -54,7 +58,9 @@ class TomlKeys {
   const toml::table& table_;
   const std::string name_;
   std::vector<Complaint>& complaints_;
+  const size_t before_;  // complaints about what comes before this table
   std::vector<std::string_view> known_;
+  std::vector<std::string> missing_;  // examples of what should be there
 };
 
 }  // namespace drover

@@ -194,6 +194,14 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& trou
   if (words.find("1 required") != std::string::npos && words.find("missing") != std::string::npos) {
     return words.substr(0, words.find(':')) + " needs a value";
   }
+  // "Could not convert: --max-wait = 10s"
+  constexpr std::string_view kConvert = "Could not convert: ";
+  if (const size_t equals = words.find(" = ");
+      words.starts_with(kConvert) && equals != std::string::npos) {
+    return fmt::format("{}: expected a number, not '{}'",
+                       words.substr(kConvert.size(), equals - kConvert.size()),
+                       words.substr(equals + 3));
+  }
   if (words.find("subcommand is required") != std::string::npos) {
     std::string known;
     for (const CLI::App* each : inner.get_subcommands([](const CLI::App*) { return true; })) {

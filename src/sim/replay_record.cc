@@ -94,7 +94,12 @@ Status ReplayRecorder::add(const ReplayedStep& replayed) {
   return status;
 }
 
-Status ReplayRecorder::finish() { return writer_.on_end({.elapsed = now_}); }
+Status ReplayRecorder::finish(const std::string& interrupted_because) {
+  return writer_.on_end(
+      {.outcome = interrupted_because.empty() ? RunOutcome::kCompleted : RunOutcome::kInterrupted,
+       .reason = interrupted_because,
+       .elapsed = now_});
+}
 
 Status check_can_be_saved(const Trace& trace, double overhead) {
   double total = 0.0;

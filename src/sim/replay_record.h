@@ -40,7 +40,8 @@ class ReplayRecorder {
   ReplayRecorder(RunWriter& writer, double overhead) : writer_(writer), overhead_(overhead) {}
 
   Status add(const ReplayedStep& replayed);
-  Status finish();
+  // `interrupted_because` is empty if the replay got to its end.
+  Status finish(const std::string& interrupted_because = "");
 
  private:
   RunWriter& writer_;

@@ -32,7 +32,7 @@ Status check_is_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    return cannot_open(path, "there is no such file; check the name given with --trace");
+    return cannot_open(path, "there is no such file; check its name");
   }
   if (error) return cannot_open(path, error.message());
   if (status.type() == fs::file_type::directory) {

@@ -203,6 +203,7 @@ class CsvReader {
   std::string add_cell(std::string_view cell, size_t index) {
     const bool missing = cell.empty() || is_word(cell, "nan");
     const std::optional<double> number = missing ? std::nan("") : number_in(cell);
+    if (!number && index > 0) return "is not a number; leave it blank if it was not recorded";
     if (!number) return "is not a number";
     if (index == 0) return missing ? "is not the number of a step" : "";
     trace_.times.push_back(*number);

@@ -54,14 +54,27 @@ std::string count_of(uint64_t number, std::string_view word) {
 void warn(Trace& trace, const Extent& extent) {
   if (extent.censored > 0) {
     trace.warnings.push_back(fmt::format(
-        "{} of {} in '{}' never became known, only that they were longer than their step; they "
-        "are left out, so that stragglers look rarer than they were",
-        count_of(extent.censored, "run-time"), with_commas(extent.arrivals), trace.path));
+        "'{}' has only lower bounds of {} of {}; without them stragglers look rarer than they were",
+        trace.path, count_of(extent.censored, "run-time"), with_commas(extent.arrivals)));
   }
   if (extent.empty_steps > 0) {
-    trace.warnings.push_back(fmt::format("{} in which nobody's run-time is known are left out",
+    trace.warnings.push_back(fmt::format("left out {} in which nobody's run-time is known",
                                          count_of(extent.empty_steps, "step")));
   }
+}
+
+// With async and ssp a step is a round of gradients that began at different moments.
+Status warn_of_rounds(Trace& trace, const RunReader& reader) {
+  const Result<RunHeader> header = reader.header();
+  if (!header) return header.error();
+  for (const auto& [key, value] : header.value().settings) {
+    if (key != "policy" || !(value.starts_with("async") || value.starts_with("ssp"))) continue;
+    trace.warnings.push_back(fmt::format(
+        "'{}' was recorded with the policy {}, whose workers do not begin steps together: its "
+        "run-times are those of rounds, and what a replay makes of them is no forecast of a run",
+        trace.path, value));
+  }
+  return done();
 }
 
 }  // namespace
@@ -88,6 +101,7 @@ Result<Trace> read_run_trace(const std::string& path) {
     trace.workers.push_back(fmt::format("w{}", worker));
   }
   if (!reader.value().warning().empty()) trace.warnings.push_back(reader.value().warning());
+  if (const Status status = warn_of_rounds(trace, reader.value()); !status) return status.error();
   warn(trace, extent.value());
   const size_t width = trace.workers.size();
   trace.times.assign(extent.value().steps * width, std::nan(""));

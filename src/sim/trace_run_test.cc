@@ -36,6 +36,23 @@ TEST(RunTrace, IsTheRunTimesThatBecameKnown) {
   EXPECT_THAT(trace.value().warnings[0], HasSubstr("1 run-time of 9"));
 }
 
+TEST(RunTrace, OfARunWithoutStepsTogetherIsToldApart) {
+  const TempFolder folder;
+  for (const std::string policy : {"sync", "ssp:4", "async"}) {
+    RunHeader header = sample_header();
+    header.settings.emplace_back("policy", policy);
+    auto writer = RunWriter::create(folder.file(policy), header);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    DROVER_EXPECT_OK(writer.value()->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+    DROVER_EXPECT_OK(writer.value()->on_end({}));
+    const Result<Trace> trace = read_trace(folder.file(policy));
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    ASSERT_EQ(trace.value().warnings.size(), policy == "sync" ? 0u : 1u);
+    if (policy == "sync") continue;
+    EXPECT_THAT(trace.value().warnings[0], HasSubstr("the policy " + policy));
+  }
+}
+
 TEST(RunTrace, LeavesOutStepsInWhichNobodyIsKnown) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");

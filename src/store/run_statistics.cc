@@ -55,13 +55,14 @@ void set_median(WorkerStatistics& worker, const std::vector<RunTime>& sorted) {
 }
 
 // avg() and sum() pass over NULL, which is how NaN is stored; a mean with a NaN in it must be NaN.
+// Of a step in which nobody's whole gradient was used the loss is not NaN, but unknown.
 constexpr std::string_view kCurve = R"sql(
   WITH numbered AS (
-    SELECT step, loss, elapsed_ns, row_number() OVER (ORDER BY step) - 1 AS place,
+    SELECT step, loss, contributors, elapsed_ns, row_number() OVER (ORDER BY step) - 1 AS place,
            count(*) OVER () AS n
     FROM steps
   )
-  SELECT min(step), CASE WHEN count(loss) = count(*) THEN avg(loss) END,
+  SELECT min(step), CASE WHEN sum(loss IS NULL AND contributors > 0) = 0 THEN avg(loss) END,
          CAST(avg(elapsed_ns) AS INTEGER)
   FROM numbered GROUP BY place * min(n, ?1) / n ORDER BY min(step)
 )sql";
@@ -69,7 +70,8 @@ constexpr std::string_view kCurve = R"sql(
 constexpr std::string_view kRecentLoss = R"sql(
   SELECT CASE WHEN count(loss) = count(*) THEN
            CASE WHEN sum(samples) > 0 THEN sum(loss * samples) / sum(samples) ELSE avg(loss) END END
-  FROM (SELECT loss, samples FROM steps ORDER BY step DESC LIMIT ?1)
+  FROM (SELECT loss, samples FROM steps WHERE loss IS NOT NULL OR contributors > 0
+        ORDER BY step DESC LIMIT ?1)
 )sql";
 
 }  // namespace

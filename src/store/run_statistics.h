@@ -48,7 +48,8 @@ struct StepStatistics {
   std::optional<Duration> overhead_p90;
 };
 
-// A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN.
+// A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or
+// where no loss of the stretch is known.
 struct CurvePoint {
   Step first_step = 0;
   double loss = 0.0;
@@ -61,8 +62,8 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // 
 Result<StepStatistics> step_times_of(const Database& database);
 // At most `points` stretches of equal length, in order; fewer if there are fewer steps.
 Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
-// Mean training loss of the last steps, weighted by samples; NaN without steps or if one of them
-// was NaN.
+// Mean training loss of the last steps whose loss is known (a step that used nobody's whole
+// gradient has none), weighted by samples; NaN without such steps or if one of them was NaN.
 Result<double> recent_loss_of(const Database& database, uint64_t last_steps);
 
 }  // namespace drover

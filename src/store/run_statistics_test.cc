@@ -134,6 +134,29 @@ TEST(RunStatistics, ANaNLossIsNotAveragedAway) {
   EXPECT_EQ(reader.curve(100).value().size(), 6u);
 }
 
+// Blocks that closed with different workers' gradients: an update, but nobody's loss to tell of it.
+TEST(RunStatistics, AnUnknownLossIsPassedOver) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  for (Step step = 0; step < 6; ++step) {
+    StepRecord record = sample_step(step, 1);
+    record.loss = static_cast<double>(step);
+    if (step == 2 || step >= 4) {
+      record.contributors = 0;
+      record.loss = std::numeric_limits<double>::quiet_NaN();
+    }
+    DROVER_EXPECT_OK(writer->on_step(record, {}));
+  }
+  DROVER_EXPECT_OK(writer->flush());
+  const RunReader reader = reader_at(folder.file("run.db"));
+  EXPECT_EQ(reader.recent_loss(2).value(), 2.0) << "of the steps 1 and 3";
+  const auto curve = reader.curve(3).value();
+  ASSERT_EQ(curve.size(), 3u);
+  EXPECT_EQ(curve[0].loss, 0.5);
+  EXPECT_EQ(curve[1].loss, 3.0);
+  EXPECT_TRUE(std::isnan(curve[2].loss));
+}
+
 TEST(RunStatistics, RecentLossIsWeightedBySamples) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));

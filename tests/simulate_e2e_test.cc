@@ -1,0 +1,224 @@
+// drover simulate as people use it: what a scenario leaves behind, and what is wrong with one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "store/database.h"
+#include "support/drover_run.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Six workers of which one is four times slower, one dies, and one joins late.
+constexpr const char* kSmall = R"(about = "six workers, one of them slow"
+nodes = 2
+
+[job]
+model = "logistic"
+data = "generated"
+generated_samples = 256
+workers = 6
+shards = 2
+steps = 40
+batch = 4
+policy = "ecdf"
+policy_warmup = 5
+
+[run_time]
+kind = "lognormal"
+mean = 1.0
+deviation = 0.1
+
+[[slow]]
+workers = 3
+factor = 4.0
+
+[[death]]
+worker = 1
+step = 20
+
+[[join]]
+worker = 5
+step = 10
+)";
+
+void write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+Outcome simulate(const TemporaryFolder& folder, const Words& words) {
+  return drover(Words{"simulate"} + words, folder.path());
+}
+
+// Every row of every table of a run file, but for what depends on when and as what it was written.
+std::map<std::string, std::vector<std::string>> tables_of(const std::string& path) {
+  const auto database = Database::open(path, Database::Mode::kReadOnly);
+  EXPECT_TRUE(database.ok()) << database.error().message;
+  const auto texts = [&](const std::string& query) {
+    const auto rows =
+        database.value().query(query, [](const Statement& row) { return row.text(0); });
+    EXPECT_TRUE(rows.ok()) << query << ": " << rows.error().message;
+    return rows.value();
+  };
+  std::map<std::string, std::vector<std::string>> tables;
+  for (const std::string& table : texts("SELECT name FROM sqlite_schema WHERE type = 'table'")) {
+    std::string row = "''";
+    for (const std::string& column : texts("SELECT name FROM pragma_table_info('" + table + "')")) {
+      if (column == "started" || column == "command") continue;
+      row += " || '|' || quote(" + column + ")";
+    }
+    const std::string where = table == "settings" ? " WHERE key <> 'run_file'" : "";
+    tables[table] = texts("SELECT " + row + " FROM " + table + where);
+  }
+  return tables;
+}
+
+TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
+  const TemporaryFolder folder;
+  write(folder.file("small.toml"), kSmall);
+  const Outcome outcome = simulate(folder, {"small.toml", "--run-file", "run.db", "--json"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("six workers, one of them slow"), HasSubstr("worker 1"),
+                                 HasSubstr("simulated")));
+  const auto summary = last_line_json(outcome.out);
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["steps"], 40);
+  EXPECT_EQ(summary["workers"], 6);
+  EXPECT_EQ(summary["shards"], 2);
+  EXPECT_EQ(summary["scenario"], "small.toml");
+  EXPECT_GT(summary["test_accuracy"], 0.5);
+  EXPECT_GT(summary["gradients_left_behind"], 20) << "worker 3, once the warm-up is over";
+  EXPECT_GT(summary["seconds"], 40.0) << "virtual: a second a step, or more";
+  EXPECT_LT(summary["step_seconds_median"], 2.0) << "worker 3 takes four seconds";
+  const Outcome runs = drover({"runs", "run.db"}, folder.path());
+  EXPECT_THAT(runs.out, AllOf(HasSubstr("small.toml; all times are virtual"),
+                              HasSubstr("most often worker 3"), HasSubstr("worker 1 at step 20")));
+}
+
+TEST(Simulate, OneSeedGivesOneRunFileButForItsNameAndTheTimeOfDay) {
+  const TemporaryFolder folder;
+  write(folder.file("small.toml"), kSmall);
+  const auto tables = [&](const std::string& name, const Words& words) {
+    const Outcome outcome =
+        simulate(folder, Words{"small.toml", "--quiet", "--run-file", name} + words);
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    return tables_of(folder.file(name));
+  };
+  const auto first = tables("first.db", {});
+  EXPECT_EQ(first.at("steps").size(), 40u);
+  EXPECT_EQ(tables("again.db", {}), first);
+  EXPECT_NE(tables("other.db", {"--seed", "2"}).at("arrivals"), first.at("arrivals"));
+}
+
+TEST(Simulate, WhatItRecordsCanBeReplayed) {
+  const TemporaryFolder folder;
+  write(folder.file("small.toml"), kSmall);
+  const Outcome outcome =
+      simulate(folder, {"small.toml", "--quiet", "--run-file", "run.db", "--policy", "sync"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  const Outcome replay =
+      drover({"replay", "--trace", "run.db", "--policy", "sync,ecdf", "--warmup", "5", "--json"},
+             folder.path());
+  EXPECT_EQ(replay.status(), 0) << replay.err;
+  const auto ecdf = last_line_json(replay.out);
+  EXPECT_EQ(ecdf["steps"], 40);
+  EXPECT_EQ(ecdf["workers"], 6);
+  EXPECT_LT(ecdf["time_vs_sync"], 0.6) << "without worker 3 a step takes a quarter";
+}
+
+TEST(Simulate, FlagsWinOverTheScenario) {
+  const TemporaryFolder folder;
+  write(folder.file("small.toml"), replaced(kSmall, "worker = 5", "worker = 8"));
+  const Outcome outcome = simulate(
+      folder, {"small.toml", "--run-file", "run.db", "--json", "--workers", "9", "--steps", "3"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_EQ(last_line_json(outcome.out)["workers"], 8) << "the ninth joins in step 10";
+  EXPECT_EQ(last_line_json(outcome.out)["steps"], 3);
+}
+
+TEST(Simulate, InterruptedKeepsWhatThereIs) {
+  const TemporaryFolder folder;
+  write(folder.file("small.toml"), kSmall);
+  Result<Process> process =
+      Process::start({.words = {DROVER_BINARY, "simulate", "small.toml", "--run-file", "run.db",
+                                "--steps", "100000000"},
+                      .environment = {{"TERM", "dumb"}},
+                      .directory = folder.path()});
+  ASSERT_TRUE(process.ok()) << process.error().message;
+  const auto line = process.value().wait_for_line(" step ", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  process.value().signal(SIGINT);
+  const auto ending = process.value().wait(kRunPatience);
+  ASSERT_TRUE(ending.ok()) << ending.error().message;
+  EXPECT_EQ(ending.value().exit_code, 130);
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("run.db", "small.toml"));
+  const auto summary = last_line_json(drover({"runs", "run.db", "--json"}, folder.path()).out);
+  EXPECT_EQ(summary["outcome"], "interrupted");
+  EXPECT_GT(summary["steps"], 0);
+}
+
+TEST(Simulate, AHuntThatFindsNothingSaysSo) {
+  const TemporaryFolder folder;
+  const Outcome outcome = simulate(folder, {"--hunt", "50"});
+  EXPECT_EQ(outcome.status(), 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("50 random schedules"), HasSubstr("nothing wrong")));
+  EXPECT_THAT(names_in(folder.path()), IsEmpty());
+  const Outcome again = simulate(folder, {"--hunt", "50", "--json"});
+  EXPECT_EQ(last_line_json(again.out)["found"], 0);
+}
+
+void expect_told(const std::string& scenario, const Words& words,
+                 const ::testing::Matcher<std::string>& told) {
+  const TemporaryFolder folder;
+  write(folder.file("s.toml"), scenario);
+  const Outcome outcome = simulate(folder, words);
+  EXPECT_EQ(outcome.status(), 2) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), told));
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("s.toml")) << "nothing is begun";
+}
+
+TEST(Simulate, WrongScenariosAreNamedWithFileAndLine) {
+  const auto change = [](const std::string& from, const std::string& to,
+                         const ::testing::Matcher<std::string>& told) {
+    expect_told(replaced(kSmall, from, to), {"s.toml"}, told);
+  };
+  change("factor = 4.0", "facotr = 4.0", AllOf(HasSubstr("s.toml:22:1"), HasSubstr("'factor'")));
+  change("factor = 4.0", "factor = \"4\"", AllOf(HasSubstr("s.toml:22:10"), HasSubstr("a number")));
+  change("factor = 4.0", "", AllOf(HasSubstr("s.toml:20:1"), HasSubstr("needs factor")));
+  change("workers = 3", "workers = 9", AllOf(HasSubstr("s.toml"), HasSubstr("worker 9")));
+  change("\"lognormal\"", "\"trace\"\ntrace = \"gone.csv\"",
+         AllOf(HasSubstr("s.toml:17:9"), HasSubstr("gone.csv"), HasSubstr("no such file")));
+  change("\"ecdf\"", "\"edcf\"", AllOf(HasSubstr("s.toml:12:10"), HasSubstr("'ecdf'")));
+}
+
+TEST(Simulate, WhatItCannotDoIsRefusedAndNotIgnored) {
+  expect_told(kSmall, {"s.toml", "--slow", "worker=1,factor=2"}, HasSubstr("[[slow]]"));
+  expect_told(kSmall, {"s.toml", "--save-model", "m.pt"}, HasSubstr("--save-model"));
+  expect_told(kSmall, {"s.toml", "--transport", "tcp"}, HasSubstr("[[link]]"));
+  expect_told(kSmall, {"s.toml", "--hunt", "3"}, HasSubstr("no scenario"));
+  expect_told(kSmall, {"--hunt", "3", "--policy", "sync"}, HasSubstr("--policy"));
+  expect_told(kSmall, {"--hunt", "-1"}, HasSubstr("--hunt: expected a whole number"));
+  expect_told(kSmall, {}, HasSubstr("needs a scenario"));
+  expect_told(kSmall, {"gone.toml"}, HasSubstr("gone.toml"));
+}
+
+}  // namespace
+}  // namespace drover::testing_support
