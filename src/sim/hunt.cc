@@ -19,8 +19,8 @@ constexpr double kLearningRate = 0.1;
 constexpr uint32_t kShardsMost = 4;
 // What a server may remember of the steps gone by, in all and of each worker (64 steps, and what is
 // under way).
-constexpr size_t kKeptByServer = 72;
-constexpr size_t kKeptByWorker = 72;
+constexpr size_t kKeptInAll = 72;
+constexpr size_t kKeptOfEach = 72;
 // Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
 constexpr Duration kDetours = std::chrono::seconds(60);
 
@@ -232,8 +232,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
           .exact_times = times_are_exact(hunt.settings.scenario),
           .step_limit = 4 * slowest(hunt) + kDetours,
           .events_limit = 100 + 100 * size_t{job.workers} * job.shards,
-          .kept_limit = kKeptByServer * (job.shards + 1) +
-                        kKeptByWorker * size_t{job.workers} * (job.shards + 1)};
+          .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers}};
 }
 
 HuntResult run_once(const HuntCase& hunt) {

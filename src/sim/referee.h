@@ -30,7 +30,7 @@ struct RefereeSettings {
   bool exact_times = false;  // every message between servers takes equally long
   Duration step_limit{};     // no step may take longer
   size_t events_limit = 0;   // no more may be under way
-  size_t kept_limit = 0;     // no more may be remembered
+  size_t kept_limit = 0;     // no more may be remembered by one server
 };
 
 class Referee : public Witness, public RunObserver {

@@ -24,7 +24,7 @@ void Referee::on_load(const Load& load, TimePoint now) {
                       settings_.events_limit),
           now);
   if (load.kept > settings_.kept_limit)
-    wrong(fmt::format("{} things are remembered at once, more than {}", load.kept,
+    wrong(fmt::format("a server remembers {} things at once, more than {}", load.kept,
                       settings_.kept_limit),
           now);
   if (decided_ != decided_before_) {

@@ -296,7 +296,7 @@ void Simulation::breach(const std::string& what) {
 
 Load Simulation::load() const {
   Load load{.events = time_.size(), .kept = coordinator_.pending()};
-  for (const auto& shard : shards_) load.kept += shard->pending();
+  for (const auto& shard : shards_) load.kept = std::max(load.kept, shard->pending());
   return load;
 }
 

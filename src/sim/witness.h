@@ -13,7 +13,7 @@ namespace drover {
 // How much is waiting.
 struct Load {
   size_t events = 0;  // in the cluster: messages under way, gradients being computed
-  size_t kept = 0;    // in the state machines: what they remember for later
+  size_t kept = 0;    // in the state machine that remembers the most for later
 };
 
 class Witness {
