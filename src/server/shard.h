@@ -112,7 +112,7 @@ class Shard {
   void close(Hosted& hosted, TimePoint now, Outbox& out);
   void close_step_if_done(TimePoint now, Outbox& out);
   std::vector<StepClosed::Arrival> take_arrivals(const Progress& progress);
-  void note_stragglers(const Progress& progress);
+  void note_stragglers(const Progress& progress, StepClosed& closed);
   // Sends what waits for this block and can be had; returns whether `waiting` was served (or never
   // can be).
   bool serve(const Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out);

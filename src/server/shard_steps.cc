@@ -99,7 +99,7 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   for (const auto& [key, run_time] : late_)
     closed.late.push_back({key.second, run_time, key.first});
   late_.clear();
-  if (!clocks_) note_stragglers(progress);
+  if (!clocks_) note_stragglers(progress, closed);
   closed.samples = blocks_.empty() ? 0 : progress.samples_min;
   closed.gradients = clocks_ && !blocks_.empty() ? progress.gradients_min : 0;
   progress_.erase(step_);
@@ -123,8 +123,10 @@ std::vector<StepClosed::Arrival> Shard::take_arrivals(const Progress& progress) 
   return arrivals;
 }
 
-// What comes of them later is told, with a later step, when it is whole.
-void Shard::note_stragglers(const Progress& progress) {
+// What comes of them later is told, with a later step, when it is whole. Of who is whole already
+// (it was late for one block, or pushed before it was a member) the coordinator must not think that
+// it took as long as the step.
+void Shard::note_stragglers(const Progress& progress, StepClosed& closed) {
   for (const WorkerId worker : members_.list()) {
     if (progress.blocks[worker] == blocks_.size()) continue;
     const uint32_t seen = progress.blocks[worker] + progress.late[worker];
@@ -132,6 +134,7 @@ void Shard::note_stragglers(const Progress& progress) {
       straggling_[{step_, worker}] = seen;
     } else {
       late_[{step_, worker}] = progress.run_time[worker];
+      closed.late.push_back({worker, progress.run_time[worker], step_});
     }
   }
 }

@@ -226,6 +226,38 @@ TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   EXPECT_EQ(closed->late, expected);
 }
 
+TEST_F(ShardTest, TellsOfWhoWasWholeBeforeTheStepClosedThatItDidNotTakeSoLong) {
+  start(2);
+  open(1);
+  now_ = 10ms;
+  push(0, 0, 0, 1.0f);  // closes the first block
+  now_ = 20ms;
+  EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kLate);
+  EXPECT_EQ(push(1, 0, 1, 1.0f), Answer::kAccepted);  // closes the second
+  const std::vector<StepClosed::Arrival> expected = {{1, 20ms, 0}};
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_TRUE(closed_in_outbox()->arrivals.empty());
+  EXPECT_EQ(closed_in_outbox()->late, expected);
+}
+
+TEST_F(ShardTest, TellsHowLongWhoPushedBeforeItWasAMemberTook) {
+  start(2);
+  open(2);
+  shard_.on_lost(1, now_, out_);
+  shard_.on_joined(1, out_);
+  now_ = 10ms;
+  push_all(1, 0, 1.0f);  // it has not been named again yet: all of it is late
+  now_ = 20ms;
+  decide(0, 2);
+  const FrameHeader pull{.type = FrameType::kPull, .version = 1, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, pull, nullptr, now_, out_).ok());
+  now_ = 90ms;
+  push_all(0, 0, 1.0f);
+  const std::vector<StepClosed::Arrival> expected = {{1, 10ms, 0}};
+  ASSERT_TRUE(closed_in_outbox());
+  EXPECT_EQ(closed_in_outbox()->late, expected);
+}
+
 TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   // A window of one byte: one block at a time, so the second offer waits.
   Shard narrow(0, 1);

@@ -31,6 +31,16 @@ const StepClosed::Arrival* find_arrival(const StepClosed& closed, WorkerId worke
   return found == closed.arrivals.end() || found->worker != worker ? nullptr : &*found;
 }
 
+// How long the worker took there, or, if that is not known, is known to have taken.
+Duration waited(const StepClosed& closed, WorkerId worker) {
+  if (const StepClosed::Arrival* arrival = find_arrival(closed, worker)) return arrival->run_time;
+  const auto late =
+      std::find_if(closed.late.begin(), closed.late.end(), [&](const StepClosed::Arrival& each) {
+        return each.worker == worker && each.step == closed.step;
+      });
+  return late != closed.late.end() ? late->run_time : closed.elapsed;
+}
+
 }  // namespace
 
 void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate) {
@@ -71,6 +81,9 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   closed.elapsed = less_lead(closed.elapsed, lead);
   for (StepClosed::Arrival& arrival : closed.arrivals)
     arrival.run_time = less_lead(arrival.run_time, lead);
+  for (StepClosed::Arrival& late : closed.late) {
+    if (late.step == step) late.run_time = less_lead(late.run_time, lead);
+  }
   open.closed[shard] = std::move(closed);
   open.closed_at = std::max(open.closed_at, at);
   last_news_[shard] = at;
@@ -149,8 +162,7 @@ StepLedger::Outcome StepLedger::outcome_of(const Open& open, WorkerId worker) co
       continue;
     }
     outcome.arrived = outcome.arrived && arrival != nullptr;
-    outcome.run_time =
-        std::max(outcome.run_time, arrival != nullptr ? arrival->run_time : closed.elapsed);
+    outcome.run_time = std::max(outcome.run_time, waited(closed, worker));
   }
   return outcome;
 }

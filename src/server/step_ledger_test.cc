@@ -62,6 +62,27 @@ TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
       << "it is known to take at least as long as what was seen of it";
 }
 
+TEST(StepLedger, WhoWasWholeButNotInTimeIsNotSaidToTakeAsLongAsTheStep) {
+  StepLedger ledger(2);
+  ledger.open(0, 0s, {0, 1}, 0.1);
+  ledger.on_closed(0, closed_by(0, 90ms, {{0, 90ms, 0}, {1, 25ms, 0}}), 90ms);
+  StepClosed closed = closed_by(0, 90ms, {{0, 90ms, 0}});
+  closed.late = {{1, 30ms, 0}};
+  ledger.on_closed(1, closed, 90ms);
+  EXPECT_EQ(ledger.stragglers(0), std::vector<WorkerId>{1});
+  const StepTimes times = ledger.times(0, 2);
+  EXPECT_EQ(times.known[1], Known::kLonger);
+  EXPECT_DOUBLE_EQ(times.seconds[1], 0.030);
+  EXPECT_TRUE(ledger.take_late().empty()) << "what it took is told with the next step";
+  ledger.open(1, 90ms, {0, 1}, 0.1);
+  StepClosed next = closed_by(1, 10ms, {{0, 10ms, 1}});
+  next.late = {{1, 30ms, 0}};
+  ledger.on_closed(1, next, 100ms);
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].run_time, 30ms);
+}
+
 TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0}, 0.1);

@@ -22,7 +22,7 @@ HuntCase make_hunt_case(uint64_t seed);
 struct HuntResult {
   std::string verdict;  // what was wrong; empty: nothing
   RunEnd end;
-  size_t most_pending = 0;
+  Load most;
 };
 HuntResult run_hunt_case(const HuntCase& hunt);
 

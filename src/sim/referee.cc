@@ -1,3 +1,4 @@
+// What the Referee checks of the messages; the rest is in referee_waits.cc and referee_record.cc.
 #include "sim/referee.h"
 
 #include <fmt/format.h>
@@ -8,8 +9,13 @@
 namespace drover {
 namespace {
 
-// Floats against doubles, over a few dozen updates.
+// Floats against doubles: an error of a part in ten million an update, and updates forget.
 constexpr double kTolerance = 1e-4;
+
+std::string name_of_push(const FrameHeader& header) {
+  return fmt::format("worker {}'s gradient of block {} for step {}", header.worker, header.block,
+                     header.step);
+}
 
 }  // namespace
 
@@ -20,155 +26,200 @@ void Referee::wrong(const std::string& what, TimePoint now) {
 void Referee::on_breach(const std::string& what, TimePoint now) { wrong(what, now); }
 
 // Where workers run freely, a new process numbers its gradients anew.
-void Referee::on_worker(WorkerId worker) {
+void Referee::on_welcome(ShardId shard, WorkerId worker) {
   if (!settings_.free_running) return;
   for (auto& [block, book] : books_) {
+    if (book.shard != shard) continue;
     for (auto& [step, account] : book.accounts) account.counted.erase(worker);
   }
 }
 
-void Referee::on_load(size_t pending, TimePoint now) {
-  most_pending_ = std::max(most_pending_, pending);
-  if (pending > settings_.pending_limit)
-    wrong(fmt::format("{} things are waiting at once, more than {}", pending,
-                      settings_.pending_limit),
-          now);
+void Referee::on_received(Endpoint from, const Outgoing& message, TimePoint now) {
+  attendance_.on_received(from, message, now);
+}
+
+void Referee::on_lost(Endpoint at, WorkerId worker, TimePoint) {
+  attendance_.on_lost(at, worker);
+  if (at.role != Role::kShard) return;
+  const auto is_theirs = [&](const std::tuple<ShardId, Step, WorkerId>& key) {
+    return std::get<0>(key) == at.index && std::get<2>(key) == worker;
+  };
+  std::erase_if(answered_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(straggling_, is_theirs);
+  parts_.erase({at.index, worker});
+  clocks_.erase({at.index, worker});
+  std::erase_if(unanswered_, [&](const PushKey& key) {
+    const auto& [block, step, pusher] = key;
+    return pusher == worker && books_[block].shard == at.index;
+  });
 }
 
 void Referee::on_sent(Endpoint from, const Outgoing& message, TimePoint now) {
+  attendance_.on_sent(from, message, now);
   const FrameHeader& header = message.frame.header;
   const auto* control = std::get_if<Control>(&message.frame.payload);
   const auto* slice = std::get_if<FloatSlice>(&message.frame.payload);
   if (control != nullptr) {
     if (const auto* plan = std::get_if<Plan>(control)) on_plan(*plan);
     if (const auto* closed = std::get_if<StepClosed>(control)) on_closed(from.index, *closed, now);
-  } else if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
-    on_push(from.index, header, slice->span().front());
-  } else if (header.type == FrameType::kAnswer && header.step != kInitialStep) {
-    on_answer(header, now);
-  } else if (header.type == FrameType::kParameters && (header.flags & kSnapshotFlag) == 0) {
-    on_parameters(header, slice->span(), now);
+    if (const auto* decision = std::get_if<Decision>(control)) check_named(*decision, now);
+    if (from.role == Role::kShard && std::holds_alternative<Welcome>(*control))
+      on_welcome(from.index, message.to.index);
+    return;
+  }
+  if (header.type == FrameType::kOffer)
+    unanswered_.insert({header.block, header.step, header.worker});
+  if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
+    on_push(from.index, header, slice->span().front(), now);
+  } else if (header.type == FrameType::kAnswer) {
+    unanswered_.erase({header.block, header.step, header.worker});
+    if (header.step != kInitialStep) on_answer(header, now);
+  } else if (header.type == FrameType::kParameters) {
+    on_parameters(header, message.to, slice->span(), now);
   }
 }
 
 void Referee::on_plan(const Plan& plan) {
-  for (const Block& block : plan.blocks.blocks) books_[block.id].shard = block.shard;
+  if (!books_.empty()) return;
+  for (const Block& block : plan.blocks.blocks) {
+    books_[block.id].shard = block.shard;
+    books_[block.id].values[0] = 0.0;
+    ++blocks_on_[block.shard];
+  }
 }
 
-void Referee::on_push(WorkerId worker, const FrameHeader& header, float gradient) {
+void Referee::on_push(WorkerId worker, const FrameHeader& header, float gradient, TimePoint now) {
   pushes_[{header.block, header.step, worker}] = {static_cast<double>(gradient), header.samples};
+  if (settings_.free_running || std::isnan(gradient)) return;
+  // It must be the gradient of that step's samples, on that version of every block.
+  const auto& values = books_[header.block].values;
+  const auto value = values.find(header.step);
+  if (value == values.end()) return wrong(name_of_push(header) + " has not begun", now);
+  const double expected = value->second - settings_.target(header.step, worker);
+  if (std::abs(static_cast<double>(gradient) - expected) > kTolerance)
+    wrong(fmt::format("{} is {}, but on version {} it is {}", name_of_push(header), gradient,
+                      header.step, expected),
+          now);
 }
 
 void Referee::on_answer(const FrameHeader& header, TimePoint now) {
-  const std::string what = fmt::format("worker {}'s gradient of block {} for step {}",
-                                       header.worker, header.block, header.step);
-  Account& account = books_[header.block].accounts[header.step];
-  if (header.answer == Answer::kNotFinite) account.refused.insert(header.worker);
-  if (header.answer != Answer::kAccepted) return;
+  BlockBook& book = books_[header.block];
+  Account& account = book.accounts[header.step];
+  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  if (header.answer == Answer::kNotFinite) {
+    poisoned_ = true;
+    account.refused.insert(header.worker);
+  }
+  if (header.answer == Answer::kLate && header.version == header.step &&
+      header.step < settings_.steps && !settings_.free_running && shard.is_member(header.worker) &&
+      shard.connected.contains(header.worker) &&
+      pushes_.contains({header.block, header.step, header.worker}))
+    wrong(name_of_push(header) + " was called late, though the step is open", now);
+  if (header.answer == Answer::kDuplicate && !account.has(header.worker))
+    wrong(name_of_push(header) + " was called a duplicate, but none was counted", now);
+  if (header.answer == Answer::kAccepted) on_accepted(book, header, now);
+  if (header.answer != Answer::kDuplicate && !settings_.free_running)
+    ++answered_[{book.shard, header.step, header.worker}];
+  if (header.answer != Answer::kDuplicate && settings_.staleness) count_whole(book, header);
+}
+
+void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint now) {
+  const std::string what = name_of_push(header);
+  Account& account = book.accounts[header.step];
   if (!settings_.free_running && header.version != header.step)
     wrong(fmt::format("{} was counted in step {}", what, header.version), now);
-  const auto push = pushes_.find({header.block, header.step, header.worker});
-  if (push == pushes_.end()) return wrong(what + " was counted, but never sent", now);
-  if (std::isnan(push->second.gradient)) wrong(what + " has NaN and was counted", now);
+  if (!attendance_.at(book.shard).is_member(header.worker))
+    wrong(what + " was counted, but it is not a member", now);
+  const auto found = pushes_.find({header.block, header.step, header.worker});
+  if (found == pushes_.end()) return wrong(what + " was counted, but never sent", now);
+  const Push& push = found->second;
+  if (std::isnan(push.gradient)) wrong(what + " has NaN and was counted", now);
+  if (!settings_.free_running) check_needed(book, header, now);
   if (!account.counted.insert(header.worker).second) wrong(what + " was counted twice", now);
-  account.samples += push->second.samples;
-  account.weighted += push->second.samples * push->second.gradient;
+  account.samples += push.samples;
+  account.weighted += push.samples * push.gradient;
+  if (settings_.free_running) book.value -= settings_.learning_rate * push.gradient;
+}
+
+// Whoever has asked for a later version will not push, so that in two cases nobody is left to wait
+// for. Where another block has closed a step, those whom it did not wait for pass the step over,
+// and those who did contribute may die before their gradients are here. And where all members of a
+// step die, what those pushed who have just come was late: they were not members yet.
+bool Referee::may_be_empty(const BlockBook& book, Step step) {
+  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  if (std::none_of(shard.asked.begin(), shard.asked.end(),
+                   [&](const auto& each) { return each.second > step; }))
+    return false;
+  if (std::all_of(shard.members.begin(), shard.members.end(),
+                  [&](const auto& member) { return member.second >= step; }))
+    return true;
+  return std::any_of(books_.begin(), books_.end(), [&](const auto& entry) {
+    const auto found = entry.second.accounts.find(step);
+    return found != entry.second.accounts.end() &&
+           !(found->second.counted.empty() && found->second.refused.empty());
+  });
 }
 
 // Does by hand what the shard should have done.
 void Referee::advance(BlockId id, BlockBook& book, Version version, TimePoint now) {
-  for (; book.version < version; ++book.version) {
+  while (book.version < version) {
     const Account& account = book.accounts[book.version];
-    if (account.samples == 0) {
-      if (account.refused.empty())
-        wrong(fmt::format("step {} of block {} closed without a gradient", book.version, id), now);
-      continue;
+    if (account.samples > 0) {
+      book.value -=
+          settings_.learning_rate * account.weighted / static_cast<double>(account.samples);
+    } else if (account.refused.empty() && !may_be_empty(book, book.version)) {
+      wrong(fmt::format("step {} of block {} closed without a gradient", book.version, id), now);
     }
-    book.value -= settings_.learning_rate * account.weighted / static_cast<double>(account.samples);
+    book.values[++book.version] = book.value;
   }
 }
 
-void Referee::on_parameters(const FrameHeader& header, std::span<const float> values,
-                            TimePoint now) {
+void Referee::on_parameters(const FrameHeader& header, const Address& to,
+                            std::span<const float> values, TimePoint now) {
   BlockBook& book = books_[header.block];
-  if (header.version < book.seen)
-    wrong(fmt::format("version {} of block {} was sent after version {}", header.version,
-                      header.block, book.seen),
-          now);
-  book.seen = std::max(book.seen, header.version);
-  if (settings_.free_running) return;
-  advance(header.block, book, header.version, now);
+  const bool snapshot = (header.flags & kSnapshotFlag) != 0;
+  if (!snapshot) {
+    if (header.version < book.seen)
+      wrong(fmt::format("version {} of block {} was sent after version {}", header.version,
+                        header.block, book.seen),
+            now);
+    book.seen = std::max(book.seen, header.version);
+    if (settings_.staleness) check_staleness(book.shard, to.index, now);
+  }
+  if (snapshot && settings_.free_running) return;
+  if (!settings_.free_running) advance(header.block, book, header.version, now);
+  const double expected = settings_.free_running ? book.value : book.values[header.version];
   for (const float value : {values.front(), values.back()}) {
-    if (std::abs(static_cast<double>(value) - book.value) <= kTolerance) continue;
+    if (std::abs(static_cast<double>(value) - expected) <= kTolerance) continue;
     return wrong(fmt::format("version {} of block {} is {}, but what was counted makes {}",
-                             header.version, header.block, value, book.value),
+                             header.version, header.block, value, expected),
                  now);
   }
 }
 
 void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) {
-  if (closed.step != closed_[shard]++)
+  if (closed.step + 1 != attendance_.at(shard).closed)
     wrong(fmt::format("shard {} closed step {} out of turn", shard, closed.step), now);
   if (settings_.free_running) return;
   uint64_t least = ~uint64_t{0};
-  for (const auto& [id, book] : books_) {
+  for (auto& [id, book] : books_) {
     if (book.shard != shard) continue;
-    const auto found = book.accounts.find(closed.step);
-    least = std::min(least, found == book.accounts.end() ? 0 : found->second.samples);
+    const Account& account = book.accounts[closed.step];
+    least = std::min(least, account.samples);
     for (const StepClosed::Arrival& arrival : closed.arrivals) {
-      if (found == book.accounts.end() || (!found->second.counted.contains(arrival.worker) &&
-                                           !found->second.refused.contains(arrival.worker)))
+      if (!account.has(arrival.worker))
         wrong(fmt::format("shard {} says worker {} arrived in step {}, but block {} did not", shard,
                           arrival.worker, closed.step, id),
               now);
     }
+    advance(id, book, closed.step + 1, now);
+    check_enough(id, book, closed, now);
   }
+  check_late(shard, closed, now);
   if (least != closed.samples)
     wrong(fmt::format("shard {} divided step {} by {} samples, but {} arrived", shard, closed.step,
                       closed.samples, least),
           now);
-}
-
-Status Referee::on_decision(const DecisionRecord& decision) {
-  if (decision.step != decided_++) wrong("steps are decided out of turn", TimePoint{});
-  if (decision.cutoff < 1 || decision.cutoff > decision.alive)
-    wrong(fmt::format("step {} waits for {} of {} workers", decision.step, decision.cutoff,
-                      decision.alive),
-          TimePoint{});
-  if (decision.reason.empty()) wrong("a decision has no reason", TimePoint{});
-  return done();
-}
-
-Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {
-  const TimePoint now = step.at + step.elapsed;
-  if (step.step != told_++) wrong(fmt::format("step {} is told out of turn", step.step), now);
-  if (step.elapsed > settings_.step_limit)
-    wrong(fmt::format("step {} took {:.1f} s, more than {:.1f} s", step.step, seconds(step.elapsed),
-                      seconds(settings_.step_limit)),
-          now);
-  for (const ArrivalRecord& arrival : arrivals) {
-    if (arrival.censored) censored_[step.step].insert(arrival.worker);
-    if (arrival.run_time > step.elapsed + settings_.step_limit)
-      wrong(fmt::format("worker {}'s run-time in step {} is longer than the step", arrival.worker,
-                        step.step),
-            now);
-  }
-  return done();
-}
-
-Status Referee::on_late_arrival(const ArrivalRecord& arrival) {
-  // A late truth is for somebody who was recorded as cut short, and comes once.
-  const auto found = censored_.find(arrival.step);
-  if (found != censored_.end() && found->second.erase(arrival.worker) == 0)
-    wrong(fmt::format("worker {}'s run-time in step {} became known twice", arrival.worker,
-                      arrival.step),
-          TimePoint{});
-  return done();
-}
-
-void Referee::on_run_over(Step steps, const RunEnd& end) {
-  if (end.outcome != RunOutcome::kCompleted) return;
-  if (told_ != steps) wrong(fmt::format("{} of {} steps were told", told_, steps), end.elapsed);
 }
 
 }  // namespace drover

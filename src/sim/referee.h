@@ -1,27 +1,36 @@
-// Referee: checks, while a simulated run goes, what must hold in every run (ARCHITECTURE.md,
-// Invariants). It keeps books of its own from the messages it sees, and foretells every update.
+// Referee: checks, while a simulated run goes, what must hold in every run (docs/reliability.md has
+// the list). It keeps books of its own from the messages it sees, and foretells every update.
 //
 // Needs PullTask, plain SGD and a constant learning rate: then a block's parameters are one number.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/run_record.h"
+#include "sim/attendance.h"
 #include "sim/witness.h"
 
 namespace drover {
 
 struct RefereeSettings {
+  Step steps = 0;
   double learning_rate = 0.1;
-  bool free_running = false;  // async, ssp: updates are not foretold, only counted
-  Duration step_limit{};      // no step may take longer
-  size_t pending_limit = 0;   // no more may be waiting, anywhere
+  bool free_running = false;          // async, ssp
+  std::optional<uint64_t> staleness;  // ssp
+  // A gradient is the parameters less this.
+  std::function<double(Step, WorkerId)> target;
+  bool exact_times = false;  // every message between servers takes equally long
+  Duration step_limit{};     // no step may take longer
+  size_t events_limit = 0;   // no more may be under way
+  size_t kept_limit = 0;     // no more may be remembered by one server
 };
 
 class Referee : public Witness, public RunObserver {
@@ -31,13 +40,14 @@ class Referee : public Witness, public RunObserver {
   // The first thing that was wrong; empty if nothing was.
   const std::string& verdict() const { return verdict_; }
   // To be called when the run has ended: what can only be seen then.
-  void on_run_over(Step steps, const RunEnd& end);
-  size_t most_pending() const { return most_pending_; }
+  void on_run_over(const RunEnd& end);
+  const Load& most() const { return most_; }
 
-  void on_worker(WorkerId worker) override;
   void on_sent(Endpoint from, const Outgoing& message, TimePoint now) override;
+  void on_received(Endpoint from, const Outgoing& message, TimePoint now) override;
+  void on_lost(Endpoint at, WorkerId worker, TimePoint now) override;
   void on_breach(const std::string& what, TimePoint now) override;
-  void on_load(size_t pending, TimePoint now) override;
+  void on_load(const Load& load, TimePoint now) override;
 
   Status on_peer(const PeerRecord&) override { return done(); }
   Status on_decision(const DecisionRecord& decision) override;
@@ -54,36 +64,69 @@ class Referee : public Witness, public RunObserver {
     std::set<WorkerId> refused;
     uint64_t samples = 0;
     double weighted = 0.0;  // sum of samples x gradient
+    bool has(WorkerId worker) const { return counted.contains(worker) || refused.contains(worker); }
   };
   struct BlockBook {
     ShardId shard = 0;
     std::map<Step, Account> accounts;
     Version version = 0;  // of `value`
     double value = 0.0;
-    Version seen = 0;  // the newest version sent to anybody
+    std::map<Version, double> values;  // of each version so far
+    Version seen = 0;                  // the newest version sent to anybody
   };
   struct Push {
     double gradient = 0.0;
     uint32_t samples = 0;
   };
+  using PushKey = std::tuple<BlockId, Step, WorkerId>;
 
   void wrong(const std::string& what, TimePoint now);
+  // --- messages
   void on_plan(const Plan& plan);
-  void on_push(WorkerId worker, const FrameHeader& header, float gradient);
+  void on_welcome(ShardId shard, WorkerId worker);
+  void on_push(WorkerId worker, const FrameHeader& header, float gradient, TimePoint now);
   void on_answer(const FrameHeader& header, TimePoint now);
-  void on_parameters(const FrameHeader& header, std::span<const float> values, TimePoint now);
+  void on_accepted(BlockBook& book, const FrameHeader& header, TimePoint now);
+  void on_parameters(const FrameHeader& header, const Address& to, std::span<const float> values,
+                     TimePoint now);
   void on_closed(ShardId shard, const StepClosed& closed, TimePoint now);
+  bool may_be_empty(const BlockBook& book, Step step);
   void advance(BlockId id, BlockBook& book, Version version, TimePoint now);
+  // --- how long is waited
+  void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
+  void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
+  void check_staleness(ShardId shard, WorkerId worker, TimePoint now);
+  void count_whole(const BlockBook& book, const FrameHeader& header);
+  void check_late(ShardId shard, const StepClosed& closed, TimePoint now);
+  void check_named(const Decision& decision, TimePoint now);
+  // --- the record
+  bool arrived(Step step, WorkerId worker) const;
+  bool refused(Step step, WorkerId worker) const;
+  void check_arrival(const StepRecord& step, const ArrivalRecord& arrival, TimePoint now);
 
   const RefereeSettings settings_;
   std::string verdict_;
+  Attendance attendance_;
   std::map<BlockId, BlockBook> books_;
-  std::map<std::tuple<BlockId, Step, WorkerId>, Push> pushes_;
-  std::map<ShardId, Step> closed_;  // steps, by shard
-  std::map<Step, std::set<WorkerId>> censored_;
-  Step told_ = 0;     // steps
-  Step decided_ = 0;  // one beyond the last
-  size_t most_pending_ = 0;
+  std::map<ShardId, size_t> blocks_on_;
+  std::map<PushKey, Push> pushes_;
+  std::set<PushKey> unanswered_;
+  // By shard, step and worker, since it has connected: blocks answered, and who was left out.
+  std::map<std::tuple<ShardId, Step, WorkerId>, size_t> answered_;
+  std::set<std::tuple<ShardId, Step, WorkerId>> straggling_;
+  // ssp, by shard and worker since it has connected: blocks answered by gradient, and its clock.
+  std::map<std::pair<ShardId, WorkerId>, std::map<Step, size_t>> parts_;
+  std::map<std::pair<ShardId, WorkerId>, Step> clocks_;
+  std::map<Step, uint32_t> alive_;                         // as decided
+  std::map<Step, std::map<WorkerId, Duration>> censored_;  // and the bound told
+  Step told_ = 0;                                          // steps
+  Step decided_ = 0;                                       // one beyond the last
+  Step named_ = 0;                                         // one beyond the last sent to shards
+  Step decided_before_ = 0;                                // when last looked at
+  TimePoint decided_at_{};
+  uint64_t events_since_ = 0;
+  bool poisoned_ = false;  // a gradient was refused
+  Load most_;
 };
 
 }  // namespace drover

@@ -119,6 +119,12 @@ struct SlowShard {
   Duration delay{};
 };
 
+// A share of what the coordinator says comes late.
+struct SlowCoordinator {
+  double share = 1.0;
+  Duration delay{};
+};
+
 struct Death {
   WorkerId worker = 0;
   Moment when;
@@ -156,6 +162,7 @@ struct Scenario {
   std::vector<Drift> drifts;
   std::vector<LinkRule> links;
   std::vector<SlowShard> slow_shards;
+  std::optional<SlowCoordinator> slow_coordinator;
   std::vector<Death> deaths;
   std::vector<Join> joins;
   std::vector<Partition> partitions;

@@ -12,6 +12,8 @@ constexpr Duration kRetry = std::chrono::milliseconds(50);
 constexpr uint32_t kHelloTriesMax = 1000;
 // How often somebody outside is asked whether to go on.
 constexpr uint64_t kEventsPerPulse = 256;
+// Everybody goes when the run has ended; this is far more than that takes.
+constexpr uint64_t kEventsAfterEnd = 100'000;
 // What a control message weighs on the wire, about.
 constexpr size_t kControlBytes = 128;
 
@@ -36,7 +38,7 @@ Simulation::Simulation(const SimulationSettings& settings, std::unique_ptr<Polic
       wakes_(settings.coordinator.shards),
       lives_(settings.coordinator.workers) {
   for (ShardId shard = 0; shard < settings.coordinator.shards; ++shard)
-    shards_.push_back(std::make_unique<Shard>(shard));
+    shards_.push_back(std::make_unique<Shard>(shard, settings.window_bytes));
 }
 
 // --- running
@@ -70,8 +72,9 @@ Result<RunEnd> Simulation::run(const std::function<bool()>& pulse) {
       with_coordinator([&](auto& out) { coordinator_.on_interrupt(time_.now(), out); });
     if (!coordinator_.ended() && !time_.advance())
       breach("the run hangs: nothing is left to happen");
-    if (witness_ != nullptr) witness_->on_load(pending(), time_.now());
+    if (witness_ != nullptr) witness_->on_load(load(), time_.now());
   }
+  if (witness_ != nullptr && breach_.empty()) finish_what_is_under_way();
   if (!breach_.empty()) return Error{ErrorKind::kSystem, breach_};
   return end_;
 }
@@ -111,13 +114,12 @@ void Simulation::start_worker(WorkerId id) {
   if (life.worker) retired_.push_back(std::move(life.worker));
   life.alive = true;
   ++life.number;
-  if (witness_ != nullptr) witness_->on_worker(id);
   const Scenario& scenario = settings_.scenario;
   SimulatedWorkerSettings worker{
       .id = id,
       .workers = settings_.coordinator.workers,
       .shards = settings_.coordinator.shards,
-      .batch = settings_.batch,
+      .batch = settings_.batch_of(id),
       .layers = scenario.layers,
       .compute_time = [this, id](Step step) { return from_seconds(run_times_.seconds(step, id)); },
       .poisoned =
@@ -198,6 +200,7 @@ void Simulation::close_connections(WorkerId id, uint64_t life) {
       const auto found = connected_.find({peer, id});
       if (found == connected_.end() || found->second != life) return;
       connected_.erase(found);
+      if (witness_ != nullptr) witness_->on_lost(peer, id, time_.now());
       lost();
     });
   };
@@ -269,7 +272,17 @@ void Simulation::breach(const std::string& what) {
   if (witness_ != nullptr) witness_->on_breach(what, time_.now());
 }
 
-size_t Simulation::pending() const { return time_.size(); }
+Load Simulation::load() const {
+  Load load{.events = time_.size(), .kept = coordinator_.pending()};
+  for (const auto& shard : shards_) load.kept = std::max(load.kept, shard->pending());
+  return load;
+}
+
+void Simulation::finish_what_is_under_way() {
+  for (uint64_t events = 0; events < kEventsAfterEnd && breach_.empty(); ++events) {
+    if (!time_.advance()) return;
+  }
+}
 
 // --- messages
 
@@ -320,6 +333,11 @@ void Simulation::send(Endpoint from, Outgoing message) {
       if (unit_interval(luck) < slow.share) extra += slow.delay;
     }
   }
+  if (const auto& slow = settings_.scenario.slow_coordinator; slow && from == kCoordinatorEnd) {
+    const uint64_t luck =
+        draw({settings_.seed, static_cast<uint64_t>(Purpose::kFaults), coordinator_said_++});
+    if (unit_interval(luck) < slow->share) extra += slow->delay;
+  }
   if (witness_ != nullptr) witness_->on_sent(from, message, time_.now());
   // The shard adds into what it is given: nobody else may hold it.
   if (floats) message.frame.payload = std::monostate();
@@ -340,6 +358,8 @@ void Simulation::deliver(Endpoint from, uint64_t from_life, uint64_t to_life,
     const auto found = connected_.find({to, from.index});
     if (found == connected_.end() || found->second != from_life) return;
   }
+  const bool to_server = to.role == Role::kShard || to.role == Role::kCoordinator;
+  if (to_server && witness_ != nullptr) witness_->on_received(from, message, time_.now());
   if (to.role == Role::kShard) return deliver_to_shard(to.index, from, message, std::move(floats));
   if (to.role != Role::kCoordinator) return deliver_to_member(to, from, message);
   const auto* control = std::get_if<Control>(&message.frame.payload);

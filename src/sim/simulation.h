@@ -32,8 +32,12 @@ namespace drover {
 struct SimulationSettings {
   CoordinatorSettings coordinator;
   uint32_t batch = 1;
+  std::vector<uint32_t> batches;  // by worker, where they differ; else `batch` for all
+  size_t window_bytes = Shard::kWindowBytes;
   uint64_t seed = 1;
   Scenario scenario;
+
+  uint32_t batch_of(WorkerId worker) const { return batches.empty() ? batch : batches[worker]; }
 };
 
 class Simulation {
@@ -44,7 +48,7 @@ class Simulation {
 
   // To the end of the run. Calls `pulse` now and then; if it returns false the run is interrupted.
   // An Error is a bug of ours: a breach of the protocol, or a run in which nothing happens any
-  // more.
+  // more. If there is a witness it also gets to see what was still under way at the end.
   Result<RunEnd> run(const std::function<bool()>& pulse);
 
   TimePoint now() const { return time_.now(); }
@@ -85,7 +89,8 @@ class Simulation {
                SharedBuffer floats);
   void deliver_to_shard(ShardId id, Endpoint from, const Outgoing& message, SharedBuffer floats);
   void deliver_to_member(Endpoint to, Endpoint from, const Outgoing& message);
-  size_t pending() const;
+  Load load() const;
+  void finish_what_is_under_way();
 
   const SimulationSettings settings_;
   Task& task_;
@@ -103,6 +108,7 @@ class Simulation {
   // Who is connected where, by the number of its process: workers to the coordinator and to shards.
   std::map<std::pair<Endpoint, WorkerId>, uint64_t> connected_;
   std::multimap<Step, std::function<void()>> at_step_;
+  uint64_t coordinator_said_ = 0;  // messages: the key of their chances
   bool training_ = false;
   bool recording_failed_ = false;
   std::string breach_;

@@ -10,17 +10,25 @@
 
 namespace drover {
 
+// How much is waiting.
+struct Load {
+  size_t events = 0;  // in the cluster: messages under way, gradients being computed
+  size_t kept = 0;    // in the state machine that remembers the most for later
+};
+
 class Witness {
  public:
   virtual ~Witness() = default;
-  // A worker's process starts, for the first time or again.
-  virtual void on_worker(WorkerId worker) = 0;
   // A state machine has sent this; its floats are what they were at that moment.
   virtual void on_sent(Endpoint from, const Outgoing& message, TimePoint now) = 0;
+  // A server is about to be told this.
+  virtual void on_received(Endpoint from, const Outgoing& message, TimePoint now) = 0;
+  // The server `at` is about to be told that a worker's connection has ended.
+  virtual void on_lost(Endpoint at, WorkerId worker, TimePoint now) = 0;
   // Part of the cluster calls this a breach of the protocol.
   virtual void on_breach(const std::string& what, TimePoint now) = 0;
-  // After everything that happened at a moment: how much is waiting, anywhere.
-  virtual void on_load(size_t pending, TimePoint now) = 0;
+  // After everything that happened at a moment.
+  virtual void on_load(const Load& load, TimePoint now) = 0;
 };
 
 }  // namespace drover

@@ -105,7 +105,7 @@ struct StepClosed {
   struct Arrival {
     WorkerId worker = 0;
     Duration run_time{};
-    Step step = 0;  // the step closed; an earlier one in `late`
+    Step step = 0;  // the step closed; or, in `late`, an earlier one
     bool operator==(const Arrival&) const = default;
   };
   struct Refused {
@@ -117,7 +117,9 @@ struct StepClosed {
   Duration elapsed{};             // from opening to the last block's close
   Duration busy{};                // what the shard spent on summing, updating and answering
   std::vector<Arrival> arrivals;  // workers whose blocks here were all used
-  std::vector<Arrival> late;      // since the last such message
+  // Gradients that have come whole since the last such message, too late to be used whole. One for
+  // the step closed says that its worker did not take as long as the step; it is told again.
+  std::vector<Arrival> late;
   std::vector<Refused> refused;
   uint64_t samples = 0;    // behind the update of the least served block
   uint32_t gradients = 0;  // free-running: those applied to the least served block in the round

@@ -1,0 +1,42 @@
+// Attendance: who takes part where, as the servers should see it, from what they were told.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "sim/network.h"
+#include "wire/control.h"
+#include "wire/outbox.h"
+
+namespace drover {
+
+class Attendance {
+ public:
+  struct AtShard {
+    std::set<WorkerId> connected;
+    std::map<WorkerId, Step> members;   // and how many steps had closed there when each became one
+    std::map<WorkerId, Version> asked;  // the newest version that it has asked for
+    std::optional<Decision> decision;   // the last that has come
+    Step closed = 0;                    // steps
+    TimePoint opened{};                 // the step that is open now
+    bool is_member(WorkerId worker) const { return members.contains(worker); }
+  };
+
+  void on_sent(Endpoint from, const Outgoing& message, TimePoint now);
+  void on_received(Endpoint from, const Outgoing& message, TimePoint now);
+  void on_lost(Endpoint at, WorkerId worker);
+
+  AtShard& at(ShardId shard) { return shards_[shard]; }
+  // Who has told the coordinator that it can begin, and is not lost.
+  const std::set<WorkerId>& ready() const { return ready_; }
+  // Whether the coordinator has ever lost it.
+  bool was_lost(WorkerId worker) const { return lost_.contains(worker); }
+
+ private:
+  std::map<ShardId, AtShard> shards_;
+  std::set<WorkerId> ready_;
+  std::set<WorkerId> lost_;
+};
+
+}  // namespace drover

@@ -1,0 +1,152 @@
+// What the Referee checks of the waiting: not too long, not too short, for the right ones.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/referee.h"
+
+namespace drover {
+namespace {
+
+// A step of the largest hunt is a few thousand events.
+constexpr uint64_t kEventsPerStep = 500'000;
+
+// So many steps later a shard need not tell any more how late somebody was.
+constexpr Step kStepsRemembered = 50;
+
+}  // namespace
+
+void Referee::on_load(const Load& load, TimePoint now) {
+  most_.events = std::max(most_.events, load.events);
+  most_.kept = std::max(most_.kept, load.kept);
+  if (load.events > settings_.events_limit)
+    wrong(fmt::format("{} things are under way at once, more than {}", load.events,
+                      settings_.events_limit),
+          now);
+  if (load.kept > settings_.kept_limit)
+    wrong(fmt::format("a server remembers {} things at once, more than {}", load.kept,
+                      settings_.kept_limit),
+          now);
+  if (decided_ != decided_before_) {
+    decided_before_ = decided_;
+    decided_at_ = now;
+    events_since_ = 0;
+  }
+  if (now - decided_at_ > settings_.step_limit || ++events_since_ > kEventsPerStep)
+    wrong(fmt::format("no step has opened since {:.1f} s, and all are busy", seconds(decided_at_)),
+          now);
+}
+
+// A gradient has come in time. Had the block enough already?
+void Referee::check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now) {
+  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  if (!shard.decision || shard.decision->step != header.step) return;
+  const auto account = book.accounts.find(header.step);
+  if (account == book.accounts.end()) return;
+  const auto& counted = account->second.counted;
+  const auto alive = std::count_if(counted.begin(), counted.end(),
+                                   [&](WorkerId worker) { return shard.is_member(worker); });
+  const auto had = static_cast<uint32_t>(alive);
+  const Decision& decision = *shard.decision;
+  if (had >= decision.cutoff)
+    wrong(fmt::format("step {} of block {} waited for more than {} gradients", header.step,
+                      header.block, decision.cutoff),
+          now);
+  // The time runs from when the last block of the step before has closed.
+  const bool limited = decision.time_limit > Duration::zero() && shard.closed == header.step;
+  if (limited && now > shard.opened + decision.time_limit && had >= std::max(1u, decision.at_least))
+    wrong(fmt::format("step {} of block {} waited beyond its time limit with {} gradients",
+                      header.step, header.block, had),
+          now);
+}
+
+// A shard has closed a step. Had this block what it should have waited for?
+void Referee::check_enough(BlockId id, const BlockBook& book, const StepClosed& closed,
+                           TimePoint now) {
+  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  const Account& account = book.accounts.at(closed.step);
+  // Where there are other blocks, this one may have closed before its contributor was lost.
+  const bool at_once = blocks_on_[book.shard] == 1;
+  const auto in = std::count_if(account.counted.begin(), account.counted.end(),
+                                [&](WorkerId each) { return !at_once || shard.is_member(each); });
+  const auto count = static_cast<uint32_t>(in);
+  if (shard.decision && shard.decision->step == closed.step) {
+    const Decision& decision = *shard.decision;
+    if (count >= decision.cutoff) return;
+    if (decision.time_limit > Duration::zero() && closed.elapsed >= decision.time_limit &&
+        count >= std::max(1u, decision.at_least))
+      return;
+  }
+  for (const auto& [worker, since] : shard.members) {
+    const auto asked = shard.asked.find(worker);
+    const bool passes_over = asked != shard.asked.end() && asked->second > closed.step;
+    if (since >= closed.step && closed.step > 0) continue;  // the block may have closed before
+    if (account.has(worker) || passes_over) continue;
+    return wrong(fmt::format("step {} of block {} closed with {} gradients, without worker {}",
+                             closed.step, id, count, worker),
+                 now);
+  }
+}
+
+// Of whoever was left out the shard tells how long it took after all, as soon as that is known.
+void Referee::check_late(ShardId shard, const StepClosed& closed, TimePoint now) {
+  for (auto each = straggling_.begin(); each != straggling_.end();) {
+    const auto [where, step, worker] = *each;
+    const auto answered = answered_.find(*each);
+    const bool whole = answered != answered_.end() && answered->second >= blocks_on_[shard];
+    if (where != shard || (!whole && step + kStepsRemembered > closed.step)) {
+      ++each;
+      continue;
+    }
+    const StepClosed::Arrival* late = nullptr;
+    for (const StepClosed::Arrival& told : closed.late) {
+      if (told.worker == worker && told.step == step) late = &told;
+    }
+    if (whole && late == nullptr)
+      wrong(fmt::format("shard {} does not tell how long worker {} took in step {}", shard, worker,
+                        step),
+            now);
+    each = straggling_.erase(each);
+  }
+  for (const auto& [worker, since] : attendance_.at(shard).members) {
+    if (std::none_of(closed.arrivals.begin(), closed.arrivals.end(),
+                     [&, who = worker](const auto& arrival) { return arrival.worker == who; }))
+      straggling_.insert({shard, closed.step, worker});
+  }
+}
+
+// The first decision for a step names everybody who is ready. (One that repeats it after a loss
+// does not name who has come since.)
+void Referee::check_named(const Decision& decision, TimePoint now) {
+  if (decision.step < named_) return;
+  named_ = decision.step + 1;
+  for (const WorkerId worker : attendance_.ready()) {
+    if (std::find(decision.alive.begin(), decision.alive.end(), worker) == decision.alive.end())
+      wrong(
+          fmt::format("worker {} is ready, but step {} goes on without it", worker, decision.step),
+          now);
+  }
+}
+
+// ssp: a gradient is whole on a shard when its last block there is answered.
+void Referee::count_whole(const BlockBook& book, const FrameHeader& header) {
+  const std::pair key{book.shard, header.worker};
+  if (++parts_[key][header.step] < blocks_on_[book.shard]) return;
+  parts_[key].erase(header.step);
+  clocks_[key] = std::max(clocks_[key], header.step + 1);
+}
+
+void Referee::check_staleness(ShardId shard, WorkerId worker, TimePoint now) {
+  const Attendance::AtShard& here = attendance_.at(shard);
+  const auto begins = here.asked.find(worker);
+  if (begins == here.asked.end()) return;
+  for (const auto& [member, since] : here.members) {
+    const auto clock = clocks_.find({shard, member});
+    if (clock == clocks_.end() || begins->second <= clock->second + *settings_.staleness) continue;
+    wrong(fmt::format("worker {} begins its gradient {} on shard {}, but worker {} is at {}",
+                      worker, begins->second, shard, member, clock->second),
+          now);
+  }
+}
+
+}  // namespace drover
