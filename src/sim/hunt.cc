@@ -9,6 +9,7 @@
 #include "core/chance.h"
 #include "core/check.h"
 #include "policy/catalogue.h"
+#include "sim/overheard_policy.h"
 #include "sim/pull_task.h"
 #include "sim/referee.h"
 
@@ -252,18 +253,13 @@ HuntResult run_once(const HuntCase& hunt) {
                                     return times;
                                   }});
     DROVER_CHECK(made.ok());
-    policy = std::move(made).value();
+    policy = std::make_unique<OverheardPolicy>(
+        std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); });
   }
   Simulation simulation(hunt.settings, std::move(policy), task, {&referee}, &referee);
   const auto end = simulation.run([&] { return referee.verdict().empty(); });
-  HuntResult result;
-  if (end) {
-    result.end = end.value();
-    referee.on_run_over(end.value());
-  }
-  result.verdict = referee.verdict();
-  result.most = referee.most();
-  return result;
+  if (end) referee.on_run_over(end.value());
+  return {referee.verdict(), end ? end.value() : RunEnd{}, referee.most()};
 }
 
 }  // namespace

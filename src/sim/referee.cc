@@ -40,6 +40,7 @@ void Referee::on_received(Endpoint from, const Outgoing& message, TimePoint now)
 
 void Referee::on_lost(Endpoint at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
+  if (at.role == Role::kCoordinator) gone_.insert(worker);
   if (at.role != Role::kShard) return;
   const auto is_theirs = [&](const std::tuple<ShardId, Step, WorkerId>& key) {
     return std::get<0>(key) == at.index && std::get<2>(key) == worker;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/run_record.h"
+#include "core/step_times.h"
 #include "sim/attendance.h"
 #include "sim/witness.h"
 
@@ -42,6 +43,9 @@ class Referee : public Witness, public RunObserver {
   // To be called when the run has ended: what can only be seen then.
   void on_run_over(const RunEnd& end);
   const Load& most() const { return most_; }
+
+  // The policy is told this.
+  void on_learned(const StepTimes& times);
 
   void on_sent(Endpoint from, const Outgoing& message, TimePoint now) override;
   void on_received(Endpoint from, const Outgoing& message, TimePoint now) override;
@@ -117,7 +121,8 @@ class Referee : public Witness, public RunObserver {
   // ssp, by shard and worker since it has connected: blocks answered by gradient, and its clock.
   std::map<std::pair<ShardId, WorkerId>, std::map<Step, size_t>> parts_;
   std::map<std::pair<ShardId, WorkerId>, Step> clocks_;
-  std::map<Step, uint32_t> alive_;                         // as decided
+  std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened
+  std::map<Step, uint32_t> alive_;  // as decided
   std::map<Step, std::map<WorkerId, Duration>> censored_;  // and the bound told
   Step told_ = 0;                                          // steps
   Step decided_ = 0;                                       // one beyond the last

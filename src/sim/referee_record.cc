@@ -49,6 +49,23 @@ void Referee::check_arrival(const StepRecord& step, const ArrivalRecord& arrival
           now);
 }
 
+// Who was lost was not slow: nothing is known of it.
+void Referee::on_learned(const StepTimes& times) {
+  for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
+    const Known known = times.known[worker];
+    const bool in = arrived(times.step, worker);
+    if ((known == Known::kArrived && !in) || (known == Known::kLonger && in))
+      wrong(fmt::format("the policy is told that worker {} {} in step {}", worker,
+                        in ? "was cut short" : "arrived", times.step),
+            TimePoint{});
+    if (known == Known::kLonger && gone_.contains(worker))
+      wrong(fmt::format("the policy is told that worker {} was slow in step {}, but it was lost",
+                        worker, times.step),
+            TimePoint{});
+  }
+  gone_.clear();
+}
+
 Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {
   const TimePoint now = step.at + step.elapsed;
   if (step.step != told_++) wrong(fmt::format("step {} is told out of turn", step.step), now);

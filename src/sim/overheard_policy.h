@@ -1,0 +1,35 @@
+// OverheardPolicy: a policy whose teacher is listened to: what it is told of each step goes to a
+// listener first.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "policy/policy.h"
+
+namespace drover {
+
+class OverheardPolicy : public Policy {
+ public:
+  using Listener = std::function<void(const StepTimes&)>;
+
+  // REQUIRES: policy is not null.
+  OverheardPolicy(std::unique_ptr<Policy> policy, Listener listener)
+      : policy_(std::move(policy)), listener_(std::move(listener)) {}
+
+  Choice decide(const Situation& situation) override { return policy_->decide(situation); }
+  void learn(const StepTimes& times) override {
+    listener_(times);
+    policy_->learn(times);
+  }
+  void learn_late(Step step, WorkerId worker, double seconds) override {
+    policy_->learn_late(step, worker, seconds);
+  }
+
+ private:
+  const std::unique_ptr<Policy> policy_;
+  const Listener listener_;
+};
+
+}  // namespace drover
