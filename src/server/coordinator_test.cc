@@ -137,6 +137,22 @@ TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {
   EXPECT_EQ(happened<PeerRecord>().size(), 5u);
 }
 
+// Shard 0 closed step 0, and opened step 1, 30 ms before shard 1: it counts the limit from there.
+TEST_F(CoordinatorTest, ATimeLimitEndsEverywhereAtOnceThoughShardsOpenAStepOneByOne) {
+  policy_.choice = {.cutoff = 2, .time_limit = 1.5, .reason = "because"};
+  gather();
+  StepClosed closed{.step = 0, .elapsed = 50ms};
+  closed.samples = 8;
+  now_ = 50ms;
+  tell(Role::kShard, 0, closed);
+  now_ = 80ms;
+  out_ = {};
+  tell(Role::kShard, 1, closed);
+  ASSERT_EQ(sent<Decision>().size(), 2u);
+  EXPECT_EQ(sent<Decision>()[0].second.time_limit, 1530ms);
+  EXPECT_EQ(sent<Decision>()[1].second.time_limit, 1500ms);
+}
+
 TEST_F(CoordinatorTest, RefusesStrangersDuplicatesAndOtherModels) {
   gather();
   EXPECT_FALSE(hello(worker(0)).ok());
