@@ -30,8 +30,8 @@ StaticSharePolicy::StaticSharePolicy(double share) : share_(share) {
 
 Choice StaticSharePolicy::decide(const Situation& situation) {
   const uint32_t alive = alive_in(situation);
-  // Rounded, as in the published experiments (0.943 of 2,175 is 2,051, of 106 it is 100); but a share
-  // below one means that somebody is spare, even of four workers.
+  // Rounded, as in the published experiments (0.943 of 2,175 is 2,051, of 106 it is 100); but a
+  // share below one means that somebody is spare, even of four workers.
   const auto nearest = static_cast<uint32_t>(std::round(share_ * static_cast<double>(alive)));
   const uint32_t most = share_ < 1.0 ? std::max(alive, 2u) - 1 : alive;
   const uint32_t cutoff = std::clamp(nearest, 1u, most);
