@@ -386,7 +386,7 @@ Status validate(const Scenario& scenario, const Job& job) {
   for (size_t i = 0; i < scenario.slow_shards.size(); ++i) {
     const auto& shard = scenario.slow_shards[i].shard;
     if (shard && *shard >= job.shards) {
-      checks.push_back(invalid_input(fmt::format(
+      checks.emplace_back(invalid_input(fmt::format(
           "{} names shard {}, but {} shards are numbered 0 to {}",
           name_of("slow_shard", i, scenario.slow_shards), *shard, job.shards, job.shards - 1)));
     }

@@ -15,8 +15,9 @@ namespace {
 
 std::optional<uint32_t> whole_number(std::string_view text) {
   uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, trouble] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, trouble] = std::from_chars(begin, end, value);
   if (trouble != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
@@ -48,8 +49,9 @@ void TomlKeys::number(std::string_view key, double& value, double min, double ma
   if (found == nullptr) return;
   const auto given = found->value<double>();
   if (!found->is_number() || !given) return wrong_kind(key, *found, "a number");
-  if (!(*given >= min && *given <= max))
-    return complain(key, fmt::format("must be from {} to {}, not {}", min, max, *given));
+  // Written so that not-a-number is refused.
+  const bool fits = *given >= min && *given <= max;
+  if (!fits) return complain(key, fmt::format("must be from {} to {}, not {}", min, max, *given));
   value = *given;
 }
 
