@@ -124,7 +124,8 @@ Status check_nothing_is_empty(const Trace& trace, int64_t first_line) {
   const auto never = std::find(seen.begin(), seen.end(), false);
   if (never == seen.end()) return done();
   const auto column = static_cast<size_t>(never - seen.begin());
-  return trace_trouble(trace.path, fmt::format("column '{}'", trace.workers[column]),
+  const std::string name = fmt::format("column '{}'", trace.workers[column]);
+  return trace_trouble(trace.path, first_line < 0 ? name : "line 1, " + name,
                        "this worker was not recorded in any step; take the column out");
 }
 
@@ -171,7 +172,7 @@ Result<Trace> read_trace(const std::string& path) {
   if (!trace) return trace;
   if (trace.value().workers.size() < 2) {
     return trace_trouble(path, "",
-                         "it has one worker, so there is nobody to wait for; a trace needs at "
+                         "there is one worker, so there is nobody to wait for; a trace needs at "
                          "least two");
   }
   return trace;

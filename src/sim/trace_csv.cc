@@ -154,6 +154,9 @@ class CsvReader {
     });
     if (trouble) return *trouble;
     if (trace_.workers.empty()) return wrong("the header names no worker: step,w0,w1,...");
+    if (trace_.workers.size() == 1)
+      return wrong(
+          "there is one worker, so there is nobody to wait for; a trace needs at least two");
     return done();
   }
 
