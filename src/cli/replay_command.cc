@@ -15,6 +15,7 @@
 #include "cli/interrupts.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
+#include "cli/run_report.h"
 #include "cli/version.h"
 #include "core/chance.h"
 #include "node/clock.h"
@@ -300,11 +301,6 @@ class ReplayJob {
   ReplayProgress progress_;
   std::unique_ptr<DecisionsFile> decisions_;
 };
-
-int fail(const Error& error, int status) {
-  fmt::print(stderr, "drover: {}\n", error.message);
-  return status;
-}
 
 }  // namespace
 

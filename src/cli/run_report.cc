@@ -15,7 +15,6 @@
 #include "cli/version.h"
 #include "core/chance.h"
 #include "node/host.h"
-#include "node/launcher.h"
 #include "store/run_reader.h"
 
 namespace drover {
@@ -36,9 +35,9 @@ std::string text_of(const SettingValue& value) {
 
 }  // namespace
 
-int fail(const Error& error) {
+int fail(const Error& error, int status) {
   fmt::print(stderr, "drover: {}\n", error.message);
-  return kExitFailed;
+  return status;
 }
 
 std::string default_run_file(std::string_view what, std::time_t now) {

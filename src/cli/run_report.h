@@ -8,13 +8,14 @@
 
 #include "core/result.h"
 #include "node/job.h"
+#include "node/launcher.h"
 #include "store/run_header.h"
 #include "worker/task.h"
 
 namespace drover {
 
 // Tells the trouble on standard error; the exit status for it.
-int fail(const Error& error);
+int fail(const Error& error, int status = kExitFailed);
 
 // runs/20260701-120000-<what>.db, with a number if that is taken.
 std::string default_run_file(std::string_view what, std::time_t now);

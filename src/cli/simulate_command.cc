@@ -135,7 +135,9 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     if (clock_now() - last < kPulse) return !interrupted();
     last = clock_now();
     view->tick();
-    return !interrupted() && writer.value()->flush().ok();
+    // What cannot be written is told again with the next row, and ends the run there.
+    [[maybe_unused]] const Status flushed = writer.value()->flush();
+    return !interrupted();
   });
   if (!end) {
     return fail(system_error("the simulation failed: " + end.error().message +

@@ -35,7 +35,7 @@ class SimulatedWorker {
   SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time, Send send);
 
   void on_welcome(const Welcome& welcome);
-  // A shard has let it in. Returns whether that was the last one.
+  // A shard has let it in; with the last one it is ready.
   void on_connected(ShardId shard);
   void on_want_initial(ShardId shard);
   // A frame from a shard; `floats` is the payload of parameters.

@@ -76,6 +76,11 @@ Result<RunEnd> Simulation::run(const std::function<bool()>& pulse) {
   }
   if (witness_ != nullptr && breach_.empty()) finish_what_is_under_way();
   if (!breach_.empty()) return Error{ErrorKind::kSystem, breach_};
+  // A run that could not be recorded to its end has not completed, whatever was trained.
+  if (!failure_.empty()) {
+    end_.outcome = RunOutcome::kFailed;
+    end_.reason = failure_;
+  }
   return end_;
 }
 
@@ -143,8 +148,7 @@ void Simulation::say_hello(WorkerId id, uint64_t life, uint32_t tries) {
   time_.plan(arrival, [this, id, life, tries, end] {
     if (!is_current(end, life) || coordinator_.ended()) return;
     Status admitted = done();
-    const auto earlier = connected_.find({kCoordinatorEnd, id});
-    const bool here = earlier != connected_.end();
+    const bool here = connected_.contains({kCoordinatorEnd, id});
     if (!here) connected_[{kCoordinatorEnd, id}] = life;
     with_coordinator([&](CoordinatorOutput& out) {
       const Hello hello{.role = Role::kWorker,
@@ -260,11 +264,10 @@ void Simulation::record(const Happening& happening) {
 }
 
 void Simulation::check(const Status& recorded) {
-  if (recorded || recording_failed_) return;
-  recording_failed_ = true;
-  with_coordinator([&](CoordinatorOutput& out) {
-    coordinator_.on_failure(recorded.error().message, time_.now(), out);
-  });
+  if (recorded || !failure_.empty()) return;
+  failure_ = recorded.error().message;
+  with_coordinator(
+      [&](CoordinatorOutput& out) { coordinator_.on_failure(failure_, time_.now(), out); });
 }
 
 void Simulation::breach(const std::string& what) {

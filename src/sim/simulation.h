@@ -110,7 +110,7 @@ class Simulation {
   std::multimap<Step, std::function<void()>> at_step_;
   uint64_t coordinator_said_ = 0;  // messages: the key of their chances
   bool training_ = false;
-  bool recording_failed_ = false;
+  std::string failure_;  // to record the run
   std::string breach_;
   RunEnd end_;
 };

@@ -281,6 +281,23 @@ TEST(Simulation, StaleSynchronousWorkersKeepWithinTheirBound) {
   EXPECT_NEAR(seconds(record.end.elapsed), 20 * 4.0, 12.0);
 }
 
+// The disk is full when the run is to be closed.
+class FullDisk : public Record {
+ public:
+  Status on_end(const RunEnd&) override { return system_error("the disk is full"); }
+};
+
+TEST(Simulation, ARunThatCouldNotBeRecordedHasFailed) {
+  PullTask task;
+  FullDisk disk;
+  Simulation simulation(small_run(2, 3), std::move(make_policy("sync", {})).value(), task, {&disk},
+                        nullptr);
+  const auto end = simulation.run([] { return true; });
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end.value().outcome, RunOutcome::kFailed);
+  EXPECT_EQ(end.value().reason, "the disk is full");
+}
+
 TEST(Simulation, CanBeInterrupted) {
   PullTask task;
   Record record;
