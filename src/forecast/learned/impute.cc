@@ -1,0 +1,72 @@
+#include "forecast/learned/impute.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "forecast/ecdf.h"
+#include "forecast/told.h"
+
+namespace drover {
+namespace {
+
+// On the log scale. Short on purpose, as the empirical forecaster's own tail is: a guess too short
+// is put right by the waiting it causes.
+constexpr double kMeanBeyond = 0.1;
+
+// Tells these draws from those of the forecast itself.
+constexpr uint64_t kUse = 1;
+
+}  // namespace
+
+float impute(std::span<const float> samples_of_worker, float log_bound, DrawStream& draws) {
+  const float bound = std::exp(log_bound);
+  const auto beyond = [&](float sample) { return sample > bound; };
+  const auto count = static_cast<uint32_t>(
+      std::count_if(samples_of_worker.begin(), samples_of_worker.end(), beyond));
+  if (count == 0) {
+    return log_bound - static_cast<float>(kMeanBeyond * std::log1p(-draws.unit()));
+  }
+  uint32_t before = draws.below(count);
+  for (const float sample : samples_of_worker) {
+    // exp and log need not be each other's inverse to the last bit.
+    if (beyond(sample) && before-- == 0) return std::max(log_bound, std::log(sample));
+  }
+  return log_bound;
+}
+
+History history_of(std::span<const StepTimes> record, uint64_t seed) {
+  size_t most = 1;
+  for (const StepTimes& times : record) most = std::max(most, times.seconds.size());
+  History history(most * std::max<size_t>(1, record.size()));
+  EcdfForecaster ecdf({.seed = seed, .warmup = 1});
+  Forecast expected;
+  std::vector<PastTime> row;
+  std::vector<WorkerId> cut_short;
+  std::vector<float> samples;
+  for (const StepTimes& times : record) {
+    row.assign(times.seconds.size(), {});
+    cut_short.clear();
+    for (WorkerId worker = 0; worker < row.size(); ++worker) {
+      if (!tells_something(times, worker)) continue;
+      const float log_time = std::log(to_run_time(times.seconds[worker]));
+      row[worker] = {log_time, log_time, times.known[worker]};
+      if (times.known[worker] == Known::kLonger) cut_short.push_back(worker);
+    }
+    const bool forecast = !cut_short.empty() && ecdf.ready(cut_short);
+    if (forecast) ecdf.forecast(times.step, cut_short, expected);
+    for (size_t i = 0; i < cut_short.size(); ++i) {
+      samples.clear();
+      for (uint32_t k = 0; forecast && k < expected.samples; ++k) {
+        samples.push_back(expected.row(k)[i]);
+      }
+      DrawStream draws = forecast_draws(seed, times.step, cut_short[i], kUse);
+      PastTime& time = row[cut_short[i]];
+      time.log_time = impute(samples, time.bound, draws);
+    }
+    history.add(times.step, row);
+    ecdf.learn(times);
+  }
+  return history;
+}
+
+}  // namespace drover
