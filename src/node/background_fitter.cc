@@ -1,0 +1,130 @@
+#include "node/background_fitter.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <system_error>
+
+#include "core/check.h"
+#include "node/clock.h"
+
+namespace drover {
+namespace {
+
+// Computing takes place where nobody else wants to. On Linux both calls are about this thread
+// alone.
+void step_behind_everybody() {
+  const sched_param none{};
+  if (::sched_setscheduler(0, SCHED_IDLE, &none) == 0) return;
+  [[maybe_unused]] const int refused =
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+}
+
+Duration computed_by_this_thread() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+// Signals are for the thread that waits for them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Duration pause_for_share(Duration computed, Duration passed, double share) {
+  const Duration due = from_seconds(seconds(computed) / share);
+  return std::max(Duration::zero(), due - passed);
+}
+
+BackgroundFitter::BackgroundFitter(FitFunction fit, double share)
+    : fit_(std::move(fit)), share_(share) {
+  DROVER_CHECK(share > 0.0 && share <= 1.0);
+}
+
+BackgroundFitter::~BackgroundFitter() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void BackgroundFitter::begin(Step, FitRequest request) {
+  DROVER_CHECK(!busy_);
+  busy_ = true;
+  if (!thread_.joinable()) {
+    try {
+      const SignalsBlocked blocked;  // a thread begins with the mask of whoever starts it
+      thread_ = std::thread([this] { work(); });
+    } catch (const std::system_error& trouble) {
+      outcome_ = system_error(std::string("cannot fit a model beside the run: no thread could be "
+                                          "started: ") +
+                              trouble.what());
+      answered_ = true;
+      return;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    request_ = std::move(request);
+  }
+  changed_.notify_one();
+}
+
+std::optional<Result<FitOutcome>> BackgroundFitter::poll(Step) {
+  if (!busy_ || !answered_) return std::nullopt;
+  answered_ = false;
+  busy_ = false;
+  return std::exchange(outcome_, std::nullopt);
+}
+
+bool BackgroundFitter::pause(Duration pause) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, pause, [this] { return stop_; });
+  return !stop_;
+}
+
+void BackgroundFitter::work() {
+  ::pthread_setname_np(::pthread_self(), "fit");
+  step_behind_everybody();
+  while (true) {
+    std::optional<FitRequest> request;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || request_; });
+      if (stop_) return;
+      request = std::exchange(request_, std::nullopt);
+    }
+    TimePoint began = clock_now();
+    Duration computed = computed_by_this_thread();
+    outcome_ = fit_(*request, [&](uint32_t, const FitPoint*) {
+      const bool go_on =
+          pause(pause_for_share(computed_by_this_thread() - computed, clock_now() - began, share_));
+      began = clock_now();
+      computed = computed_by_this_thread();
+      return go_on;
+    });
+    answered_ = true;
+  }
+}
+
+}  // namespace drover
