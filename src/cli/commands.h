@@ -44,6 +44,7 @@ struct ReplayOptions {
   uint32_t min_contributors = 1;
   double max_wait = std::numeric_limits<double>::infinity();
   double min_inclusion = 0.0;
+  double probe = 0.0;     // share of those cut that is let finish
   std::string decisions;  // a CSV file; empty: none
   std::string save;       // a run file; empty: none
   bool json = false;

@@ -69,6 +69,11 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
                  "share of steps that each worker should be part of; 0: any")
       ->type_name("SHARE")
       ->capture_default_str();
+  app.add_option("--probe", replay.probe,
+                 "share of the workers cut in a step that finish all the same, and whose run-time "
+                 "the policy is told when they have")
+      ->type_name("SHARE")
+      ->capture_default_str();
   app.add_option("--decisions", replay.decisions, "write every decision to this CSV file")
       ->type_name("OUT.csv");
   app.add_option("--save", replay.save, "record the replay in this run file; one for each policy")

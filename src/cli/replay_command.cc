@@ -85,6 +85,9 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   if (!(options.min_inclusion >= 0.0 && options.min_inclusion <= 1.0)) {
     return wrong_flag("--min-inclusion", "must be a share from 0 to 1");
   }
+  if (!(options.probe >= 0.0 && options.probe <= 1.0)) {
+    return wrong_flag("--probe", "must be a share from 0 to 1");
+  }
   const Result<StepRange> range = parse_step_range(options.steps);
   if (!range) return wrong_flag("--steps", range.error().message);
   plan.range = range.value();
@@ -97,7 +100,10 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   plan.limits = {.at_least = options.min_contributors,
                  .max_wait = options.max_wait,
                  .min_inclusion = options.min_inclusion};
-  plan.replay = {.warmup = options.warmup, .overhead = options.overhead};
+  plan.replay = {.warmup = options.warmup,
+                 .overhead = options.overhead,
+                 .probe = options.probe,
+                 .seed = options.seed};
   Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
   if (!names) return wrong_flag("--policy", names.error().message);
   plan.policies = std::move(names).value();
@@ -163,7 +169,8 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
                      {"overhead", fmt::format("{}", options.overhead)},
                      {"min_contributors", std::to_string(options.min_contributors)},
                      {"max_wait", fmt::format("{}", options.max_wait)},
-                     {"min_inclusion", fmt::format("{}", options.min_inclusion)}};
+                     {"min_inclusion", fmt::format("{}", options.min_inclusion)},
+                     {"probe", fmt::format("{}", options.probe)}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;

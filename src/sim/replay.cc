@@ -8,7 +8,6 @@
 
 #include "core/check.h"
 #include "core/numbers.h"
-#include "sim/what_was_seen.h"
 
 namespace drover {
 namespace {
@@ -128,6 +127,9 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
   std::vector<uint64_t> recorded_in(trace.workers.size());
   std::vector<bool> included(trace.workers.size());
   Recorded recorded;
+  Probes probes(settings.probe, settings.seed);
+  std::vector<LateArrival> late;
+  double now = 0.0;
   Duration learning{};
   for (Step step = 0; step < trace.steps(); ++step) {
     const std::span<const double> row = trace.row(step);
@@ -156,11 +158,16 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
                                    .close = close,
                                    .best = hindsight.best[step],
                                    .seen = seen,
-                                   .included = included});
+                                   .included = included,
+                                   .late = late});
       if (!heard) return heard.error();
     }
+    probes.step_closed(step, now, row, close);
+    now += settings.overhead + close.elapsed;
+    late = probes.finished_by(now);
     const TimePoint told = clock();
     decider.learn(seen);
+    for (const LateArrival& each : late) decider.learn_late(each.step, each.worker, each.run_time);
     learning = clock() - told;
   }
   result.throughput_total = ours.total();

@@ -14,12 +14,15 @@
 #include "policy/close_rule.h"
 #include "policy/decider.h"
 #include "sim/trace.h"
+#include "sim/what_was_seen.h"
 
 namespace drover {
 
 struct ReplaySettings {
   Step warmup = 20;       // steps at the beginning that no number below counts
   double overhead = 0.0;  // what a step costs beyond waiting, in the trace's unit
+  double probe = 0.0;     // share of those cut that is let finish, for the policy to know
+  uint64_t seed = 1;      // of who that is
 };
 
 // How the steps of a trace end without any policy.
@@ -38,6 +41,7 @@ struct ReplayedStep {
   StepClose best;                     // what would have been best
   const StepTimes& seen;              // what the policy is told of it
   const std::vector<bool>& included;  // by worker: its gradient was used
+  std::span<const LateArrival> late;  // told before it was decided: probes of earlier steps
 };
 
 // All but the first are over the steps after the warm-up.
@@ -56,9 +60,9 @@ struct ReplayResult {
   Duration decision_p99{};
 };
 
-// Walks the trace. The decider is told no more than what_was_seen() lets through. `clock` times the
-// decisions; `listen` hears of every step, and its error ends the replay.
-// REQUIRES: trace.steps() > settings.warmup; hindsight is that of this trace and overhead.
+// Walks the trace. The decider is told no more than what_was_seen() and Probes let through. `clock`
+// times the decisions; `listen` hears of every step, and its error ends the replay. REQUIRES:
+// trace.steps() > settings.warmup; hindsight is that of this trace and overhead.
 Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Decider& decider,
                             const ReplaySettings& settings, const std::function<TimePoint()>& clock,
                             const std::function<Status(const ReplayedStep&)>& listen);

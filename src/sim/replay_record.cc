@@ -56,6 +56,12 @@ Status DecisionsFile::close() {
 
 Status ReplayRecorder::add(const ReplayedStep& replayed) {
   const Step step = replayed.step;
+  for (const LateArrival& each : replayed.late) {
+    const Status told = writer_.on_late_arrival(
+        {.step = each.step, .worker = each.worker, .run_time = from_seconds(each.run_time)});
+    if (!told) return told;
+    ++late_;
+  }
   Status status = writer_.on_decision({.step = step,
                                        .cutoff = replayed.choice.cutoff,
                                        .alive = replayed.alive,

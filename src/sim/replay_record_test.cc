@@ -46,7 +46,8 @@ struct Sample {
             .close = {2, 2.0},
             .best = {1, 1.0},
             .seen = seen,
-            .included = included};
+            .included = included,
+            .late = {}};
   }
 };
 
@@ -104,6 +105,28 @@ TEST(ReplayRecorder, RecordsWhatARealRunWouldHave) {
   EXPECT_EQ(arrivals[3].arrival.worker, 4u);
   EXPECT_TRUE(arrivals[3].arrival.censored);
   EXPECT_EQ(arrivals[3].arrival.run_time, 2s);
+}
+
+TEST(ReplayRecorder, RecordsProbesAsRunTimesThatCameLate) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const Sample sample;
+  const std::vector<LateArrival> late = {{.step = 0, .worker = 4, .run_time = 3.5}};
+  {
+    const auto writer = writer_at(path);
+    ReplayRecorder recorder(*writer, 0.0);
+    DROVER_EXPECT_OK(recorder.add(sample.step(0)));
+    ReplayedStep second = sample.step(1);
+    second.late = late;
+    DROVER_EXPECT_OK(recorder.add(second));
+    DROVER_EXPECT_OK(recorder.finish());
+  }
+  const RunReader reader = reader_at(path);
+  const auto arrivals = reader.arrivals(0, 1).value();
+  EXPECT_TRUE(arrivals[3].late);
+  EXPECT_FALSE(arrivals[3].arrival.censored);
+  EXPECT_EQ(arrivals[3].arrival.run_time, 3500ms);
+  EXPECT_EQ(reader.steps().value()[1].late, 2u) << "one in the moment of the close, one probe";
 }
 
 TEST(ReplayRecorder, RefusesTimesThatDoNotFit) {

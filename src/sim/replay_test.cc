@@ -48,9 +48,14 @@ class FakePolicy : public Policy {
       : choose_(std::move(choose)) {}
   Choice decide(const Situation& situation) override { return choose_(situation); }
   void learn(const StepTimes& times) override { told.push_back(times); }
-  void learn_late(Step, WorkerId, double) override { ADD_FAILURE() << "nobody comes late"; }
+  void learn_late(Step step, WorkerId worker, double seconds) override {
+    late.push_back({step, worker, seconds});
+    told_before.push_back(told.size());
+  }
 
   std::vector<StepTimes> told;
+  std::vector<LateArrival> late;
+  std::vector<size_t> told_before;  // steps that were told before each of these
 
  private:
   std::function<Choice(const Situation&)> choose_;
@@ -212,6 +217,36 @@ Trace changed_beyond(const Trace& trace, const std::vector<StepClose>& closes, u
   return changed;
 }
 
+// The same where it is not heard of before the replay ends: who was no probe, and probes that go on
+// for longer. What finishes at once stays.
+Trace changed_beyond_probes(const Trace& trace, const std::vector<StepClose>& closes,
+                            const ReplaySettings& settings, uint64_t seed) {
+  Trace changed = trace;
+  const size_t workers = trace.workers.size();
+  double end = 0.0;
+  for (const StepClose& close : closes) end += settings.overhead + close.elapsed;
+  Probes probes(settings.probe, settings.seed);
+  std::vector<bool> heard(trace.times.size(), false);
+  double opened = 0.0;
+  for (Step step = 0; step < trace.steps(); ++step) {
+    probes.step_closed(step, opened, trace.row(step), closes[step]);
+    opened += settings.overhead + closes[step].elapsed;
+  }
+  for (const LateArrival& each : probes.finished_by(end)) {
+    heard[each.step * workers + each.worker] = true;
+  }
+  opened = 0.0;
+  for (size_t i = 0; i < changed.times.size(); ++i) {
+    const StepClose& close = closes[i / workers];
+    if (changed.times[i] > close.elapsed && !heard[i]) {
+      // Longer than the rest of the replay, so that it stays unheard of if it is a probe.
+      changed.times[i] = end - opened + 1.0 + 100.0 * unit_interval(draw({seed, i, 8}));
+    }
+    if (i % workers == workers - 1) opened += settings.overhead + close.elapsed;
+  }
+  return changed;
+}
+
 bool same_decisions(const Replayed& a, const Replayed& b) {
   const auto same = [](const StepClose& x, const StepClose& y) {
     return x.contributors == y.contributors && x.elapsed == y.elapsed;
@@ -251,6 +286,65 @@ TEST(Replay, NoDecisionDependsOnARunTimeThatWasNotSeen) {
     }
   }
   EXPECT_GE(tried, 6u);
+}
+
+TEST(Replay, NorDoesItWithProbesThatHaveNotFinished) {
+  size_t changes = 0;
+  for (const PolicyInfo& info : policies()) {
+    if (info.name == "oracle") continue;
+    std::string name(info.name);
+    if (name == "deadline") name = "deadline:1.2";
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(name + " " + std::to_string(seed));
+      const ReplaySettings settings{.warmup = 5, .overhead = 0.1, .probe = 0.5, .seed = seed};
+      const Trace trace = random_trace(seed, 12, 60);
+      if (!make_policy(name, {.foresight = foresight_of(trace)})) continue;  // async, ssp
+      const DecisionLimits limits{.max_wait = 1.2};
+      const Replayed before =
+          run(trace, made(name, trace, Objective::kThroughput), settings, limits);
+      const Trace changed = changed_beyond_probes(trace, before.closes, settings, seed);
+      for (size_t i = 0; i < trace.times.size(); ++i) {
+        changes += changed.times[i] > trace.times[i] ? 1 : 0;
+      }
+      const Replayed after =
+          run(changed, made(name, changed, Objective::kThroughput), settings, limits);
+      EXPECT_TRUE(same_decisions(before, after));
+    }
+  }
+  EXPECT_GT(changes, 1000u);
+}
+
+TEST(Replay, TellsOfAProbeWhenItHasFinishedAndNotBefore) {
+  // Every step waits for one, 1 s; the overhead is 0.5. The other takes 1 + 2.2: two steps on.
+  const Trace trace = make_trace(2, {1, 3.2, 1, 9, 1, 1.2, 1, 3, 1, 9});
+  auto policy = fixed_cutoff(1);
+  FakePolicy& told = *policy;
+  Decider decider(std::move(policy), {});
+  const ReplaySettings settings{.warmup = 0, .overhead = 0.5, .probe = 1.0};
+  std::vector<size_t> late;
+  const auto result = replay(trace, hindsight_of(trace, 0.5), decider, settings, ticking_clock(),
+                             [&](const ReplayedStep& step) {
+                               late.push_back(step.late.size());
+                               return done();
+                             });
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(told.late.size(), 3u) << "the others take longer than the replay";
+  EXPECT_EQ(told.late[0].step, 0u);
+  EXPECT_EQ(told.late[0].worker, 1u);
+  EXPECT_EQ(told.late[0].run_time, 3.2);
+  EXPECT_EQ(told.told_before, (std::vector<size_t>{3, 3, 5})) << "steps open at 0, 1.5, 3, 4.5, 6";
+  EXPECT_EQ(told.late[1].step, 2u) << "it began at 3 and took 1.2; the first ended at 3.2";
+  EXPECT_EQ(late, (std::vector<size_t>{0, 0, 0, 2, 0})) << "told before it was decided";
+}
+
+TEST(Replay, WithoutProbesNobodyIsToldOfLate) {
+  const Trace trace = random_trace(3, 10, 50);
+  auto policy = fixed_cutoff(3);
+  FakePolicy& told = *policy;
+  Decider decider(std::move(policy), {});
+  ASSERT_TRUE(
+      replay(trace, hindsight_of(trace, 0.0), decider, {.warmup = 0}, ticking_clock(), {}).ok());
+  EXPECT_TRUE(told.late.empty());
 }
 
 TEST(Replay, AndThatIsNoticed) {

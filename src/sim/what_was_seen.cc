@@ -1,6 +1,11 @@
 #include "sim/what_was_seen.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
+
+#include "core/chance.h"
+#include "core/check.h"
 
 namespace drover {
 
@@ -18,6 +23,42 @@ StepTimes what_was_seen(Step step, std::span<const double> run_times, const Step
     seen.seconds[worker] = arrived ? run_times[worker] : close.elapsed;
   }
   return seen;
+}
+
+namespace {
+
+// For a heap whose first is the next to finish; of equal ones, the first by step and worker.
+constexpr auto kLater = [](const auto& a, const auto& b) {
+  return std::tuple(a.finishes, a.arrival.step, a.arrival.worker) >
+         std::tuple(b.finishes, b.arrival.step, b.arrival.worker);
+};
+
+}  // namespace
+
+Probes::Probes(double share, uint64_t seed) : share_(share), seed_(seed) {
+  DROVER_CHECK(share >= 0.0 && share <= 1.0);
+}
+
+void Probes::step_closed(Step step, double opened, std::span<const double> run_times,
+                         const StepClose& close) {
+  if (share_ == 0.0) return;
+  for (size_t i = 0; i < run_times.size(); ++i) {
+    if (!(run_times[i] > close.elapsed)) continue;  // it was seen, or took no part
+    const auto chance = draw({seed_, static_cast<uint64_t>(Purpose::kProbes), step, i});
+    if (unit_interval(chance) >= share_) continue;
+    under_way_.push_back({opened + run_times[i], {step, static_cast<WorkerId>(i), run_times[i]}});
+    std::push_heap(under_way_.begin(), under_way_.end(), kLater);
+  }
+}
+
+std::vector<LateArrival> Probes::finished_by(double now) {
+  std::vector<LateArrival> finished;
+  while (!under_way_.empty() && under_way_.front().finishes <= now) {
+    std::pop_heap(under_way_.begin(), under_way_.end(), kLater);
+    finished.push_back(under_way_.back().arrival);
+    under_way_.pop_back();
+  }
+  return finished;
 }
 
 }  // namespace drover

@@ -43,5 +43,68 @@ TEST(WhatWasSeen, DoesNotDependOnWhatLiesBeyondTheClose) {
   }
 }
 
+TEST(Probes, AreHeardOfWhenTheirTimeHasPassed) {
+  Probes probes(1.0, 1);
+  // Opened at 10, closed after 2: three are cut, and one took no part.
+  probes.step_closed(4, 10.0, std::vector<double>{3.0, 1.0, kAbsent, 2.5, 9.0}, {1, 2.0});
+  EXPECT_TRUE(probes.finished_by(12.0).empty());
+  const auto first = probes.finished_by(13.0);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0].worker, 3u);
+  EXPECT_EQ(first[1].worker, 0u);
+  EXPECT_EQ(first[1].step, 4u);
+  EXPECT_EQ(first[1].run_time, 3.0);
+  probes.step_closed(5, 12.0, std::vector<double>{1.0, 1.0, 1.0, 1.0, 1.5}, {4, 1.0});
+  EXPECT_EQ(probes.finished_by(13.5).at(0).step, 5u) << "it overtakes one of the step before";
+  EXPECT_EQ(probes.finished_by(1e9).at(0).run_time, 9.0);
+  EXPECT_TRUE(probes.finished_by(1e9).empty()) << "each once";
+}
+
+TEST(Probes, AreTheShareAskedForOfThoseCut) {
+  Probes none(0.0, 1);
+  Probes some(0.3, 1);
+  const std::vector<double> times(10'000, 2.0);
+  none.step_closed(0, 0.0, times, {1, 1.0});
+  some.step_closed(0, 0.0, times, {1, 1.0});
+  EXPECT_TRUE(none.finished_by(10.0).empty());
+  EXPECT_NEAR(static_cast<double>(some.finished_by(10.0).size()), 3000.0, 200.0);
+}
+
+// Who is drawn does not depend on run-times, and nothing is told that has not happened yet.
+TEST(Probes, TellNothingOfWhatLiesBeyondNow) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    Probes probes(0.5, seed);
+    Probes of_another_future(0.5, seed);
+    double now = 0.0;
+    for (Step step = 0; step < 30; ++step) {
+      std::vector<double> times(8);
+      std::vector<double> others(8);
+      const StepClose close{.contributors = 3, .elapsed = 1.0};
+      for (size_t i = 0; i < times.size(); ++i) {
+        times[i] = 5.0 * unit_interval(draw({seed, step, i}));
+        others[i] = times[i];
+        // Whatever finishes after the test ends is somewhere else after its end.
+        if (now + times[i] <= 10.0) continue;
+        others[i] = std::max(close.elapsed * 1.01, 10.01 - now) +
+                    5.0 * unit_interval(draw({seed, step, i, 1}));
+        times[i] = std::max(times[i], close.elapsed * 1.01);
+      }
+      probes.step_closed(step, now, times, close);
+      of_another_future.step_closed(step, now, others, close);
+      now += close.elapsed;
+      if (now > 10.0) break;
+      const auto a = probes.finished_by(now);
+      const auto b = of_another_future.finished_by(now);
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t i = 0; i < a.size(); ++i) {
+        EXPECT_EQ(a[i].step, b[i].step);
+        EXPECT_EQ(a[i].worker, b[i].worker);
+        EXPECT_EQ(a[i].run_time, b[i].run_time);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace drover
