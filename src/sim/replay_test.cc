@@ -218,31 +218,27 @@ Trace changed_beyond(const Trace& trace, const std::vector<StepClose>& closes, u
 }
 
 // The same where it is not heard of before the replay ends: who was no probe, and probes that go on
-// for longer. What finishes at once stays.
+// for longer.
 Trace changed_beyond_probes(const Trace& trace, const std::vector<StepClose>& closes,
                             const ReplaySettings& settings, uint64_t seed) {
-  Trace changed = trace;
   const size_t workers = trace.workers.size();
-  double end = 0.0;
-  for (const StepClose& close : closes) end += settings.overhead + close.elapsed;
   Probes probes(settings.probe, settings.seed);
-  std::vector<bool> heard(trace.times.size(), false);
-  double opened = 0.0;
+  std::vector<double> opened;
+  double end = 0.0;
   for (Step step = 0; step < trace.steps(); ++step) {
-    probes.step_closed(step, opened, trace.row(step), closes[step]);
-    opened += settings.overhead + closes[step].elapsed;
+    probes.step_closed(step, end, trace.row(step), closes[step]);
+    opened.push_back(end);
+    end += settings.overhead + closes[step].elapsed;
   }
-  for (const LateArrival& each : probes.finished_by(end)) {
-    heard[each.step * workers + each.worker] = true;
+  std::vector<bool> heard(trace.times.size(), false);
+  for (const LateArrival& each : probes.finished_by(1e300)) {
+    heard[each.step * workers + each.worker] = opened[each.step] + each.run_time <= end;
   }
-  opened = 0.0;
+  Trace changed = trace;
   for (size_t i = 0; i < changed.times.size(); ++i) {
-    const StepClose& close = closes[i / workers];
-    if (changed.times[i] > close.elapsed && !heard[i]) {
-      // Longer than the rest of the replay, so that it stays unheard of if it is a probe.
-      changed.times[i] = end - opened + 1.0 + 100.0 * unit_interval(draw({seed, i, 8}));
-    }
-    if (i % workers == workers - 1) opened += settings.overhead + close.elapsed;
+    if (!(changed.times[i] > closes[i / workers].elapsed) || heard[i]) continue;
+    // Longer than the rest of the replay, so that it stays unheard of.
+    changed.times[i] = end - opened[i / workers] + 1.0 + unit_interval(draw({seed, i, 8}));
   }
   return changed;
 }
