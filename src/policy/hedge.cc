@@ -8,36 +8,38 @@
 namespace drover {
 namespace {
 
-// Ranks whose arrivals are tried as limits. With twice as many, replays gain nothing.
-constexpr uint32_t kRanks = 20;
+// Limits are tried where run-times are dense: so many of all samples, evenly by rank, then so many
+// again around the best of these. With twice as many, replays gain nothing.
+constexpr size_t kPooled = 2048;
+constexpr size_t kTried = 64;
 
 }  // namespace
 
-void HedgeSearch::make_candidates(const Forecast& forecast) {
-  candidates_.clear();
-  column_.resize(forecast.samples);
-  const uint32_t n = forecast.workers;
-  const uint32_t ranks = std::min(n, kRanks);
-  for (uint32_t j = 0; j < ranks; ++j) {
-    // Evenly from the first quarter to the last arrival.
-    const uint32_t rank =
-        n - 1 - static_cast<uint32_t>(uint64_t{n} * 3 * j / (4 * uint64_t{ranks}));
-    for (uint32_t k = 0; k < forecast.samples; ++k) column_[k] = forecast.row(k)[rank];
-    for (const uint32_t percent : {15U, 40U, 65U, 90U, 97U}) {
-      const auto place = column_.begin() + forecast.samples * percent / 100;
-      std::nth_element(column_.begin(), place, column_.end());
-      candidates_.push_back(static_cast<double>(*place));
-    }
+void HedgeSearch::pool(const Forecast& forecast) {
+  pooled_.clear();
+  const size_t stride = std::max<size_t>(1, forecast.times.size() / kPooled);
+  for (size_t i = stride / 2; i < forecast.times.size(); i += stride) {
+    pooled_.push_back(forecast.times[i]);
   }
-  std::sort(candidates_.begin(), candidates_.end());
-  in_time_.resize(forecast.samples * candidates_.size());
+  std::sort(pooled_.begin(), pooled_.end());
+}
+
+void HedgeSearch::try_limits(const Forecast& forecast, size_t begin, size_t end) {
+  const size_t count = std::min(kTried, end - begin);
+  ranks_.resize(count);
+  candidates_.resize(count);
+  for (size_t j = 0; j < count; ++j) {
+    ranks_[j] = begin + (j + 1) * (end - begin) / count - 1;  // the last one is among them
+    candidates_[j] = static_cast<double>(pooled_[ranks_[j]]);
+  }
+  in_time_.resize(forecast.samples * count);
   for (uint32_t k = 0; k < forecast.samples; ++k) {
     const std::span<const float> row = forecast.row(k);
     auto from = row.begin();
-    for (size_t j = 0; j < candidates_.size(); ++j) {
+    for (size_t j = 0; j < count; ++j) {
       from = std::upper_bound(from, row.end(), candidates_[j],
                               [](double t, float x) { return t < static_cast<double>(x); });
-      in_time_[k * candidates_.size() + j] = static_cast<uint32_t>(from - row.begin());
+      in_time_[k * count + j] = static_cast<uint32_t>(from - row.begin());
     }
   }
 }
@@ -89,16 +91,19 @@ void HedgeSearch::find_best_cutoff(const Forecast& forecast, const Terms& terms)
 }
 
 Hedged HedgeSearch::best(const Forecast& forecast, const Terms& terms) {
-  const Promise plain = search_.best(forecast, terms);
-  Hedged best{plain, kNoTimeLimit};
-  make_candidates(forecast);
-  for (const uint32_t start : {plain.cutoff, forecast.workers, (forecast.workers * 3 + 3) / 4}) {
-    cutoff_ = start;
-    find_best_limit(forecast, terms);
-    find_best_cutoff(forecast, terms);
-    find_best_limit(forecast, terms);
-    if (value_ > best.promise.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
-  }
+  Hedged best{search_.best(forecast, terms), kNoTimeLimit};
+  pool(forecast);
+  try_limits(forecast, 0, pooled_.size());
+  cutoff_ = forecast.workers;
+  find_best_limit(forecast, terms);
+  find_best_cutoff(forecast, terms);
+  find_best_limit(forecast, terms);
+  // Between its neighbours.
+  const size_t begin = limit_ > 0 ? ranks_[limit_ - 1] : 0;
+  const size_t end = limit_ + 1 < ranks_.size() ? ranks_[limit_ + 1] + 1 : pooled_.size();
+  try_limits(forecast, begin, end);
+  find_best_limit(forecast, terms);
+  if (value_ > best.promise.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
   double arrival = 0.0;
   for (uint32_t k = 0; k < forecast.samples; ++k) {
     arrival +=

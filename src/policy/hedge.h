@@ -22,24 +22,26 @@ struct Hedged {
 // Keeps its buffers, so that a decision allocates nothing.
 class HedgeSearch {
  public:
-  // Improves limit and cutoff in turns from a few cutoffs: not every pair is tried. REQUIRES: as
+  // Limit and cutoff are improved in turns: not every pair is tried. REQUIRES: as
   // CutoffSearch::best.
   Hedged best(const Forecast& forecast, const Terms& terms);
 
  private:
-  // Limits worth trying, and how many of each sample are in by then.
-  void make_candidates(const Forecast& forecast);
+  void pool(const Forecast& forecast);
+  // Chooses candidates from pooled_[begin..end-1], and counts who is in by then in each sample.
+  void try_limits(const Forecast& forecast, size_t begin, size_t end);
   void find_best_limit(const Forecast& forecast, const Terms& terms);
   void find_best_cutoff(const Forecast& forecast, const Terms& terms);
   // What sample k is worth if its step closes at candidate j.
   double closed_at(const Forecast& forecast, const Terms& terms, uint32_t k, size_t j) const;
 
   CutoffSearch search_;
-  std::vector<double> candidates_;  // ascending
+  std::vector<float> pooled_;       // some of all samples, ascending
+  std::vector<size_t> ranks_;       // of the candidates in pooled_
+  std::vector<double> candidates_;  // limits, ascending
   std::vector<uint32_t> in_time_;   // samples x candidates
   std::vector<double> values_;      // by candidate or by cutoff - 1
   std::vector<double> closed_;      // by cutoff - 1: what the limit adds from there on
-  std::vector<float> column_;
   // The pair that is being improved.
   uint32_t cutoff_ = 0;
   size_t limit_ = 0;

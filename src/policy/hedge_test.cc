@@ -80,14 +80,15 @@ TEST(Hedge, PromisesWhatTheRuleThatClosesStepsWouldGive) {
 TEST(Hedge, ComesCloseToTheBestOfAllPairs) {
   HedgeSearch search;
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    const Forecast forecast = random_forecast(seed, 30, 12);
+    const Forecast forecast = random_forecast(seed, 128, 12);
     double best = 0.0;
-    for (const float limit : forecast.times) {
+    for (size_t i = 0; i < forecast.times.size(); i += 5) {
+      const float limit = forecast.times[i];
       for (uint32_t cutoff = 1; cutoff <= 12; ++cutoff) {
         best = std::max(best, worth(forecast, {}, cutoff, static_cast<double>(limit)));
       }
     }
-    EXPECT_GE(search.best(forecast, {}).promise.value, 0.97 * best);
+    EXPECT_GE(search.best(forecast, {}).promise.value, 0.99 * best);
   }
 }
 
