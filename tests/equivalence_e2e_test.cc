@@ -72,7 +72,9 @@ std::vector<float> trained(Task& task, const TemporaryFolder& folder, Job job, u
   job.save_model = folder.file(name + ".raw");
   RunHeader header;
   header.run_id = 1'000 + workers;
-  EXPECT_EQ(launch(job, task, header, [] { return std::make_unique<SilentView>(); }), 0);
+  EXPECT_EQ(launch(job, task, header,
+                   {.view = [] { return std::make_unique<SilentView>(); }, .fitter = {}}),
+            0);
   const std::string bytes = content_of(job.save_model);
   EXPECT_EQ(bytes.size(), task.layout().buffer_size() * sizeof(float));
   std::vector<float> parameters(bytes.size() / sizeof(float));

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupts.h"
+#include "cli/model_fitting.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/run_report.h"
@@ -87,12 +88,12 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   const Result<StepRange> range = parse_step_range(options.steps);
   if (!range) return wrong_flag("--steps", range.error().message);
   plan.range = range.value();
-  plan.policy = {
-      .objective = objective.value(),
-      .warmup = options.warmup,
-      .seed = options.seed,
-      // Only whether there is one matters yet.
-      .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); }};
+  plan.policy = {.objective = objective.value(),
+                 .warmup = options.warmup,
+                 .seed = options.seed,
+                 // Only whether there is one matters yet.
+                 .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
+                 .fitter = stepped_fitters()};
   plan.limits = {.at_least = options.min_contributors,
                  .max_wait = options.max_wait,
                  .min_inclusion = options.min_inclusion};

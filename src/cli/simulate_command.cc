@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupts.h"
+#include "cli/model_fitting.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/scenario_file.h"
@@ -94,11 +95,12 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   const auto settings = settings_of(file);
   if (!settings) return fail(settings.error());
   RunTimes future(file.scenario, job.workers, job.task.seed);
-  auto policy = policy_of(job, [&](Step step, std::span<const WorkerId> alive) {
+  const Foresight foresight = [&](Step step, std::span<const WorkerId> alive) {
     std::vector<double> times;
     for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
     return times;
-  });
+  };
+  auto policy = policy_of(job, foresight, stepped_fitters());
   if (!policy) return fail(policy.error());
   for (const RunTimeRule& rule : file.scenario.run_times) {
     if (!rule.law.trace) continue;

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_file.h"
+#include "cli/model_fitting.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "node/job_machines.h"
@@ -51,7 +52,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print("{}", to_toml(job));
     return 0;
   }
-  if (const auto policy = policy_of(job, {}); !policy) {
+  if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
     fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
     return kExitUsage;
   }
@@ -76,8 +77,9 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   }
   std::fflush(nullptr);
   const auto model_before = written_at(job.save_model);
-  const int status =
-      launch(job, *task.value(), header, [&] { return make_progress_view(job.steps, style); });
+  const int status = launch(job, *task.value(), header,
+                            {.view = [&] { return make_progress_view(job.steps, style); },
+                             .fitter = background_fitters()});
   std::error_code ignored;
   if (!std::filesystem::exists(job.run_file, ignored)) return status;
   // The evaluator saves it, and may be lost or fail without ending the run.

@@ -20,14 +20,16 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .free_running = free_running.value()};
 }
 
-Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight) {
+Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,
+                                          const FitterMaker& fitter) {
   const auto free_running = free_running_of(job.policy);
   if (!free_running) return free_running.error();
   if (free_running.value()) return std::unique_ptr<Policy>();
   return make_policy(job.policy, {.objective = job.objective,
                                   .warmup = job.policy_warmup,
                                   .seed = job.task.seed,
-                                  .foresight = foresight});
+                                  .foresight = foresight,
+                                  .fitter = fitter});
 }
 
 }  // namespace drover

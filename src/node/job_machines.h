@@ -14,6 +14,7 @@ namespace drover {
 Result<CoordinatorSettings> coordinator_settings(const Job& job);
 
 // Null if workers run freely. `foresight` is for simulations; without it the oracle is refused.
-Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight);
+Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,
+                                          const FitterMaker& fitter);
 
 }  // namespace drover

@@ -72,8 +72,8 @@ Result<Addresses> choose_addresses(const Job& job, const std::string& run_name) 
 
 int coordinator_main(const Job& job, const RunHeader& header,
                      const CoordinatorNodeSettings& settings, int ready_fd,
-                     const std::function<std::unique_ptr<RunView>()>& make_view) {
-  auto policy = policy_of(job, {});
+                     const Company& company) {
+  auto policy = policy_of(job, {}, company.fitter);
   if (!policy) {
     spdlog::error("{}", policy.error().message);
     return kExitFailed;
@@ -85,7 +85,7 @@ int coordinator_main(const Job& job, const RunHeader& header,
   }
   [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
   ::close(ready_fd);
-  const auto view = make_view();
+  const auto view = company.view();
   const RunEnd end =
       run_coordinator(settings, std::move(policy).value(), {writer.value().get(), view.get()}, [&] {
         view->tick();
@@ -97,13 +97,12 @@ int coordinator_main(const Job& job, const RunHeader& header,
 // Starts the coordinator and waits until it has made the run file. False: it could not, and has
 // said why.
 Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& header,
-                               const CoordinatorNodeSettings& settings,
-                               const std::function<std::unique_ptr<RunView>()>& make_view) {
+                               const CoordinatorNodeSettings& settings, const Company& company) {
   const auto ready = make_pipe(O_CLOEXEC);
   if (!ready) return ready.error();
   const Status started = family.add(kCoordinatorName, kLauncherLostSignal, [&] {
     ::close(ready.value().from);
-    return coordinator_main(job, header, settings, ready.value().to, make_view);
+    return coordinator_main(job, header, settings, ready.value().to, company);
   });
   ::close(ready.value().to);
   char byte = 0;
@@ -145,7 +144,7 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
 }
 
 Status start_all(Family& family, const Job& job, Task& task, const RunHeader& header, int exits_fd,
-                 const std::function<std::unique_ptr<RunView>()>& make_view) {
+                 const Company& company) {
   const auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
   const RunKey key{.run = header.run_id, .token = random_token()};
@@ -154,7 +153,7 @@ Status start_all(Family& family, const Job& job, Task& task, const RunHeader& he
   const int listening_fd = addresses.value().listening_fd;
   const CoordinatorNodeSettings settings{
       .machine = machine.value(), .key = key, .listening_fd = listening_fd, .exits_fd = exits_fd};
-  const auto ready = start_coordinator(family, job, header, settings, make_view);
+  const auto ready = start_coordinator(family, job, header, settings, company);
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
   ::close(listening_fd);
   if (!ready) return ready.error();
@@ -163,8 +162,7 @@ Status start_all(Family& family, const Job& job, Task& task, const RunHeader& he
 
 }  // namespace
 
-int launch(const Job& job, Task& task, const RunHeader& header,
-           const std::function<std::unique_ptr<RunView>()>& make_view) {
+int launch(const Job& job, Task& task, const RunHeader& header, const Company& company) {
   raise_file_limit();
   std::signal(SIGPIPE, SIG_IGN);
   const auto exits = make_pipe(O_CLOEXEC | O_NONBLOCK);
@@ -173,7 +171,7 @@ int launch(const Job& job, Task& task, const RunHeader& header,
     return kExitFailed;
   }
   Family family;
-  const Status started = start_all(family, job, task, header, exits.value().from, make_view);
+  const Status started = start_all(family, job, task, header, exits.value().from, company);
   ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);

@@ -10,6 +10,7 @@
 
 #include "core/run_record.h"
 #include "node/job.h"
+#include "policy/catalogue.h"
 #include "store/run_header.h"
 #include "worker/task.h"
 
@@ -22,13 +23,18 @@ class RunView : public RunObserver {
   virtual void tick() = 0;
 };
 
+// What lives in the coordinator's process beside the coordinator, and is made there.
+struct Company {
+  std::function<std::unique_ptr<RunView>()> view;
+  FitterMaker fitter;  // empty: no model can be fitted
+};
+
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitInterrupted = 130;
 
 // Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is
 // recorded in job.run_file. REQUIRES: no thread has been started in this process; job.run_file is
 // set.
-int launch(const Job& job, Task& task, const RunHeader& header,
-           const std::function<std::unique_ptr<RunView>()>& make_view);
+int launch(const Job& job, Task& task, const RunHeader& header, const Company& company);
 
 }  // namespace drover

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "forecast/learned/fitting.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
 
@@ -23,11 +24,15 @@ namespace drover {
 // a replay or a simulation has it.
 using Foresight = std::function<std::vector<double>(Step, std::span<const WorkerId> alive)>;
 
+// Somebody to fit models with, for one policy.
+using FitterMaker = std::function<std::unique_ptr<Fitter>()>;
+
 struct PolicySettings {
   Objective objective = Objective::kThroughput;
   Step warmup = 20;  // steps in which policies that learn wait for everybody
   uint64_t seed = 1;
   Foresight foresight;  // empty: there is none
+  FitterMaker fitter;   // empty: no model can be fitted
 };
 
 // How far workers may run ahead of each other in policies that do not wait for a step together.

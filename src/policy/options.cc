@@ -46,6 +46,8 @@ std::string limits_of(const OptionRule& rule) {
                   : fmt::format("a whole number from {} to {}", rule.lowest, rule.highest);
     case OptionKind::kWord:
       return std::string(rule.words);
+    case OptionKind::kPath:
+      return "the name of a file, without ':'";
   }
   return {};
 }
@@ -66,6 +68,10 @@ Result<Options::Value> Options::read(const OptionRule& rule, std::string_view te
     const auto number = static_cast<double>(*count);
     if (number < rule.lowest || number > rule.highest) return wrong;
     return Value{number, {}};
+  }
+  if (rule.kind == OptionKind::kPath) {
+    if (text.empty()) return wrong;
+    return Value{0.0, std::string(text)};
   }
   const std::vector<std::string_view> words = split(rule.words, " or ");
   if (std::find(words.begin(), words.end(), text) == words.end()) {

@@ -12,7 +12,12 @@
 
 namespace drover {
 
-enum class OptionKind : uint8_t { kNumber, kCount, kWord };
+enum class OptionKind : uint8_t {
+  kNumber,
+  kCount,
+  kWord,
+  kPath,  // of a file: any text, but no ':', which begins the next option
+};
 
 // What one option may be. The first option of a policy may be given by its bare value.
 struct OptionRule {
@@ -39,7 +44,7 @@ class Options {
   // REQUIRES: has(key), and the rule of the key is of that kind.
   double number(std::string_view key) const;
   uint32_t count(std::string_view key) const;
-  std::string_view word(std::string_view key) const;
+  std::string_view word(std::string_view key) const;  // or path
 
  private:
   struct Value {
