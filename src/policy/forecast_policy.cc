@@ -8,11 +8,12 @@
 namespace drover {
 
 ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> forecaster,
-                               Objective objective, Step warmup)
+                               Objective objective, Step warmup, bool hedged)
     : name_(std::move(name)),
       forecaster_(std::move(forecaster)),
       warm_up_(warmup),
-      goal_(objective) {
+      goal_(objective),
+      hedged_(hedged) {
   DROVER_CHECK(forecaster_ != nullptr);
 }
 
@@ -30,10 +31,14 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   DROVER_CHECK(forecast_.workers == alive);
   sort_rows(forecast_);
   chosen_ = true;
-  const Promise best = search_.best(forecast_, terms);
-  return {.cutoff = best.cutoff,
-          .reason = fmt::format("{}: {}, {}; {}", name_, so_many(best.cutoff, alive),
-                                describe(best, terms), forecaster_->basis())};
+  const Hedged best = hedged_ ? hedge_search_.best(forecast_, terms)
+                              : Hedged{search_.best(forecast_, terms), kNoTimeLimit};
+  const std::string limit =
+      best.time_limit < kNoTimeLimit ? fmt::format(" or until {}", brief(best.time_limit)) : "";
+  return {.cutoff = best.promise.cutoff,
+          .time_limit = best.time_limit,
+          .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive),
+                                limit, describe(best.promise, terms), forecaster_->basis())};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {

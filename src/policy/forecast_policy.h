@@ -5,6 +5,7 @@
 #include <string>
 
 #include "forecast/forecaster.h"
+#include "policy/hedge.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
 #include "policy/warm_up.h"
@@ -13,9 +14,9 @@ namespace drover {
 
 class ForecastPolicy : public Policy {
  public:
-  // REQUIRES: forecaster is not null.
+  // With `hedged`, a time limit beside the cutoff (hedge.h). REQUIRES: forecaster is not null.
   ForecastPolicy(std::string name, std::unique_ptr<Forecaster> forecaster, Objective objective,
-                 Step warmup);
+                 Step warmup, bool hedged = false);
 
   // Waits for everybody during the warm-up, and as long as the forecaster knows too little of those
   // alive.
@@ -29,7 +30,9 @@ class ForecastPolicy : public Policy {
   WarmUp warm_up_;
   Goal goal_;
   bool chosen_ = false;  // the last decision by its promise: only such a step tells what we reach
+  const bool hedged_;
   CutoffSearch search_;
+  HedgeSearch hedge_search_;
   Forecast forecast_;
 };
 

@@ -1,0 +1,154 @@
+// A model comes back from a file as it went in, and whatever is not one is refused with a reason.
+#include "forecast/learned/model_file.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "forecast/learned/test_models.h"
+
+namespace drover::testing_support {
+namespace {
+
+ModelShape small_shape(Emission emission) {
+  return {.emission = emission,
+          .workers = 3,
+          .latent = 2,
+          .window = 2,
+          .rnn = 2,
+          .transition = 2,
+          .embedding = 1,
+          .pooled_hidden = 2,
+          .pooled = 2,
+          .worker_hidden = 2,
+          .components = 2,
+          .emission_hidden = 2};
+}
+
+ModelWeights small_model(Emission emission) {
+  ModelWeights weights = random_model(small_shape(emission), 1);
+  weights.note = {
+      .seed = ~uint64_t{7}, .steps = 1000, .held_out_elbo = -0.25, .cut_short_share = 0.125};
+  return weights;
+}
+
+constexpr Emission kAll[] = {Emission::kShared, Emission::kWorkers, Emission::kSorted};
+
+// Puts bytes somewhere and makes the checksum fit, as a program gone wrong would.
+template <typename T>
+std::string with(std::string bytes, size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+  const auto crc = static_cast<uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size() - 4));
+  std::memcpy(bytes.data() + bytes.size() - 4, &crc, 4);
+  return bytes;
+}
+
+std::string refusal(std::string_view bytes) {
+  const Result<ModelWeights> result = decode_model(bytes, "m.drover");
+  return result ? "" : result.error().message;
+}
+
+bool says(const std::string& message, const std::string& part) {
+  return message.starts_with("cannot use the model in m.drover: ") &&
+         message.find(part) != std::string::npos;
+}
+
+TEST(ModelFile, ComesBackAsItWentIn) {
+  for (const Emission emission : kAll) {
+    const ModelWeights weights = small_model(emission);
+    const Result<ModelWeights> back = decode_model(encode_model(weights), "m");
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_TRUE(back.value() == weights) << name_of(emission);
+  }
+}
+
+TEST(ModelFile, IsTheSameOnEveryMachine) {
+  const std::string bytes = encode_model(small_model(Emission::kShared));
+  EXPECT_EQ(bytes.substr(0, 12), std::string("\x93"
+                                             "DROVER\n\x01\0\0\0",
+                                             12));
+  EXPECT_EQ(static_cast<unsigned char>(bytes[12]) + 256 * static_cast<unsigned char>(bytes[13]),
+            static_cast<int>(bytes.size()));
+}
+
+TEST(ModelFile, CutOffAnywhereIsRefused) {
+  const std::string bytes = encode_model(small_model(Emission::kWorkers));
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    const std::string message = refusal(bytes.substr(0, length));
+    EXPECT_TRUE(says(message, length == 0 ? "it is empty" : "it is cut off after")) << message;
+  }
+}
+
+TEST(ModelFile, EveryWrongByteIsFound) {
+  for (const Emission emission : kAll) {
+    const std::string good = encode_model(small_model(emission));
+    for (size_t at = 0; at < good.size(); ++at) {
+      for (const char flip : {char{1}, static_cast<char>(0x80), static_cast<char>(0xff)}) {
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ flip);
+        EXPECT_NE(refusal(bad), "") << at;
+      }
+    }
+  }
+}
+
+TEST(ModelFile, SaysWhatItIsInstead) {
+  EXPECT_TRUE(says(refusal("step,w0,w1\n0,1,2\n"), "no model of drover; 'drover fit' makes one"));
+  const std::string good = encode_model(small_model(Emission::kShared));
+  EXPECT_TRUE(says(refusal(with(good, 8, uint32_t{2})), "format 2")) << "written by a newer one";
+  EXPECT_TRUE(says(refusal(good + "x"), "something was added"));
+  std::string damaged = good;
+  damaged[good.size() / 2] ^= 4;
+  EXPECT_TRUE(says(refusal(damaged), "damaged"));
+}
+
+TEST(ModelFile, WhatDoesNotAgreeWithItselfIsRefused) {
+  const ModelWeights weights = small_model(Emission::kWorkers);
+  const std::string good = encode_model(weights);
+  constexpr size_t kShape = 20;
+  EXPECT_TRUE(says(refusal(with(good, kShape, uint32_t{3})), "there is no emission 3"));
+  EXPECT_TRUE(says(refusal(with(good, kShape + 4, uint32_t{0})), "workers is 0"));
+  EXPECT_TRUE(says(refusal(with(good, kShape + 4, uint32_t{1'000'000})), "not those of its shape"))
+      << "and no memory was asked for";
+  EXPECT_TRUE(says(refusal(with(good, kShape + 16, uint32_t{0xffffffff})), "rnn is 4294967295"));
+  constexpr size_t kCount = kShape + 48 + 32;
+  EXPECT_TRUE(says(refusal(with(good, kCount, uint32_t{5})), "not those of its shape"));
+  // The first tensor: start, 1 x 2.
+  EXPECT_TRUE(
+      says(refusal(with(good, kCount + 4, uint32_t{0xfffffff0})), "the tensor start (1 x 2)"));
+  EXPECT_TRUE(says(refusal(with(good, kCount + 8, 'S')), "the tensor start (1 x 2)"));
+  EXPECT_TRUE(says(refusal(with(good, kCount + 13, uint32_t{2})), "the tensor start (1 x 2)"));
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    EXPECT_TRUE(
+        says(refusal(with(good, kCount + 21, bad)), "start has a number that is not finite"));
+  }
+  ModelWeights no_scale = weights;
+  for (Tensor& tensor : no_scale.tensors) {
+    if (tensor.name == "normal_scale") tensor.values = {0.0F};
+  }
+  EXPECT_TRUE(says(refusal(encode_model(no_scale)), "normal_scale is not positive"));
+}
+
+TEST(ModelFile, IsReadFromDisk) {
+  const std::string folder = ::testing::TempDir();
+  const std::string path = folder + "/model_file_test.model";
+  const ModelWeights weights = small_model(Emission::kSorted);
+  std::ofstream(path, std::ios::binary) << encode_model(weights);
+  const Result<ModelWeights> back = read_model(path);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(back.value() == weights);
+  std::filesystem::resize_file(path, 100);
+  EXPECT_NE(read_model(path).error().message.find("cut off after 100 bytes"), std::string::npos);
+  std::filesystem::remove(path);
+  EXPECT_NE(read_model(path).error().message.find("No such file"), std::string::npos);
+  EXPECT_NE(read_model(folder).error().message.find("it is a folder"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace drover::testing_support

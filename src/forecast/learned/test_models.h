@@ -1,0 +1,34 @@
+// Models for tests: random weights of about the size that fitting gives them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/chance.h"
+#include "forecast/learned/model_weights.h"
+
+namespace drover::testing_support {
+
+// Uniform in (-1, 1), never 0.
+inline double spread_draw(uint64_t seed, uint64_t at) {
+  return 2.0 * unit_interval(draw({seed, at}) | (uint64_t{1} << 11)) - 1.0;
+}
+
+// As most initialisations do: uniform, the smaller the more inputs there are. `strength` 1: outputs
+// of order 1.
+inline ModelWeights random_model(const ModelShape& shape, uint64_t seed, double strength = 1.0) {
+  ModelWeights weights{.shape = shape, .note = {}, .tensors = tensors_of(shape)};
+  uint64_t at = 0;
+  for (Tensor& tensor : weights.tensors) {
+    const double size = strength * std::sqrt(3.0 / tensor.columns);
+    const bool bias = tensor.rows == 1;
+    for (size_t i = 0; i < size_t{tensor.rows} * tensor.columns; ++i) {
+      tensor.values.push_back(
+          static_cast<float>((bias ? 0.3 * strength : size) * spread_draw(seed, ++at)));
+    }
+    if (tensor.name == "normal_scale") tensor.values = {0.4F};
+  }
+  return weights;
+}
+
+}  // namespace drover::testing_support

@@ -1,0 +1,96 @@
+#include "policy/hedge.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/chance.h"
+#include "forecast/sort_rows.h"
+#include "policy/close_rule.h"
+
+namespace drover {
+namespace {
+
+Forecast forecast_of(const std::vector<std::vector<float>>& rows) {
+  Forecast forecast;
+  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
+  for (uint32_t k = 0; k < forecast.samples; ++k) {
+    std::copy(rows[k].begin(), rows[k].end(), forecast.row(k).begin());
+  }
+  sort_rows(forecast);
+  return forecast;
+}
+
+// What a cutoff with a limit is worth: every sample closed by the rule that closes steps.
+double worth(const Forecast& forecast, const Terms& terms, uint32_t cutoff, double limit) {
+  double sum = 0.0;
+  for (uint32_t k = 0; k < forecast.samples; ++k) {
+    const std::vector<double> times(forecast.row(k).begin(), forecast.row(k).end());
+    const StepClose close = close_of({.cutoff = cutoff, .time_limit = limit}, times);
+    sum += terms.value(close.contributors, close.elapsed);
+  }
+  return sum / forecast.samples;
+}
+
+Forecast random_forecast(uint64_t seed, uint32_t samples, uint32_t workers) {
+  std::vector<std::vector<float>> rows(samples, std::vector<float>(workers));
+  for (uint32_t k = 0; k < samples; ++k) {
+    const bool slow_node = unit_interval(draw({seed, k})) < 0.3;
+    for (uint32_t i = 0; i < workers; ++i) {
+      const double unit = unit_interval(draw({seed, k, i}));
+      const double factor = slow_node && i < workers / 3 ? 3.0 : 1.0;
+      rows[k][i] = static_cast<float>(factor * (1.0 + 0.2 * unit + (unit > 0.97 ? 4.0 : 0.0)));
+    }
+  }
+  return forecast_of(rows);
+}
+
+TEST(Hedge, ALimitSavesWhatACountWouldWaitFor) {
+  // Half the time a node with two of six workers is slow. A count must choose between losing them
+  // always and waiting for them often.
+  const Forecast forecast = forecast_of({{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 9, 9}});
+  HedgeSearch search;
+  const Hedged hedged = search.best(forecast, {});
+  EXPECT_EQ(hedged.promise.cutoff, 6U);
+  EXPECT_NEAR(hedged.time_limit, 1.0, 1e-6);
+  EXPECT_NEAR(hedged.promise.value, 5.0, 1e-6);
+  EXPECT_NEAR(hedged.promise.arrival, 1.0, 1e-6);
+  CutoffSearch plain;
+  EXPECT_LT(plain.best(forecast, {}).value, 4.5);
+}
+
+TEST(Hedge, PromisesWhatTheRuleThatClosesStepsWouldGive) {
+  HedgeSearch search;
+  CutoffSearch plain;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const Forecast forecast =
+        random_forecast(seed, 24 + static_cast<uint32_t>(seed), 1 + static_cast<uint32_t>(seed));
+    for (const Terms& terms : {Terms{}, Terms{.overhead = 0.5}, Terms{.lambda = 8.0}}) {
+      const Hedged hedged = search.best(forecast, terms);
+      EXPECT_NEAR(hedged.promise.value,
+                  worth(forecast, terms, hedged.promise.cutoff, hedged.time_limit), 1e-6);
+      EXPECT_GE(hedged.promise.value + 1e-9, plain.best(forecast, terms).value)
+          << "a limit is taken only where it pays";
+    }
+  }
+}
+
+TEST(Hedge, ComesCloseToTheBestOfAllPairs) {
+  HedgeSearch search;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Forecast forecast = random_forecast(seed, 128, 12);
+    double best = 0.0;
+    for (size_t i = 0; i < forecast.times.size(); i += 5) {
+      const float limit = forecast.times[i];
+      for (uint32_t cutoff = 1; cutoff <= 12; ++cutoff) {
+        best = std::max(best, worth(forecast, {}, cutoff, static_cast<double>(limit)));
+      }
+    }
+    EXPECT_GE(search.best(forecast, {}).promise.value, 0.99 * best);
+  }
+}
+
+}  // namespace
+}  // namespace drover
