@@ -82,6 +82,24 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
 
+void add_bench_options(CLI::App& app, BenchOptions& bench) {
+  app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
+      ->type_name("COUNT,COUNT")
+      ->capture_default_str();
+  app.add_option("--samples", bench.samples, "samples of a forecast; 0: as many as a run takes")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--repeat", bench.repeat, "decisions that are timed for each number of workers")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--emission", bench.emission, "of the model: shared, workers or sorted")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--json", bench.json, "one JSON object for each number of workers");
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -132,6 +150,13 @@ int run(int argc, char** argv) {
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
 
+  BenchOptions bench;
+  CLI::App* bench_app = app.add_subcommand("bench", "Measure drover itself on this machine");
+  bench_app->require_subcommand(1);
+  CLI::App* decide_app = bench_app->add_subcommand(
+      "decide", "How long a decision takes with a learned model of random weights, on one core");
+  add_bench_options(*decide_app, bench);
+
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
   policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
@@ -159,6 +184,8 @@ int run(int argc, char** argv) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {
     status = replay_command(replay, command_line(argc, argv));
+  } else if (decide_app->parsed()) {
+    status = bench_decide_command(bench);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {
