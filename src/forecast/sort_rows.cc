@@ -60,15 +60,19 @@ void radix_sort(std::span<float> row, std::vector<uint32_t>& keys, std::vector<u
 
 }  // namespace
 
-void sort_rows(Forecast& forecast) {
+void sort_rows(Forecast& forecast) { RowSorter().sort(forecast); }
+
+void RowSorter::sort(Forecast& forecast) {
   if (forecast.sorted) return;
   const bool count = forecast.workers >= kWorthCounting;
-  std::vector<uint32_t> keys(count ? forecast.workers : 0);
-  std::vector<uint32_t> other(keys.size());
+  if (count) {
+    keys_.resize(forecast.workers);
+    other_.resize(forecast.workers);
+  }
   for (uint32_t sample = 0; sample < forecast.samples; ++sample) {
     const std::span<float> row = forecast.row(sample);
     if (count) {
-      radix_sort(row, keys, other);
+      radix_sort(row, keys_, other_);
     } else {
       std::sort(row.begin(), row.end());
     }

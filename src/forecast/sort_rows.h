@@ -1,9 +1,22 @@
 // Sorts every sample of a forecast: run-times become order statistics.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "forecast/forecast.h"
 
 namespace drover {
+
+// Keeps its buffers, so that sorting again allocates nothing.
+class RowSorter {
+ public:
+  void sort(Forecast& forecast);
+
+ private:
+  std::vector<uint32_t> keys_;
+  std::vector<uint32_t> other_;
+};
 
 void sort_rows(Forecast& forecast);
 

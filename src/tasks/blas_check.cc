@@ -66,7 +66,7 @@ BlasReport judge_blas(const std::string& openblas_config, const std::string& lib
 }
 
 Result<BlasReport> check_blas() {
-  const Result<TorchModule> module = open_torch_module();
+  const Result<ProgramModule> module = open_torch_module();
   if (!module.ok()) return module.error();
   // The handle's own libraries are searched in the order in which libtorch finds its symbols.
   void* const config = ::dlsym(module.value().handle, "openblas_get_config");

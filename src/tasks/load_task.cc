@@ -1,7 +1,6 @@
 #include "tasks/load_task.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include "tasks/data/load_dataset.h"
 #include "tasks/model_choice.h"
@@ -16,7 +15,7 @@ Result<std::unique_ptr<Task>> load_task(const TaskSpec& spec) {
   if (!dataset.ok()) return dataset.error();
   if (Status fits = check_model_fits(spec.model, dataset.value()); !fits.ok()) return fits.error();
 
-  const Result<TorchModule> module = open_torch_module();
+  const Result<ProgramModule> module = open_torch_module();
   if (!module.ok()) return module.error();
   const auto make_task =
       reinterpret_cast<ModuleFunction>(::dlsym(module.value().handle, kModuleFunction));
@@ -24,12 +23,7 @@ Result<std::unique_ptr<Task>> load_task(const TaskSpec& spec) {
   request.spec = spec;
   request.data = std::make_shared<const Dataset>(std::move(dataset).value());
   if (make_task != nullptr) make_task(request);
-  if (!request.answer) {
-    return system_error(
-        fmt::format("{} belongs to another build of drover. Build the target drover_torch again, "
-                    "or reinstall drover.",
-                    module.value().path));
-  }
+  if (!request.answer) return module_of_another_build(torch_module_name(), module.value());
   return std::move(*request.answer);
 }
 

@@ -34,7 +34,7 @@ Complaints check_listed(const Tree& tree);
 // Headers open with a sentence and have #pragma once.
 Complaints check_headers(const Tree& tree);
 // Words that may not be used: sleeping in tests; clocks, threads and chance in state machines;
-// libtorch elsewhere than in `tasks`.
+// libtorch elsewhere than in `tasks` and `fit`.
 Complaints check_words(const Tree& tree);
 
 // `source` with comments, and what is inside string and character literals, blanked out; lines stay

@@ -1,0 +1,41 @@
+// Histories of made-up clusters, for tests of fitting.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "core/chance.h"
+#include "forecast/learned/history.h"
+
+namespace drover {
+
+inline PastTime arrived(double log_time) {
+  const auto value = static_cast<float>(log_time);
+  return {value, value, Known::kArrived};
+}
+
+// A standard normal draw.
+inline double normal_draw(std::initializer_list<uint64_t> key) {
+  const uint64_t bits = draw(key);
+  return std::sqrt(-2.0 * std::log1p(-unit_interval(bits))) *
+         std::cos(2.0 * std::numbers::pi * unit_interval(mix_bits(bits)));
+}
+
+// Workers with a speed of their own, a state of the cluster that moves them all up and down, and
+// noise.
+inline History wavy_history(uint32_t workers, size_t steps, uint64_t seed) {
+  History history;
+  double state = 0.0;
+  for (size_t t = 0; t < steps; ++t) {
+    state = 0.9 * state + 0.1 * normal_draw({seed, 1, t});
+    std::vector<PastTime> row;
+    for (uint64_t i = 0; i < workers; ++i) {
+      const double own = 0.3 * normal_draw({seed, 2, i});
+      row.push_back(arrived(own + state + 0.05 * normal_draw({seed, 3, t, i})));
+    }
+    history.add(t, row);
+  }
+  return history;
+}
+
+}  // namespace drover
