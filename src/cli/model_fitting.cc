@@ -1,6 +1,7 @@
 #include "cli/model_fitting.h"
 
 #include "cli/interrupts.h"
+#include "fit/fit_module.h"
 #include "forecast/learned/stepped_fitter.h"
 #include "node/background_fitter.h"
 
@@ -9,10 +10,6 @@ namespace {
 
 // About what a fit takes in the background of a run whose steps take a second.
 constexpr Step kFitSteps = 20;
-
-Result<FitFunction> load_fit_function() {
-  return system_error("this drover was built without what fits models");
-}
 
 }  // namespace
 
