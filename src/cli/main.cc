@@ -82,6 +82,35 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
 
+void add_fit_options(CLI::App& app, FitOptions& fit) {
+  app.add_option(
+         "--trace", fit.trace,
+         "fit to recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+      ->type_name("FILE");
+  app.add_option("--run", fit.runs, "fit to these run files, one after the other")
+      ->type_name("FILE");
+  app.add_option("--out", fit.out, "save the model to this file")->type_name("MODEL");
+  app.add_option("--emission", fit.emission,
+                 "shared, workers or sorted; auto: the better of shared and what suits the number "
+                 "of workers")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--steps", fit.steps, "only these steps, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_option("--seed", fit.seed, "equal seeds give equal models")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--iterations", fit.iterations, "stop after so many at the latest")
+      ->check(check_whole)
+      ->type_name("COUNT");
+  app.add_option("--show", fit.show, "tell what is in a model file, and fit nothing")
+      ->type_name("MODEL");
+  app.add_flag("--progress", fit.progress, "plain lines of progress, also on a terminal");
+  app.add_flag("--json", fit.json, "one JSON object instead of text");
+  app.add_flag("--quiet", fit.quiet, "report only trouble and the result");
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -132,6 +161,11 @@ int run(int argc, char** argv) {
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
 
+  FitOptions fit;
+  CLI::App* fit_app =
+      app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
+  add_fit_options(*fit_app, fit);
+
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
   policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
@@ -159,6 +193,8 @@ int run(int argc, char** argv) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {
     status = replay_command(replay, command_line(argc, argv));
+  } else if (fit_app->parsed()) {
+    status = fit_command(fit);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {
