@@ -1,5 +1,7 @@
 #include "forecast/forecasters.h"
 
+#include <utility>
+
 namespace drover {
 
 std::unique_ptr<Forecaster> make_elfving(const ElfvingSettings& settings) {
@@ -16,6 +18,10 @@ std::unique_ptr<Forecaster> make_ecdf(const EcdfSettings& settings) {
 
 std::unique_ptr<Forecaster> make_ewma(const EwmaSettings& settings) {
   return std::make_unique<EwmaForecaster>(settings);
+}
+
+std::unique_ptr<Forecaster> make_bayes(BayesSettings settings) {
+  return std::make_unique<BayesForecaster>(std::move(settings));
 }
 
 }  // namespace drover

@@ -7,6 +7,7 @@
 #include "forecast/elfving.h"
 #include "forecast/ewma.h"
 #include "forecast/forecaster.h"
+#include "forecast/learned/bayes.h"
 
 namespace drover {
 
@@ -14,5 +15,6 @@ std::unique_ptr<Forecaster> make_elfving(const ElfvingSettings& settings);
 std::unique_ptr<Forecaster> make_elfving_online(const ElfvingOnlineSettings& settings);
 std::unique_ptr<Forecaster> make_ecdf(const EcdfSettings& settings);
 std::unique_ptr<Forecaster> make_ewma(const EwmaSettings& settings);
+std::unique_ptr<Forecaster> make_bayes(BayesSettings settings);
 
 }  // namespace drover

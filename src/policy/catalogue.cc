@@ -8,6 +8,8 @@
 
 #include "core/nearest.h"
 #include "forecast/forecasters.h"
+#include "forecast/learned/bayes.h"
+#include "forecast/learned/model_file.h"
 #include "policy/bandit.h"
 #include "policy/dbw.h"
 #include "policy/dropcompute.h"
@@ -32,6 +34,9 @@ std::unique_ptr<Policy> made(Arguments&&... arguments) {
 
 constexpr auto kCount = OptionKind::kCount;
 constexpr auto kWord = OptionKind::kWord;
+
+// Of policies with a forecast: a time limit beside the cutoff.
+constexpr OptionRule kHedgeRule{.key = "hedge", .kind = kWord, .words = "on or off"};
 
 constexpr std::array kStaticOptions = {
     OptionRule{.key = "share", .highest = 1.0},
@@ -60,8 +65,19 @@ constexpr std::array kElfvingOnlineOptions = {
 constexpr std::array kEcdfOptions = {
     OptionRule{.key = "mode", .kind = kWord, .words = "each or pooled"},
     OptionRule{.key = "half-life", .highest = 1e6},
+    kHedgeRule,
 };
-constexpr std::array kEwmaOptions = {OptionRule{.key = "alpha", .highest = 1.0}};
+constexpr std::array kEwmaOptions = {OptionRule{.key = "alpha", .highest = 1.0}, kHedgeRule};
+
+constexpr std::array kBayesOptions = {
+    OptionRule{.key = "model", .kind = OptionKind::kPath},
+    kHedgeRule,
+};
+constexpr std::array kPublishedOptions = {
+    OptionRule{.key = "model", .kind = OptionKind::kPath},
+    OptionRule{.key = "emission", .kind = kWord, .words = "workers or sorted"},
+    OptionRule{.key = "impute", .kind = kWord, .words = "truncated or bound"},
+};
 
 constexpr std::array kSspOptions = {
     OptionRule{.key = "staleness", .kind = kCount, .lowest = 0},
@@ -107,9 +123,13 @@ Made make_dropcompute(const Options&, const PolicySettings& settings) {
 }
 
 Made forecasting(std::string name, std::unique_ptr<Forecaster> forecaster,
-                 const PolicySettings& settings) {
+                 const PolicySettings& settings, bool hedged = false) {
   return made<ForecastPolicy>(std::move(name), std::move(forecaster), settings.objective,
-                              settings.warmup);
+                              settings.warmup, hedged);
+}
+
+bool hedge_of(const Options& options, bool usual) {
+  return options.has("hedge") ? options.word("hedge") == "on" : usual;
 }
 
 Made make_elfving_policy(const Options&, const PolicySettings& settings) {
@@ -126,13 +146,56 @@ Made make_ecdf_policy(const Options& options, const PolicySettings& settings) {
   EcdfSettings ecdf{.seed = settings.seed, .warmup = settings.warmup};
   if (options.has("mode")) ecdf.per_worker = options.word("mode") == "each";
   options.take("half-life", ecdf.per_worker ? ecdf.half_life : ecdf.pooled_half_life);
-  return forecasting(ecdf.per_worker ? "ecdf" : "ecdf:pooled", make_ecdf(ecdf), settings);
+  return forecasting(ecdf.per_worker ? "ecdf" : "ecdf:pooled", make_ecdf(ecdf), settings,
+                     hedge_of(options, false));
 }
 
 Made make_ewma_policy(const Options& options, const PolicySettings& settings) {
   EwmaSettings ewma{.seed = settings.seed, .warmup = settings.warmup};
   options.take("alpha", ewma.alpha);
-  return forecasting("ewma", make_ewma(ewma), settings);
+  return forecasting("ewma", make_ewma(ewma), settings, hedge_of(options, false));
+}
+
+// What both have in common: a model to start with, if one is named, and somebody to fit another.
+Result<BayesSettings> bayes_settings(const Options& options, const PolicySettings& settings) {
+  BayesSettings bayes;
+  bayes.seed = settings.seed;
+  bayes.warmup = settings.warmup;
+  if (options.has("model")) {
+    Result<ModelWeights> model = read_model(std::string(options.word("model")));
+    if (!model) return model.error();
+    bayes.model = std::make_shared<ModelWeights>(std::move(model).value());
+    bayes.emission = bayes.model->shape.emission;
+  }
+  if (settings.fitter) bayes.fitter = settings.fitter();
+  return bayes;
+}
+
+Made make_bayes_policy(const Options& options, const PolicySettings& settings) {
+  Result<BayesSettings> bayes = bayes_settings(options, settings);
+  if (!bayes) return bayes.error();
+  if (bayes.value().emission == Emission::kSorted) {
+    return invalid_input(
+        "the model forecasts sorted run-times, and bayes has to know whose they are: use it with "
+        "bayes-paper, or fit one with --emission shared");
+  }
+  return forecasting("bayes", make_bayes(std::move(bayes).value()), settings,
+                     hedge_of(options, true));
+}
+
+Made make_published_policy(const Options& options, const PolicySettings& settings) {
+  Result<BayesSettings> bayes = bayes_settings(options, settings);
+  if (!bayes) return bayes.error();
+  BayesSettings& published = bayes.value();
+  published.published = true;
+  if (options.has("impute") && options.word("impute") == "bound") {
+    published.imputing = Imputing::kBound;
+  }
+  if (!published.model) {
+    const bool sorted = options.has("emission") && options.word("emission") == "sorted";
+    published.emission = sorted ? Emission::kSorted : Emission::kWorkers;
+  }
+  return forecasting("bayes-paper", make_bayes(std::move(published)), settings);
 }
 
 Made make_oracle(const Options&, const PolicySettings& settings) {
@@ -191,13 +254,21 @@ constexpr std::array kEntries = {
           kElfvingOnlineOptions,
           make_elfving_online_policy},
     Entry{{"ecdf", "run-times as they were of late, each worker's own or all pooled",
-           "each (mode, usual) or pooled, half-life=4 (steps; pooled: 20)"},
+           "each (mode, usual) or pooled, half-life=4 (steps; pooled: 20), hedge=off"},
           kEcdfOptions,
           make_ecdf_policy},
     Entry{{"ewma", "a moving level per worker, and its errors drawn again",
-           "alpha=0.3 (weight of the newest run-time)"},
+           "alpha=0.3 (weight of the newest run-time), hedge=off"},
           kEwmaOptions,
           make_ewma_policy},
+    Entry{{"bayes", "a learned model of the cluster, mixed with ecdf and ewma as each does of late",
+           "model=FILE (from drover fit; usual: fitted on the way), hedge=on"},
+          kBayesOptions,
+          make_bayes_policy},
+    Entry{{"bayes-paper", "the published state-space model, alone",
+           "model=FILE, emission=workers or sorted, impute=truncated or bound"},
+          kPublishedOptions,
+          make_published_policy},
     Entry{{"oracle", "the best cutoff in hindsight; for replays and simulations only", ""},
           {},
           make_oracle},

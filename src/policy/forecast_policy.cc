@@ -37,6 +37,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
       best.time_limit < kNoTimeLimit ? fmt::format(" or until {}", brief(best.time_limit)) : "";
   return {.cutoff = best.promise.cutoff,
           .time_limit = best.time_limit,
+          .at_least = best.at_least,
           .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive),
                                 limit, describe(best.promise, terms), forecaster_->basis())};
 }

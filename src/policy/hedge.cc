@@ -1,6 +1,7 @@
 #include "policy/hedge.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "policy/policy.h"
@@ -12,6 +13,11 @@ namespace {
 // again around the best of these. With twice as many, replays gain nothing.
 constexpr size_t kPooled = 2048;
 constexpr size_t kTried = 64;
+// Later than the latest sample by so much: what is happening was not foreseen, and nothing speaks
+// for waiting on.
+constexpr double kSurprise = 1.2;
+// Of the cutoff, waited for whatever happens: if all are late, a limit would leave next to nobody.
+constexpr double kAtLeast = 0.2;
 
 }  // namespace
 
@@ -60,11 +66,8 @@ void HedgeSearch::find_best_limit(const Forecast& forecast, const Terms& terms) 
       values_[j] += enough <= candidates_[j] ? reached : closed_at(forecast, terms, k, j);
     }
   }
-  // Where two promise the same, the later is the gentler one.
-  limit_ = 0;
-  for (size_t j = 0; j < values_.size(); ++j) {
-    if (values_[j] >= values_[limit_]) limit_ = j;
-  }
+  // Where two promise the same, the earlier is the safer one: the forecast may be wrong.
+  limit_ = static_cast<size_t>(std::max_element(values_.begin(), values_.end()) - values_.begin());
   value_ = values_[limit_] / forecast.samples;
 }
 
@@ -103,13 +106,17 @@ Hedged HedgeSearch::best(const Forecast& forecast, const Terms& terms) {
   const size_t end = limit_ + 1 < ranks_.size() ? ranks_[limit_ + 1] + 1 : pooled_.size();
   try_limits(forecast, begin, end);
   find_best_limit(forecast, terms);
-  if (value_ > best.promise.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
+  if (value_ >= best.promise.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
   double arrival = 0.0;
+  double latest = 0.0;
   for (uint32_t k = 0; k < forecast.samples; ++k) {
-    arrival +=
-        std::min(best.time_limit, static_cast<double>(forecast.row(k)[best.promise.cutoff - 1]));
+    const auto enough = static_cast<double>(forecast.row(k)[best.promise.cutoff - 1]);
+    arrival += std::min(best.time_limit, enough);
+    latest = std::max(latest, enough);
   }
   best.promise.arrival = arrival / forecast.samples;
+  best.time_limit = std::min(best.time_limit, kSurprise * latest);
+  best.at_least = static_cast<uint32_t>(std::ceil(kAtLeast * best.promise.cutoff));
   return best;
 }
 

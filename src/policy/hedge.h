@@ -16,7 +16,8 @@ namespace drover {
 
 struct Hedged {
   Promise promise;
-  double time_limit = 0.0;  // infinity: no limit is better than none
+  double time_limit = 0.0;
+  uint32_t at_least = 1;  // gradients that are waited for also beyond the limit
 };
 
 // Keeps its buffers, so that a decision allocates nothing.

@@ -28,6 +28,9 @@ class History {
   // A run-time that was cut short is known after all. Whether the step is still kept.
   bool correct(Step step, WorkerId worker, float log_time);
 
+  // What was imputed counts as seen from here on.
+  void believe_all();
+
   size_t steps() const { return steps_.size(); }
   uint32_t workers() const { return workers_; }
   Step step(size_t index) const { return steps_[index]; }

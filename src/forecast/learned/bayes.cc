@@ -1,0 +1,288 @@
+#include "forecast/learned/bayes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "forecast/forecasters.h"
+#include "forecast/learned/impute.h"
+#include "forecast/sampling.h"
+#include "forecast/scores.h"
+#include "forecast/sort_rows.h"
+#include "forecast/told.h"
+
+namespace drover {
+namespace {
+
+// How fast a forecaster's past is forgotten, and how much more the better one is believed: one with
+// a CRPS 4 % above the best has 1/e of its weight.
+constexpr double kScoreHalfLife = 20.0;  // steps
+constexpr double kSharpness = 25.0;
+constexpr double kLeastWeight = 0.05;
+// A new model is taken for a little worse than the empirical forecaster until it has shown itself.
+constexpr double kNewcomer = 1.02;
+// Stale: this much worse than the empirical forecaster, after at least so many steps.
+constexpr double kStale = 1.05;
+constexpr size_t kStaleAfter = 12;
+// Workers judged in a step, others in the next.
+constexpr size_t kJudged = 32;
+constexpr uint32_t kJudgingSamples = 64;
+// A fit looks back on so many run-times at most, and a new model on so many steps.
+constexpr size_t kFitCells = 400'000;
+constexpr size_t kLookBack = 64;
+constexpr uint64_t kStepsBetweenFits = 15;
+constexpr uint64_t kImputing = 3;  // keys of draws, beside those of other forecasters
+constexpr uint64_t kShifting = 4;
+
+constexpr std::array<std::string_view, 3> kRivalNames = {"model", "ecdf", "ewma"};
+
+}  // namespace
+
+BayesForecaster::BayesForecaster(BayesSettings settings)
+    : settings_(std::move(settings)),
+      simple_{make_ecdf({.seed = settings_.seed, .warmup = settings_.warmup}),
+              make_ewma({.seed = settings_.seed, .warmup = settings_.warmup})},
+      rivals_(kRivals, kScoreHalfLife) {
+  if (settings_.model) swap_in(settings_.model);
+}
+
+void BayesForecaster::swap_in(std::shared_ptr<const ModelWeights> weights) {
+  weights_ = std::move(weights);
+  model_ = std::make_unique<LearnedModel>(weights_, settings_.seed);
+  const size_t steps = history_.steps();
+  for (size_t i = steps - std::min(steps, kLookBack + weights_->shape.window); i < steps; ++i) {
+    model_->learn(history_.step(i), history_.row(i));
+  }
+  stale_ = false;
+  if (rivals_.racing(kEcdf)) rivals_.enter(kModel, kEcdf, kNewcomer);
+}
+
+bool BayesForecaster::model_serves(std::span<const WorkerId> alive) const {
+  return model_ != nullptr && seen_ > 0 && model_->trouble_with(alive).empty();
+}
+
+bool BayesForecaster::ready(std::span<const WorkerId> alive) const {
+  return simple_[0]->ready(alive) || model_serves(alive);
+}
+
+void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const WorkerId> alive,
+                                  uint32_t samples, Forecast& out) {
+  if (rival == kModel) {
+    model_->forecast(step, alive, samples, out);
+  } else {
+    simple(rival).forecast(step, alive, out);
+  }
+}
+
+void BayesForecaster::choose_judged(Step step, std::span<const WorkerId> alive) {
+  // Evenly over all, the next ones in the next step: neighbours share their fate, and say it twice.
+  const size_t count = std::min(kJudged, alive.size());
+  const size_t stride = alive.size() / count;
+  judged_.clear();
+  for (size_t j = 0; j < count; ++j) judged_.push_back(alive[j * stride + step % stride]);
+}
+
+void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
+  DROVER_CHECK(ready(alive));
+  const uint32_t samples = settings_.samples > 0 ? settings_.samples : sample_count(alive.size());
+  const bool with_model = model_serves(alive);
+  const bool with_simple = simple_[0]->ready(alive);
+  const bool mixing = !settings_.published;
+  std::array<double, kRivals> weights{};
+  if (!mixing || !with_simple || !rivals_.racing(kEcdf)) {
+    weights[with_model ? kModel : kEcdf] = 1.0;
+  } else {
+    const std::span<const double> earned = rivals_.weights(kSharpness, kLeastWeight);
+    double sum = 0.0;
+    for (size_t i = 0; i < kRivals; ++i) {
+      const bool here = i != kModel || (with_model && !stale_);
+      weights[i] = here ? earned[i] : 0.0;
+      sum += weights[i];
+    }
+    if (sum == 0.0) weights[kEcdf] = sum = 1.0;
+    for (double& weight : weights) weight /= sum;
+  }
+  // Rows in proportion; what rounding leaves goes to the first.
+  out.resize(samples, static_cast<uint32_t>(alive.size()));
+  double cumulated = 0.0;
+  uint32_t row = 0;
+  for (size_t i = 0; i < kRivals; ++i) {
+    cumulated += weights[i];
+    const auto end = std::min(samples, static_cast<uint32_t>(std::lround(cumulated * samples)));
+    rows_[i] = end - row;
+    if (rows_[i] == 0) continue;
+    forecast_by(i, step, alive, samples, part_);
+    const uint32_t available = part_.samples;
+    for (uint32_t k = 0; k < rows_[i]; ++k) {
+      std::copy_n(part_.row(k % available).begin(), alive.size(), out.row(row + k).begin());
+    }
+    if (mixing) {
+      shifts_[i].apply(out, row, row + rows_[i],
+                       forecast_draws(settings_.seed, step, static_cast<WorkerId>(i), kShifting));
+    }
+    row = end;
+  }
+  DROVER_CHECK(row == samples);
+  alive_.assign(alive.begin(), alive.end());
+  expected_.resize(out.samples, out.workers);
+  std::copy(out.times.begin(), out.times.end(), expected_.times.begin());
+  judging_ = mixing && with_simple;
+  if (!judging_) return;
+  choose_judged(step, alive);
+  for (size_t i = 0; i < kRivals; ++i) {
+    judged_samples_[i].resize(0, 0);
+    if (i == kModel && !with_model) continue;
+    Forecast& foretold = judged_samples_[i];
+    forecast_by(i, step, judged_, kJudgingSamples, foretold);
+  }
+}
+
+void BayesForecaster::score(const StepTimes& times) {
+  if (!judging_) return;
+  judging_ = false;
+  // Those judged are taken for a small cluster, and the rivals are judged by how well they foretold
+  // when its first, second, ... gradient arrives: that is what a cutoff is chosen by. A forecaster
+  // can be good about each worker and bad about that.
+  arrivals_.clear();
+  size_t took_part = 0;
+  double bound = 0.0;
+  for (const WorkerId worker : judged_) {
+    if (worker >= times.seconds.size() || !tells_something(times, worker)) continue;
+    ++took_part;
+    if (times.known[worker] == Known::kArrived) {
+      arrivals_.push_back(times.seconds[worker]);
+    } else {
+      bound = std::max(bound, times.seconds[worker]);
+    }
+  }
+  if (took_part < judged_.size()) return;  // somebody died: the ranks are others now
+  std::sort(arrivals_.begin(), arrivals_.end());
+  for (size_t i = 0; i < kRivals; ++i) {
+    Forecast& foretold = judged_samples_[i];
+    if (foretold.samples == 0) continue;
+    sort_rows(foretold);
+    const CommonShift before = shifts_[i];
+    if (!arrivals_.empty()) {
+      const size_t middle = arrivals_.size() / 4;
+      column_.resize(foretold.samples);
+      for (uint32_t k = 0; k < foretold.samples; ++k) column_[k] = foretold.row(k)[middle];
+      shifts_[i].learn(column_, arrivals_[middle]);
+    }
+    before.apply(foretold, 0, foretold.samples,
+                 forecast_draws(settings_.seed, times.step, static_cast<WorkerId>(i), kShifting));
+    double sum = 0.0;
+    for (size_t rank = 0; rank < judged_.size(); ++rank) {
+      column_.resize(foretold.samples);
+      for (uint32_t k = 0; k < foretold.samples; ++k) column_[k] = foretold.row(k)[rank];
+      std::sort(column_.begin(), column_.end());
+      const bool arrived = rank < arrivals_.size();
+      sum += crps(column_, arrived ? arrivals_[rank] : bound, !arrived);
+    }
+    rivals_.add(i, std::max(0.0, sum / static_cast<double>(judged_.size())));
+  }
+  if (model_ == nullptr || !rivals_.racing(kModel)) return;
+  stale_ =
+      rivals_.scored(kModel) >= kStaleAfter && rivals_.mean(kModel) > kStale * rivals_.mean(kEcdf);
+}
+
+void BayesForecaster::remember(const StepTimes& times) {
+  row_.assign(std::max<size_t>(times.seconds.size(), history_.workers()), PastTime{});
+  size_t place = 0;  // in alive_, which ascends
+  constexpr double kFading = 0.95;
+  all_ *= kFading;
+  cut_short_ *= kFading;
+  for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
+    if (!tells_something(times, worker)) continue;
+    const auto log_time = static_cast<float>(std::log(times.seconds[worker]));
+    all_ += 1.0;
+    if (times.known[worker] == Known::kArrived) {
+      row_[worker] = {log_time, log_time, Known::kArrived};
+      continue;
+    }
+    cut_short_ += 1.0;
+    row_[worker] = {log_time, log_time, Known::kLonger};
+    if (settings_.imputing == Imputing::kBound) continue;
+    while (place < alive_.size() && alive_[place] < worker) ++place;
+    column_.clear();
+    if (place < alive_.size() && alive_[place] == worker) {
+      for (uint32_t k = 0; k < expected_.samples; ++k) column_.push_back(expected_.row(k)[place]);
+    }
+    DrawStream draws = forecast_draws(settings_.seed, times.step, worker, kImputing);
+    row_[worker].log_time = impute(column_, log_time, draws);
+  }
+  alive_.clear();
+  history_.add(times.step, row_);
+  if (model_) model_->learn(times.step, row_);
+}
+
+void BayesForecaster::learn(const StepTimes& times) {
+  score(times);
+  remember(times);
+  for (const auto& forecaster : simple_) forecaster->learn(times);
+  ++seen_;
+  mind_the_fit(times.step);
+}
+
+void BayesForecaster::learn_late(Step step, WorkerId worker, double seconds) {
+  if (!is_run_time(seconds)) return;
+  for (const auto& forecaster : simple_) forecaster->learn_late(step, worker, seconds);
+  const auto log_time = static_cast<float>(std::log(seconds));
+  history_.correct(step, worker, log_time);
+  if (model_) model_->correct(step, worker, log_time);
+}
+
+void BayesForecaster::mind_the_fit(Step now) {
+  if (!settings_.fitter) return;
+  if (std::optional<Result<FitOutcome>> answer = settings_.fitter->poll(now)) {
+    if (*answer) {
+      trouble_.clear();
+      swap_in(std::make_shared<ModelWeights>(std::move(answer->value().weights)));
+    } else {
+      trouble_ = answer->error().message;
+    }
+  }
+  if (settings_.fitter->busy() || seen_ < settings_.first_fit) return;
+  const bool first = weights_ == nullptr && fitted_on_ == 0;
+  const auto grown =
+      static_cast<uint64_t>(settings_.refit_growth * static_cast<double>(fitted_on_));
+  const bool due = seen_ >= std::max(grown, fitted_on_ + 2 * kStepsBetweenFits);
+  if (first || due || (stale_ && seen_ >= fitted_on_ + kStepsBetweenFits)) begin_fit(now);
+}
+
+void BayesForecaster::begin_fit(Step now) {
+  const size_t steps = history_.steps();
+  const size_t most = std::max<size_t>(kLookBack, kFitCells / std::max(1U, history_.workers()));
+  auto history = std::make_shared<History>(history_.part(steps - std::min(steps, most), steps));
+  if (settings_.published) history->believe_all();
+  FitRequest request;
+  request.shape = default_shape(settings_.emission, history_.workers());
+  request.history = std::move(history);
+  request.settings.seed = settings_.seed;
+  request.settings.iterations = weights_ ? settings_.refit_iterations : settings_.first_iterations;
+  if (settings_.published) request.settings.foresight = 0.0;
+  if (weights_ && weights_->shape.emission == settings_.emission) request.start = weights_;
+  fitted_on_ = seen_;
+  settings_.fitter->begin(now, std::move(request));
+}
+
+std::string BayesForecaster::basis() const {
+  std::string text;
+  for (size_t i = 0; i < kRivals; ++i) {
+    if (rows_[i] == 0) continue;
+    if (!text.empty()) text += ", ";
+    const uint32_t all = rows_[kModel] + rows_[kEcdf] + rows_[kEwma];
+    text += fmt::format("{} {} %", kRivalNames[i], (100 * rows_[i] + all / 2) / all);
+  }
+  if (stale_) {
+    text += "; the model has gone stale and stands back";
+  } else if (model_ == nullptr) {
+    text += trouble_.empty() ? "; no model yet" : "; no model: " + trouble_;
+  } else if (rows_[kModel] > 0) {
+    text += fmt::format(", fitted on {} steps", weights_->note.steps);
+  }
+  return text + cut_short_share(cut_short_, all_);
+}
+
+}  // namespace drover

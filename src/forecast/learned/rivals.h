@@ -1,0 +1,43 @@
+// Rivals: how forecasters have done against each other of late, and how far each is to be believed.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace drover {
+
+class Rivals {
+ public:
+  // Scores fade, halving every `half_life` steps.
+  Rivals(size_t count, double half_life);
+
+  // A rival's mean score in a step (scores.h: smaller is better, positive). Once a step, in which
+  // everybody in the race is to be scored.
+  void add(size_t rival, double score);
+  // From here on the rival is taken for `share` times as bad as `like`, until it has shown itself.
+  void enter(size_t rival, size_t like, double share);
+  void leave(size_t rival);
+
+  bool racing(size_t rival) const { return lanes_[rival].weight > 0.0; }
+  // Its running mean. REQUIRES: racing(rival).
+  double mean(size_t rival) const { return lanes_[rival].sum / lanes_[rival].weight; }
+  // Steps since it entered.
+  size_t scored(size_t rival) const { return lanes_[rival].scored; }
+
+  // By rival, summing to 1: proportional to exp(-sharpness * (mean / best mean - 1)); 0 for whoever
+  // is not in the race or below `least`. If nobody is, all 0.
+  std::span<const double> weights(double sharpness, double least);
+
+ private:
+  struct Lane {
+    double sum = 0.0;
+    double weight = 0.0;
+    size_t scored = 0;
+  };
+  const double fading_;
+  std::vector<Lane> lanes_;
+  std::vector<double> weights_;
+};
+
+}  // namespace drover

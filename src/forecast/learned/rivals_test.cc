@@ -1,0 +1,68 @@
+#include "forecast/learned/rivals.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace drover {
+namespace {
+
+TEST(Rivals, TheBetterOneIsBelievedMore) {
+  Rivals rivals(3, 20.0);
+  for (int i = 0; i < 10; ++i) {
+    rivals.add(0, 1.0);
+    rivals.add(1, 1.04);
+  }
+  const auto weights = rivals.weights(25.0, 0.05);
+  EXPECT_NEAR(weights[0], 1.0 / (1.0 + std::exp(-1.0)), 1e-9);
+  EXPECT_NEAR(weights[0] + weights[1], 1.0, 1e-12);
+  EXPECT_EQ(weights[2], 0.0) << "it is not in the race";
+}
+
+TEST(Rivals, WhoeverIsFarBehindIsLeftOut) {
+  Rivals rivals(2, 20.0);
+  rivals.add(0, 1.0);
+  rivals.add(1, 1.5);
+  EXPECT_EQ(rivals.weights(25.0, 0.05)[1], 0.0);
+  EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 1.0);
+}
+
+TEST(Rivals, ThePastIsForgotten) {
+  Rivals rivals(2, 5.0);
+  for (int i = 0; i < 100; ++i) {
+    rivals.add(0, 1.0);
+    rivals.add(1, 3.0);
+  }
+  for (int i = 0; i < 25; ++i) {
+    rivals.add(0, 3.0);
+    rivals.add(1, 1.0);
+  }
+  EXPECT_LT(rivals.mean(1), 1.1);
+  EXPECT_GT(rivals.weights(25.0, 0.05)[1], 0.99);
+}
+
+TEST(Rivals, ANewcomerIsTakenForSomebodyElseUntilItHasShownItself) {
+  Rivals rivals(2, 5.0);
+  EXPECT_FALSE(rivals.racing(1));
+  for (int i = 0; i < 20; ++i) rivals.add(0, 2.0);
+  rivals.enter(1, 0, 1.1);
+  EXPECT_NEAR(rivals.mean(1), 2.2, 1e-9);
+  EXPECT_EQ(rivals.scored(1), 0U);
+  for (int i = 0; i < 40; ++i) rivals.add(1, 1.0);
+  EXPECT_NEAR(rivals.mean(1), 1.0, 0.01);
+  rivals.leave(1);
+  EXPECT_FALSE(rivals.racing(1));
+}
+
+TEST(Rivals, WhoIsNeverWrongIsBelieved) {
+  Rivals rivals(2, 5.0);
+  rivals.add(0, 0.0);
+  rivals.add(1, 0.5);
+  EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 1.0);
+  rivals.leave(0);
+  rivals.leave(1);
+  EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 0.0) << "nobody is there";
+}
+
+}  // namespace
+}  // namespace drover
