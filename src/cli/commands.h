@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,21 @@ struct BenchOptions {
   bool json = false;
 };
 int bench_decide_command(const BenchOptions& options);
+
+struct FitOptions {
+  std::string trace;  // one of the two
+  std::vector<std::string> runs;
+  std::string out;
+  std::string emission = "auto";
+  std::string steps = ":";
+  uint64_t seed = 1;
+  std::optional<uint32_t> iterations;  // absent: as many as a fit usually takes at most
+  bool progress = false;               // plain lines, even on a terminal
+  bool quiet = false;
+  bool json = false;
+  std::string show;  // a model file to be told of, instead of all that
+};
+int fit_command(const FitOptions& options);
 
 struct PoliciesOptions {
   bool json = false;

@@ -18,4 +18,9 @@ void listen_for_interrupts() {
 
 bool interrupted() { return signal_came != 0; }
 
+void interrupts_end_the_process() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
 }  // namespace drover

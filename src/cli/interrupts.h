@@ -7,5 +7,7 @@ namespace drover {
 void listen_for_interrupts();
 // Whether one has come since.
 bool interrupted();
+// From now on the next one ends the process, as usual. What has come is not forgotten.
+void interrupts_end_the_process();
 
 }  // namespace drover

@@ -100,6 +100,35 @@ void add_bench_options(CLI::App& app, BenchOptions& bench) {
   app.add_flag("--json", bench.json, "one JSON object for each number of workers");
 }
 
+void add_fit_options(CLI::App& app, FitOptions& fit) {
+  app.add_option(
+         "--trace", fit.trace,
+         "fit to recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+      ->type_name("FILE");
+  app.add_option("--run", fit.runs, "fit to these run files, one after the other")
+      ->type_name("FILE");
+  app.add_option("--out", fit.out, "save the model to this file")->type_name("MODEL");
+  app.add_option("--emission", fit.emission,
+                 "shared, workers or sorted; auto: the better of shared and what suits the number "
+                 "of workers")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--steps", fit.steps, "only these steps, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_option("--seed", fit.seed, "equal seeds give equal models")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--iterations", fit.iterations, "stop after so many at the latest")
+      ->check(check_whole)
+      ->type_name("COUNT");
+  app.add_option("--show", fit.show, "tell what is in a model file, and fit nothing")
+      ->type_name("MODEL");
+  app.add_flag("--progress", fit.progress, "plain lines of progress, also on a terminal");
+  app.add_flag("--json", fit.json, "one JSON object instead of text");
+  app.add_flag("--quiet", fit.quiet, "report only trouble and the result");
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -157,6 +186,11 @@ int run(int argc, char** argv) {
       "decide", "How long a decision takes with a learned model of random weights, on one core");
   add_bench_options(*decide_app, bench);
 
+  FitOptions fit;
+  CLI::App* fit_app =
+      app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
+  add_fit_options(*fit_app, fit);
+
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
   policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
@@ -186,6 +220,8 @@ int run(int argc, char** argv) {
     status = replay_command(replay, command_line(argc, argv));
   } else if (decide_app->parsed()) {
     status = bench_decide_command(bench);
+  } else if (fit_app->parsed()) {
+    status = fit_command(fit);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {

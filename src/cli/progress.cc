@@ -21,30 +21,15 @@ constexpr double kSmoothing = 0.1;  // weight of the newest step
 constexpr size_t kBarColumns = 20;
 constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
 
-std::string time_left(const ProgressState& state) {
+std::string run_time_left(const ProgressState& state) {
   if (state.steps_per_second <= 0.0 || state.steps_done == 0) return "";
-  const auto left = static_cast<int64_t>(std::ceil(
-      static_cast<double>(state.steps_total - state.steps_done) / state.steps_per_second));
-  if (left >= 3600)
-    return fmt::format("{}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
-  return fmt::format("{}:{:02} left", left / 60, left % 60);
+  return time_left(static_cast<double>(state.steps_total - state.steps_done) /
+                   state.steps_per_second);
 }
 
 std::string loss_text(double loss) {
   if (!std::isfinite(loss)) return "loss -";
   return std::abs(loss) < 1e6 ? fmt::format("loss {:.4f}", loss) : fmt::format("loss {:.3g}", loss);
-}
-
-std::string bar(const ProgressState& state) {
-  if (state.steps_total == 0) return "";
-  const size_t full = kBarColumns * state.steps_done / state.steps_total;
-  return "[" + std::string(full, '=') + std::string(kBarColumns - full, ' ') + "]";
-}
-
-size_t terminal_width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
 }
 
 class ProgressView : public RunView {
@@ -153,10 +138,6 @@ class ProgressView : public RunView {
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  struct Part {
-    std::string text;
-    int importance;  // what is lowest goes first when there is no room
-  };
   const std::string accuracy = state.test_accuracy
                                    ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
                                    : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
@@ -164,25 +145,48 @@ std::string progress_line(const ProgressState& state, size_t width) {
                                   ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
                                   : fmt::format("waited {:.1f} ms for worker {}",
                                                 1e3 * seconds(state.waited), state.last_worker);
-  std::vector<Part> parts = {{bar(state), 1},
-                             {fmt::format("step {}/{}", state.steps_done, state.steps_total), 7},
-                             {loss_text(state.loss), 6},
-                             {accuracy, 3},
-                             {fmt::format("{:.1f} steps/s", state.steps_per_second), 2},
-                             {time_left(state), 5},
-                             {waiting, 4}};
-  std::erase_if(parts, [](const Part& part) { return part.text.empty(); });
+  return join_parts({{progress_bar(state.steps_done, state.steps_total), 1},
+                     {fmt::format("step {}/{}", state.steps_done, state.steps_total), 7},
+                     {loss_text(state.loss), 6},
+                     {accuracy, 3},
+                     {fmt::format("{:.1f} steps/s", state.steps_per_second), 2},
+                     {run_time_left(state), 5},
+                     {waiting, 4}},
+                    width);
+}
+
+std::string join_parts(std::vector<ProgressPart> parts, size_t width) {
+  std::erase_if(parts, [](const ProgressPart& part) { return part.text.empty(); });
   const auto joined = [&] {
     std::string line;
-    for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+    for (const ProgressPart& part : parts) line += (line.empty() ? "" : "  ") + part.text;
     return line;
   };
   while (joined().size() > width) {
-    parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
-      return x.importance < y.importance;
-    }));
+    parts.erase(std::min_element(
+        parts.begin(), parts.end(),
+        [](const ProgressPart& x, const ProgressPart& y) { return x.importance < y.importance; }));
   }
   return joined();
+}
+
+std::string progress_bar(uint64_t done, uint64_t total) {
+  if (total == 0) return "";
+  const size_t full = kBarColumns * std::min(done, total) / total;
+  return "[" + std::string(full, '=') + std::string(kBarColumns - full, ' ') + "]";
+}
+
+std::string time_left(double seconds) {
+  const auto left = static_cast<int64_t>(std::ceil(seconds));
+  if (left >= 3600)
+    return fmt::format("{}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
+  return fmt::format("{}:{:02} left", left / 60, left % 60);
+}
+
+size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
 }
 
 ProgressStyle choose_progress_style(bool quiet) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/run_record.h"
 #include "node/launcher.h"
@@ -27,6 +28,21 @@ struct ProgressState {
 
 // One line of at most `width` columns: on a narrow terminal what matters least is left out.
 std::string progress_line(const ProgressState& state, size_t width);
+
+// --- What lines of progress are made of.
+
+struct ProgressPart {
+  std::string text;  // empty: left out
+  int importance;    // what is lowest goes first when there is no room
+};
+// In that order, with spaces between.
+std::string join_parts(std::vector<ProgressPart> parts, size_t width);
+// "[=====               ]"; empty if there is nothing to do.
+std::string progress_bar(uint64_t done, uint64_t total);
+// "1:05 left"
+std::string time_left(double seconds);
+// Of standard error; 80 if it is none.
+size_t terminal_width();
 
 enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };
 

@@ -66,6 +66,19 @@ Status check_run_file(const std::string& path) {
   return done();
 }
 
+Status check_model_path(std::string_view flag, const std::string& path) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(path, ignored).parent_path();
+  if (std::filesystem::is_directory(path, ignored)) {
+    return invalid_input(fmt::format("{} {} is a folder; give the name of a file", flag, path));
+  }
+  if (!std::filesystem::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0) {
+    return invalid_input(fmt::format(
+        "the model cannot be saved to {}: there is no writable folder {}", path, folder.string()));
+  }
+  return done();
+}
+
 Status check_data_dir(const TaskSpec& task) {
   std::error_code ignored;
   if (task.data_dir.empty() || std::filesystem::is_directory(task.data_dir, ignored)) return done();

@@ -22,6 +22,8 @@ std::string default_run_file(std::string_view what, std::time_t now);
 
 // Known before the data is read and anybody is started: that the run can be recorded there.
 Status check_run_file(const std::string& path);
+// ... that a model can be saved there; `flag` is the one that named the place.
+Status check_model_path(std::string_view flag, const std::string& path);
 // ... that the data sets are where the job says.
 Status check_data_dir(const TaskSpec& task);
 

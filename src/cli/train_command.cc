@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -16,21 +15,6 @@
 
 namespace drover {
 namespace {
-
-// Found out before training, not after.
-Status check_save_model(const std::string& path) {
-  if (path.empty()) return done();
-  std::error_code ignored;
-  const auto folder = std::filesystem::absolute(path, ignored).parent_path();
-  if (std::filesystem::is_directory(path, ignored)) {
-    return invalid_input("--save-model " + path + " is a folder; give the name of a file");
-  }
-  if (!std::filesystem::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0) {
-    return invalid_input("the model cannot be saved to " + path + ": there is no writable folder " +
-                         folder.string());
-  }
-  return done();
-}
 
 // When the file was written; the beginning of time if there is none.
 std::filesystem::file_time_type written_at(const std::string& path) {
@@ -61,8 +45,9 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     job.run_file = default_run_file(
         job.task.model + "-" + std::filesystem::path(job.task.data).filename().string(), now);
   if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
-  if (const Status writable = check_save_model(job.save_model); !writable) {
-    return fail(writable.error());
+  if (!job.save_model.empty()) {
+    const Status writable = check_model_path("--save-model", job.save_model);
+    if (!writable) return fail(writable.error());
   }
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
   const auto task = load_task(job.task);

@@ -148,20 +148,30 @@ Result<StepRange> parse_step_range(std::string_view text) {
   return range;
 }
 
+Result<Step> end_of(const StepRange& range, Step steps, const std::string& path) {
+  const Step to = range.open_ended ? steps : range.to;
+  if (range.from < steps && to <= steps) return to;
+  return trace_trouble(
+      path, "",
+      fmt::format("--steps asks for rows {} to {}, but the trace has {} rows, 0 to {}", range.from,
+                  range.open_ended ? "the last" : std::to_string(to - 1), steps, steps - 1));
+}
+
 Status keep_steps(Trace& trace, const StepRange& range) {
-  const Step to = range.open_ended ? trace.steps() : range.to;
-  if (range.from >= trace.steps() || to > trace.steps()) {
-    return trace_trouble(
-        trace.path, "",
-        fmt::format("--steps asks for rows {} to {}, but the trace has {} rows, 0 to {}",
-                    range.from, range.open_ended ? "the last" : std::to_string(to - 1),
-                    trace.steps(), trace.steps() - 1));
-  }
+  const Result<Step> to = end_of(range, trace.steps(), trace.path);
+  if (!to) return to.error();
   const size_t width = trace.workers.size();
-  trace.times.resize(to * width);
+  trace.times.resize(to.value() * width);
   trace.times.erase(trace.times.begin(),
                     trace.times.begin() + static_cast<std::ptrdiff_t>(range.from * width));
   return done();
+}
+
+Result<bool> is_run_file(const std::string& path) {
+  if (Status status = check_is_file(path); !status) return status.error();
+  const Result<std::string> beginning = beginning_of(path);
+  if (!beginning) return beginning.error();
+  return beginning.value().starts_with(kRunFileMark);
 }
 
 Result<Trace> read_trace(const std::string& path) {

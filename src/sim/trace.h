@@ -45,10 +45,16 @@ Result<StepRange> parse_step_range(std::string_view text);
 // or so of text. Every row has somebody recorded, and at least two workers are there.
 Result<Trace> read_trace(const std::string& path);
 
+// By its content; an error if it is not a file or cannot be opened.
+Result<bool> is_run_file(const std::string& path);
+
 // Keeps the rows in the range alone. An error if there are no such rows.
 Status keep_steps(Trace& trace, const StepRange& range);
 
 // --- For readers of single kinds.
+
+// Where the range ends in a record of so many steps; an error if not all of it is there.
+Result<Step> end_of(const StepRange& range, Step steps, const std::string& path);
 
 // What is wrong with the content: "cannot use the trace 'jobs.csv', line 7: ..."; `where` may be
 // "".

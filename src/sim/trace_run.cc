@@ -9,7 +9,6 @@
 
 #include "core/numbers.h"
 #include "core/time.h"
-#include "store/run_reader.h"
 
 namespace drover {
 namespace {
@@ -63,21 +62,20 @@ void warn(Trace& trace, const Extent& extent) {
   }
 }
 
-// With async and ssp a step is a round of gradients that began at different moments.
-Status warn_of_rounds(Trace& trace, const RunReader& reader) {
+}  // namespace
+
+Result<std::string> warning_of_rounds(const RunReader& reader) {
   const Result<RunHeader> header = reader.header();
   if (!header) return header.error();
   for (const auto& [key, value] : header.value().settings) {
     if (key != "policy" || !(value.starts_with("async") || value.starts_with("ssp"))) continue;
-    trace.warnings.push_back(fmt::format(
+    return fmt::format(
         "'{}' was recorded with the policy {}, whose workers do not begin steps together: its "
         "run-times are those of rounds, and what a replay makes of them is no forecast of a run",
-        trace.path, value));
+        reader.path(), value);
   }
-  return done();
+  return std::string();
 }
-
-}  // namespace
 
 Result<Trace> read_run_trace(const std::string& path) {
   const Result<RunReader> reader = RunReader::open(path);
@@ -101,7 +99,9 @@ Result<Trace> read_run_trace(const std::string& path) {
     trace.workers.push_back(fmt::format("w{}", worker));
   }
   if (!reader.value().warning().empty()) trace.warnings.push_back(reader.value().warning());
-  if (const Status status = warn_of_rounds(trace, reader.value()); !status) return status.error();
+  const Result<std::string> rounds = warning_of_rounds(reader.value());
+  if (!rounds) return rounds.error();
+  if (!rounds.value().empty()) trace.warnings.push_back(rounds.value());
   warn(trace, extent.value());
   const size_t width = trace.workers.size();
   trace.times.assign(extent.value().steps * width, std::nan(""));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "forecast/ecdf.h"
 #include "forecast/told.h"
 
 namespace drover {
@@ -34,38 +33,40 @@ float impute(std::span<const float> samples_of_worker, float log_bound, DrawStre
   return log_bound;
 }
 
+std::span<const PastTime> Imputer::impute_step(const StepTimes& times) {
+  row_.assign(times.seconds.size(), {});
+  cut_short_.clear();
+  for (WorkerId worker = 0; worker < row_.size(); ++worker) {
+    if (!tells_something(times, worker)) continue;
+    const float log_time = std::log(to_run_time(times.seconds[worker]));
+    row_[worker] = {log_time, log_time, times.known[worker]};
+    if (times.known[worker] == Known::kLonger) cut_short_.push_back(worker);
+  }
+  const bool ready = !cut_short_.empty() && ecdf_.ready(cut_short_);
+  if (ready) ecdf_.forecast(times.step, cut_short_, expected_);
+  for (size_t i = 0; i < cut_short_.size(); ++i) {
+    samples_.clear();
+    for (uint32_t k = 0; ready && k < expected_.samples; ++k) {
+      samples_.push_back(expected_.row(k)[i]);
+    }
+    DrawStream draws = forecast_draws(seed_, times.step, cut_short_[i], kUse);
+    PastTime& time = row_[cut_short_[i]];
+    time.log_time = impute(samples_, time.bound, draws);
+  }
+  ecdf_.learn(times);
+  return row_;
+}
+
+void Imputer::correct(Step step, WorkerId worker, double seconds) {
+  ecdf_.learn_late(step, worker, seconds);
+}
+
 History history_of(std::span<const StepTimes> record, uint64_t seed) {
   size_t most = 1;
   for (const StepTimes& times : record) most = std::max(most, times.seconds.size());
   History history(most * std::max<size_t>(1, record.size()));
-  EcdfForecaster ecdf({.seed = seed, .warmup = 1});
-  Forecast expected;
-  std::vector<PastTime> row;
-  std::vector<WorkerId> cut_short;
-  std::vector<float> samples;
-  for (const StepTimes& times : record) {
-    row.assign(times.seconds.size(), {});
-    cut_short.clear();
-    for (WorkerId worker = 0; worker < row.size(); ++worker) {
-      if (!tells_something(times, worker)) continue;
-      const float log_time = std::log(to_run_time(times.seconds[worker]));
-      row[worker] = {log_time, log_time, times.known[worker]};
-      if (times.known[worker] == Known::kLonger) cut_short.push_back(worker);
-    }
-    const bool forecast = !cut_short.empty() && ecdf.ready(cut_short);
-    if (forecast) ecdf.forecast(times.step, cut_short, expected);
-    for (size_t i = 0; i < cut_short.size(); ++i) {
-      samples.clear();
-      for (uint32_t k = 0; forecast && k < expected.samples; ++k) {
-        samples.push_back(expected.row(k)[i]);
-      }
-      DrawStream draws = forecast_draws(seed, times.step, cut_short[i], kUse);
-      PastTime& time = row[cut_short[i]];
-      time.log_time = impute(samples, time.bound, draws);
-    }
-    history.add(times.step, row);
-    ecdf.learn(times);
-  }
+  Imputer imputer(seed);
+  for (const StepTimes& times : record) history.add(times.step, imputer.impute_step(times));
   return history;
 }
 
