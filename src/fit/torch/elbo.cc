@@ -21,19 +21,16 @@ at::Tensor plane(const std::vector<float>& values, at::IntArrayRef sizes, at::Sc
 
 // The groups begin..end-1 of what there is to know of run-times.
 struct Times {
-  at::Tensor anchors, target, log_unit, took_part, cut_short;
-  bool some_cut_short;
+  at::Tensor anchors, target, log_unit, took_part;
+  at::Tensor cut_short;  // which, counted through groups and workers
 };
 
 Times times_of(const Windows& windows, int64_t begin, int64_t end) {
   const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, begin, end - begin); };
   return {
       windows.anchors.defined() ? windows.anchors.narrow(1, begin, end - begin) : windows.anchors,
-      part(windows.target),
-      part(windows.log_unit),
-      part(windows.took_part),
-      part(windows.cut_short),
-      windows.some_cut_short};
+      part(windows.target), part(windows.log_unit), part(windows.took_part),
+      part(windows.cut_short).flatten().nonzero().squeeze(1)};
 }
 
 // log N or log tail of every entry. Works for any `mean` and `log_scale` that broadcast with
@@ -44,8 +41,10 @@ at::Tensor entry_likelihood(const Times& times, const at::Tensor& mean, const at
   // distance^2 / -2 - log_scale - constants, the unit being that of the log time.
   const at::Tensor density =
       at::addcmul(-(log_scale + (times.log_unit + kLogRoot2Pi)), distance, distance, -0.5);
-  if (!times.some_cut_short) return density;
-  return at::where(times.cut_short, log_tail(distance), density);
+  if (times.cut_short.size(0) == 0) return density;
+  // Tails cost many times what densities do, and mostly only few were cut short.
+  const at::Tensor tails = log_tail(distance.flatten(-2).index_select(-1, times.cut_short));
+  return density.flatten(-2).index_copy(-1, times.cut_short, tails).view(density.sizes());
 }
 
 // The log likelihood of each group: particles x groups. `z` is particles x groups x latent.
@@ -130,7 +129,6 @@ Windows::Windows(const Cells& cells, const at::Tensor& next, const at::Tensor& c
   log_unit = gather(cells.log_unit);
   took_part = gather(cells.took_part);
   cut_short = gather(cells.cut_short);
-  some_cut_short = cut_short.any().item<bool>();
   counts = (steps >= counted_from).to(target.scalar_type());
   scaled_up = static_cast<double>(cells.workers) / static_cast<double>(workers.size(0));
 }

@@ -43,7 +43,6 @@ struct Windows {
   at::Tensor inputs;                                  // groups x workers x inputs
   at::Tensor anchors;                                 // anchors x groups x workers
   at::Tensor target, log_unit, took_part, cut_short;  // groups x workers
-  bool some_cut_short;
   at::Tensor counts;  // groups: 1, or 0 for a step that does not count
   double scaled_up;   // all workers for each that is looked at
 };

@@ -187,7 +187,7 @@ TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
     const FitData data = tiny_data(emission, 24);
     const Cells cells(data, at::kDouble);
     const Windows windows(cells, at::tensor({10, 12, 17}, at::kLong), every_worker());
-    ASSERT_TRUE(windows.some_cut_short);
+    ASSERT_TRUE(windows.cut_short.any().item<bool>());
     const Noise noise{random({3, 2 * 3, 2}), random({2 * 3, 2}), 2};
     at::Tensor flat = flat_of(shaken(data)).to(at::kDouble).requires_grad_();
     const auto objective = [&] {
