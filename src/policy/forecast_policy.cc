@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "forecast/sort_rows.h"
 
 namespace drover {
 
@@ -28,7 +27,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   }
   forecaster_->forecast(situation.step, situation.alive, forecast_);
   DROVER_CHECK(forecast_.workers == alive);
-  sort_rows(forecast_);
+  sorter_.sort(forecast_);
   chosen_ = true;
   const Promise best = search_.best(forecast_, terms);
   return {.cutoff = best.cutoff,

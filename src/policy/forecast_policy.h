@@ -5,6 +5,7 @@
 #include <string>
 
 #include "forecast/forecaster.h"
+#include "forecast/sort_rows.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
 #include "policy/warm_up.h"
@@ -29,6 +30,7 @@ class ForecastPolicy : public Policy {
   WarmUp warm_up_;
   Goal goal_;
   bool chosen_ = false;  // the last decision by its promise: only such a step tells what we reach
+  RowSorter sorter_;
   CutoffSearch search_;
   Forecast forecast_;
 };
