@@ -1,14 +1,13 @@
 // drover bench decide: how long a decision with a learned model takes on this machine.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <cmath>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "cli/commands.h"
@@ -28,6 +27,7 @@ namespace {
 constexpr uint32_t kMostWorkers = 100'000;
 constexpr uint32_t kMostSamples = 10'000;
 constexpr uint32_t kMostRepeat = 1'000'000;
+constexpr uint64_t kMostTimes = 100'000'000;  // of a forecast: 400 MB
 // Different enough from each other that nothing gets used to them.
 constexpr uint32_t kRows = 32;
 
@@ -149,10 +149,15 @@ class DecideBench {
   std::vector<double> totals_;
 };
 
-Status check_options(const BenchOptions& options) {
+Status check_options(const BenchOptions& options, uint32_t most_workers) {
   if (options.samples > kMostSamples) {
     return invalid_input(fmt::format("--samples: {} are too many; up to {} are possible",
                                      options.samples, kMostSamples));
+  }
+  if (uint64_t{options.samples} * most_workers > kMostTimes) {
+    return invalid_input(fmt::format(
+        "--samples: {} samples of {} workers would take gigabytes; take fewer of either",
+        options.samples, most_workers));
   }
   if (options.repeat == 0 || options.repeat > kMostRepeat) {
     return invalid_input(
@@ -184,7 +189,8 @@ int bench_decide_command(const BenchOptions& options) {
   if (!emission) {
     return fail(invalid_input("--emission: " + emission.error().message), kExitUsage);
   }
-  if (const Status status = check_options(options); !status)
+  const uint32_t most_workers = *std::max_element(counts.value().begin(), counts.value().end());
+  if (const Status status = check_options(options, most_workers); !status)
     return fail(status.error(), kExitUsage);
   if (!options.json) {
     fmt::print("A decision with the learned model '{}', in microseconds:\n", options.emission);

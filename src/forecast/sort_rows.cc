@@ -11,51 +11,80 @@
 namespace drover {
 namespace {
 
-// Below this, std::sort is faster than going through the counters of a radix sort.
-constexpr uint32_t kWorthCounting = 128;
-constexpr unsigned kMaxDigitBits = 11;  // 2048 counters: 8 KB, in the first-level cache
+// Below this, std::sort is faster than going through counters.
+constexpr uint32_t kWorthCounting = 64;
+constexpr unsigned kMostDigitBits = 11;  // 2048 counters: 8 KB, in the first-level cache
+
+using Counters = std::array<uint32_t, 1U << kMostDigitBits>;
+
+void to_places(Counters& counts, uint32_t digits) {
+  uint32_t before = 0;
+  for (uint32_t digit = 0; digit < digits; ++digit) {
+    const uint32_t count = counts[digit];
+    counts[digit] = before;
+    before += count;
+  }
+}
+
+// Finishes what is sorted but for a few close neighbours. False if they are many.
+bool insert_back(std::span<float> row) {
+  size_t moves_left = 8 * row.size();
+  for (size_t i = 1; i < row.size(); ++i) {
+    const float value = row[i];
+    if (row[i - 1] <= value) continue;
+    size_t at = i;
+    for (; at > 0 && row[at - 1] > value; --at) row[at] = row[at - 1];
+    row[at] = value;
+    if (moves_left < i - at) return false;
+    moves_left -= i - at;
+  }
+  return true;
+}
 
 // Positive floats order like their bits read as integers. Less the smallest of the row these span
-// few bits (run-times within a factor of 16 of each other: 25), hence few passes.
-void radix_sort(std::span<float> row, std::vector<uint32_t>& keys, std::vector<uint32_t>& other) {
-  uint32_t smallest = std::numeric_limits<uint32_t>::max();
-  uint32_t largest = 0;
-  for (size_t i = 0; i < row.size(); ++i) {
-    keys[i] = std::bit_cast<uint32_t>(row[i]);
-    smallest = std::min(smallest, keys[i]);
-    largest = std::max(largest, keys[i]);
+// few bits (run-times within a factor of 16 of each other: 25). A radix sort by the upper ones, in
+// two digits of about as many values as there are workers, leaves next to nothing to be done.
+void radix_sort(std::span<float> row, std::vector<uint32_t>& keys) {
+  int32_t low = std::numeric_limits<int32_t>::max();
+  int32_t high = std::numeric_limits<int32_t>::min();
+  for (const float value : row) {
+    low = std::min(low, std::bit_cast<int32_t>(value));
+    high = std::max(high, std::bit_cast<int32_t>(value));
   }
-  // A sign bit or a NaN would be larger than this.
-  DROVER_CHECK(largest <= std::bit_cast<uint32_t>(std::numeric_limits<float>::infinity()));
-  const auto bits = static_cast<unsigned>(std::bit_width(largest - smallest));
+  // Negative numbers are below 0, infinity is the largest that is no NaN.
+  DROVER_CHECK(low >= 0);
+  DROVER_CHECK(high <= std::bit_cast<int32_t>(std::numeric_limits<float>::infinity()));
+  const auto smallest = static_cast<uint32_t>(low);
+  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<uint32_t>(high - low)));
   if (bits == 0) return;
-  const unsigned passes = (bits + kMaxDigitBits - 1) / kMaxDigitBits;
-  const unsigned digit_bits = (bits + passes - 1) / passes;
-  const uint32_t mask = (1U << digit_bits) - 1;
-  std::array<std::array<uint32_t, 1U << kMaxDigitBits>, 3> counts;
-  for (unsigned pass = 0; pass < passes; ++pass) {
-    std::fill_n(counts[pass].begin(), size_t{mask} + 1, 0U);
+  const unsigned digit_bits =
+      std::min({kMostDigitBits, static_cast<unsigned>(std::bit_width(row.size())), (bits + 1) / 2});
+  const unsigned dropped = bits - std::min(bits, 2 * digit_bits);
+  const uint32_t digits = 1U << digit_bits;
+  const uint32_t mask = digits - 1;
+  const auto lower = [&](uint32_t key) { return (key >> dropped) & mask; };
+  const auto upper = [&](uint32_t key) { return key >> (dropped + digit_bits); };
+  Counters lower_counts;
+  Counters upper_counts;
+  std::fill_n(lower_counts.begin(), digits, 0U);
+  std::fill_n(upper_counts.begin(), digits, 0U);
+  for (const float value : row) {
+    const uint32_t key = std::bit_cast<uint32_t>(value) - smallest;
+    ++lower_counts[lower(key)];
+    ++upper_counts[upper(key)];
   }
-  for (uint32_t& key : std::span(keys).first(row.size())) {
-    key -= smallest;
-    for (unsigned pass = 0; pass < passes; ++pass) {
-      ++counts[pass][(key >> (pass * digit_bits)) & mask];
-    }
+  to_places(lower_counts, digits);
+  to_places(upper_counts, digits);
+  for (const float value : row) {
+    const uint32_t key = std::bit_cast<uint32_t>(value) - smallest;
+    keys[lower_counts[lower(key)]++] = key;
   }
-  for (unsigned pass = 0; pass < passes; ++pass) {
-    uint32_t before = 0;
-    for (size_t digit = 0; digit <= mask; ++digit) {
-      const uint32_t count = counts[pass][digit];
-      counts[pass][digit] = before;
-      before += count;
-    }
-    const unsigned shift = pass * digit_bits;
-    for (const uint32_t key : std::span(keys).first(row.size())) {
-      other[counts[pass][(key >> shift) & mask]++] = key;
-    }
-    keys.swap(other);
+  for (size_t i = 0; i < row.size(); ++i) {
+    const uint32_t key = keys[i];
+    row[upper_counts[upper(key)]++] = std::bit_cast<float>(key + smallest);
   }
-  for (size_t i = 0; i < row.size(); ++i) row[i] = std::bit_cast<float>(keys[i] + smallest);
+  // Many are closer to each other than the digits can tell: all but a few alike, as it seems.
+  if (dropped > 0 && !insert_back(row)) std::sort(row.begin(), row.end());
 }
 
 }  // namespace
@@ -65,14 +94,11 @@ void sort_rows(Forecast& forecast) { RowSorter().sort(forecast); }
 void RowSorter::sort(Forecast& forecast) {
   if (forecast.sorted) return;
   const bool count = forecast.workers >= kWorthCounting;
-  if (count) {
-    keys_.resize(forecast.workers);
-    other_.resize(forecast.workers);
-  }
+  if (count) keys_.resize(forecast.workers);
   for (uint32_t sample = 0; sample < forecast.samples; ++sample) {
     const std::span<float> row = forecast.row(sample);
     if (count) {
-      radix_sort(row, keys_, other_);
+      radix_sort(row, keys_);
     } else {
       std::sort(row.begin(), row.end());
     }

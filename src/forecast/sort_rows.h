@@ -8,14 +8,13 @@
 
 namespace drover {
 
-// Keeps its buffers, so that sorting again allocates nothing.
+// Keeps its buffer, so that sorting again allocates nothing.
 class RowSorter {
  public:
   void sort(Forecast& forecast);
 
  private:
   std::vector<uint32_t> keys_;
-  std::vector<uint32_t> other_;
 };
 
 void sort_rows(Forecast& forecast);

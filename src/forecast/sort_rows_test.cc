@@ -13,7 +13,7 @@ namespace {
 
 TEST(SortRows, AgreesWithStdSort) {
   std::mt19937_64 random(5);
-  for (const uint32_t workers : {1U, 2U, 10U, 127U, 128U, 129U, 500U, 2175U}) {
+  for (const uint32_t workers : {1U, 2U, 10U, 63U, 64U, 65U, 158U, 500U, 2175U, 5000U}) {
     for (const double spread : {0.0, 1e-6, 0.3, 3.0, 60.0}) {  // of the logarithm
       SCOPED_TRACE(std::to_string(workers) + " workers, spread " + std::to_string(spread));
       Forecast forecast;
@@ -32,6 +32,25 @@ TEST(SortRows, AgreesWithStdSort) {
       sort_rows(forecast);
       EXPECT_TRUE(forecast.sorted);
       ASSERT_EQ(forecast.times, expected.times);
+    }
+  }
+}
+
+// Rows that are hard for a sort that looks at the upper bits first.
+TEST(SortRows, AgreesWithStdSortWhenNearlyAllAreAlike) {
+  std::mt19937_64 random(6);
+  for (const uint32_t workers : {64U, 100U, 500U, 3000U}) {
+    for (const float outlier : {1.0F, 10.0F, 1e30F}) {
+      Forecast forecast;
+      forecast.resize(2, workers);
+      for (float& time : forecast.times) {
+        time = 1.0F + static_cast<float>(random() % 1000) * 0x1.0p-23F;
+      }
+      forecast.times[workers / 2] = outlier;
+      Forecast expected = forecast;
+      for (uint32_t k = 0; k < 2; ++k) std::sort(expected.row(k).begin(), expected.row(k).end());
+      sort_rows(forecast);
+      ASSERT_EQ(forecast.times, expected.times) << workers << " " << outlier;
     }
   }
 }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "forecast/sort_rows.h"
 
 namespace drover {
 
@@ -29,7 +28,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   }
   forecaster_->forecast(situation.step, situation.alive, forecast_);
   DROVER_CHECK(forecast_.workers == alive);
-  sort_rows(forecast_);
+  sorter_.sort(forecast_);
   chosen_ = true;
   const Hedged best = hedged_ ? hedge_search_.best(forecast_, terms)
                               : Hedged{search_.best(forecast_, terms), kNoTimeLimit};

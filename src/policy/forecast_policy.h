@@ -5,6 +5,7 @@
 #include <string>
 
 #include "forecast/forecaster.h"
+#include "forecast/sort_rows.h"
 #include "policy/hedge.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
@@ -31,6 +32,7 @@ class ForecastPolicy : public Policy {
   Goal goal_;
   bool chosen_ = false;  // the last decision by its promise: only such a step tells what we reach
   const bool hedged_;
+  RowSorter sorter_;
   CutoffSearch search_;
   HedgeSearch hedge_search_;
   Forecast forecast_;

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "core/check.h"
@@ -14,6 +17,11 @@ namespace {
 
 // Long enough that one odd step does not matter, short enough to follow the day of a cluster.
 constexpr double kMemory = 50.0;  // steps
+
+// Cutoffs that are looked at together. A stretch that cannot hold the best one is passed over.
+constexpr size_t kStretch = 32;
+// Of sums of doubles, with a margin.
+constexpr double kRounding = 1e-9;
 
 constexpr std::array<std::string_view, 2> kNames = {"throughput", "rate"};
 
@@ -31,30 +39,54 @@ Result<Objective> parse_objective(std::string_view name) {
                                    name, did_you_mean(name, kNames)));
 }
 
-Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
-  DROVER_CHECK(forecast.sorted);
-  DROVER_CHECK(forecast.samples > 0);
-  DROVER_CHECK(forecast.workers > 0);
-  sums_.assign(forecast.workers, 0.0);
+// Inlined where the stride is known.
+inline void CutoffSearch::add_up(const Forecast& forecast, const Terms& terms, size_t begin,
+                                 size_t end, size_t stride) {
   for (uint32_t sample = 0; sample < forecast.samples; ++sample) {
     const float* const row = forecast.row(sample).data();
     // Apart, so that the compiler can make vectors of them. What is the same for all samples, as
     // `gradients` in `rate`, is left for the end.
     if (terms.lambda) {
-      for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += static_cast<double>(row[i]);
+      for (size_t i = begin; i < end; i += stride) sums_[i] += static_cast<double>(row[i]);
     } else {
-      for (size_t i = 0; i < sums_.size(); ++i) {
+      for (size_t i = begin; i < end; i += stride) {
         const auto gradients = static_cast<double>(static_cast<int32_t>(i) + 1);
         sums_[i] += gradients / (terms.overhead + static_cast<double>(row[i]));
       }
     }
   }
+}
+
+Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
+  DROVER_CHECK(forecast.sorted);
+  DROVER_CHECK(forecast.samples > 0);
+  DROVER_CHECK(forecast.workers > 0);
+  const size_t workers = forecast.workers;
   const auto samples = static_cast<double>(forecast.samples);
+  const auto value = [&](size_t i) {
+    const double mean = sums_[i] / samples;
+    return terms.lambda ? terms.value(static_cast<uint32_t>(i + 1), mean) : mean;
+  };
+  sums_.assign(workers, 0.0);
+  // Every stretch by its first cutoff: later ones of the stretch have at most so many gradients
+  // more, and none of them sooner.
+  add_up(forecast, terms, 0, workers, kStretch);
+  double least = -std::numeric_limits<double>::infinity();
+  for (size_t begin = 0; begin < workers; begin += kStretch) least = std::max(least, value(begin));
   Promise best;
-  for (uint32_t cutoff = 1; cutoff <= forecast.workers; ++cutoff) {
-    const double mean = sums_[cutoff - 1] / samples;
-    const double value = terms.lambda ? terms.value(cutoff, mean) : mean;
-    if (best.cutoff == 0 || value >= best.value) best = {cutoff, value, 0.0};
+  for (size_t begin = 0; begin < workers; begin += kStretch) {
+    const size_t end = std::min(workers, begin + kStretch);
+    const auto first = static_cast<double>(begin + 1);
+    const auto last = static_cast<double>(end);
+    const double most =
+        terms.lambda ? value(begin) + (last - first) : value(begin) * (last / first);
+    if (most < least - kRounding * std::abs(least)) continue;
+    add_up(forecast, terms, begin + 1, end, 1);
+    for (size_t i = begin; i < end; ++i) {
+      if (best.cutoff == 0 || value(i) >= best.value) {
+        best = {static_cast<uint32_t>(i + 1), value(i), 0.0};
+      }
+    }
   }
   for (uint32_t sample = 0; sample < forecast.samples; ++sample) {
     best.arrival += static_cast<double>(forecast.row(sample)[best.cutoff - 1]) / samples;

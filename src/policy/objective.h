@@ -56,6 +56,10 @@ class CutoffSearch {
   static Promise best(std::span<const double> sorted, const Terms& terms);
 
  private:
+  // Adds all samples to sums_[begin], sums_[begin + stride], ... up to end.
+  void add_up(const Forecast& forecast, const Terms& terms, size_t begin, size_t end,
+              size_t stride);
+
   std::vector<double> sums_;  // over the samples, by cutoff - 1
 };
 

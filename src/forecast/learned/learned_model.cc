@@ -54,6 +54,10 @@ struct LearnedModel::Parts {
     }
   }
 
+  // What is known of a worker now. The next step needs it twice, before and after.
+  const WorkerView& view(WorkerId worker);
+  void forget_views() { std::fill(view_known.begin(), view_known.end(), uint8_t{0}); }
+
   // v of a step that has ended.
   void pool(std::span<const PastTime> row);
   void normalise(std::span<const PastTime> row);
@@ -75,7 +79,9 @@ struct LearnedModel::Parts {
   std::span<const float> normal_mean;
   float normal_scale = 1.0F;
 
-  WorkerFeatures features;  // kShared
+  WorkerFeatures features;          // kShared
+  std::vector<WorkerView> views;    // by worker
+  std::vector<uint8_t> view_known;  // whether `views` has it
   Window window;
   uint64_t learned = 0;
 
@@ -100,6 +106,18 @@ LearnedModel::~LearnedModel() = default;
 
 const ModelWeights& LearnedModel::weights() const { return *parts_->weights; }
 
+const WorkerView& LearnedModel::Parts::view(WorkerId worker) {
+  if (worker >= views.size()) {
+    views.resize(size_t{worker} + 1);
+    view_known.resize(views.size(), 0);
+  }
+  if (view_known[worker] == 0) {
+    views[worker] = features.view(worker);
+    view_known[worker] = 1;
+  }
+  return views[worker];
+}
+
 void LearnedModel::Parts::pool(std::span<const PastTime> row) {
   shared->begin_pooling();
   block.count = 0;
@@ -107,7 +125,7 @@ void LearnedModel::Parts::pool(std::span<const PastTime> row) {
     if (row[id].known == Known::kNothing) continue;
     const uint32_t at = block.count++;
     block.ids[at] = id;
-    block.views[at] = features.view(id);
+    block.views[at] = view(id);
     outcome.log_time[at] = row[id].log_time;
     outcome.cut_short[at] = row[id].known == Known::kLonger ? 1.0F : 0.0F;
     if (block.count < kBlock) continue;
@@ -152,6 +170,7 @@ void LearnedModel::learn(Step step, std::span<const PastTime> row) {
     case Emission::kShared:
       parts.pool(row);
       parts.features.learn(step, row);
+      parts.forget_views();
       break;
     case Emission::kWorkers:
       parts.normalise(row);
@@ -165,7 +184,10 @@ void LearnedModel::learn(Step step, std::span<const PastTime> row) {
 
 void LearnedModel::correct(Step step, WorkerId worker, float log_time) {
   Parts& parts = *parts_;
-  if (parts.shape.emission == Emission::kShared) parts.features.correct(step, worker, log_time);
+  if (parts.shape.emission == Emission::kShared) {
+    parts.features.correct(step, worker, log_time);
+    if (worker < parts.views.size()) parts.view_known[worker] = 0;
+  }
   if (parts.shape.emission != Emission::kWorkers || worker >= parts.shape.workers) return;
   for (size_t i = 0; i < parts.window.size(); ++i) {
     if (parts.window.step(i) != step) continue;
@@ -233,7 +255,7 @@ void LearnedModel::Parts::sample(Step step, std::span<const WorkerId> ids, Forec
       const WorkerId id = ids[begin + i];
       block.orders.set(i, worker_order(seed, step, id));
       block.ids[i] = shared ? id : output_for(step, id);
-      if (shared) block.views[i] = features.view(id);
+      if (shared) block.views[i] = view(id);
     }
     const SampleTarget target{out.times.data() + begin, ids.size(), out.samples};
     if (shared) {

@@ -47,8 +47,9 @@ class SharedEmissionPass final : public SharedEmission {
         out_(kWorkers, worker_2_.cols()),
         loadings_(kWorkers, latent_),
         shifts_(kWorkers, kSamples),
-        mixture_(new Component[static_cast<size_t>(components_)]) {
+        mixture_(new Component[static_cast<size_t>(components_) + 1]) {
     x_.setZero();
+    mixture_[static_cast<size_t>(components_)].from.setConstant(2.0F);  // no u is there
   }
 
   void begin_pooling() override {
@@ -187,19 +188,29 @@ class SharedEmissionPass final : public SharedEmission {
 
   // The component that each u falls into; u becomes the place within it.
   void choose(Lane& u, Lane& mean, Lane& scale) const {
+    Lane slope;
+    Lane shift;
+    // Sums with a share of 1 for the component and 0 for the others: conditions on what is read or
+    // written are what vectors cannot do well.
     const Component& first = mixture_[0];
-    mean = first.mean;
-    scale = first.scale;
-    Lane slope = first.slope;
-    Lane shift = first.shift;
+    const Component& second = mixture_[1];
+    for (Index i = 0; i < kWorkers; ++i) {
+      const float share = u[i] >= second.from[i] ? 0.0F : 1.0F;
+      slope[i] = share * first.slope[i];
+      shift[i] = share * first.shift[i];
+      mean[i] = share * first.mean[i];
+      scale[i] = share * first.scale[i];
+    }
     for (Index c = 1; c < components_; ++c) {
-      const Component& next = mixture_[static_cast<size_t>(c)];
+      const Component& here = mixture_[static_cast<size_t>(c)];
+      const Component& next = mixture_[static_cast<size_t>(c + 1)];
       for (Index i = 0; i < kWorkers; ++i) {
-        const bool here = u[i] >= next.from[i];
-        slope[i] = here ? next.slope[i] : slope[i];
-        shift[i] = here ? next.shift[i] : shift[i];
-        mean[i] = here ? next.mean[i] : mean[i];
-        scale[i] = here ? next.scale[i] : scale[i];
+        const float share =
+            (u[i] >= here.from[i] ? 1.0F : 0.0F) - (u[i] >= next.from[i] ? 1.0F : 0.0F);
+        slope[i] += share * here.slope[i];
+        shift[i] += share * here.shift[i];
+        mean[i] += share * here.mean[i];
+        scale[i] += share * here.scale[i];
       }
     }
     for (Index i = 0; i < kWorkers; ++i) u[i] = inside(slope[i] * u[i] + shift[i]);

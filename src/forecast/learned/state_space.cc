@@ -7,9 +7,11 @@
 namespace drover::DROVER_BUILD {
 namespace {
 
+using Eigen::Index;
+
 // Samples are independent of each other: so many at a time, so that the products of matrices need
 // no memory but the stack's.
-constexpr Eigen::Index kChains = 128;
+constexpr Index kChains = 128;
 constexpr float kLeastScale = 0.001F;
 
 using Chains = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
@@ -52,22 +54,22 @@ class StateSpacePass final : public StateSpace {
         prop_(weights.tensor("prop_2"), weights.tensor("prop_2_bias")),
         stay_(weights.tensor("stay"), weights.tensor("stay_bias")),
         drift_(weights.tensor("drift"), weights.tensor("drift_bias")),
-        g_(rnn_, Eigen::Index{weights.shape.window}),
+        g_(rnn_, Index{weights.shape.window}),
         h_(rnn_),
         from_h_(3 * rnn_),
         z_(kChains, latent_),
         noise_(kChains, latent_),
         c_(kChains, rnn_),
         moments_(kChains, 2 * latent_),
-        hiddens_(kChains, 2 * Eigen::Index{weights.shape.transition}),
+        hiddens_(kChains, 2 * Index{weights.shape.transition}),
         gates_(kChains, latent_),
         props_(kChains, latent_),
         stays_(kChains, latent_),
         drifts_(kChains, latent_) {}
 
   void project(std::span<const float> v, std::span<float> projection) override {
-    DROVER_CHECK(static_cast<Eigen::Index>(v.size()) == gru_input_.rows());
-    DROVER_CHECK(static_cast<Eigen::Index>(projection.size()) == 3 * rnn_);
+    DROVER_CHECK(static_cast<Index>(v.size()) == gru_input_.rows());
+    DROVER_CHECK(static_cast<Index>(projection.size()) == 3 * rnn_);
     Eigen::Map<Vector> out(projection.data(), 3 * rnn_);
     out.noalias() = gru_input_.transpose() * Eigen::Map<const Vector>(v.data(), gru_input_.rows());
     out += gru_input_bias_;
@@ -80,20 +82,19 @@ class StateSpacePass final : public StateSpace {
   void sample(std::span<const float* const> window, std::span<const float> uniforms,
               uint32_t samples, std::span<float> z) override {
     const auto latent = static_cast<size_t>(latent_);
-    DROVER_CHECK(static_cast<Eigen::Index>(window.size()) <= g_.cols());
+    DROVER_CHECK(static_cast<Index>(window.size()) <= g_.cols());
     DROVER_CHECK(uniforms.size() == (window.size() + 1) * latent * samples);
     DROVER_CHECK(z.size() == latent * samples);
     encode(window);
     for (uint32_t begin = 0; begin < samples; begin += kChains) {
-      const Eigen::Index count =
-          samples - begin < kChains ? Eigen::Index{samples - begin} : kChains;
+      const Index count = samples - begin < kChains ? Index{samples - begin} : kChains;
       const auto chance = [&](size_t step) {
         return Chains(uniforms.data() + step * latent * samples + begin, count, latent_,
                       Eigen::OuterStride<>(samples));
       };
       z_.topRows(count) = start_.replicate(count, 1);
       for (size_t step = 0; step < window.size(); ++step) {
-        propose(chance(step), static_cast<Eigen::Index>(step), count);
+        propose(chance(step), static_cast<Index>(step), count);
       }
       move_on(chance(window.size()), count);
       Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(
@@ -109,10 +110,8 @@ class StateSpacePass final : public StateSpace {
       const Eigen::Map<const Vector> x(window[left - 1], 3 * rnn_);
       from_h_.noalias() = gru_hidden_ * h_;
       from_h_ += gru_hidden_bias_;
-      const auto part = [&](const auto& v, Eigen::Index i) {
-        return v.segment(i * rnn_, rnn_).array();
-      };
-      auto now = g_.col(static_cast<Eigen::Index>(left - 1)).array();
+      const auto part = [&](const auto& v, Index i) { return v.segment(i * rnn_, rnn_).array(); };
+      auto now = g_.col(static_cast<Index>(left - 1)).array();
       now = (part(x, 0) + part(from_h_, 0)).logistic();  // r
       now = (part(x, 2) + now * part(from_h_, 2)).tanh();
       from_h_.head(rnn_).array() = (part(x, 1) + part(from_h_, 1)).logistic();  // u
@@ -121,29 +120,34 @@ class StateSpacePass final : public StateSpace {
     }
   }
 
-  void draw_noise(const Chains& uniforms, Eigen::Index count) {
+  void draw_noise(const Chains& uniforms, Index count) {
     auto noise = noise_.topRows(count);
-    noise = uniforms.unaryExpr([](float u) { return before_log(inside(u)); });
-    noise = noise.array().log().matrix();
-    noise = uniforms.binaryExpr(noise, [](float u, float log) { return from_log(inside(u), log); });
+    for (Index j = 0; j < latent_; ++j) {
+      for (Index k = 0; k < count; ++k) noise(k, j) = before_log(inside(uniforms(k, j)));
+    }
+    noise = noise.array().log();
+    for (Index j = 0; j < latent_; ++j) {
+      for (Index k = 0; k < count; ++k) noise(k, j) = from_log(inside(uniforms(k, j)), noise(k, j));
+    }
   }
 
-  void propose(const Chains& uniforms, Eigen::Index step, Eigen::Index count) {
+  void propose(const Chains& uniforms, Index step, Index count) {
     draw_noise(uniforms, count);
     auto z = z_.topRows(count);
     auto c = c_.topRows(count);
     auto moments = moments_.topRows(count);
     combine_.apply(z, c);
-    c = 0.5F * (c.array().tanh().rowwise() + g_.col(step).transpose().array());
+    c = c.array().tanh();
+    for (Index i = 0; i < rnn_; ++i) c.col(i).array() = 0.5F * (c.col(i).array() + g_(i, step));
     q_.apply(c, moments);
     z = moments.leftCols(latent_).array() +
         (softplus(moments.rightCols(latent_).array()) + kLeastScale) *
             noise_.topRows(count).array();
   }
 
-  void move_on(const Chains& uniforms, Eigen::Index count) {
+  void move_on(const Chains& uniforms, Index count) {
     draw_noise(uniforms, count);
-    const Eigen::Index half = hiddens_.cols() / 2;
+    const Index half = hiddens_.cols() / 2;
     auto z = z_.topRows(count);
     auto hidden = hiddens_.topRows(count);
     auto gate = gates_.topRows(count);
@@ -162,8 +166,8 @@ class StateSpacePass final : public StateSpace {
         (softplus(drift.array()) + kLeastScale) * noise_.topRows(count).array();
   }
 
-  const Eigen::Index latent_;
-  const Eigen::Index rnn_;
+  const Index latent_;
+  const Index rnn_;
   const Row start_;
   const Matrix gru_input_;  // inputs x outputs: one input's weights side by side
   const Vector gru_input_bias_;

@@ -26,7 +26,7 @@ float weight(float usual, uint32_t count) {
 
 }  // namespace
 
-float squash(float value) { return std::copysign(std::log1p(std::abs(value)), value); }
+float squash(float value) { return std::copysign(std::log(1.0F + std::abs(value)), value); }
 
 float WorkerFeatures::scale_of(const Levels& levels) const {
   const float own = std::min(2.0F / kSpreadFading, static_cast<float>(levels.measured));
