@@ -78,6 +78,15 @@ struct FitOptions {
 };
 int fit_command(const FitOptions& options);
 
+struct BenchOptions {
+  std::string workers = "16,158,640,2175,10000";  // with commas
+  uint32_t samples = 0;                           // 0: as many as a decision takes
+  uint32_t repeat = 200;
+  std::string emission = "shared";
+  bool json = false;
+};
+int bench_decide_command(const BenchOptions& options);
+
 struct PoliciesOptions {
   bool json = false;
 };

@@ -111,6 +111,24 @@ void add_fit_options(CLI::App& app, FitOptions& fit) {
   app.add_flag("--quiet", fit.quiet, "report only trouble and the result");
 }
 
+void add_bench_options(CLI::App& app, BenchOptions& bench) {
+  app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
+      ->type_name("COUNT,COUNT")
+      ->capture_default_str();
+  app.add_option("--samples", bench.samples, "samples of a forecast; 0: as many as a run takes")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--repeat", bench.repeat, "decisions that are timed for each number of workers")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--emission", bench.emission, "of the model: shared, workers or sorted")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--json", bench.json, "one JSON object for each number of workers");
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -166,6 +184,13 @@ int run(int argc, char** argv) {
       app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
   add_fit_options(*fit_app, fit);
 
+  BenchOptions bench;
+  CLI::App* bench_app = app.add_subcommand("bench", "Measure drover itself on this machine");
+  bench_app->require_subcommand(1);
+  CLI::App* decide_app = bench_app->add_subcommand(
+      "decide", "How long a decision takes with a learned model of random weights, on one core");
+  add_bench_options(*decide_app, bench);
+
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
   policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
@@ -195,6 +220,8 @@ int run(int argc, char** argv) {
     status = replay_command(replay, command_line(argc, argv));
   } else if (fit_app->parsed()) {
     status = fit_command(fit);
+  } else if (decide_app->parsed()) {
+    status = bench_decide_command(bench);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {

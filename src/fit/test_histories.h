@@ -1,6 +1,7 @@
 // Histories of made-up clusters, for tests of fitting.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -33,6 +34,30 @@ inline History wavy_history(uint32_t workers, size_t steps, uint64_t seed) {
       const double own = 0.3 * normal_draw({seed, 2, i});
       row.push_back(arrived(own + state + 0.05 * normal_draw({seed, 3, t, i})));
     }
+    history.add(t, row);
+  }
+  return history;
+}
+
+// What a run leaves that waits for the first half alone: the others are cut short at the time of
+// the last one waited for. Times are around 0, 0.3 up and down; draws of what was cut short differ
+// from the truth. One worker is missing in every seventh step.
+inline History halved_history(uint32_t workers, size_t steps, uint64_t seed) {
+  History history;
+  for (size_t t = 0; t < steps; ++t) {
+    std::vector<double> times;
+    for (uint64_t i = 0; i < workers; ++i) times.push_back(0.3 * normal_draw({seed, 4, t, i}));
+    std::vector<double> sorted = times;
+    std::sort(sorted.begin(), sorted.end());
+    const double bound = sorted[workers / 2 - 1];
+    std::vector<PastTime> row;
+    for (uint64_t i = 0; i < workers; ++i) {
+      const double drawn = bound + 0.3 * std::abs(normal_draw({seed, 5, t, i}));
+      row.push_back(times[i] <= bound ? arrived(times[i])
+                                      : PastTime{static_cast<float>(drawn),
+                                                 static_cast<float>(bound), Known::kLonger});
+    }
+    if (t % 7 == 3) row[(t / 7) % workers] = {};
     history.add(t, row);
   }
   return history;

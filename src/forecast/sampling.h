@@ -47,4 +47,7 @@ inline uint32_t sample_count(size_t workers) {
   return static_cast<uint32_t>(std::clamp<size_t>(100'000 / std::max<size_t>(1, workers), 64, 128));
 }
 
+// The same for the learned model, whose samples are stratified.
+inline uint32_t learned_samples(size_t workers) { return workers <= 1000 ? 64 : 32; }
+
 }  // namespace drover

@@ -21,7 +21,7 @@ namespace {
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 // Draws of the next state: the more, the closer foresight is to what a forecast of many samples
 // says. A chain is cheap, a likelihood is not.
-constexpr int64_t kTrainingParticles = 4;
+constexpr int64_t kTrainingParticles = 8;
 constexpr int64_t kJudgingParticles = 16;
 // Enough to tell a better model from a worse one; judging should not take longer than training.
 constexpr size_t kJudgedWindows = 64;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "forecast/learned/learned_model.h"
-#include "forecast/learned/test_models.h"
+#include "forecast/learned/random_model.h"
 #include "forecast/sort_rows.h"
 #include "forecast/test_steps.h"
 

@@ -33,6 +33,8 @@ constexpr uint32_t kJudgingSamples = 64;
 constexpr size_t kFitCells = 400'000;
 constexpr size_t kLookBack = 64;
 constexpr uint64_t kStepsBetweenFits = 15;
+// A worker's fastest run-time is forgotten by this factor a step.
+constexpr float kForgetting = 1.002F;
 constexpr uint64_t kImputing = 3;  // keys of draws, beside those of other forecasters
 constexpr uint64_t kShifting = 4;
 
@@ -71,6 +73,18 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
                                   uint32_t samples, Forecast& out) {
   if (rival == kModel) {
     model_->forecast(step, alive, samples, out);
+    if (settings_.published) return;
+    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next to
+    // no time would make it pay to drop all others.
+    floors_.clear();
+    for (const WorkerId worker : alive) {
+      const float own = worker < fastest_.size() ? fastest_[worker] : 0.0F;
+      floors_.push_back(own > 0.0F ? own : fastest_of_all_);
+    }
+    for (uint32_t k = 0; k < out.samples; ++k) {
+      float* const row = out.row(k).data();
+      for (size_t i = 0; i < floors_.size(); ++i) row[i] = std::max(row[i], floors_[i]);
+    }
   } else {
     simple(rival).forecast(step, alive, out);
   }
@@ -189,6 +203,7 @@ void BayesForecaster::score(const StepTimes& times) {
 
 void BayesForecaster::remember(const StepTimes& times) {
   row_.assign(std::max<size_t>(times.seconds.size(), history_.workers()), PastTime{});
+  fastest_.resize(row_.size(), 0.0F);
   size_t place = 0;  // in alive_, which ascends
   constexpr double kFading = 0.95;
   all_ *= kFading;
@@ -199,6 +214,10 @@ void BayesForecaster::remember(const StepTimes& times) {
     all_ += 1.0;
     if (times.known[worker] == Known::kArrived) {
       row_[worker] = {log_time, log_time, Known::kArrived};
+      const float time = to_run_time(times.seconds[worker]);
+      fastest_of_all_ = fastest_of_all_ > 0.0F ? std::min(fastest_of_all_, time) : time;
+      float& fastest = fastest_[worker];
+      fastest = fastest > 0.0F ? std::min(kForgetting * fastest, time) : time;
       continue;
     }
     cut_short_ += 1.0;

@@ -92,6 +92,9 @@ class BayesForecaster : public Forecaster {
   uint64_t fitted_on_ = 0;  // steps seen when the last fit began
   bool stale_ = false;
   std::string trouble_;  // why there is no model, if a fit has failed
+  std::vector<float> fastest_;  // run-time by worker; 0: none known
+  float fastest_of_all_ = 0.0F;
+  std::vector<float> floors_;
   Forecast part_;
   std::vector<double> arrivals_;
   std::vector<float> column_;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "forecast/learned/random_model.h"
 #include "forecast/learned/slow_model.h"
 #include "forecast/learned/strata.h"
-#include "forecast/learned/test_models.h"
 #include "forecast/test_steps.h"
 
 namespace drover::testing_support {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <limits>
 
-#include "forecast/learned/test_models.h"
+#include "forecast/learned/random_model.h"
 
 namespace drover::testing_support {
 namespace {

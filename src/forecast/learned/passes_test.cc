@@ -6,8 +6,8 @@
 
 #include "forecast/forecast.h"
 #include "forecast/learned/builds.h"
+#include "forecast/learned/random_model.h"
 #include "forecast/learned/slow_model.h"
-#include "forecast/learned/test_models.h"
 
 namespace drover::testing_support {
 namespace {

@@ -1,4 +1,4 @@
-// Models for tests: random weights of about the size that fitting gives them.
+// Models with random weights of about the size that fitting gives them, for tests and benchmarks.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "core/chance.h"
 #include "forecast/learned/model_weights.h"
 
-namespace drover::testing_support {
+namespace drover {
 
 // Uniform in (-1, 1), never 0.
 inline double spread_draw(uint64_t seed, uint64_t at) {
@@ -20,15 +20,14 @@ inline ModelWeights random_model(const ModelShape& shape, uint64_t seed, double 
   ModelWeights weights{.shape = shape, .note = {}, .tensors = tensors_of(shape)};
   uint64_t at = 0;
   for (Tensor& tensor : weights.tensors) {
-    const double size = strength * std::sqrt(3.0 / tensor.columns);
     const bool bias = tensor.rows == 1;
+    const double size = strength * (bias ? 0.3 : std::sqrt(3.0 / tensor.columns));
     for (size_t i = 0; i < size_t{tensor.rows} * tensor.columns; ++i) {
-      tensor.values.push_back(
-          static_cast<float>((bias ? 0.3 * strength : size) * spread_draw(seed, ++at)));
+      tensor.values.push_back(static_cast<float>(size * spread_draw(seed, ++at)));
     }
     if (tensor.name == "normal_scale") tensor.values = {0.4F};
   }
   return weights;
 }
 
-}  // namespace drover::testing_support
+}  // namespace drover
