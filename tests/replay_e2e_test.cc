@@ -254,6 +254,32 @@ TEST(Replay, InterruptedShowsWhatItHas) {
   EXPECT_EQ(summary["outcome"], "interrupted");
 }
 
+TEST(Replay, LetsAShareOfThoseCutFinishIfAskedTo) {
+  const TemporaryFolder folder;
+  write(folder.file("t.csv"), csv(60));
+  const auto left_behind = [&](const std::string& share) {
+    const std::string file = "probe-" + share + ".db";
+    const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "static:0.5", "--probe",
+                                            share, "--save", file, "--quiet"});
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    const auto reader = RunReader::open(folder.file(file));
+    uint64_t late = 0;
+    uint64_t censored = 0;
+    const auto arrivals = reader.value().arrivals();
+    for (const RecordedArrival& each : arrivals.value()) {
+      late += each.late ? 1 : 0;
+      censored += each.arrival.censored ? 1 : 0;
+    }
+    return std::pair(late, censored);
+  };
+  const auto [none_late, none_known] = left_behind("0");
+  EXPECT_EQ(none_late, 0U);
+  const auto [late, unknown] = left_behind("0.5");
+  EXPECT_GT(late, none_known / 4);
+  EXPECT_EQ(late + unknown, none_known) << "static decides alike whatever it is told";
+  EXPECT_LT(left_behind("1").second, none_known / 10) << "only who has not finished at the end";
+}
+
 void expect_told(const Words& words, int status, const ::testing::Matcher<std::string>& told) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(30));
@@ -285,6 +311,7 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told(both + Words{"--overhead", "1e308"}, 2, HasSubstr("--overhead"));
   expect_told(both + Words{"--max-wait", "10s"}, 2,
               HasSubstr("--max-wait: expected a number, not '10s'"));
+  expect_told(both + Words{"--probe", "1.5"}, 2, HasSubstr("--probe: must be a share"));
   expect_told(both + Words{"--min-inclusion", "2"}, 2, HasSubstr("--min-inclusion"));
   expect_told(both + Words{"--max-wait", "0"}, 2, HasSubstr("--max-wait"));
   expect_told(both + Words{"--min-contributors", "0"}, 2, HasSubstr("--min-contributors"));

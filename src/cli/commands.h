@@ -63,15 +63,6 @@ struct SimulateOptions {
 };
 int simulate_command(const SimulateOptions& options, const std::string& command_line);
 
-struct BenchOptions {
-  std::string workers = "16,158,640,2175,10000";  // with commas
-  uint32_t samples = 0;                           // 0: as many as a decision takes
-  uint32_t repeat = 200;
-  std::string emission = "shared";
-  bool json = false;
-};
-int bench_decide_command(const BenchOptions& options);
-
 struct FitOptions {
   std::string trace;  // one of the two
   std::vector<std::string> runs;
@@ -86,6 +77,15 @@ struct FitOptions {
   std::string show;  // a model file to be told of, instead of all that
 };
 int fit_command(const FitOptions& options);
+
+struct BenchOptions {
+  std::string workers = "16,158,640,2175,10000";  // with commas
+  uint32_t samples = 0;                           // 0: as many as a decision takes
+  uint32_t repeat = 200;
+  std::string emission = "shared";
+  bool json = false;
+};
+int bench_decide_command(const BenchOptions& options);
 
 struct PoliciesOptions {
   bool json = false;

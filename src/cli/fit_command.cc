@@ -219,10 +219,12 @@ class FitJob {
     kept_ = &candidates_[best];
     summary.judged.push_back(
         {.name = "ecdf",
-         .calibration = judged("ecdf", make_ecdf({.seed = seed, .samples = kJudgedSamples}))});
+         .calibration =
+             judged("ecdf", make_ecdf({.seed = seed, .warmup = 1, .samples = kJudgedSamples}))});
     summary.judged.push_back(
         {.name = "ewma",
-         .calibration = judged("ewma", make_ewma({.seed = seed, .samples = kJudgedSamples}))});
+         .calibration =
+             judged("ewma", make_ewma({.seed = seed, .warmup = 1, .samples = kJudgedSamples}))});
     summary.model_file = options_.out;
     summary.sources = record_.paths;
     summary.shape = kept_->weights->shape;

@@ -48,11 +48,12 @@ void FitProgress::begin(const std::string& what, uint32_t iterations) {
 
 void FitProgress::iterated(uint32_t iteration, const FitPoint* judged) {
   state_.iteration = iteration;
+  const bool first = judged != nullptr && !state_.judged;
   if (judged != nullptr) state_.judged = *judged;
   if (style_ == ProgressStyle::kNone) return;
   const TimePoint now = clock_now();
   const bool terminal = style_ == ProgressStyle::kTerminal;
-  if (now - last_shown_ < (terminal ? kBetweenRewrites : kBetweenLines)) return;
+  if (!first && now - last_shown_ < (terminal ? kBetweenRewrites : kBetweenLines)) return;
   last_shown_ = now;
   state_.seconds = seconds(now - began_);
   show(fit_line(state_, terminal ? terminal_width() - 1 : 1000));

@@ -143,8 +143,10 @@ std::string to_text(const FitSummary& summary) {
     text += '\n';
   }
   if (summary.interrupted) text += "interrupted: this is the best model until then\n";
-  return text + fmt::format("saved {0}; use it with --policy bayes:model={0}\n",
-                            quoted(summary.model_file));
+  // bayes has to know whose the run-times are.
+  const bool sorted = summary.shape.emission == Emission::kSorted;
+  return text + fmt::format("saved {0}; use it with --policy {1}:model={0}\n",
+                            quoted(summary.model_file), sorted ? "bayes-paper" : "bayes");
 }
 
 std::string to_json_line(const FitSummary& summary) {

@@ -68,6 +68,12 @@ TEST(FitReport, WhoForecastsOnlyTheOrderIsJudgedByIt) {
               HasSubstr("sorted            51.0 %     91.0 %     99.0 %          -    0.0200\n"));
 }
 
+TEST(FitReport, NamesThePolicyThatTakesTheModel) {
+  FitSummary summary = sample();
+  summary.shape.emission = Emission::kSorted;
+  EXPECT_THAT(to_text(summary), HasSubstr("use it with --policy bayes-paper:model=m.model\n"));
+}
+
 TEST(FitReport, SaysThatItWasInterrupted) {
   FitSummary summary = sample();
   EXPECT_THAT(to_text(summary), Not(HasSubstr("interrupted")));

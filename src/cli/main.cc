@@ -82,24 +82,6 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
 
-void add_bench_options(CLI::App& app, BenchOptions& bench) {
-  app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
-      ->type_name("COUNT,COUNT")
-      ->capture_default_str();
-  app.add_option("--samples", bench.samples, "samples of a forecast; 0: as many as a run takes")
-      ->check(check_whole)
-      ->type_name("COUNT")
-      ->capture_default_str();
-  app.add_option("--repeat", bench.repeat, "decisions that are timed for each number of workers")
-      ->check(check_whole)
-      ->type_name("COUNT")
-      ->capture_default_str();
-  app.add_option("--emission", bench.emission, "of the model: shared, workers or sorted")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_flag("--json", bench.json, "one JSON object for each number of workers");
-}
-
 void add_fit_options(CLI::App& app, FitOptions& fit) {
   app.add_option(
          "--trace", fit.trace,
@@ -127,6 +109,24 @@ void add_fit_options(CLI::App& app, FitOptions& fit) {
   app.add_flag("--progress", fit.progress, "plain lines of progress, also on a terminal");
   app.add_flag("--json", fit.json, "one JSON object instead of text");
   app.add_flag("--quiet", fit.quiet, "report only trouble and the result");
+}
+
+void add_bench_options(CLI::App& app, BenchOptions& bench) {
+  app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
+      ->type_name("COUNT,COUNT")
+      ->capture_default_str();
+  app.add_option("--samples", bench.samples, "samples of a forecast; 0: as many as a run takes")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--repeat", bench.repeat, "decisions that are timed for each number of workers")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--emission", bench.emission, "of the model: shared, workers or sorted")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--json", bench.json, "one JSON object for each number of workers");
 }
 
 int run(int argc, char** argv) {
@@ -179,17 +179,17 @@ int run(int argc, char** argv) {
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
 
+  FitOptions fit;
+  CLI::App* fit_app =
+      app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
+  add_fit_options(*fit_app, fit);
+
   BenchOptions bench;
   CLI::App* bench_app = app.add_subcommand("bench", "Measure drover itself on this machine");
   bench_app->require_subcommand(1);
   CLI::App* decide_app = bench_app->add_subcommand(
       "decide", "How long a decision takes with a learned model of random weights, on one core");
   add_bench_options(*decide_app, bench);
-
-  FitOptions fit;
-  CLI::App* fit_app =
-      app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
-  add_fit_options(*fit_app, fit);
 
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
@@ -218,10 +218,10 @@ int run(int argc, char** argv) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {
     status = replay_command(replay, command_line(argc, argv));
-  } else if (decide_app->parsed()) {
-    status = bench_decide_command(bench);
   } else if (fit_app->parsed()) {
     status = fit_command(fit);
+  } else if (decide_app->parsed()) {
+    status = bench_decide_command(bench);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {
