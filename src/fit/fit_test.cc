@@ -44,7 +44,9 @@ void expect_whole(const ModelWeights& weights) {
 TEST(Fit, GetsBetterAndSaysHow) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    const FitOutcome outcome = fit(request_of(wavy_history(6, 80, 1), emission, 60));
+    FitRequest request = request_of(wavy_history(6, 80, 1), emission, 60);
+    request.settings.patience = 100;
+    const FitOutcome outcome = fit(request);
     const std::vector<FitPoint>& curve = outcome.curve;
     ASSERT_EQ(curve.size(), 12U);
     EXPECT_EQ(curve.back().iteration, 60U);
@@ -117,6 +119,14 @@ TEST(Fit, StopsWhenToldTo) {
                                                                           const FitPoint*) {
         return false;
       }).weights);
+}
+
+TEST(Fit, StopsWhenItGetsNoBetter) {
+  FitRequest request = request_of(wavy_history(4, 60, 1), Emission::kShared, 1000);
+  request.start = std::make_shared<const ModelWeights>(fit(request).weights);
+  request.settings.learning_rate = 0.0;
+  request.settings.patience = 3;
+  EXPECT_EQ(fit(request).curve.size(), 3U);
 }
 
 TEST(Fit, WithoutJudgementTheLastIsKept) {

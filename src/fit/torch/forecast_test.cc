@@ -61,7 +61,7 @@ Score score_on_new_steps(Emission emission, uint64_t seed) {
   const ModelWeights weights = fitted(all.part(0, kFitted), emission, 300);
   Score score;
   for (size_t t = kFitted; t < all.steps(); ++t) {
-    const auto forecast = slow_forecast(weights, all, t, 64, 1);
+    const auto forecast = slow_forecast(weights, all, t, 32, 1);
     score.short_of_optimum += best[t] - log_likelihood(forecast, all.row(t));
     for (size_t i = 0; i < all.workers(); ++i) {
       const double longer = longer_than(forecast, i, all.row(t)[i].log_time);

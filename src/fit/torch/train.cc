@@ -5,9 +5,11 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 #include "core/chance.h"
 #include "fit/fit_data.h"
@@ -108,11 +110,13 @@ bool same_but_for_workers(ModelShape left, const ModelShape& right) {
   return left == right;
 }
 
+bool goes_on(const FitRequest& request, const FitData& data) {
+  return request.start && same_but_for_workers(request.start->shape, data.shape);
+}
+
 ModelWeights beginning(const FitRequest& request, const FitData& data) {
   ModelWeights weights = initial_weights(data.shape, draw({request.settings.seed, 1}));
-  if (request.start && same_but_for_workers(request.start->shape, data.shape)) {
-    weights = grown(*request.start, weights);
-  }
+  if (goes_on(request, data)) weights = grown(*request.start, weights);
   for (Tensor& tensor : weights.tensors) {
     // Of these data, also where the weights are of others: times may have changed altogether.
     if (tensor.name == "normal_mean") tensor.values = data.normal_mean;
@@ -126,6 +130,7 @@ class Training {
   Training(const FitRequest& request, const FitData& data)
       : settings_(request.settings),
         data_(data),
+        warm_(goes_on(request, data)),
         cells_(data, at::kFloat),
         chance_(at::make_generator<at::CPUGeneratorImpl>(draw({settings_.seed, 2}))),
         flat_(flat_of(beginning(request, data)).requires_grad_()),
@@ -133,7 +138,7 @@ class Training {
     at::Generator judging = at::make_generator<at::CPUGeneratorImpl>(draw({settings_.seed, 3}));
     if (data.held_out < data.steps) judge_.emplace(data, cells_, judging);
     // What a warm start has learned is kept until something better is found.
-    if (request.start && judge_) best_ = {flat_.detach().clone(), (*judge_)(flat_)};
+    if (warm_ && judge_) best_ = {flat_.detach().clone(), (*judge_)(flat_)};
   }
 
   FitOutcome run(const FitListener& listener) {
@@ -162,7 +167,7 @@ class Training {
         bound_count = 0;
       }
       if (listener && !listener(iteration, judged)) break;
-      if (judge_ && worse > settings_.patience) break;
+      if (judge_ && worse > 0 && worse >= settings_.patience) break;
     }
     if (!best_.flat.defined()) consider();
     FitOutcome outcome{weights_of(data_.shape, best_.flat), std::move(curve_)};
@@ -180,8 +185,9 @@ class Training {
   // One step of Adam; the ELBO it began with, not finite if it was not taken.
   double improve(uint32_t iteration) {
     const double progress = static_cast<double>(iteration) / settings_.iterations;
+    // A model that goes on has no state to wake up.
     const double beta =
-        settings_.kl_warmup > 0.0 ? std::min(1.0, progress / settings_.kl_warmup) : 1.0;
+        warm_ || settings_.kl_warmup <= 0.0 ? 1.0 : std::min(1.0, progress / settings_.kl_warmup);
     const double rate =
         settings_.learning_rate * (0.55 + 0.45 * std::cos(std::numbers::pi * progress));
     const bool foresight = settings_.foresight > 0.0;
@@ -235,6 +241,7 @@ class Training {
 
   FitSettings settings_;
   const FitData& data_;
+  bool warm_;  // goes on from a model
   Cells cells_;
   at::Generator chance_;
   at::Tensor flat_;

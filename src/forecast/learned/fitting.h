@@ -42,7 +42,7 @@ struct FitRequest {
 };
 
 struct FitOutcome {
-  ModelWeights weights;  // the best by held-out ELBO
+  ModelWeights weights;  // the best by how well it forecast the held-out steps
   std::vector<FitPoint> curve;
 };
 
