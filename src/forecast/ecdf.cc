@@ -217,9 +217,14 @@ void EcdfForecaster::sample_worker(WorkerId worker, uint32_t step, DrawStream& d
 }
 
 void EcdfForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
+  forecast(step, alive, settings_.samples > 0 ? settings_.samples : sample_count(alive.size()),
+           out);
+}
+
+void EcdfForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32_t samples,
+                              Forecast& out) {
   DROVER_CHECK(ready(alive));
   DROVER_CHECK(!alive.empty());
-  const uint32_t samples = settings_.samples > 0 ? settings_.samples : sample_count(alive.size());
   out.resize(samples, static_cast<uint32_t>(alive.size()));
   column_.resize(samples);
   const auto now = static_cast<uint32_t>(last_step_ - first_step_);

@@ -229,9 +229,14 @@ double EwmaForecaster::draw_time(WorkerId id, double scale, double share, double
 }
 
 void EwmaForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
+  forecast(step, alive, settings_.samples > 0 ? settings_.samples : sample_count(alive.size()),
+           out);
+}
+
+void EwmaForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32_t samples,
+                              Forecast& out) {
   DROVER_CHECK(ready(alive));
   DROVER_CHECK(!alive.empty());
-  const uint32_t samples = settings_.samples > 0 ? settings_.samples : sample_count(alive.size());
   out.resize(samples, static_cast<uint32_t>(alive.size()));
   for (size_t i = 0; i < alive.size(); ++i) {
     DrawStream draws = forecast_draws(settings_.seed, step, alive[i]);

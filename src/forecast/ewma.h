@@ -35,6 +35,8 @@ class EwmaForecaster : public Forecaster {
   void learn_late(Step step, WorkerId id, double seconds) override;
   bool ready(std::span<const WorkerId> alive) const override;
   void forecast(Step step, std::span<const WorkerId> alive, Forecast& out) override;
+  // The same with so many samples.
+  void forecast(Step step, std::span<const WorkerId> alive, uint32_t samples, Forecast& out);
   std::string basis() const override;
 
  private:

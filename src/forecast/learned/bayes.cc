@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "forecast/forecasters.h"
 #include "forecast/learned/impute.h"
 #include "forecast/sampling.h"
 #include "forecast/scores.h"
@@ -20,7 +19,7 @@ namespace {
 // a CRPS 4 % above the best has 1/e of its weight.
 constexpr double kScoreHalfLife = 20.0;  // steps
 constexpr double kSharpness = 25.0;
-constexpr double kLeastWeight = 0.05;
+constexpr double kLeastWeight = 0.1;
 // A new model is taken for a little worse than the empirical forecaster until it has shown itself.
 constexpr double kNewcomer = 1.02;
 // Stale: this much worse than the empirical forecaster, after at least so many steps.
@@ -44,8 +43,8 @@ constexpr std::array<std::string_view, 3> kRivalNames = {"model", "ecdf", "ewma"
 
 BayesForecaster::BayesForecaster(BayesSettings settings)
     : settings_(std::move(settings)),
-      simple_{make_ecdf({.seed = settings_.seed, .warmup = settings_.warmup}),
-              make_ewma({.seed = settings_.seed, .warmup = settings_.warmup})},
+      ecdf_({.seed = settings_.seed, .warmup = settings_.warmup}),
+      ewma_({.seed = settings_.seed, .warmup = settings_.warmup}),
       rivals_(kRivals, kScoreHalfLife) {
   if (settings_.model) swap_in(settings_.model);
 }
@@ -66,7 +65,7 @@ bool BayesForecaster::model_serves(std::span<const WorkerId> alive) const {
 }
 
 bool BayesForecaster::ready(std::span<const WorkerId> alive) const {
-  return simple_[0]->ready(alive) || model_serves(alive);
+  return ecdf_.ready(alive) || model_serves(alive);
 }
 
 void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const WorkerId> alive,
@@ -74,8 +73,8 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
   if (rival == kModel) {
     model_->forecast(step, alive, samples, out);
     if (settings_.published) return;
-    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next to
-    // no time would make it pay to drop all others.
+    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next
+    // to no time would make it pay to drop all others.
     floors_.clear();
     for (const WorkerId worker : alive) {
       const float own = worker < fastest_.size() ? fastest_[worker] : 0.0F;
@@ -85,8 +84,10 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
       float* const row = out.row(k).data();
       for (size_t i = 0; i < floors_.size(); ++i) row[i] = std::max(row[i], floors_[i]);
     }
+  } else if (rival == kEcdf) {
+    ecdf_.forecast(step, alive, samples, out);
   } else {
-    simple(rival).forecast(step, alive, out);
+    ewma_.forecast(step, alive, samples, out);
   }
 }
 
@@ -100,9 +101,10 @@ void BayesForecaster::choose_judged(Step step, std::span<const WorkerId> alive) 
 
 void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
   DROVER_CHECK(ready(alive));
-  const uint32_t samples = settings_.samples > 0 ? settings_.samples : sample_count(alive.size());
+  const uint32_t samples =
+      settings_.samples > 0 ? settings_.samples : learned_samples(alive.size());
   const bool with_model = model_serves(alive);
-  const bool with_simple = simple_[0]->ready(alive);
+  const bool with_simple = ecdf_.ready(alive);
   const bool mixing = !settings_.published;
   std::array<double, kRivals> weights{};
   if (!mixing || !with_simple || !rivals_.racing(kEcdf)) {
@@ -127,11 +129,8 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
     const auto end = std::min(samples, static_cast<uint32_t>(std::lround(cumulated * samples)));
     rows_[i] = end - row;
     if (rows_[i] == 0) continue;
-    forecast_by(i, step, alive, samples, part_);
-    const uint32_t available = part_.samples;
-    for (uint32_t k = 0; k < rows_[i]; ++k) {
-      std::copy_n(part_.row(k % available).begin(), alive.size(), out.row(row + k).begin());
-    }
+    forecast_by(i, step, alive, rows_[i], part_);
+    std::copy(part_.times.begin(), part_.times.end(), out.row(row).begin());
     if (mixing) {
       shifts_[i].apply(out, row, row + rows_[i],
                        forecast_draws(settings_.seed, step, static_cast<WorkerId>(i), kShifting));
@@ -239,14 +238,16 @@ void BayesForecaster::remember(const StepTimes& times) {
 void BayesForecaster::learn(const StepTimes& times) {
   score(times);
   remember(times);
-  for (const auto& forecaster : simple_) forecaster->learn(times);
+  ecdf_.learn(times);
+  ewma_.learn(times);
   ++seen_;
   mind_the_fit(times.step);
 }
 
 void BayesForecaster::learn_late(Step step, WorkerId worker, double seconds) {
   if (!is_run_time(seconds)) return;
-  for (const auto& forecaster : simple_) forecaster->learn_late(step, worker, seconds);
+  ecdf_.learn_late(step, worker, seconds);
+  ewma_.learn_late(step, worker, seconds);
   const auto log_time = static_cast<float>(std::log(seconds));
   history_.correct(step, worker, log_time);
   if (model_) model_->correct(step, worker, log_time);

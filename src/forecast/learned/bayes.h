@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "forecast/ecdf.h"
+#include "forecast/ewma.h"
 #include "forecast/forecaster.h"
 #include "forecast/learned/common_shift.h"
 #include "forecast/learned/fitting.h"
@@ -64,14 +66,14 @@ class BayesForecaster : public Forecaster {
   void mind_the_fit(Step now);
   void begin_fit(Step now);
   bool model_serves(std::span<const WorkerId> alive) const;
-  Forecaster& simple(size_t rival) { return *simple_[rival - 1]; }
   void forecast_by(size_t rival, Step step, std::span<const WorkerId> alive, uint32_t samples,
                    Forecast& out);
   // For each worker that is judged in a step.
   void choose_judged(Step step, std::span<const WorkerId> alive);
 
   BayesSettings settings_;
-  std::array<std::unique_ptr<Forecaster>, 2> simple_;  // ecdf, ewma
+  EcdfForecaster ecdf_;
+  EwmaForecaster ewma_;
   std::unique_ptr<LearnedModel> model_;
   std::shared_ptr<const ModelWeights> weights_;
   History history_;
@@ -91,7 +93,7 @@ class BayesForecaster : public Forecaster {
 
   uint64_t fitted_on_ = 0;  // steps seen when the last fit began
   bool stale_ = false;
-  std::string trouble_;  // why there is no model, if a fit has failed
+  std::string trouble_;         // why there is no model, if a fit has failed
   std::vector<float> fastest_;  // run-time by worker; 0: none known
   float fastest_of_all_ = 0.0F;
   std::vector<float> floors_;

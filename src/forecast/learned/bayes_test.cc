@@ -1,0 +1,240 @@
+#include "forecast/learned/bayes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/chance.h"
+#include "forecast/learned/worker_features.h"
+#include "forecast/normal.h"
+#include "forecast/test_steps.h"
+
+namespace drover {
+namespace {
+
+constexpr size_t kWorkers = 12;
+
+// Steady workers, the last third of them 1.5 x slower.
+std::vector<double> run_times(Step step, size_t workers = kWorkers) {
+  std::vector<double> times;
+  for (size_t i = 0; i < workers; ++i) {
+    const double unit = std::clamp(unit_interval(draw({5, step, i})), 1e-9, 1.0 - 1e-9);
+    const double level = 3 * i >= 2 * workers ? 1.5 : 1.0;
+    times.push_back(level * std::exp(0.05 * normal_quantile(unit)));
+  }
+  return times;
+}
+
+// A model written by hand: everybody is `offset` scales off its middle average.
+ModelWeights model_by_hand(float offset, uint32_t workers = kWorkers) {
+  ModelWeights weights{.shape = default_shape(Emission::kShared, workers)};
+  weights.note.steps = 77;
+  weights.tensors = tensors_of(weights.shape);
+  for (Tensor& tensor : weights.tensors) {
+    tensor.values.assign(size_t{tensor.rows} * tensor.columns, 0.0F);
+    if (tensor.name != "worker_2_bias") continue;
+    tensor.values[0] = 20.0F;               // the first component
+    tensor.values[1 + kMidAnchor] = 20.0F;  // rests on the middle average
+    tensor.values[1 + kAnchorCount] = offset;
+  }
+  return weights;
+}
+
+// Hands out what the test says, two steps after it was asked.
+class ScriptedFitter : public Fitter {
+ public:
+  struct Script {
+    std::vector<FitRequest> requests;
+    std::vector<Step> asked_at;
+    float offset = 0.0F;  // of the model to come
+    bool fails = false;
+  };
+  explicit ScriptedFitter(Script& script) : script_(script) {}
+
+  void begin(Step now, FitRequest request) override {
+    busy_ = true;
+    script_.requests.push_back(std::move(request));
+    script_.asked_at.push_back(now);
+  }
+  bool busy() const override { return busy_; }
+  std::optional<Result<FitOutcome>> poll(Step now) override {
+    if (!busy_ || now < script_.asked_at.back() + 2) return {};
+    busy_ = false;
+    if (script_.fails) return Result<FitOutcome>(system_error("no libtorch here"));
+    return Result<FitOutcome>(
+        FitOutcome{model_by_hand(script_.offset, script_.requests.back().history->workers()), {}});
+  }
+
+ private:
+  Script& script_;
+  bool busy_ = false;
+};
+
+struct Walk {
+  ScriptedFitter::Script script;
+  std::unique_ptr<BayesForecaster> bayes;
+  std::vector<WorkerId> alive = first_workers(kWorkers);
+  Forecast forecast;
+
+  explicit Walk(BayesSettings settings = {}) {
+    settings.fitter = std::make_unique<ScriptedFitter>(script);
+    bayes = std::make_unique<BayesForecaster>(std::move(settings));
+  }
+  // Steps from..to-1; run-times beyond `cutoff` are cut short.
+  void steps(Step from, Step to, double cutoff = 1e300) {
+    for (Step step = from; step < to; ++step) {
+      if (bayes->ready(alive)) bayes->forecast(step, alive, forecast);
+      bayes->learn(told(step, run_times(step, alive.size()), cutoff));
+    }
+  }
+  bool says(const std::string& words) const {
+    return bayes->basis().find(words) != std::string::npos;
+  }
+};
+
+TEST(Bayes, StartsWithoutAModelAndTakesOneInWhenItComes) {
+  Walk run;
+  run.steps(0, 29);
+  EXPECT_TRUE(run.says("no model yet")) << run.bayes->basis();
+  EXPECT_TRUE(run.script.requests.empty());
+  run.steps(29, 31);
+  ASSERT_EQ(run.script.requests.size(), 1U) << "after the 30th step";
+  EXPECT_EQ(run.script.requests[0].history->steps(), 30U);
+  EXPECT_EQ(run.script.requests[0].start, nullptr);
+  run.steps(31, 60);
+  EXPECT_TRUE(run.says("fitted on 77 steps")) << run.bayes->basis();
+}
+
+TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {
+  BayesSettings settings;
+  settings.model = std::make_shared<ModelWeights>(model_by_hand(0.0F));
+  Walk run(std::move(settings));
+  run.steps(0, 1);
+  EXPECT_TRUE(run.bayes->ready(run.alive));
+  run.steps(1, 25);
+  EXPECT_TRUE(run.says("model")) << run.bayes->basis();
+}
+
+TEST(Bayes, AModelThatIsWrongStandsBackAndIsFittedAnew) {
+  Walk run;
+  run.script.offset = 30.0F;
+  run.steps(0, 75);
+  ASSERT_GE(run.script.requests.size(), 2U) << "it did not wait until half as many steps more";
+  EXPECT_LE(run.script.asked_at[1], 29 + 15 + 2U);
+  EXPECT_NE(run.script.requests[1].start, nullptr) << "goes on from what there is";
+  EXPECT_TRUE(run.says("stale")) << run.bayes->basis();
+  run.bayes->forecast(75, run.alive, run.forecast);
+  for (size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_NEAR(quantile_of(samples_of(run.forecast, i), 0.5), i < 8 ? 1.0 : 1.5, 0.15)
+        << "the wrong model has no say";
+  }
+  run.script.offset = 0.0F;  // the next one is right
+  run.steps(75, 140);
+  EXPECT_FALSE(run.says("stale")) << run.bayes->basis();
+}
+
+TEST(Bayes, AFitThatFailsIsToldAndTriedAgain) {
+  Walk run;
+  run.script.fails = true;
+  run.steps(0, 70);
+  EXPECT_TRUE(run.says("no libtorch here")) << run.bayes->basis();
+  EXPECT_GE(run.script.requests.size(), 2U);
+  run.script.fails = false;
+  run.steps(70, 140);
+  EXPECT_TRUE(run.says("fitted on")) << run.bayes->basis();
+}
+
+TEST(Bayes, WhatWasCutShortIsFittedAsABoundAndRememberedBeyondIt) {
+  Walk run;
+  run.steps(0, 22);
+  run.steps(22, 31, 1.2);
+  ASSERT_EQ(run.script.requests.size(), 1U);
+  const History& history = *run.script.requests[0].history;
+  const auto bound = static_cast<float>(std::log(1.2));
+  for (WorkerId worker = 8; worker < kWorkers; ++worker) {
+    const PastTime& time = history.row(28)[worker];
+    EXPECT_EQ(time.known, Known::kLonger);
+    EXPECT_FLOAT_EQ(time.bound, bound);
+    EXPECT_GT(time.log_time, bound + 0.05F) << "drawn from what is expected of this worker: 1.5";
+    EXPECT_LT(time.log_time, 0.8F);
+  }
+}
+
+TEST(Bayes, AsPublishedWhatWasDrawnCountsAsSeen) {
+  for (const Imputing imputing : {Imputing::kBound, Imputing::kTruncated}) {
+    BayesSettings settings;
+    settings.published = true;
+    settings.emission = Emission::kWorkers;
+    settings.imputing = imputing;
+    Walk run(std::move(settings));
+    run.steps(0, 22);
+    run.steps(22, 31, 1.2);
+    ASSERT_EQ(run.script.requests.size(), 1U);
+    EXPECT_EQ(run.script.requests[0].shape.emission, Emission::kWorkers);
+    EXPECT_EQ(run.script.requests[0].settings.foresight, 0.0);
+    const PastTime& time = run.script.requests[0].history->row(28)[9];
+    EXPECT_EQ(time.known, Known::kArrived);
+    const auto bound = static_cast<float>(std::log(1.2));
+    if (imputing == Imputing::kBound) {
+      EXPECT_FLOAT_EQ(time.log_time, bound);
+    } else {
+      EXPECT_GT(time.log_time, bound);
+    }
+  }
+}
+
+TEST(Bayes, ALateTruthReachesWhatIsFitted) {
+  Walk run;
+  run.steps(0, 22);
+  run.steps(22, 28, 1.2);
+  run.bayes->learn_late(27, 10, 1.61);
+  run.steps(28, 31);
+  ASSERT_EQ(run.script.requests.size(), 1U);
+  const PastTime& time = run.script.requests[0].history->row(27)[10];
+  EXPECT_EQ(time.known, Known::kArrived);
+  EXPECT_NEAR(time.log_time, std::log(1.61), 1e-5);
+}
+
+TEST(Bayes, WorkersComeAndGo) {
+  Walk run;
+  run.steps(0, 50);
+  EXPECT_TRUE(run.says("model"));
+  run.alive = {0, 3, 7};
+  run.bayes->forecast(50, run.alive, run.forecast);
+  EXPECT_EQ(run.forecast.workers, 3U);
+  StepTimes few = told(50, run_times(50));
+  for (WorkerId worker = 0; worker < kWorkers; ++worker) {
+    if (worker != 0 && worker != 3 && worker != 7) few.known[worker] = Known::kNothing;
+  }
+  run.bayes->learn(few);
+  run.alive = first_workers(kWorkers + 2);
+  run.steps(51, 90);
+  EXPECT_EQ(run.forecast.workers, kWorkers + 2);
+  EXPECT_TRUE(run.says("model")) << run.bayes->basis();
+  for (const float time : run.forecast.times) EXPECT_TRUE(std::isfinite(time) && time > 0.0F);
+}
+
+TEST(Bayes, EqualRecordsGiveEqualForecasts) {
+  Walk one;
+  Walk other;
+  one.steps(0, 60, 1.3);
+  other.steps(0, 60, 1.3);
+  EXPECT_EQ(one.forecast.times, other.forecast.times);
+  EXPECT_EQ(one.bayes->basis(), other.bayes->basis());
+}
+
+TEST(Bayes, NobodyIsExpectedFasterThanHeEverWas) {
+  Walk run;
+  run.script.offset = -30.0F;  // it promises the impossible
+  run.steps(0, 40);
+  for (size_t i = 0; i < kWorkers; ++i) {
+    double fastest = 1e300;
+    for (Step step = 0; step < 40; ++step) fastest = std::min(fastest, run_times(step)[i]);
+    EXPECT_GE(static_cast<double>(samples_of(run.forecast, i)[0]), 0.85 * fastest);
+  }
+}
+
+}  // namespace
+}  // namespace drover
