@@ -4,14 +4,14 @@
 
 #include <cmath>
 
-#include "forecast/learned/test_models.h"
+#include "forecast/learned/random_model.h"
 #include "forecast/test_steps.h"
 
 namespace drover {
 namespace {
 
 std::shared_ptr<const ModelWeights> model_of(Emission emission, uint32_t workers) {
-  ModelWeights weights = testing_support::random_model(default_shape(emission, workers), 3, 0.3);
+  ModelWeights weights = random_model(default_shape(emission, workers), 3, 0.3);
   weights.note.steps = 70;
   return std::make_shared<const ModelWeights>(std::move(weights));
 }
