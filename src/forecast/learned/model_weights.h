@@ -15,9 +15,9 @@
 //   p(z_t+1 | z_t) = N((1 - gate) (stay z + stay_bias) + gate prop,
 //                      softplus(drift relu(prop) + drift_bias) + 0.001)
 //
-// Emission kWorkers, kSorted: v_t = (log times - normal_mean) / normal_scale, by worker or sorted;
-// 0
-//   for who took no part. hidden = relu(emit z + emit_bias),
+// Emission kWorkers, kSorted: v_t = (log times - normal_mean) / normal_scale. By worker: 0 for who
+//   took no part. Sorted: those of who took part, stretched to `workers` numbers by relative rank
+//   (relative_ranks.h); 0 if nobody did. hidden = relu(emit z + emit_bias),
 //   log time_i ~ N(mean_i, scale_i) * normal_scale + normal_mean_i with
 //   mean = emit_mean hidden + emit_mean_bias, scale = softplus(emit_scale hidden + ..._bias) +
 //   0.001
