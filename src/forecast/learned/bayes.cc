@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.h"
 #include "forecast/learned/impute.h"
+#include "forecast/learned/prior_model.h"
 #include "forecast/sampling.h"
 #include "forecast/scores.h"
 #include "forecast/sort_rows.h"
@@ -37,7 +39,7 @@ constexpr float kForgetting = 1.002F;
 constexpr uint64_t kImputing = 3;  // keys of draws, beside those of other forecasters
 constexpr uint64_t kShifting = 4;
 
-constexpr std::array<std::string_view, 3> kRivalNames = {"model", "ecdf", "ewma"};
+constexpr std::array<std::string_view, 4> kRivalNames = {"prior", "model", "ecdf", "ewma"};
 
 }  // namespace
 
@@ -46,32 +48,35 @@ BayesForecaster::BayesForecaster(BayesSettings settings)
       ecdf_({.seed = settings_.seed, .warmup = settings_.warmup}),
       ewma_({.seed = settings_.seed, .warmup = settings_.warmup}),
       rivals_(kRivals, kScoreHalfLife) {
-  if (settings_.model) swap_in(settings_.model);
+  if (settings_.prior && !settings_.published) swap_in(kPrior, prior_model());
+  if (settings_.model) swap_in(kModel, settings_.model);
 }
 
-void BayesForecaster::swap_in(std::shared_ptr<const ModelWeights> weights) {
-  weights_ = std::move(weights);
-  model_ = std::make_unique<LearnedModel>(weights_, settings_.seed);
+void BayesForecaster::swap_in(Rival rival, std::shared_ptr<const ModelWeights> weights) {
+  const uint32_t window = weights->shape.window;
+  models_[rival] = std::make_unique<LearnedModel>(std::move(weights), settings_.seed);
   const size_t steps = history_.steps();
-  for (size_t i = steps - std::min(steps, kLookBack + weights_->shape.window); i < steps; ++i) {
-    model_->learn(history_.step(i), history_.row(i));
+  for (size_t i = steps - std::min(steps, kLookBack + window); i < steps; ++i) {
+    models_[rival]->learn(history_.step(i), history_.row(i));
   }
   stale_ = false;
-  if (rivals_.racing(kEcdf)) rivals_.enter(kModel, kEcdf, kNewcomer);
+  shifts_[rival].forget();
+  if (rivals_.racing(kEcdf)) rivals_.enter(rival, kEcdf, kNewcomer);
 }
 
-bool BayesForecaster::model_serves(std::span<const WorkerId> alive) const {
-  return model_ != nullptr && seen_ > 0 && model_->trouble_with(alive).empty();
+bool BayesForecaster::serves(size_t rival, std::span<const WorkerId> alive) const {
+  if (rival == kEcdf || rival == kEwma) return ecdf_.ready(alive);
+  return models_[rival] != nullptr && seen_ > 0 && models_[rival]->trouble_with(alive).empty();
 }
 
 bool BayesForecaster::ready(std::span<const WorkerId> alive) const {
-  return ecdf_.ready(alive) || model_serves(alive);
+  return ecdf_.ready(alive) || serves(kModel, alive);
 }
 
 void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const WorkerId> alive,
                                   uint32_t samples, Forecast& out) {
-  if (rival == kModel) {
-    model_->forecast(step, alive, samples, out);
+  if (rival == kPrior || rival == kModel) {
+    models_[rival]->forecast(step, alive, samples, out);
     if (settings_.published) return;
     // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next
     // to no time would make it pay to drop all others.
@@ -103,23 +108,18 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
   DROVER_CHECK(ready(alive));
   const uint32_t samples =
       settings_.samples > 0 ? settings_.samples : learned_samples(alive.size());
-  const bool with_model = model_serves(alive);
-  const bool with_simple = ecdf_.ready(alive);
-  const bool mixing = !settings_.published;
+  const bool mixing = !settings_.published && ecdf_.ready(alive);
   std::array<double, kRivals> weights{};
-  if (!mixing || !with_simple || !rivals_.racing(kEcdf)) {
-    weights[with_model ? kModel : kEcdf] = 1.0;
-  } else {
+  double sum = 0.0;
+  if (mixing) {
     const std::span<const double> earned = rivals_.weights(kSharpness, kLeastWeight);
-    double sum = 0.0;
     for (size_t i = 0; i < kRivals; ++i) {
-      const bool here = i != kModel || (with_model && !stale_);
-      weights[i] = here ? earned[i] : 0.0;
+      if (serves(i, alive) && !(i == kModel && stale_)) weights[i] = earned[i];
       sum += weights[i];
     }
-    if (sum == 0.0) weights[kEcdf] = sum = 1.0;
-    for (double& weight : weights) weight /= sum;
   }
+  if (sum == 0.0) weights[serves(kModel, alive) ? kModel : kEcdf] = sum = 1.0;
+  for (double& weight : weights) weight /= sum;
   // Rows in proportion; what rounding leaves goes to the first.
   out.resize(samples, static_cast<uint32_t>(alive.size()));
   double cumulated = 0.0;
@@ -138,15 +138,16 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
     row = end;
   }
   DROVER_CHECK(row == samples);
+  model_trouble_ = models_[kModel] ? models_[kModel]->trouble_with(alive) : "";
   alive_.assign(alive.begin(), alive.end());
   expected_.resize(out.samples, out.workers);
   std::copy(out.times.begin(), out.times.end(), expected_.times.begin());
-  judging_ = mixing && with_simple;
+  judging_ = mixing;
   if (!judging_) return;
   choose_judged(step, alive);
   for (size_t i = 0; i < kRivals; ++i) {
     judged_samples_[i].resize(0, 0);
-    if (i == kModel && !with_model) continue;
+    if (!serves(i, alive)) continue;
     Forecast& foretold = judged_samples_[i];
     forecast_by(i, step, judged_, kJudgingSamples, foretold);
   }
@@ -195,7 +196,7 @@ void BayesForecaster::score(const StepTimes& times) {
     }
     rivals_.add(i, std::max(0.0, sum / static_cast<double>(judged_.size())));
   }
-  if (model_ == nullptr || !rivals_.racing(kModel)) return;
+  if (!rivals_.racing(kModel)) return;
   stale_ =
       rivals_.scored(kModel) >= kStaleAfter && rivals_.mean(kModel) > kStale * rivals_.mean(kEcdf);
 }
@@ -232,7 +233,9 @@ void BayesForecaster::remember(const StepTimes& times) {
   }
   alive_.clear();
   history_.add(times.step, row_);
-  if (model_) model_->learn(times.step, row_);
+  for (const auto& model : models_) {
+    if (model) model->learn(times.step, row_);
+  }
 }
 
 void BayesForecaster::learn(const StepTimes& times) {
@@ -250,21 +253,23 @@ void BayesForecaster::learn_late(Step step, WorkerId worker, double seconds) {
   ewma_.learn_late(step, worker, seconds);
   const auto log_time = static_cast<float>(std::log(seconds));
   history_.correct(step, worker, log_time);
-  if (model_) model_->correct(step, worker, log_time);
+  for (const auto& model : models_) {
+    if (model) model->correct(step, worker, log_time);
+  }
 }
 
 void BayesForecaster::mind_the_fit(Step now) {
   if (!settings_.fitter) return;
   if (std::optional<Result<FitOutcome>> answer = settings_.fitter->poll(now)) {
     if (*answer) {
-      trouble_.clear();
-      swap_in(std::make_shared<ModelWeights>(std::move(answer->value().weights)));
+      fit_trouble_.clear();
+      swap_in(kModel, std::make_shared<ModelWeights>(std::move(answer->value().weights)));
     } else {
-      trouble_ = answer->error().message;
+      fit_trouble_ = answer->error().message;
     }
   }
   if (settings_.fitter->busy() || seen_ < settings_.first_fit) return;
-  const bool first = weights_ == nullptr && fitted_on_ == 0;
+  const bool first = models_[kModel] == nullptr && fitted_on_ == 0;
   const auto grown =
       static_cast<uint64_t>(settings_.refit_growth * static_cast<double>(fitted_on_));
   const bool due = seen_ >= std::max(grown, fitted_on_ + 2 * kStepsBetweenFits);
@@ -280,27 +285,31 @@ void BayesForecaster::begin_fit(Step now) {
   request.shape = default_shape(settings_.emission, history_.workers());
   request.history = std::move(history);
   request.settings.seed = settings_.seed;
-  request.settings.iterations = weights_ ? settings_.refit_iterations : settings_.first_iterations;
+  request.settings.iterations =
+      models_[kModel] ? settings_.refit_iterations : settings_.first_iterations;
   if (settings_.published) request.settings.foresight = 0.0;
-  if (weights_ && weights_->shape.emission == settings_.emission) request.start = weights_;
+  if (models_[kModel] && models_[kModel]->weights().shape.emission == settings_.emission) {
+    request.start = std::make_shared<ModelWeights>(models_[kModel]->weights());
+  }
   fitted_on_ = seen_;
   settings_.fitter->begin(now, std::move(request));
 }
 
 std::string BayesForecaster::basis() const {
   std::string text;
+  const uint32_t all = std::accumulate(rows_.begin(), rows_.end(), 0U);
   for (size_t i = 0; i < kRivals; ++i) {
     if (rows_[i] == 0) continue;
     if (!text.empty()) text += ", ";
-    const uint32_t all = rows_[kModel] + rows_[kEcdf] + rows_[kEwma];
     text += fmt::format("{} {} %", kRivalNames[i], (100 * rows_[i] + all / 2) / all);
+    if (i == kModel) text += fmt::format(" (of {} steps)", models_[kModel]->weights().note.steps);
   }
   if (stale_) {
     text += "; the model has gone stale and stands back";
-  } else if (model_ == nullptr) {
-    text += trouble_.empty() ? "; no model yet" : "; no model: " + trouble_;
-  } else if (rows_[kModel] > 0) {
-    text += fmt::format(", fitted on {} steps", weights_->note.steps);
+  } else if (!model_trouble_.empty()) {
+    text += "; " + model_trouble_;
+  } else if (models_[kModel] == nullptr) {
+    text += fit_trouble_.empty() ? "; no model yet" : "; no model: " + fit_trouble_;
   }
   return text + cut_short_share(cut_short_, all_);
 }

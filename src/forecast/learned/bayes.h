@@ -35,6 +35,7 @@ struct BayesSettings {
   uint64_t seed = 1;
   Step warmup = 20;
   bool published = false;
+  bool prior = true;                      // with the built-in model
   Emission emission = Emission::kShared;  // of what is fitted on the way
   Imputing imputing = Imputing::kTruncated;
   std::shared_ptr<const ModelWeights> model;  // null: none to start with
@@ -58,14 +59,15 @@ class BayesForecaster : public Forecaster {
   std::string basis() const override;
 
  private:
-  enum Rival : size_t { kModel, kEcdf, kEwma, kRivals };
+  // The built-in model, the one fitted to this cluster, and two simple ones.
+  enum Rival : size_t { kPrior, kModel, kEcdf, kEwma, kRivals };
 
   void score(const StepTimes& times);
   void remember(const StepTimes& times);
-  void swap_in(std::shared_ptr<const ModelWeights> weights);
+  void swap_in(Rival rival, std::shared_ptr<const ModelWeights> weights);
   void mind_the_fit(Step now);
   void begin_fit(Step now);
-  bool model_serves(std::span<const WorkerId> alive) const;
+  bool serves(size_t rival, std::span<const WorkerId> alive) const;
   void forecast_by(size_t rival, Step step, std::span<const WorkerId> alive, uint32_t samples,
                    Forecast& out);
   // For each worker that is judged in a step.
@@ -74,8 +76,7 @@ class BayesForecaster : public Forecaster {
   BayesSettings settings_;
   EcdfForecaster ecdf_;
   EwmaForecaster ewma_;
-  std::unique_ptr<LearnedModel> model_;
-  std::shared_ptr<const ModelWeights> weights_;
+  std::array<std::unique_ptr<LearnedModel>, 2> models_;  // by rival; null: there is none
   History history_;
   Rivals rivals_;
   std::array<CommonShift, kRivals> shifts_;
@@ -93,7 +94,8 @@ class BayesForecaster : public Forecaster {
 
   uint64_t fitted_on_ = 0;  // steps seen when the last fit began
   bool stale_ = false;
-  std::string trouble_;         // why there is no model, if a fit has failed
+  std::string fit_trouble_;     // why there is no model, if a fit has failed
+  std::string model_trouble_;   // why it cannot serve those alive
   std::vector<float> fastest_;  // run-time by worker; 0: none known
   float fastest_of_all_ = 0.0F;
   std::vector<float> floors_;

@@ -79,6 +79,7 @@ struct Walk {
   Forecast forecast;
 
   explicit Walk(BayesSettings settings = {}) {
+    settings.prior = false;
     settings.fitter = std::make_unique<ScriptedFitter>(script);
     bayes = std::make_unique<BayesForecaster>(std::move(settings));
   }
@@ -104,7 +105,7 @@ TEST(Bayes, StartsWithoutAModelAndTakesOneInWhenItComes) {
   EXPECT_EQ(run.script.requests[0].history->steps(), 30U);
   EXPECT_EQ(run.script.requests[0].start, nullptr);
   run.steps(31, 60);
-  EXPECT_TRUE(run.says("fitted on 77 steps")) << run.bayes->basis();
+  EXPECT_TRUE(run.says("of 77 steps")) << run.bayes->basis();
 }
 
 TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {
@@ -143,7 +144,7 @@ TEST(Bayes, AFitThatFailsIsToldAndTriedAgain) {
   EXPECT_GE(run.script.requests.size(), 2U);
   run.script.fails = false;
   run.steps(70, 140);
-  EXPECT_TRUE(run.says("fitted on")) << run.bayes->basis();
+  EXPECT_TRUE(run.says("of 77 steps")) << run.bayes->basis();
 }
 
 TEST(Bayes, WhatWasCutShortIsFittedAsABoundAndRememberedBeyondIt) {
