@@ -18,14 +18,14 @@ namespace drover {
 namespace {
 
 // How fast a forecaster's past is forgotten, and how much more the better one is believed: one with
-// a CRPS 4 % above the best has 1/e of its weight.
-constexpr double kScoreHalfLife = 20.0;  // steps
-constexpr double kSharpness = 25.0;
+// a CRPS 8 % above the best has 1/e of its weight.
+constexpr double kScoreHalfLife = 6.0;  // steps
+constexpr double kSharpness = 12.0;
 constexpr double kLeastWeight = 0.1;
 // A new model is taken for a little worse than the empirical forecaster until it has shown itself.
 constexpr double kNewcomer = 1.02;
 // Stale: this much worse than the empirical forecaster, after at least so many steps.
-constexpr double kStale = 1.05;
+constexpr double kStale = 1.1;
 constexpr size_t kStaleAfter = 12;
 // Workers judged in a step, others in the next.
 constexpr size_t kJudged = 32;
