@@ -47,6 +47,9 @@ BayesForecaster::BayesForecaster(BayesSettings settings)
       simple_{make_ecdf({.seed = settings_.seed, .warmup = settings_.warmup}),
               make_ewma({.seed = settings_.seed, .warmup = settings_.warmup})},
       rivals_(kRivals, kScoreHalfLife) {
+  if (settings_.emission != Emission::kShared) {
+    settings_.first_fit = std::max(settings_.first_fit, kFirstPublishedFit);
+  }
   if (settings_.model) swap_in(settings_.model);
 }
 
@@ -74,8 +77,8 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
   if (rival == kModel) {
     model_->forecast(step, alive, samples, out);
     if (settings_.published) return;
-    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next to
-    // no time would make it pay to drop all others.
+    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next
+    // to no time would make it pay to drop all others.
     floors_.clear();
     for (const WorkerId worker : alive) {
       const float own = worker < fastest_.size() ? fastest_[worker] : 0.0F;

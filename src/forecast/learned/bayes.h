@@ -29,6 +29,9 @@ enum class Imputing : uint8_t {
   kTruncated,  // a draw from the forecast beyond the bound
 };
 
+// Fewer steps are refused by the fit of a published model with the usual sizes.
+inline constexpr Step kFirstPublishedFit = 50;
+
 struct BayesSettings {
   uint64_t seed = 1;
   Step warmup = 20;
@@ -39,7 +42,7 @@ struct BayesSettings {
   std::unique_ptr<Fitter> fitter;             // null: no model is fitted
   uint32_t samples = 0;                       // 0: learned_samples()
 
-  Step first_fit = 30;        // steps seen
+  Step first_fit = 30;        // steps seen; of a published emission kFirstPublishedFit at least
   double refit_growth = 1.5;  // fitted again when so many times as many steps were seen
   uint32_t first_iterations = 300;
   uint32_t refit_iterations = 150;
