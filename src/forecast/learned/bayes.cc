@@ -104,6 +104,7 @@ void BayesForecaster::choose_judged(Step step, std::span<const WorkerId> alive) 
 void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
   DROVER_CHECK(ready(alive));
   const uint32_t samples = settings_.samples > 0 ? settings_.samples : sample_count(alive.size());
+  unserved_ = model_ ? model_->trouble_with(alive) : "";
   const bool with_model = model_serves(alive);
   const bool with_simple = simple_[0]->ready(alive);
   const bool mixing = !settings_.published;
@@ -297,7 +298,9 @@ std::string BayesForecaster::basis() const {
     const uint32_t all = rows_[kModel] + rows_[kEcdf] + rows_[kEwma];
     text += fmt::format("{} {} %", kRivalNames[i], (100 * rows_[i] + all / 2) / all);
   }
-  if (stale_) {
+  if (!unserved_.empty()) {
+    text += "; " + unserved_;
+  } else if (stale_) {
     text += "; the model has gone stale and stands back";
   } else if (model_ == nullptr) {
     text += trouble_.empty() ? "; no model yet" : "; no model: " + trouble_;

@@ -94,7 +94,8 @@ class BayesForecaster : public Forecaster {
 
   uint64_t fitted_on_ = 0;  // steps seen when the last fit began
   bool stale_ = false;
-  std::string trouble_;  // why there is no model, if a fit has failed
+  std::string trouble_;   // why there is no model, if a fit has failed
+  std::string unserved_;  // why the model could not say anything of the last forecast's workers
   std::vector<float> fastest_;  // run-time by worker; 0: none known
   float fastest_of_all_ = 0.0F;
   std::vector<float> floors_;
