@@ -81,6 +81,12 @@ Check examine_torch(const Status& torch) {
           "the built-in models need it; install it (apt-get install libtorch1.13), or build again"};
 }
 
+Check examine_fit(const Status& fit) {
+  if (fit) return {"fitting", CheckState::kOk, "what fits models of run-times loads", ""};
+  return {"fitting", CheckState::kWarning, fit.error().message,
+          "runs work; drover fit does not, and the policies bayes and bayes-paper fit no model"};
+}
+
 Check examine_shared_memory(const DoctorInputs& in) {
   if (!*in.shared_memory) {
     return {
@@ -182,6 +188,7 @@ std::vector<Check> examine(const DoctorInputs& in) {
   checks.push_back(examine_cores(in));
   checks.push_back(examine_memory(in));
   if (in.torch) checks.push_back(examine_torch(*in.torch));
+  if (in.fit) checks.push_back(examine_fit(*in.fit));
   if (in.blas) checks.push_back(examine_blas(*in.blas));
   if (in.shared_memory) checks.push_back(examine_shared_memory(in));
   if (in.unix_socket && in.tcp_port) checks.push_back(examine_sockets(in));

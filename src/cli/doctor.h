@@ -44,6 +44,7 @@ struct DoctorInputs {
   uint64_t memory_available_bytes = 0;
   std::optional<Result<BlasReport>> blas;
   std::optional<Status> torch;  // loading the module that brings libtorch
+  std::optional<Status> fit;    // ... and beside it the one that fits models of run-times
   std::optional<Status> shared_memory;
   uint64_t shared_memory_bytes = 0;  // size of /dev/shm; 0: there is none
   std::optional<Status> tcp_port;
@@ -65,6 +66,7 @@ struct DoctorQuestion {
   std::string data_dir;
   std::optional<Result<BlasReport>> blas;
   std::optional<Status> torch;
+  std::optional<Status> fit;
 };
 
 // Looks at this machine. Leaves nothing behind: no file, no folder, no socket.

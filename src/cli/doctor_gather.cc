@@ -178,6 +178,7 @@ DoctorInputs gather(const DoctorQuestion& question) {
   inputs.shards = question.shards;
   inputs.blas = question.blas;
   inputs.torch = question.torch;
+  inputs.fit = question.fit;
   inputs.run_folder = question.run_folder;
   utsname system{};
   if (uname(&system) == 0) inputs.kernel = system.release;

@@ -25,6 +25,7 @@ DoctorInputs healthy() {
   blas.threading = BlasThreading::kOpenMp;
   in.blas = blas;
   in.torch = done();
+  in.fit = done();
   in.shared_memory = done();
   in.shared_memory_bytes = 8'000'000'000;
   in.tcp_port = done();
@@ -89,6 +90,7 @@ TEST(Doctor, NoticesEachTrouble) {
   expect_noticed("memory", kWarning, "fewer workers",
                  [](auto& in) { in.memory_available_bytes = 1; });
   expect_noticed("libtorch", kProblem, "apt-get", [&](auto& in) { in.torch = trouble; });
+  expect_noticed("fitting", kWarning, "drover fit", [&](auto& in) { in.fit = trouble; });
   expect_noticed("BLAS", kProblem, "libopenblas0-openmp",
                  [](auto& in) { in.blas->value().threading = BlasThreading::kSingle; });
   expect_noticed("BLAS", kWarning, "libopenblas0-openmp", [](auto& in) {

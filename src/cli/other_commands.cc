@@ -4,6 +4,7 @@
 #include "cli/doctor.h"
 #include "cli/run_report.h"
 #include "cli/summary.h"
+#include "fit/fit_module.h"
 #include "store/run_reader.h"
 #include "tasks/blas_check.h"
 #include "tasks/data/fetch.h"
@@ -37,6 +38,9 @@ int doctor_command(const DoctorOptions& options) {
   question.data_dir = options.data_dir.empty() ? default_data_dir() : options.data_dir;
   question.blas = check_blas();
   question.torch = question.blas->ok() ? done() : Status(question.blas->error());
+  // In the process that has loaded the other one: they have to get along.
+  const Result<FitFunction> fit = load_fit_function();
+  question.fit = fit ? done() : Status(fit.error());
   const std::vector<Check> checks = examine(gather(question));
   fmt::print("{}", options.json ? to_json_line(checks) + "\n" : to_text(checks));
   return exit_status(checks);

@@ -1,5 +1,7 @@
 #include "fit/fit_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,8 +13,9 @@
 namespace drover {
 namespace {
 
-// A model that has seen fewer targets than these knows nothing.
-constexpr size_t kLeastTargets = 4;
+// A model that has seen fewer targets than these knows nothing. To the shared network every worker
+// of a target is something to learn from; of the others, each output learns from its own alone.
+size_t least_targets(Emission emission) { return emission == Emission::kShared ? 4 : 20; }
 constexpr size_t kLeastHeldOut = 2;
 // Run-times on the log scale that differ by less are equal.
 constexpr double kLeastScale = 1e-4;
@@ -118,15 +121,40 @@ void add_published(const History& history, FitData& data) {
   }
 }
 
-Status check_steps(const FitData& data) {
-  const size_t targets = data.held_out - std::min(data.held_out, data.first_target());
-  if (targets >= kLeastTargets) return done();
-  const size_t judging = data.steps - data.held_out;
-  return invalid_input("cannot fit a model to " + std::to_string(data.steps) +
-                       " steps: it looks back " + std::to_string(data.shape.window) + ", " +
-                       std::to_string(judging) + " are held out to judge it, and at least " +
-                       std::to_string(kLeastTargets) +
-                       " must be left to learn from. Record more steps, or let it look back less.");
+size_t first_step(Emission emission) { return emission == Emission::kShared ? kFeaturesBegin : 0; }
+
+// The first step that only judges.
+size_t held_out_from(size_t steps, double share) {
+  if (share <= 0.0) return steps;
+  const auto judging = static_cast<size_t>(std::llround(share * static_cast<double>(steps)));
+  return steps - std::min(steps, std::max(kLeastHeldOut, judging));
+}
+
+// Whether so many steps are enough to fit a model to.
+bool enough(size_t steps, const ModelShape& shape, double share) {
+  const size_t before = first_step(shape.emission) + shape.window;
+  return held_out_from(steps, share) >= before + least_targets(shape.emission);
+}
+
+Error too_few_steps(const FitData& data, double share) {
+  std::string message = fmt::format(
+      "cannot fit a model to {} steps: it looks back {}, {} are held out to judge it, "
+      "and at least {} must be left to learn from.",
+      data.steps, data.shape.window, data.steps - data.held_out,
+      least_targets(data.shape.emission));
+  const auto needed = [&](const ModelShape& shape) {
+    size_t steps = data.steps;
+    while (!enough(steps, shape, share)) ++steps;
+    return steps;
+  };
+  message += fmt::format(" Record {} steps or more", needed(data.shape));
+  if (data.shape.emission != Emission::kShared) {
+    const ModelShape shared = default_shape(Emission::kShared, data.shape.workers);
+    message += enough(data.steps, shared, share)
+                   ? ", or use --emission shared, for which these are enough"
+                   : fmt::format(", or {} with --emission shared", needed(shared));
+  }
+  return invalid_input(message + ".");
 }
 
 }  // namespace
@@ -142,12 +170,11 @@ Result<FitData> prepare_data(const FitRequest& request) {
   data.shape.workers = history.workers();
   if (const Status sound = check_shape(data.shape); !sound.ok()) return sound.error();
   data.steps = history.steps();
-  data.first = data.shape.emission == Emission::kShared ? kFeaturesBegin : 0;
-  const double share = std::clamp(request.settings.held_out, 0.0, 1.0);
-  const auto judging = static_cast<size_t>(std::llround(share * static_cast<double>(data.steps)));
-  data.held_out =
-      data.steps - std::min(data.steps, share > 0.0 ? std::max(kLeastHeldOut, judging) : 0);
-  if (const Status enough = check_steps(data); !enough.ok()) return enough.error();
+  data.first = first_step(data.shape.emission);
+  // Of enough steps, some are always left to learn from.
+  const double share = std::clamp(request.settings.held_out, 0.0, 0.9);
+  data.held_out = held_out_from(data.steps, share);
+  if (!enough(data.steps, data.shape, share)) return too_few_steps(data, share);
 
   const size_t cells = data.steps * data.workers();
   data.target.assign(cells, 0.0F);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fit/test_histories.h"
+#include "forecast/learned/bayes.h"
 #include "forecast/learned/worker_features.h"
 
 namespace drover {
@@ -49,10 +50,10 @@ TEST(FitData, OfTheSharedModelIsRelativeToWhatWasKnownBefore) {
 
 TEST(FitData, OfThePublishedModelIsNormalisedByTheStepsToTrainOn) {
   History history;
-  for (Step t = 0; t < 20; ++t) {
+  for (Step t = 0; t < 40; ++t) {
     const double wave = t % 2 == 0 ? 0.5 : -0.5;
     // The newest fifth only judges.
-    history.add(t, std::vector{arrived(t < 16 ? 1.0 + wave : 100.0), arrived(7.0), PastTime{}});
+    history.add(t, std::vector{arrived(t < 32 ? 1.0 + wave : 100.0), arrived(7.0), PastTime{}});
   }
   const FitData data = prepared(history, Emission::kWorkers);
   EXPECT_FLOAT_EQ(data.normal_mean[0], 1.0F);
@@ -63,13 +64,13 @@ TEST(FitData, OfThePublishedModelIsNormalisedByTheStepsToTrainOn) {
   EXPECT_EQ(data.inputs[2], 0.0F);
 
   History constant;
-  for (Step t = 0; t < 20; ++t) constant.add(t, std::vector{arrived(3.0)});
+  for (Step t = 0; t < 40; ++t) constant.add(t, std::vector{arrived(3.0)});
   EXPECT_GT(prepared(constant, Emission::kWorkers).normal_scale, 0.0F);
 }
 
 TEST(FitData, OfTheSortedModelHasWhatWasCutShortLastAndThenNobody) {
   History history;
-  for (Step t = 0; t < 20; ++t) {
+  for (Step t = 0; t < 40; ++t) {
     // The last has arrived late, above what was drawn for the first.
     history.add(t, std::vector{longer(2.0F, 2.5F), PastTime{}, arrived(1.0), longer(2.0F, 2.25F),
                                arrived(4.0)});
@@ -95,11 +96,31 @@ TEST(FitData, TooLittleIsRefusedWithTheNumbers) {
   ASSERT_FALSE(data.ok());
   EXPECT_EQ(data.error().message,
             "cannot fit a model to 16 steps: it looks back 8, 3 are held out to judge it, and at "
-            "least 4 must be left to learn from. Record more steps, or let it look back less.");
-  request.history = std::make_shared<const History>(wavy_history(4, 18, 1));
+            "least 4 must be left to learn from. Record 17 steps or more.");
+  request.history = std::make_shared<const History>(wavy_history(4, 17, 1));
   EXPECT_TRUE(prepare_data(request).ok());
   request.history = std::make_shared<const History>();
   EXPECT_FALSE(prepare_data(request).ok());
+}
+
+TEST(FitData, ThePublishedModelsNeedMoreStepsThanTheSharedOne) {
+  for (const Emission emission : {Emission::kWorkers, Emission::kSorted}) {
+    FitRequest request;
+    request.shape = default_shape(emission, 0);
+    const auto refusal = [&](size_t steps) {
+      request.history = std::make_shared<const History>(wavy_history(4, steps, 1));
+      const Result<FitData> data = prepare_data(request);
+      return data.ok() ? "" : data.error().message;
+    };
+    EXPECT_EQ(refusal(30),
+              "cannot fit a model to 30 steps: it looks back 20, 6 are held out to judge it, and "
+              "at least 20 must be left to learn from. Record 50 steps or more, or use --emission "
+              "shared, for which these are enough.");
+    EXPECT_TRUE(refusal(9).ends_with("Record 50 steps or more, or 17 with --emission shared."))
+        << refusal(9);
+    EXPECT_NE(refusal(kFirstPublishedFit - 1), "");
+    EXPECT_EQ(refusal(kFirstPublishedFit), "") << "when policies fit the first";
+  }
 }
 
 }  // namespace

@@ -55,11 +55,11 @@ TEST(Catalogue, TellsWhatIsUsual) {
   EXPECT_EQ(help("elfving-online"),
             fmt::format("window={} (steps)", ElfvingOnlineSettings{}.window));
   EXPECT_EQ(help("ecdf"),
-            fmt::format("{} (mode, usual) or pooled, half-life={} (steps; pooled: {})",
+            fmt::format("{} (mode, usual) or pooled, half-life={} (steps; pooled: {}), hedge=off",
                         EcdfSettings{}.per_worker ? "each" : "?", EcdfSettings{}.half_life,
                         EcdfSettings{}.pooled_half_life));
-  EXPECT_EQ(help("ewma"),
-            fmt::format("alpha={} (weight of the newest run-time)", EwmaSettings{}.alpha));
+  EXPECT_EQ(help("ewma"), fmt::format("alpha={} (weight of the newest run-time), hedge=off",
+                                      EwmaSettings{}.alpha));
 }
 
 TEST(Catalogue, ReadsOptions) {

@@ -76,8 +76,8 @@ TEST(Elbo, ForesightIsTheLikelihoodOfTheStepAfterTheWindow) {
   constexpr int64_t kParticles = 5;
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    const FitData data = tiny_data(emission, 24);
-    const History history = halved_history(4, 24, 1);
+    const FitData data = tiny_data(emission, 32);
+    const History history = halved_history(4, 32, 1);
     const ModelWeights weights = shaken(data);
     const Cells cells(data, at::kDouble);
     const Network network(data.shape, flat_of(weights).to(at::kDouble));
@@ -109,8 +109,8 @@ TEST(Elbo, ForesightIsTheLikelihoodOfTheStepAfterTheWindow) {
 TEST(Elbo, IsLikelihoodLessDivergence) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    const FitData data = tiny_data(emission, 24);
-    const History history = halved_history(4, 24, 1);
+    const FitData data = tiny_data(emission, 32);
+    const History history = halved_history(4, 32, 1);
     const ModelWeights weights = shaken(data);
     const Network network(data.shape, flat_of(weights).to(at::kDouble));
     const Noise noise{random({3, 1, 2}), random({1, 2}), 1};
@@ -151,7 +151,7 @@ TEST(Elbo, IsLikelihoodLessDivergence) {
 TEST(Elbo, WindowsDoNotMix) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    const FitData data = tiny_data(emission, 24);
+    const FitData data = tiny_data(emission, 32);
     const Cells cells(data, at::kDouble);
     const Network network(data.shape, flat_of(shaken(data)).to(at::kDouble));
     // Two particles of two windows.
@@ -184,7 +184,7 @@ TEST(Elbo, WindowsDoNotMix) {
 TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    const FitData data = tiny_data(emission, 24);
+    const FitData data = tiny_data(emission, 32);
     const Cells cells(data, at::kDouble);
     const Windows windows(cells, at::tensor({10, 12, 17}, at::kLong), every_worker());
     ASSERT_TRUE(windows.cut_short.any().item<bool>());
@@ -217,7 +217,7 @@ TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
 TEST(Elbo, WhoTookNoPartCountsNowhere) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
-    FitData data = tiny_data(emission, 24);
+    FitData data = tiny_data(emission, 32);
     const at::Tensor flat = flat_of(shaken(data));
     const auto judged = [&] {
       const Cells cells(data, at::kFloat);

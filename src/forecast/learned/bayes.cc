@@ -34,6 +34,8 @@ constexpr uint32_t kJudgingSamples = 64;
 constexpr size_t kFitCells = 400'000;
 constexpr size_t kLookBack = 64;
 constexpr uint64_t kStepsBetweenFits = 15;
+// The published models look back further, and are refused on less.
+constexpr Step kFirstPublishedFit = 50;
 // A worker's fastest run-time is forgotten by this factor a step.
 constexpr float kForgetting = 1.002F;
 constexpr uint64_t kImputing = 3;  // keys of draws, beside those of other forecasters
@@ -48,6 +50,9 @@ BayesForecaster::BayesForecaster(BayesSettings settings)
       ecdf_({.seed = settings_.seed, .warmup = settings_.warmup}),
       ewma_({.seed = settings_.seed, .warmup = settings_.warmup}),
       rivals_(kRivals, kScoreHalfLife) {
+  if (settings_.emission != Emission::kShared) {
+    settings_.first_fit = std::max(settings_.first_fit, kFirstPublishedFit);
+  }
   if (settings_.prior && !settings_.published) swap_in(kPrior, prior_model());
   if (settings_.model) swap_in(kModel, settings_.model);
 }
@@ -304,13 +309,14 @@ std::string BayesForecaster::basis() const {
     text += fmt::format("{} {} %", kRivalNames[i], (100 * rows_[i] + all / 2) / all);
     if (i == kModel) text += fmt::format(" (of {} steps)", models_[kModel]->weights().note.steps);
   }
-  if (stale_) {
-    text += "; the model has gone stale and stands back";
-  } else if (!model_trouble_.empty()) {
+  if (!model_trouble_.empty()) {
     text += "; " + model_trouble_;
-  } else if (models_[kModel] == nullptr) {
-    text += fit_trouble_.empty() ? "; no model yet" : "; no model: " + fit_trouble_;
+  } else if (stale_) {
+    text += "; the model has gone stale and stands back";
+  } else if (models_[kModel] == nullptr && fit_trouble_.empty()) {
+    text += "; no model yet";
   }
+  if (!fit_trouble_.empty()) text += "; a fit has failed: " + fit_trouble_;
   return text + cut_short_share(cut_short_, all_);
 }
 
