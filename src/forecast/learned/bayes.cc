@@ -34,8 +34,6 @@ constexpr uint32_t kJudgingSamples = 64;
 constexpr size_t kFitCells = 400'000;
 constexpr size_t kLookBack = 64;
 constexpr uint64_t kStepsBetweenFits = 15;
-// The published models look back further, and are refused on less.
-constexpr Step kFirstPublishedFit = 50;
 // A worker's fastest run-time is forgotten by this factor a step.
 constexpr float kForgetting = 1.002F;
 constexpr uint64_t kImputing = 3;  // keys of draws, beside those of other forecasters

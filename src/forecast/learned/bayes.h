@@ -31,6 +31,9 @@ enum class Imputing : uint8_t {
   kTruncated,  // a draw from the forecast beyond the bound
 };
 
+// The published models look back further, and a fit refuses less.
+inline constexpr Step kFirstPublishedFit = 50;
+
 struct BayesSettings {
   uint64_t seed = 1;
   Step warmup = 20;
