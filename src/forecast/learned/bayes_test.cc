@@ -171,7 +171,7 @@ TEST(Bayes, AsPublishedWhatWasDrawnCountsAsSeen) {
     settings.imputing = imputing;
     Walk run(std::move(settings));
     run.steps(0, 22);
-    run.steps(22, 31, 1.2);
+    run.steps(22, kFirstPublishedFit + 1, 1.2);
     ASSERT_EQ(run.script.requests.size(), 1U);
     EXPECT_EQ(run.script.requests[0].shape.emission, Emission::kWorkers);
     EXPECT_EQ(run.script.requests[0].settings.foresight, 0.0);
