@@ -150,9 +150,9 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
   choose_judged(step, alive);
   for (size_t i = 0; i < kRivals; ++i) {
     judged_samples_[i].resize(0, 0);
-    if (!serves(i, alive)) continue;
-    Forecast& foretold = judged_samples_[i];
-    forecast_by(i, step, judged_, kJudgingSamples, foretold);
+    // Among few, a stranger or two may be too many for a model that has an output for each worker.
+    if (!serves(i, alive) || !serves(i, judged_)) continue;
+    forecast_by(i, step, judged_, kJudgingSamples, judged_samples_[i]);
   }
 }
 
@@ -208,6 +208,9 @@ void BayesForecaster::remember(const StepTimes& times) {
   row_.assign(std::max<size_t>(times.seconds.size(), history_.workers()), PastTime{});
   fastest_.resize(row_.size(), 0.0F);
   size_t place = 0;  // in alive_, which ascends
+  // Sorted run-times are nobody's: whoever was cut short is one of those beyond the bound.
+  const bool nameless = rows_[kModel] > 0 && models_[kModel] != nullptr &&
+                        models_[kModel]->weights().shape.emission == Emission::kSorted;
   constexpr double kFading = 0.95;
   all_ *= kFading;
   cut_short_ *= kFading;
@@ -227,11 +230,14 @@ void BayesForecaster::remember(const StepTimes& times) {
     row_[worker] = {log_time, log_time, Known::kLonger};
     if (settings_.imputing == Imputing::kBound) continue;
     while (place < alive_.size() && alive_[place] < worker) ++place;
+    DrawStream draws = forecast_draws(settings_.seed, times.step, worker, kImputing);
     column_.clear();
-    if (place < alive_.size() && alive_[place] == worker) {
+    if (nameless && !alive_.empty()) {
+      const std::span<const float> row = expected_.row(draws.below(expected_.samples));
+      column_.assign(row.begin(), row.end());
+    } else if (place < alive_.size() && alive_[place] == worker) {
       for (uint32_t k = 0; k < expected_.samples; ++k) column_.push_back(expected_.row(k)[place]);
     }
-    DrawStream draws = forecast_draws(settings_.seed, times.step, worker, kImputing);
     row_[worker].log_time = impute(column_, log_time, draws);
   }
   alive_.clear();

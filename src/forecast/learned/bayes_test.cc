@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/chance.h"
+#include "forecast/learned/random_model.h"
 #include "forecast/learned/worker_features.h"
 #include "forecast/normal.h"
 #include "forecast/test_steps.h"
@@ -215,6 +216,33 @@ TEST(Bayes, WorkersComeAndGo) {
   EXPECT_EQ(run.forecast.workers, kWorkers + 2);
   EXPECT_TRUE(run.says("model")) << run.bayes->basis();
   for (const float time : run.forecast.times) EXPECT_TRUE(std::isfinite(time) && time > 0.0F);
+}
+
+TEST(Bayes, AModelWithAnOutputForEachWorkerServesAFewStrangers) {
+  // 4 of 44 alive are strangers: few enough among all, too many among those judged in some steps.
+  BayesSettings settings;
+  settings.model =
+      std::make_shared<ModelWeights>(random_model(default_shape(Emission::kWorkers, 40), 3, 0.3));
+  Walk walk(std::move(settings));
+  walk.alive = first_workers(44);
+  walk.steps(0, 60);
+  EXPECT_EQ(walk.forecast.workers, 44U);
+}
+
+TEST(Bayes, SortedModelsImputeWhoeverIsBeyondTheBound) {
+  BayesSettings settings;
+  settings.published = true;
+  settings.emission = Emission::kSorted;
+  ModelWeights sorted = random_model(default_shape(Emission::kSorted, kWorkers), 3, 0.01);
+  settings.model = std::make_shared<ModelWeights>(std::move(sorted));
+  Walk walk(std::move(settings));
+  walk.steps(0, 22);
+  walk.steps(22, kFirstPublishedFit + 1, 1.2);
+  ASSERT_EQ(walk.script.requests.size(), 1U);
+  const PastTime& time = walk.script.requests[0].history->row(40)[0];
+  EXPECT_EQ(time.known, Known::kArrived);
+  const PastTime& late = walk.script.requests[0].history->row(40)[11];
+  EXPECT_GE(late.log_time, static_cast<float>(std::log(1.2)) - 1e-5F);
 }
 
 TEST(Bayes, EqualRecordsGiveEqualForecasts) {
