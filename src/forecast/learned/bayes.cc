@@ -74,8 +74,8 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
   if (rival == kModel) {
     model_->forecast(step, alive, samples, out);
     if (settings_.published) return;
-    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next to
-    // no time would make it pay to drop all others.
+    // Work has a least time it takes, which a smooth tail knows nothing of: a first arrival in next
+    // to no time would make it pay to drop all others.
     floors_.clear();
     for (const WorkerId worker : alive) {
       const float own = worker < fastest_.size() ? fastest_[worker] : 0.0F;
@@ -91,11 +91,11 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
 }
 
 void BayesForecaster::choose_judged(Step step, std::span<const WorkerId> alive) {
-  // Evenly over all, the next ones in the next step: neighbours share their fate, and say it twice.
   const size_t count = std::min(kJudged, alive.size());
-  const size_t stride = alive.size() / count;
   judged_.clear();
-  for (size_t j = 0; j < count; ++j) judged_.push_back(alive[j * stride + step % stride]);
+  for (size_t j = 0; j < count; ++j) {
+    judged_.push_back(alive[judged_place(step, j, count, alive.size())]);
+  }
 }
 
 void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {
