@@ -100,11 +100,11 @@ void BayesForecaster::forecast_by(size_t rival, Step step, std::span<const Worke
 }
 
 void BayesForecaster::choose_judged(Step step, std::span<const WorkerId> alive) {
-  // Evenly over all, the next ones in the next step: neighbours share their fate, and say it twice.
   const size_t count = std::min(kJudged, alive.size());
-  const size_t stride = alive.size() / count;
   judged_.clear();
-  for (size_t j = 0; j < count; ++j) judged_.push_back(alive[j * stride + step % stride]);
+  for (size_t j = 0; j < count; ++j) {
+    judged_.push_back(alive[judged_place(step, j, count, alive.size())]);
+  }
 }
 
 void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {

@@ -5,7 +5,16 @@
 #include <span>
 #include <vector>
 
+#include "core/ids.h"
+
 namespace drover {
+
+// Who is judged in a step, when only `count` of `size` are: the place of number j of them, 0 <= j <
+// count. They ascend evenly over all, since neighbours share their fate and would say it twice; and
+// in `size` steps everybody is judged equally often. REQUIRES: 1 <= count <= size.
+constexpr size_t judged_place(Step step, size_t j, size_t count, size_t size) {
+  return (j * size + static_cast<size_t>(step % size)) / count;
+}
 
 class Rivals {
  public:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace drover {
 namespace {
@@ -62,6 +63,24 @@ TEST(Rivals, WhoIsNeverWrongIsBelieved) {
   rivals.leave(0);
   rivals.leave(1);
   EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 0.0) << "nobody is there";
+}
+
+TEST(JudgedPlace, EverybodyEquallyOftenAndNobodyTwiceInAStep) {
+  constexpr size_t kCount = 32;
+  for (const size_t size : {32U, 33U, 40U, 63U, 64U, 95U, 2175U}) {
+    std::vector<size_t> times(size);
+    for (Step step = 7; step < 7 + size; ++step) {
+      size_t before = 0;
+      for (size_t j = 0; j < kCount; ++j) {
+        const size_t place = judged_place(step, j, kCount, size);
+        ASSERT_LT(place, size);
+        ASSERT_TRUE(j == 0 || place > before);
+        before = place;
+        ++times[place];
+      }
+    }
+    EXPECT_EQ(times, std::vector<size_t>(size, kCount)) << size;
+  }
 }
 
 }  // namespace
