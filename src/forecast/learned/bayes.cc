@@ -10,7 +10,6 @@
 #include "forecast/learned/impute.h"
 #include "forecast/learned/prior_model.h"
 #include "forecast/sampling.h"
-#include "forecast/scores.h"
 #include "forecast/sort_rows.h"
 #include "forecast/told.h"
 
@@ -159,45 +158,21 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
 void BayesForecaster::score(const StepTimes& times) {
   if (!judging_) return;
   judging_ = false;
-  // Those judged are taken for a small cluster, and the rivals are judged by how well they foretold
-  // when its first, second, ... gradient arrives: that is what a cutoff is chosen by. A forecaster
-  // can be good about each worker and bad about that.
-  arrivals_.clear();
-  size_t took_part = 0;
-  double bound = 0.0;
-  for (const WorkerId worker : judged_) {
-    if (worker >= times.seconds.size() || !tells_something(times, worker)) continue;
-    ++took_part;
-    if (times.known[worker] == Known::kArrived) {
-      arrivals_.push_back(times.seconds[worker]);
-    } else {
-      bound = std::max(bound, times.seconds[worker]);
-    }
-  }
-  if (took_part < judged_.size()) return;  // somebody died: the ranks are others now
-  std::sort(arrivals_.begin(), arrivals_.end());
+  if (!arrivals_.read(times, judged_)) return;
   for (size_t i = 0; i < kRivals; ++i) {
     Forecast& foretold = judged_samples_[i];
     if (foretold.samples == 0) continue;
     sort_rows(foretold);
+    // Judged as it was used: with the shift that was known then.
     const CommonShift before = shifts_[i];
-    if (!arrivals_.empty()) {
-      const size_t middle = arrivals_.size() / 4;
-      column_.resize(foretold.samples);
-      for (uint32_t k = 0; k < foretold.samples; ++k) column_[k] = foretold.row(k)[middle];
-      shifts_[i].learn(column_, arrivals_[middle]);
+    if (const size_t arrived = arrivals_.arrivals().size(); arrived > 0) {
+      // An early one: what is slow for a reason of its own arrives later.
+      const size_t rank = arrived / 4;
+      shifts_[i].learn(arrivals_.foretold_at(foretold, rank), arrivals_.arrivals()[rank]);
     }
     before.apply(foretold, 0, foretold.samples,
                  forecast_draws(settings_.seed, times.step, static_cast<WorkerId>(i), kShifting));
-    double sum = 0.0;
-    for (size_t rank = 0; rank < judged_.size(); ++rank) {
-      column_.resize(foretold.samples);
-      for (uint32_t k = 0; k < foretold.samples; ++k) column_[k] = foretold.row(k)[rank];
-      std::sort(column_.begin(), column_.end());
-      const bool arrived = rank < arrivals_.size();
-      sum += crps(column_, arrived ? arrivals_[rank] : bound, !arrived);
-    }
-    rivals_.add(i, std::max(0.0, sum / static_cast<double>(judged_.size())));
+    rivals_.add(i, arrivals_.mean_crps(foretold));
   }
   if (!rivals_.racing(kModel)) return;
   stale_ =

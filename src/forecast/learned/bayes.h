@@ -17,6 +17,7 @@
 #include "forecast/ecdf.h"
 #include "forecast/ewma.h"
 #include "forecast/forecaster.h"
+#include "forecast/learned/arrival_score.h"
 #include "forecast/learned/common_shift.h"
 #include "forecast/learned/fitting.h"
 #include "forecast/learned/history.h"
@@ -103,7 +104,7 @@ class BayesForecaster : public Forecaster {
   float fastest_of_all_ = 0.0F;
   std::vector<float> floors_;
   Forecast part_;
-  std::vector<double> arrivals_;
+  ArrivalScore arrivals_;
   std::vector<float> column_;
   std::vector<PastTime> row_;
 };

@@ -3,8 +3,8 @@
 //
 // When everybody waits for the same disk or switch, all are late together. A forecast that draws
 // each worker by itself does not know this: it promises that somebody is always quick, and a time
-// limit chosen by it would cut everybody off in such a step. From each step we keep how far its
-// middle arrival was off, on the logarithmic scale, and how far the forecast itself thought it
+// limit chosen by it would cut everybody off in such a step. From each step we keep how far an
+// early arrival was off, on the logarithmic scale, and how far the forecast itself thought it
 // might be; the difference between the two spreads is what is missing, and is added to all workers
 // of a sample alike.
 #pragma once
