@@ -8,6 +8,7 @@
 
 #include "core/step_times.h"
 #include "forecast/forecaster.h"
+#include "forecast/sort_rows.h"
 
 namespace drover {
 
@@ -26,6 +27,17 @@ inline StepTimes told(Step step, std::span<const double> run_times, double cutof
     times.known.push_back(x <= cutoff ? Known::kArrived : Known::kLonger);
   }
   return times;
+}
+
+// A forecast of these samples, each sorted.
+inline Forecast sorted_forecast(const std::vector<std::vector<float>>& rows) {
+  Forecast forecast;
+  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
+  for (uint32_t k = 0; k < forecast.samples; ++k) {
+    std::copy(rows[k].begin(), rows[k].end(), forecast.row(k).begin());
+  }
+  sort_rows(forecast);
+  return forecast;
 }
 
 // All samples of one column, ascending.

@@ -7,21 +7,11 @@
 #include <vector>
 
 #include "core/chance.h"
-#include "forecast/sort_rows.h"
+#include "forecast/test_steps.h"
 #include "policy/close_rule.h"
 
 namespace drover {
 namespace {
-
-Forecast forecast_of(const std::vector<std::vector<float>>& rows) {
-  Forecast forecast;
-  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
-  for (uint32_t k = 0; k < forecast.samples; ++k) {
-    std::copy(rows[k].begin(), rows[k].end(), forecast.row(k).begin());
-  }
-  sort_rows(forecast);
-  return forecast;
-}
 
 // What a cutoff with a limit is worth: every sample closed by the rule that closes steps.
 double worth(const Forecast& forecast, const Terms& terms, uint32_t cutoff, double limit) {
@@ -44,13 +34,13 @@ Forecast random_forecast(uint64_t seed, uint32_t samples, uint32_t workers) {
       rows[k][i] = static_cast<float>(factor * (1.0 + 0.2 * unit + (unit > 0.97 ? 4.0 : 0.0)));
     }
   }
-  return forecast_of(rows);
+  return sorted_forecast(rows);
 }
 
 TEST(Hedge, ALimitSavesWhatACountWouldWaitFor) {
   // Half the time a node with two of six workers is slow. A count must choose between losing them
   // always and waiting for them often.
-  const Forecast forecast = forecast_of({{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 9, 9}});
+  const Forecast forecast = sorted_forecast({{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 9, 9}});
   HedgeSearch search;
   const Hedged hedged = search.best(forecast, {});
   EXPECT_EQ(hedged.promise.cutoff, 6U);

@@ -5,20 +5,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "forecast/sort_rows.h"
+#include "forecast/test_steps.h"
 #include "policy/walk.h"
 
 namespace drover::testing_support {
 namespace {
-
-Forecast forecast_of(const std::vector<std::vector<float>>& rows) {
-  Forecast forecast;
-  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
-  for (uint32_t i = 0; i < rows.size(); ++i)
-    std::copy(rows[i].begin(), rows[i].end(), forecast.row(i).begin());
-  sort_rows(forecast);
-  return forecast;
-}
 
 Promise best_of(const Forecast& forecast, const Terms& terms) {
   CutoffSearch search;
@@ -28,20 +19,20 @@ Promise best_of(const Forecast& forecast, const Terms& terms) {
 TEST(Objective, ThroughputIsTheExpectationOfTheRatio) {
   // One gradient for sure at 1: throughput 1. Two at 1.25 or at 4: 2/1.25 and 2/4, in the
   // mean 1.05. The ratio of expectations would be 2 / 2.625 and say otherwise.
-  const Promise best = best_of(forecast_of({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
+  const Promise best = best_of(sorted_forecast({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
   EXPECT_EQ(best.cutoff, 2u);
   EXPECT_DOUBLE_EQ(best.value, 1.05);
   EXPECT_DOUBLE_EQ(best.arrival, 2.625);
 }
 
 TEST(Objective, OverheadMakesWaitingWorthwhile) {
-  const Forecast forecast = forecast_of({{1.0F, 3.0F}});
+  const Forecast forecast = sorted_forecast({{1.0F, 3.0F}});
   EXPECT_EQ(best_of(forecast, {.overhead = 0.5}).cutoff, 1u);
   EXPECT_EQ(best_of(forecast, {.overhead = 2.0}).cutoff, 2u);
 }
 
 TEST(Objective, RateWaitsWhileTheNextComesSoonerThanTheLongRun) {
-  const Forecast forecast = forecast_of({{1.0F, 2.0F, 4.0F, 7.0F}});
+  const Forecast forecast = sorted_forecast({{1.0F, 2.0F, 4.0F, 7.0F}});
   EXPECT_EQ(best_of(forecast, {.lambda = 1.1}).cutoff, 1u);
   EXPECT_EQ(best_of(forecast, {.lambda = 0.9}).cutoff, 2u);
   EXPECT_EQ(best_of(forecast, {.lambda = 0.4}).cutoff, 3u);
@@ -50,7 +41,7 @@ TEST(Objective, RateWaitsWhileTheNextComesSoonerThanTheLongRun) {
 }
 
 TEST(Objective, TiesGoToTheLargerCutoff) {
-  const Forecast forecast = forecast_of({{1.0F, 2.0F, 3.0F}, {2.0F, 4.0F, 6.0F}});
+  const Forecast forecast = sorted_forecast({{1.0F, 2.0F, 3.0F}, {2.0F, 4.0F, 6.0F}});
   EXPECT_EQ(best_of(forecast, {}).cutoff, 3u);
   EXPECT_EQ(best_of(forecast, {.lambda = 2.0 / 3.0}).cutoff, 3u);
   EXPECT_EQ(CutoffSearch::best(std::vector{49.0, 98.0}, {}).cutoff, 2u);
@@ -129,7 +120,7 @@ TEST(Objective, HindsightIsAForecastOfOneSample) {
     std::vector<double> times;
     for (uint64_t i = 0; i < 12; ++i) times.push_back(static_cast<float>(0.2 + chance(seed, i)));
     std::sort(times.begin(), times.end());
-    const Forecast forecast = forecast_of({std::vector<float>(times.begin(), times.end())});
+    const Forecast forecast = sorted_forecast({std::vector<float>(times.begin(), times.end())});
     for (const Terms& terms : {Terms{.overhead = 0.1}, Terms{.lambda = 8.0}}) {
       EXPECT_EQ(CutoffSearch::best(times, terms).cutoff, best_of(forecast, terms).cutoff);
     }

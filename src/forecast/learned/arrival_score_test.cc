@@ -5,21 +5,10 @@
 #include <vector>
 
 #include "forecast/scores.h"
-#include "forecast/sort_rows.h"
 #include "forecast/test_steps.h"
 
 namespace drover {
 namespace {
-
-Forecast forecast_of(const std::vector<std::vector<float>>& rows) {
-  Forecast forecast;
-  forecast.resize(static_cast<uint32_t>(rows.size()), static_cast<uint32_t>(rows.front().size()));
-  for (uint32_t k = 0; k < forecast.samples; ++k) {
-    std::copy(rows[k].begin(), rows[k].end(), forecast.row(k).begin());
-  }
-  sort_rows(forecast);
-  return forecast;
-}
 
 TEST(ArrivalScore, JudgesWhenTheFirstAndTheSecondCameWhoeverTheyWere) {
   ArrivalScore score;
@@ -28,8 +17,8 @@ TEST(ArrivalScore, JudgesWhenTheFirstAndTheSecondCameWhoeverTheyWere) {
   EXPECT_EQ(score.arrivals()[0], 2.0);
   EXPECT_EQ(score.arrivals()[1], 3.0);
   // Each sample has the right times, on other workers: about the arrivals it is right.
-  EXPECT_NEAR(score.mean_crps(forecast_of({{2.0F, 3.0F}, {3.0F, 2.0F}})), 0.0, 1e-6);
-  const Forecast off = forecast_of({{4.0F, 5.0F}, {5.0F, 6.0F}});
+  EXPECT_NEAR(score.mean_crps(sorted_forecast({{2.0F, 3.0F}, {3.0F, 2.0F}})), 0.0, 1e-6);
+  const Forecast off = sorted_forecast({{4.0F, 5.0F}, {5.0F, 6.0F}});
   const double by_hand =
       (crps(std::vector{4.0F, 5.0F}, 2.0, false) + crps(std::vector{5.0F, 6.0F}, 3.0, false)) / 2.0;
   EXPECT_NEAR(score.mean_crps(off), by_hand, 1e-9);
@@ -41,8 +30,9 @@ TEST(ArrivalScore, RanksBeyondTheCloseCountByTheirBound) {
   ASSERT_TRUE(score.read(told(0, std::vector{1.0, 9.0, 2.0}, 4.0), workers));
   EXPECT_EQ(score.arrivals().size(), 2U);
   // However late the third is foretold beyond 4, it makes no difference.
-  EXPECT_NEAR(score.mean_crps(forecast_of({{1.0F, 2.0F, 5.0F}, {1.0F, 2.0F, 500.0F}})), 0.0, 1e-6);
-  EXPECT_GT(score.mean_crps(forecast_of({{1.0F, 2.0F, 3.0F}, {1.0F, 2.0F, 3.5F}})), 0.01);
+  EXPECT_NEAR(score.mean_crps(sorted_forecast({{1.0F, 2.0F, 5.0F}, {1.0F, 2.0F, 500.0F}})), 0.0,
+              1e-6);
+  EXPECT_GT(score.mean_crps(sorted_forecast({{1.0F, 2.0F, 3.0F}, {1.0F, 2.0F, 3.5F}})), 0.01);
 }
 
 TEST(ArrivalScore, SaysNothingIfSomebodyTookNoPart) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/chance.h"
+#include "forecast/learned/prior_model.h"
 #include "forecast/learned/random_model.h"
 #include "forecast/learned/worker_features.h"
 #include "forecast/normal.h"
@@ -107,6 +108,28 @@ TEST(Bayes, StartsWithoutAModelAndTakesOneInWhenItComes) {
   EXPECT_EQ(run.script.requests[0].start, nullptr);
   run.steps(31, 60);
   EXPECT_TRUE(run.says("of 77 steps")) << run.bayes->basis();
+}
+
+TEST(Bayes, TheBuiltInModelForecastsAClusterItHasNeverSeen) {
+  LearnedModel prior(prior_model(), 1);
+  const std::vector<WorkerId> alive = first_workers(kWorkers);
+  EXPECT_EQ(prior.trouble_with(alive), "");
+  for (Step step = 0; step < 30; ++step) {
+    std::vector<PastTime> row;
+    for (const double time : run_times(step)) {
+      const auto log_time = static_cast<float>(std::log(time));
+      row.push_back({log_time, log_time, Known::kArrived});
+    }
+    prior.learn(step, row);
+  }
+  Forecast forecast;
+  prior.forecast(30, alive, 128, forecast);
+  for (size_t i = 0; i < kWorkers; ++i) {
+    const std::vector<float> samples = samples_of(forecast, i);
+    // Run-times vary by 5 %, and a forecast leans on the last few.
+    EXPECT_NEAR(quantile_of(samples, 0.5) / (i < 8 ? 1.0 : 1.5), 1.0, 0.15);
+    EXPECT_LT(quantile_of(samples, 0.9) / quantile_of(samples, 0.1), 1.6);
+  }
 }
 
 TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {

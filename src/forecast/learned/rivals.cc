@@ -25,8 +25,6 @@ void Rivals::enter(size_t rival, size_t like, double share) {
   lanes_[rival] = {share * lanes_[like].sum, lanes_[like].weight, 0};
 }
 
-void Rivals::leave(size_t rival) { lanes_[rival] = {}; }
-
 std::span<const double> Rivals::weights(double sharpness, double least) {
   double best = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < lanes_.size(); ++i) {

@@ -26,7 +26,6 @@ class Rivals {
   void add(size_t rival, double score);
   // From here on the rival is taken for `share` times as bad as `like`, until it has shown itself.
   void enter(size_t rival, size_t like, double share);
-  void leave(size_t rival);
 
   bool racing(size_t rival) const { return lanes_[rival].weight > 0.0; }
   // Its running mean. REQUIRES: racing(rival).

@@ -51,8 +51,6 @@ TEST(Rivals, ANewcomerIsTakenForSomebodyElseUntilItHasShownItself) {
   EXPECT_EQ(rivals.scored(1), 0U);
   for (int i = 0; i < 40; ++i) rivals.add(1, 1.0);
   EXPECT_NEAR(rivals.mean(1), 1.0, 0.01);
-  rivals.leave(1);
-  EXPECT_FALSE(rivals.racing(1));
 }
 
 TEST(Rivals, WhoIsNeverWrongIsBelieved) {
@@ -60,9 +58,7 @@ TEST(Rivals, WhoIsNeverWrongIsBelieved) {
   rivals.add(0, 0.0);
   rivals.add(1, 0.5);
   EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 1.0);
-  rivals.leave(0);
-  rivals.leave(1);
-  EXPECT_EQ(rivals.weights(25.0, 0.05)[0], 0.0) << "nobody is there";
+  EXPECT_EQ(Rivals(2, 5.0).weights(25.0, 0.05)[0], 0.0) << "nobody is there";
 }
 
 TEST(JudgedPlace, EverybodyEquallyOftenAndNobodyTwiceInAStep) {
