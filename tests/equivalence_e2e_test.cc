@@ -55,6 +55,7 @@ class SilentView : public RunView {
   Status on_decision(const DecisionRecord&) override { return done(); }
   Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
   Status on_late_arrival(const ArrivalRecord&) override { return done(); }
+  Status on_abandoned(const AbandonRecord&) override { return done(); }
   Status on_evaluation(const EvaluationRecord&) override { return done(); }
   Status on_event(const EventRecord&) override { return done(); }
   Status on_end(const RunEnd&) override { return done(); }

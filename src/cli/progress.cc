@@ -42,6 +42,7 @@ class ProgressView : public RunView {
   Status on_peer(const PeerRecord&) override { return done(); }
   Status on_decision(const DecisionRecord&) override { return done(); }
   Status on_late_arrival(const ArrivalRecord&) override { return done(); }
+  Status on_abandoned(const AbandonRecord&) override { return done(); }
 
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override {
     const TimePoint now = clock_now();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ArrivalRecord {
   Duration run_time{};    // from the step's opening to the arrival of its last block
   bool censored = false;  // true: it had not arrived, and run_time is only a lower bound
   Duration compute{};     // what the worker itself spent on the gradient; 0 if it never told
+  uint32_t samples = 0;   // behind the gradient; 0 if it never told
 };
 
 struct DecisionRecord {
@@ -28,6 +30,8 @@ struct DecisionRecord {
   uint32_t cutoff = 0;  // gradients to wait for
   uint32_t alive = 0;   // workers that could contribute
   std::string reason;
+  Duration time_limit{};  // since the step's opening; zero: none
+  Duration at{};          // since the step's opening: zero, or when it was decided again
 };
 
 struct StepRecord {
@@ -43,6 +47,25 @@ struct StepRecord {
   double learning_rate = 0.0;
   WorkerId last_worker = 0;  // the one waited for
   Duration aggregate{};      // the slowest shard's time for summing and updating
+  // From the last arrival that was needed to the new parameters leaving the slowest shard, and how
+  // much of it was waiting for a decision.
+  Duration closing{};
+  Duration undecided{};
+  // Of this step's gradients; NaN: unknown (fewer than two). |G|^2, the squared length of the true
+  // gradient, and tr(Sigma), the variance of one sample's, summed over parameters.
+  double signal = std::numeric_limits<double>::quiet_NaN();
+  double noise = std::numeric_limits<double>::quiet_NaN();
+  double noise_scale =
+      std::numeric_limits<double>::quiet_NaN();  // smoothed noise / signal: samples
+};
+
+// Work that was thrown away, since its step had closed.
+struct AbandonRecord {
+  Step step = 0;
+  WorkerId worker = 0;
+  Duration wasted{};   // on the worker's clock, from having the parameters to giving up
+  Duration restart{};  // on the coordinator's, from the order to stop to hearing of the new start
+  Step resumed = 0;    // the step it went on with
 };
 
 struct EvaluationRecord {
@@ -90,6 +113,7 @@ class RunObserver {
   virtual Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) = 0;
   // The true time of somebody recorded as censored earlier.
   virtual Status on_late_arrival(const ArrivalRecord& arrival) = 0;
+  virtual Status on_abandoned(const AbandonRecord& abandoned) = 0;
   virtual Status on_evaluation(const EvaluationRecord& evaluation) = 0;
   virtual Status on_event(const EventRecord& event) = 0;
   virtual Status on_end(const RunEnd& end) = 0;

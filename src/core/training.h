@@ -28,6 +28,9 @@ struct OptimizerSettings {
 
 enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
 
+// What becomes of the learning rate when fewer samples are behind an update than were planned.
+enum class RateRule : uint8_t { kNone, kLinear, kSqrt, kAdaScale };
+
 struct ScheduleSettings {
   ScheduleKind kind = ScheduleKind::kConstant;
   double base = 0.05;         // the learning rate after the warm-up
@@ -36,6 +39,7 @@ struct ScheduleSettings {
   double decay_factor = 0.1;  // kStep
   double floor = 0.0;         // kCosine: what the learning rate ends at
   Step total_steps = 0;       // kCosine: where it ends
+  RateRule rule = RateRule::kNone;
   bool operator==(const ScheduleSettings&) const = default;
 };
 

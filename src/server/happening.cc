@@ -11,6 +11,7 @@ Status tell(const Happening& happening, RunObserver& observer) {
       return to.on_step(story.step, story.arrivals);
     }
     Status operator()(const ArrivalRecord& late) const { return to.on_late_arrival(late); }
+    Status operator()(const AbandonRecord& abandoned) const { return to.on_abandoned(abandoned); }
     Status operator()(const EvaluationRecord& evaluation) const {
       return to.on_evaluation(evaluation);
     }

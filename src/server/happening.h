@@ -8,7 +8,7 @@
 
 namespace drover {
 
-using Happening = std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord,
+using Happening = std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord, AbandonRecord,
                                EvaluationRecord, EventRecord, RunEnd>;
 
 // An ArrivalRecord by itself is the true run-time of somebody recorded as censored earlier.

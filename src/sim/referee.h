@@ -57,6 +57,7 @@ class Referee : public Witness, public RunObserver {
   Status on_decision(const DecisionRecord& decision) override;
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override;
   Status on_late_arrival(const ArrivalRecord& arrival) override;
+  Status on_abandoned(const AbandonRecord&) override { return done(); }
   Status on_evaluation(const EvaluationRecord&) override { return done(); }
   Status on_event(const EventRecord&) override { return done(); }
   Status on_end(const RunEnd&) override { return done(); }

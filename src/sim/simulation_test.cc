@@ -32,6 +32,9 @@ class Record : public RunObserver {
   Status on_late_arrival(const ArrivalRecord& late) override {
     return keep("late", late.step, late.worker, late.run_time.count());
   }
+  Status on_abandoned(const AbandonRecord& abandoned) override {
+    return keep("abandoned", abandoned.step, abandoned.worker, abandoned.wasted.count());
+  }
   Status on_evaluation(const EvaluationRecord& evaluation) override {
     evaluations.push_back(evaluation);
     return keep(evaluation.version, evaluation.at.count(), evaluation.loss);

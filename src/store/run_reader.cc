@@ -50,6 +50,11 @@ Status check_marks(const std::string& path, const Marks& marks) {
                   "update drover",
                   marks.version, kSchemaVersion));
   }
+  if (marks.version < kSchemaVersion) {
+    return cannot_read(path, fmt::format("it was written by an older drover (file format {}, this "
+                                         "drover reads {}); read it with that one",
+                                         marks.version, kSchemaVersion));
+  }
   return done();
 }
 
@@ -83,7 +88,7 @@ std::pair<std::string, std::string> read_pair(const Statement& row) {
 }
 
 constexpr std::string_view kArrivals =
-    "SELECT step, worker, run_time_ns, censored, compute_ns, late FROM arrivals "
+    "SELECT step, worker, run_time_ns, censored, compute_ns, late, samples FROM arrivals "
     "WHERE step >= ?1 AND step < ?2 ORDER BY step, worker";
 
 RecordedArrival read_arrival(const Statement& row) {
@@ -91,7 +96,8 @@ RecordedArrival read_arrival(const Statement& row) {
                       .worker = row.small(1),
                       .run_time = row.duration(2),
                       .censored = row.integer(3) != 0,
-                      .compute = row.duration(4)},
+                      .compute = row.duration(4),
+                      .samples = row.small(6)},
           .late = row.integer(5) != 0};
 }
 
@@ -194,7 +200,8 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
   return told(database_.query(
       "SELECT step, at_ns, elapsed_ns, contributors, late, refused, samples, loss, accuracy, "
       "learning_rate, "
-      "last_worker, aggregate_ns FROM steps WHERE step >= ?1 AND step < ?2 ORDER BY step",
+      "last_worker, aggregate_ns, closing_ns, undecided_ns, signal, noise, noise_scale FROM steps "
+      "WHERE step >= ?1 AND step < ?2 ORDER BY step",
       [](const Statement& row) {
         return StepRecord{.step = row.count(0),
                           .at = row.duration(1),
@@ -207,7 +214,12 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
                           .accuracy = row.real(8),
                           .learning_rate = row.real(9),
                           .last_worker = row.small(10),
-                          .aggregate = row.duration(11)};
+                          .aggregate = row.duration(11),
+                          .closing = row.duration(12),
+                          .undecided = row.duration(13),
+                          .signal = row.real(14),
+                          .noise = row.real(15),
+                          .noise_scale = row.real(16)};
       },
       from, to));
 }
@@ -223,12 +235,23 @@ Status RunReader::for_each_arrival(const std::function<void(const RecordedArriva
 
 Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) const {
   return told(database_.query(
-      "SELECT step, cutoff, alive, reason FROM decisions WHERE step >= ?1 AND step < ?2 ORDER BY "
+      "SELECT step, cutoff, alive, reason, time_limit_ns, at_ns FROM decisions WHERE step >= ?1 "
+      "AND step < ?2 ORDER BY "
       "rowid",
       [](const Statement& row) {
-        return DecisionRecord{row.count(0), row.small(1), row.small(2), row.text(3)};
+        return DecisionRecord{row.count(0), row.small(1),    row.small(2),
+                              row.text(3),  row.duration(4), row.duration(5)};
       },
       from, to));
+}
+
+Result<std::vector<AbandonRecord>> RunReader::abandoned() const {
+  return told(database_.query(
+      "SELECT step, worker, wasted_ns, restart_ns, resumed FROM abandoned ORDER BY rowid",
+      [](const Statement& row) {
+        return AbandonRecord{row.count(0), row.small(1), row.duration(2), row.duration(3),
+                             row.count(4)};
+      }));
 }
 
 Result<std::vector<EvaluationRecord>> RunReader::evaluations() const {

@@ -25,7 +25,8 @@ struct RecordedArrival {
 
 class RunReader {
  public:
-  // Refuses, with the reason, what is not a run file, or one written by a newer drover.
+  // Refuses, with the reason, what is not a run file, or one written by a newer drover, or by one
+  // too old.
   static Result<RunReader> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -44,6 +45,7 @@ class RunReader {
   // The same, one by one, for whoever cannot hold those of a long run in memory at once.
   Status for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const;
   Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
+  Result<std::vector<AbandonRecord>> abandoned() const;
   Result<std::vector<EvaluationRecord>> evaluations() const;
   Result<std::vector<EventRecord>> events() const;
   Result<std::vector<PeerRecord>> peers() const;

@@ -48,11 +48,14 @@ TEST(RunReader, RefusesWhatIsNotARun) {
     DROVER_EXPECT_OK(other.value().execute("CREATE TABLE mine (a)"));
     Result<Database> newer = Database::open(folder.file("newer.db"), Database::Mode::kCreate);
     DROVER_EXPECT_OK(newer.value().execute(schema_sql() + "PRAGMA user_version = 99"));
+    Result<Database> older = Database::open(folder.file("older.db"), Database::Mode::kCreate);
+    DROVER_EXPECT_OK(older.value().execute(schema_sql() + "PRAGMA user_version = 1"));
   }
   EXPECT_NE(refusal(folder.file("notes.txt")).find("not an SQLite database"), std::string::npos);
   EXPECT_NE(refusal(folder.file("empty.db")).find("killed before it began"), std::string::npos);
   EXPECT_NE(refusal(folder.file("other.db")).find("not one that drover made"), std::string::npos);
   EXPECT_NE(refusal(folder.file("newer.db")).find("format 99"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("older.db")).find("an older drover"), std::string::npos);
   EXPECT_NE(refusal(folder.file("none.db")).find("no such file"), std::string::npos);
   EXPECT_NE(refusal(folder.path().string()).find("it is a folder"), std::string::npos);
   EXPECT_FALSE(fs::exists(folder.file("none.db")));  // reading makes nothing

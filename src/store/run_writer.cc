@@ -25,6 +25,7 @@ enum Sentence : size_t {
   kStep,
   kArrival,
   kLateArrival,
+  kAbandoned,
   kEvaluation,
   kEvent,
   kMemory,
@@ -34,15 +35,18 @@ constexpr std::string_view kSql[] = {
     "BEGIN",
     "COMMIT",
     "INSERT OR REPLACE INTO peers VALUES (?1, ?2, ?3)",
-    "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4)",
-    "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+    "?16, ?17)",
     // A late arrival that overtook its step knows more than the step does.
-    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns)
-       VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING)",
-    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, late)
-       VALUES (?1, ?2, ?3, 0, ?4, 1)
+    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING)",
+    R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples, late)
+       VALUES (?1, ?2, ?3, 0, ?4, ?5, 1)
        ON CONFLICT DO UPDATE SET run_time_ns = excluded.run_time_ns, censored = 0,
-                                 compute_ns = max(compute_ns, excluded.compute_ns), late = 1)",
+                                 compute_ns = max(compute_ns, excluded.compute_ns),
+                                 samples = max(samples, excluded.samples), late = 1)",
+    "INSERT INTO abandoned VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO evaluations VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",
@@ -135,19 +139,20 @@ Status RunWriter::on_peer(const PeerRecord& peer) {
 }
 
 Status RunWriter::on_decision(const DecisionRecord& decision) {
-  const Status status =
-      add(kDecision, decision.step, decision.cutoff, decision.alive, decision.reason);
+  const Status status = add(kDecision, decision.step, decision.cutoff, decision.alive,
+                            decision.reason, decision.time_limit, decision.at);
   return status ? commit_if_due() : status;
 }
 
 Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {
-  Status status = add(kStep, step.step, step.at, step.elapsed, step.contributors, step.late,
-                      step.refused, step.samples, step.loss, step.accuracy, step.learning_rate,
-                      step.last_worker, step.aggregate);
+  Status status =
+      add(kStep, step.step, step.at, step.elapsed, step.contributors, step.late, step.refused,
+          step.samples, step.loss, step.accuracy, step.learning_rate, step.last_worker,
+          step.aggregate, step.closing, step.undecided, step.signal, step.noise, step.noise_scale);
   if (!status) return status;
   for (const ArrivalRecord& arrival : arrivals) {
     status = add(kArrival, arrival.step, arrival.worker, arrival.run_time, arrival.censored,
-                 arrival.compute);
+                 arrival.compute, arrival.samples);
     if (!status) return status;
   }
   last_step_ = step.step;
@@ -155,8 +160,14 @@ Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecor
 }
 
 Status RunWriter::on_late_arrival(const ArrivalRecord& arrival) {
-  const Status status =
-      add(kLateArrival, arrival.step, arrival.worker, arrival.run_time, arrival.compute);
+  const Status status = add(kLateArrival, arrival.step, arrival.worker, arrival.run_time,
+                            arrival.compute, arrival.samples);
+  return status ? commit_if_due() : status;
+}
+
+Status RunWriter::on_abandoned(const AbandonRecord& abandoned) {
+  const Status status = add(kAbandoned, abandoned.step, abandoned.worker, abandoned.wasted,
+                            abandoned.restart, abandoned.resumed);
   return status ? commit_if_due() : status;
 }
 

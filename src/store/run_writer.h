@@ -47,6 +47,7 @@ class RunWriter : public RunObserver {
   Status on_decision(const DecisionRecord& decision) override;
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override;
   Status on_late_arrival(const ArrivalRecord& arrival) override;
+  Status on_abandoned(const AbandonRecord& abandoned) override;
   Status on_evaluation(const EvaluationRecord& evaluation) override;
   Status on_event(const EventRecord& event) override;
   // What is recorded after the end is kept too; a second end replaces the first.

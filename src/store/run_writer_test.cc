@@ -30,10 +30,15 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node1", 41}));
   DROVER_EXPECT_OK(writer->on_peer({"shard 0", "node1", 42}));
   DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node2", 43}));  // came back elsewhere
-  DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest"}));
+  DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest", 12ms, 3ms}));
   StepRecord step = sample_step(5, 2);
   step.loss = std::numeric_limits<double>::quiet_NaN();
+  step.closing = 4ms;
+  step.undecided = 1ms;
+  step.signal = 0.5;
+  step.noise = 8.0;
   DROVER_EXPECT_OK(writer->on_step(step, sample_arrivals(5, 2)));
+  DROVER_EXPECT_OK(writer->on_abandoned({5, 3, 2ms, 1ms, 6}));
   DROVER_EXPECT_OK(writer->on_evaluation({6, 70ms, 0.4, 0.9, 10'000}));
   DROVER_EXPECT_OK(writer->on_event({71ms, 5, "lost", "worker 0", "connection closed"}));
   DROVER_EXPECT_OK(writer->on_end({.outcome = RunOutcome::kInterrupted,
@@ -54,10 +59,24 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   EXPECT_EQ(decisions[0].cutoff, 3u);
   EXPECT_EQ(decisions[0].alive, 4u);
   EXPECT_EQ(decisions[0].reason, "3 of 4 is fastest");
+  EXPECT_EQ(decisions[0].time_limit, 12ms);
+  EXPECT_EQ(decisions[0].at, 3ms);
+  const auto abandoned = reader.abandoned().value();
+  ASSERT_EQ(abandoned.size(), 1u);
+  EXPECT_EQ(abandoned[0].step, 5u);
+  EXPECT_EQ(abandoned[0].worker, 3u);
+  EXPECT_EQ(abandoned[0].wasted, 2ms);
+  EXPECT_EQ(abandoned[0].restart, 1ms);
+  EXPECT_EQ(abandoned[0].resumed, 6u);
   const auto steps = reader.steps().value();
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].step, 5u);
   EXPECT_EQ(steps[0].at, step.at);
+  EXPECT_EQ(steps[0].closing, 4ms);
+  EXPECT_EQ(steps[0].undecided, 1ms);
+  EXPECT_EQ(steps[0].signal, 0.5);
+  EXPECT_EQ(steps[0].noise, 8.0);
+  EXPECT_TRUE(std::isnan(steps[0].noise_scale));
   EXPECT_EQ(steps[0].elapsed, step.elapsed);
   EXPECT_EQ(steps[0].contributors, 2u);
   EXPECT_EQ(steps[0].samples, 128u);

@@ -27,7 +27,9 @@ CREATE TABLE decisions (
   step   INTEGER NOT NULL,
   cutoff INTEGER NOT NULL,
   alive  INTEGER NOT NULL,
-  reason TEXT NOT NULL
+  reason TEXT NOT NULL,
+  time_limit_ns INTEGER NOT NULL DEFAULT 0,
+  at_ns INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE steps (
   step          INTEGER PRIMARY KEY,
@@ -41,7 +43,12 @@ CREATE TABLE steps (
   accuracy      REAL,
   learning_rate REAL,
   last_worker   INTEGER NOT NULL,
-  aggregate_ns  INTEGER NOT NULL
+  aggregate_ns  INTEGER NOT NULL,
+  closing_ns    INTEGER NOT NULL,
+  undecided_ns  INTEGER NOT NULL,
+  signal        REAL,
+  noise         REAL,
+  noise_scale   REAL
 );
 CREATE TABLE arrivals (
   step        INTEGER NOT NULL,
@@ -50,8 +57,16 @@ CREATE TABLE arrivals (
   censored    INTEGER NOT NULL,
   compute_ns  INTEGER NOT NULL,
   late        INTEGER NOT NULL DEFAULT 0,
+  samples     INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (step, worker)
 ) WITHOUT ROWID;
+CREATE TABLE abandoned (
+  step       INTEGER NOT NULL,
+  worker     INTEGER NOT NULL,
+  wasted_ns  INTEGER NOT NULL,
+  restart_ns INTEGER NOT NULL,
+  resumed    INTEGER NOT NULL
+);
 CREATE TABLE evaluations (
   version  INTEGER NOT NULL,
   at_ns    INTEGER NOT NULL,

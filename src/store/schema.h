@@ -14,7 +14,7 @@ namespace drover {
 inline constexpr int64_t kApplicationId = 0x44525652;
 
 // PRAGMA user_version. Goes up when an older drover could no longer read the file rightly.
-inline constexpr int64_t kSchemaVersion = 1;
+inline constexpr int64_t kSchemaVersion = 2;
 
 // Creates all tables in an empty database, and marks it as a run file.
 std::string schema_sql();

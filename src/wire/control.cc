@@ -72,6 +72,8 @@ void put(const Plan& from, pb::Control& to) {
   schedule->set_decay_factor(from.schedule.decay_factor);
   schedule->set_floor(from.schedule.floor);
   schedule->set_total_steps(from.schedule.total_steps);
+  schedule->set_rule(static_cast<uint32_t>(from.schedule.rule));
+  out->set_full_samples(from.full_samples);
   out->set_free_running(from.free_running);
   if (from.staleness) out->set_staleness(*from.staleness);
   put_tensors(from.tensors, out->mutable_tensors());
@@ -97,6 +99,8 @@ void put(const Decision& from, pb::Control& to) {
   out->set_time_limit_ns(from.time_limit.count());
   out->set_at_least(from.at_least);
   for (const WorkerId worker : from.alive) out->add_alive(worker);
+  out->set_news_every(from.news_every);
+  out->set_noise_scale(from.noise_scale);
 }
 
 void put_arrivals(const std::vector<StepClosed::Arrival>& arrivals,
@@ -124,6 +128,30 @@ void put(const StepClosed& from, pb::Control& to) {
   out->set_samples(from.samples);
   out->set_gradients(from.gradients);
   out->set_digest(from.digest);
+  out->set_closing_ns(from.closing.count());
+  out->set_undecided_ns(from.undecided.count());
+  out->set_signal(from.signal);
+  out->set_noise(from.noise);
+}
+
+void put(const Arrived& from, pb::Control& to) {
+  to.mutable_arrived()->set_step(from.step);
+  put_arrivals(from.arrivals, to.mutable_arrived()->mutable_arrivals());
+}
+
+void put(const Share& from, pb::Control& to) {
+  pb::Share* out = to.mutable_share();
+  out->set_from(from.from);
+  out->set_first(from.first);
+  out->set_count(from.count);
+  out->set_total(from.total);
+}
+
+void put(const Abandoned& from, pb::Control& to) {
+  pb::Abandoned* out = to.mutable_abandoned();
+  out->set_step(from.step);
+  out->set_resumed(from.resumed);
+  out->set_wasted_ns(from.wasted.count());
 }
 
 void put(const StepReport& from, pb::Control& to) {
@@ -254,7 +282,10 @@ Control get(const pb::Plan& from, Reader& reader) {
                    .decay_every = schedule.decay_every(),
                    .decay_factor = schedule.decay_factor(),
                    .floor = schedule.floor(),
-                   .total_steps = schedule.total_steps()},
+                   .total_steps = schedule.total_steps(),
+                   .rule =
+                       reader.one_of(schedule.rule(), RateRule::kAdaScale, "learning-rate rule")},
+      .full_samples = from.full_samples(),
       .free_running = from.free_running(),
       .staleness = {},
       .tensors = get_tensors(from.tensors(), reader),
@@ -295,7 +326,10 @@ Control get(const pb::Decision& from, Reader& reader) {
                     .cutoff = from.cutoff(),
                     .time_limit = Duration(from.time_limit_ns()),
                     .at_least = from.at_least(),
-                    .alive = {}};
+                    .alive = {},
+                    .news_every = from.news_every(),
+                    .noise_scale = from.noise_scale()};
+  if (!(decision.noise_scale >= 0.0)) reader.fail("the noise scale is negative");
   if (decision.time_limit < Duration::zero()) reader.fail("the time limit is negative");
   reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax,
                  "the number of workers alive");
@@ -323,12 +357,16 @@ std::vector<StepClosed::Arrival> get_arrivals(
 Control get(const pb::StepClosed& from, Reader& reader) {
   StepClosed closed{.step = from.step(),
                     .elapsed = Duration(from.elapsed_ns()),
+                    .closing = Duration(from.closing_ns()),
+                    .undecided = Duration(from.undecided_ns()),
                     .busy = Duration(from.busy_ns()),
                     .arrivals = get_arrivals(from.arrivals(), reader),
                     .late = get_arrivals(from.late(), reader),
                     .refused = {},
                     .samples = from.samples(),
                     .gradients = from.gradients(),
+                    .signal = from.signal(),
+                    .noise = from.noise(),
                     .digest = from.digest()};
   for (const pb::Refused& each : from.refused()) {
     if (reader.error()) break;
@@ -336,6 +374,26 @@ Control get(const pb::StepClosed& from, Reader& reader) {
                               .block = reader.at_most(each.block(), kBlocksMax, "a block's id")});
   }
   return closed;
+}
+
+Control get(const pb::Arrived& from, Reader& reader) {
+  return Arrived{.step = from.step(), .arrivals = get_arrivals(from.arrivals(), reader)};
+}
+
+Control get(const pb::Share& from, Reader& reader) {
+  const Share share{.from = from.from(),
+                    .first = from.first(),
+                    .count = reader.at_most(from.count(), kSamplesMax, "the number of samples"),
+                    .total = from.total()};
+  if (share.count == 0) reader.fail("a share has no samples");
+  if (share.first > share.total || share.count > share.total - share.first)
+    reader.fail("a share lies outside its step");
+  return share;
+}
+
+Control get(const pb::Abandoned& from, Reader&) {
+  return Abandoned{
+      .step = from.step(), .resumed = from.resumed(), .wasted = Duration(from.wasted_ns())};
 }
 
 Control get(const pb::StepReport& from, Reader& reader) {
@@ -383,6 +441,12 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.evaluated(), reader);
     case pb::Control::kFarewell:
       return get(from.farewell(), reader);
+    case pb::Control::kArrived:
+      return get(from.arrived(), reader);
+    case pb::Control::kShare:
+      return get(from.share(), reader);
+    case pb::Control::kAbandoned:
+      return get(from.abandoned(), reader);
     case pb::Control::MESSAGE_NOT_SET:
       break;
   }

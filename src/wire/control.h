@@ -52,13 +52,14 @@ struct Plan {
   Step evaluate_every = 0;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
+  uint64_t full_samples = 0;          // of a step to which everybody contributes
   bool free_running = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
     return free_running == other.free_running && staleness == other.staleness &&
-           workers == other.workers && steps == other.steps &&
+           workers == other.workers && full_samples == other.full_samples && steps == other.steps &&
            deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
            optimizer == other.optimizer && schedule == other.schedule && tensors == other.tensors &&
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
@@ -97,6 +98,9 @@ struct Decision {
   Duration time_limit{};        // since the step's opening on the shard's clock; zero: none
   uint32_t at_least = 1;        // gradients that are waited for even beyond the limit
   std::vector<WorkerId> alive;  // those who can still contribute
+  // A shard tells of arrivals as they come (Arrived), so many at a time; 0: only at the close.
+  uint32_t news_every = 0;
+  double noise_scale = 0.0;  // of the gradients, in samples; 0: unknown
   bool operator==(const Decision&) const = default;
 };
 
@@ -115,6 +119,8 @@ struct StepClosed {
   };
   Step step = 0;
   Duration elapsed{};             // from opening to the last block's close
+  Duration closing{};             // from the last arrival needed to the parameters leaving
+  Duration undecided{};           // of that, waiting for a decision
   Duration busy{};                // what the shard spent on summing, updating and answering
   std::vector<Arrival> arrivals;  // workers whose blocks here were all used
   // Gradients that have come whole since the last such message, too late to be used whole. One for
@@ -123,8 +129,36 @@ struct StepClosed {
   std::vector<Refused> refused;
   uint64_t samples = 0;    // behind the update of the least served block
   uint32_t gradients = 0;  // free-running: those applied to the least served block in the round
-  uint64_t digest = 0;     // after the last step: of this shard's parameters
+  // Sums over this shard's blocks, see server/gradient_noise.h; NaN: fewer than two gradients.
+  double signal = 0.0;
+  double noise = 0.0;
+  uint64_t digest = 0;  // after the last step: of this shard's parameters
   bool operator==(const StepClosed&) const = default;
+};
+
+// Shard to coordinator: these have arrived whole in the open step since I last told.
+struct Arrived {
+  Step step = 0;
+  std::vector<StepClosed::Arrival> arrivals;
+  bool operator==(const Arrived&) const = default;
+};
+
+// Coordinator to worker: which samples of a step are yours, from step `from` on. A step has `total`
+// positions in the stream of samples; yours are `count` of them, from `first` on.
+struct Share {
+  Step from = 0;
+  uint64_t first = 0;
+  uint32_t count = 0;
+  uint64_t total = 0;
+  bool operator==(const Share&) const = default;
+};
+
+// Worker to coordinator: I have thrown away my work on `step` and begun `resumed`.
+struct Abandoned {
+  Step step = 0;
+  Step resumed = 0;
+  Duration wasted{};
+  bool operator==(const Abandoned&) const = default;
 };
 
 // Worker to coordinator: what my gradient was like.
@@ -154,8 +188,9 @@ struct Farewell {
   bool operator==(const Farewell&) const = default;
 };
 
-using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
-                             StepClosed, StepReport, Evaluated, Farewell>;
+using Control =
+    std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed,
+                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned>;
 
 std::string encode_control(const Control& message);
 

@@ -31,7 +31,11 @@ Plan sample_plan() {
       .deterministic = true,
       .evaluate_every = 10,
       .optimizer = {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01, .ema_decay = 0.999},
-      .schedule = {.kind = ScheduleKind::kCosine, .base = 0.3, .total_steps = 1000},
+      .schedule = {.kind = ScheduleKind::kCosine,
+                   .base = 0.3,
+                   .total_steps = 1000,
+                   .rule = RateRule::kSqrt},
+      .full_samples = 256,
       .tensors = layout.tensors(),
       .blocks = plan_blocks(layout, 2)};
 }
@@ -58,17 +62,29 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .free_running = true});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
-  expect_survives(Decision{
-      .step = 9, .cutoff = 3, .time_limit = Duration(1'500), .at_least = 2, .alive = {0, 2, 3}});
+  expect_survives(Decision{.step = 9,
+                           .cutoff = 3,
+                           .time_limit = Duration(1'500),
+                           .at_least = 2,
+                           .alive = {0, 2, 3},
+                           .news_every = 2,
+                           .noise_scale = 12.5});
   expect_survives(StepClosed{.step = 9,
                              .elapsed = Duration(100),
+                             .closing = Duration(4),
+                             .undecided = Duration(1),
                              .busy = Duration(3),
                              .arrivals = {{0, Duration(10), 9}, {1, Duration(20), 9}},
                              .late = {{2, Duration(500), 8}},
                              .refused = {{1, 7}},
                              .samples = 64,
                              .gradients = 7,
+                             .signal = 0.25,
+                             .noise = 3.0,
                              .digest = ~uint64_t{0}});
+  expect_survives(Arrived{.step = 9, .arrivals = {{3, Duration(10), 9}}});
+  expect_survives(Share{.from = 4, .first = 64, .count = 32, .total = 256});
+  expect_survives(Abandoned{.step = 4, .resumed = 6, .wasted = Duration(77)});
   expect_survives(StepReport{.step = 1,
                              .samples = 32,
                              .loss = 0.5,
@@ -85,6 +101,14 @@ TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
   const auto decoded = decode_control(bytes_of(encode_control(plan)));
   ASSERT_FALSE(decoded.ok());
   EXPECT_NE(decoded.error().message.find("outside its tensor"), std::string::npos);
+}
+
+TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
+  for (const Share& share : {Share{.from = 0, .first = 0, .count = 0, .total = 8},
+                             Share{.from = 0, .first = 6, .count = 3, .total = 8},
+                             Share{.from = 0, .first = ~uint64_t{0}, .count = 3, .total = 8}}) {
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(share))).ok());
+  }
 }
 
 TEST(Control, RefusesWhatExceedsALimit) {
