@@ -69,6 +69,10 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
                  "share of steps that each worker should be part of; 0: any")
       ->type_name("SHARE")
       ->capture_default_str();
+  app.add_flag("--live", replay.live,
+               "decide again inside each step, as gradients arrive (policies with a forecast)");
+  app.add_flag("--balance", replay.balance,
+               "give each worker a mini-batch in proportion to its speed");
   app.add_option("--probe", replay.probe,
                  "share of the workers cut in a step that finish all the same, and whose run-time "
                  "the policy is told when they have")

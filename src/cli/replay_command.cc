@@ -36,6 +36,7 @@ struct Plan {
   PolicySettings policy;
   DecisionLimits limits;
   ReplaySettings replay;
+  std::optional<BalanceSettings> balance;
   StepRange range;
 };
 
@@ -94,12 +95,15 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   plan.policy = {.objective = objective.value(),
                  .warmup = options.warmup,
                  .seed = options.seed,
+                 .live = options.live,
                  // Only whether there is one matters yet.
                  .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
                  .fitter = stepped_fitters()};
   plan.limits = {.at_least = options.min_contributors,
                  .max_wait = options.max_wait,
                  .min_inclusion = options.min_inclusion};
+  if (options.balance)
+    plan.balance = BalanceSettings{.warmup = options.warmup, .seed = options.seed};
   plan.replay = {.warmup = options.warmup,
                  .overhead = options.overhead,
                  .probe = options.probe,
@@ -170,7 +174,9 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
                      {"min_contributors", std::to_string(options.min_contributors)},
                      {"max_wait", fmt::format("{}", options.max_wait)},
                      {"min_inclusion", fmt::format("{}", options.min_inclusion)},
-                     {"probe", fmt::format("{}", options.probe)}};
+                     {"probe", fmt::format("{}", options.probe)},
+                     {"live", options.live ? "true" : "false"},
+                     {"balance", options.balance ? "true" : "false"}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;
@@ -274,7 +280,7 @@ class ReplayJob {
   Result<ReplayResult> replay_one(const std::string& policy, const std::string& run_file) {
     auto made = make_policy(policy, plan_.policy);
     if (!made) return made.error();
-    Decider decider(std::move(made).value(), plan_.limits);
+    Decider decider(std::move(made).value(), plan_.limits, plan_.balance);
     std::unique_ptr<RunWriter> writer;
     std::optional<ReplayRecorder> recorder;
     if (!run_file.empty()) {

@@ -66,6 +66,7 @@ std::string to_json_line(const ReplayFrame& frame, const ReplayRow& row) {
   json["cutoff_mean"] = number(result.cutoff_mean);
   json["decision_us_p50"] = number(microseconds(result.decision_p50));
   json["decision_us_p99"] = number(microseconds(result.decision_p99));
+  json["reviews_mean"] = number(result.reviews_mean);
   json["inclusion_min"] = number(result.inclusion_min);
   json["warmup"] = frame.warmup;
   json["measured_steps"] = result.measured_steps;

@@ -40,7 +40,8 @@ enum class Purpose : uint64_t {
   kRunTimes = 7,  // of simulated workers
   kNetwork = 8,   // of a simulated network: delays, losses
   kFaults = 9,    // of a simulated cluster
-  kProbes = 10,   // who is let finish in a replay
+  kProbes = 10,   // who is let finish
+  kShares = 11,   // how mini-batches are moved to see what follows
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others

@@ -21,6 +21,8 @@ struct StepTimes {
   std::vector<Known> known;     // by worker; what `seconds` means
   double elapsed = 0.0;         // from the step's opening to its close
   uint32_t contributors = 0;    // gradients that the step used
+  double fixed = 0.0;           // of a run-time: what does not depend on the share
+  std::vector<double> shares;   // by worker: of a usual mini-batch; empty: a whole one for all
 };
 
 }  // namespace drover

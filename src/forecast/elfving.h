@@ -35,6 +35,7 @@ class ElfvingForecaster : public Forecaster {
   void learn_late(Step step, WorkerId worker, double seconds) override;
   bool ready(std::span<const WorkerId> alive) const override;
   void forecast(Step step, std::span<const WorkerId> alive, Forecast& out) override;
+  bool by_worker() const override { return false; }
   std::string basis() const override;
 
  private:

@@ -30,6 +30,9 @@ class Forecaster {
   // Samples of the run-times of `alive` in `step`. REQUIRES: ready(alive), alive is not empty.
   virtual void forecast(Step step, std::span<const WorkerId> alive, Forecast& out) = 0;
 
+  // Whether columns of a forecast belong to workers. If not, they are order statistics.
+  virtual bool by_worker() const { return true; }
+
   // What the forecast rests on, in a few words, for a decision's reason: "last 20 steps, 3 % of
   // run-times cut short".
   virtual std::string basis() const = 0;

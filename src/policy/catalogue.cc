@@ -124,8 +124,12 @@ Made make_dropcompute(const Options&, const PolicySettings& settings) {
 
 Made forecasting(std::string name, std::unique_ptr<Forecaster> forecaster,
                  const PolicySettings& settings, bool hedged = false) {
-  return made<ForecastPolicy>(std::move(name), std::move(forecaster), settings.objective,
-                              settings.warmup, hedged);
+  return made<ForecastPolicy>(std::move(name), std::move(forecaster),
+                              ForecastPolicySettings{.objective = settings.objective,
+                                                     .warmup = settings.warmup,
+                                                     .hedged = hedged,
+                                                     .live = settings.live,
+                                                     .seed = settings.seed});
 }
 
 bool hedge_of(const Options& options, bool usual) {

@@ -31,6 +31,7 @@ struct PolicySettings {
   Objective objective = Objective::kThroughput;
   Step warmup = 20;  // steps in which policies that learn wait for everybody
   uint64_t seed = 1;
+  bool live = false;    // policies with a forecast decide again inside the step
   Foresight foresight;  // empty: there is none
   FitterMaker fitter;   // empty: no model can be fitted
 };

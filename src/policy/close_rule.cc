@@ -18,4 +18,17 @@ StepClose close_of(const Choice& choice, std::span<const double> sorted) {
   return {least, sorted[least - 1]};
 }
 
+StepClose close_of(const Choice& choice, std::span<const double> sorted, double now) {
+  const StepClose close = close_of(choice, sorted);
+  if (close.elapsed > now) return close;
+  const auto here = std::upper_bound(sorted.begin(), sorted.end(), now) - sorted.begin();
+  return {static_cast<uint32_t>(here), now};
+}
+
+double review_of(const Choice& choice, std::span<const double> sorted) {
+  const Review& review = choice.review;
+  if (review.arrivals == 0 || review.arrivals > sorted.size()) return review.at;
+  return std::min(review.at, sorted[review.arrivals - 1]);
+}
+
 }  // namespace drover

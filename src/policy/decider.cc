@@ -19,28 +19,52 @@ std::string counted(uint64_t count, std::string_view thing) {
 
 }  // namespace
 
-Decider::Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits)
+Decider::Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits,
+                 std::optional<BalanceSettings> balance)
     : policy_(std::move(policy)), limits_(limits) {
+  if (balance) balancer_.emplace(*balance);
   DROVER_CHECK(policy_ != nullptr);
   DROVER_CHECK(limits.min_inclusion >= 0.0);
   DROVER_CHECK(limits.min_inclusion <= 1.0);
   DROVER_CHECK(limits.max_wait > 0.0);
 }
 
-Choice Decider::decide(const Situation& situation) {
-  DROVER_CHECK(!situation.alive.empty());
+void Decider::plan_shares(Step step, std::span<const WorkerId> alive) {
+  if (balancer_) balancer_->plan(step, alive);
+}
+
+double Decider::share(Step step, WorkerId worker) const {
+  return balancer_ ? balancer_->share(step, worker) : 1.0;
+}
+
+Choice Decider::decide(const Situation& asked) {
+  DROVER_CHECK(!asked.alive.empty());
+  Situation situation = asked;
   const auto alive = static_cast<uint32_t>(situation.alive.size());
+  if (balancer_) {
+    shares_.clear();
+    for (const WorkerId worker : situation.alive)
+      shares_.push_back(balancer_->share(situation.step, worker));
+    situation.shares = shares_;
+    situation.fixed = balancer_->fixed();
+  }
   Choice choice = policy_->decide(situation);
   if (const auto worker = neglected(situation.alive)) {
     const uint64_t left_out = inclusion_of(*worker).left_out;
     choice.cutoff = alive;
     choice.time_limit = kNoTimeLimit;
+    choice.review = {};
     choice.reason = fmt::format("waits for {}, since worker {} ", so_many(alive, alive), *worker);
     choice.reason +=
         left_out > 0 ? fmt::format("was left out of {} in a row", counted(left_out, "step"))
                      : fmt::format("is to be in {} of the steps", percent(limits_.min_inclusion));
     waits_for_all_ = situation.step;
   }
+  hold_within_limits(alive, choice);
+  return choice;
+}
+
+void Decider::hold_within_limits(uint32_t alive, Choice& choice) const {
   if (choice.cutoff > alive) {
     choice.cutoff = alive;
     choice.reason += fmt::format("; clamped to {} alive", counted(alive, "worker"));
@@ -64,10 +88,24 @@ Choice Decider::decide(const Situation& situation) {
     }
   }
   choice.at_least = std::clamp(choice.at_least, 1u, choice.cutoff);
+}
+
+std::optional<Choice> Decider::reconsider(const Midway& midway) {
+  if (waits_for_all_ == midway.step) return std::nullopt;
+  std::optional<Choice> choice = policy_->reconsider(midway);
+  if (choice) hold_within_limits(static_cast<uint32_t>(midway.arrived.size()), *choice);
   return choice;
 }
 
-void Decider::learn(const StepTimes& times) {
+void Decider::learn(const StepTimes& told) {
+  StepTimes times = told;
+  if (balancer_) {
+    times.shares.clear();
+    for (WorkerId worker = 0; worker < times.known.size(); ++worker)
+      times.shares.push_back(balancer_->share(times.step, worker));
+    times.fixed = balancer_->fixed();
+    balancer_->learn(times);
+  }
   policy_->learn(times);
   const double share = limits_.min_inclusion;
   if (share <= 0.0) return;
@@ -89,6 +127,7 @@ void Decider::learn(const StepTimes& times) {
 }
 
 void Decider::learn_late(Step step, WorkerId worker, double seconds) {
+  if (balancer_) balancer_->learn_late(step, worker, seconds);
   policy_->learn_late(step, worker, seconds);
 }
 

@@ -2,7 +2,7 @@
 //
 // The cutoff is never more than the workers alive (so that a fixed count cannot hang when the pool
 // shrinks), never less than a floor; no step waits longer than a ceiling if the floor is there;
-// and, if asked for, nobody is left out for ever.
+// and, if asked for, nobody is left out for ever, and work is dealt out by speed.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "policy/balance.h"
 #include "policy/policy.h"
 
 namespace drover {
@@ -26,17 +27,31 @@ struct DecisionLimits {
 class Decider {
  public:
   // REQUIRES: policy is not null; 0 <= min_inclusion <= 1; max_wait > 0.
-  Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits);
+  Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits,
+          std::optional<BalanceSettings> balance = std::nullopt);
+
+  // Where work is balanced: deals out the work of a step, in which these are expected to take part.
+  // To be called before decide() is asked about that step, once each, in order; as early as workers
+  // need to be told.
+  void plan_shares(Step step, std::span<const WorkerId> alive);
+  // What a worker has to do in a step, in usual mini-batches.
+  double share(Step step, WorkerId worker) const;
+  bool balances() const { return balancer_.has_value(); }
 
   // Always 1 <= at_least <= cutoff <= alive, and a reason, which tells when a limit changed the
   // choice. REQUIRES: somebody is alive.
-  Choice decide(const Situation& situation);
-  void learn(const StepTimes& times);
+  Choice decide(const Situation& asked);
+  // Asks the policy again about the step that decide() was last asked about, within the same
+  // limits. REQUIRES: somebody is missing.
+  std::optional<Choice> reconsider(const Midway& midway);
+  void learn(const StepTimes& told);
   void learn_late(Step step, WorkerId worker, double seconds);
 
  private:
   const std::unique_ptr<Policy> policy_;
   const DecisionLimits limits_;
+  std::optional<Balancer> balancer_;
+  std::vector<double> shares_;  // of those alive in the step that is decided
 
   // What a worker has to its credit: every step with it earns 1 - min_inclusion, every step without
   // it costs min_inclusion, so that nobody who is never in debt is part of too few.
@@ -45,6 +60,7 @@ class Decider {
     uint64_t left_out = 0;  // steps in a row
   };
   Inclusion inclusion_of(WorkerId worker) const;
+  void hold_within_limits(uint32_t alive, Choice& choice) const;
   std::optional<WorkerId> neglected(std::span<const WorkerId> alive) const;
 
   std::vector<Inclusion> inclusions_;  // by worker; shorter than there are: the rest are new

@@ -1,18 +1,42 @@
 #include "policy/forecast_policy.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/check.h"
 
 namespace drover {
+namespace {
+
+// Often enough that little is missed, seldom enough to cost little: after every sixteenth of those
+// missing, and when a twentieth of the time waited so far has passed.
+constexpr uint32_t kReviews = 16;
+constexpr double kReviewAfter = 0.05;
+// Before so many are here nothing can be worth closing for.
+constexpr uint32_t kFirstReview = 2;
+
+constexpr uint64_t kLiveDraws = 5;  // beside those of the forecasters
+
+constexpr size_t kStepsKept = 64;  // in which somebody late is still heard of
+
+// Between the run-time of a whole mini-batch and that of a share of it (balance.h).
+double of_share(double whole, double share, double fixed) {
+  return whole > fixed ? fixed + (whole - fixed) * share : whole * share;
+}
+double of_whole(double part, double share, double fixed) {
+  return part > fixed ? fixed + (part - fixed) / share : part / share;
+}
+
+}  // namespace
 
 ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> forecaster,
-                               Objective objective, Step warmup, bool hedged)
+                               const ForecastPolicySettings& settings)
     : name_(std::move(name)),
       forecaster_(std::move(forecaster)),
-      warm_up_(warmup),
-      goal_(objective),
-      hedged_(hedged) {
+      warm_up_(settings.warmup),
+      goal_(settings.objective),
+      settings_(settings) {
   DROVER_CHECK(forecaster_ != nullptr);
 }
 
@@ -28,26 +52,112 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   }
   forecaster_->forecast(situation.step, situation.alive, forecast_);
   DROVER_CHECK(forecast_.workers == alive);
+  scale_to_shares(situation);
+  if (settings_.live) {
+    sorted_ = forecast_.sorted;
+    remaining_.start(forecast_);
+    terms_ = goal_.long_run(situation.overhead);
+    shares_.assign(situation.shares.begin(), situation.shares.end());
+  }
   sorter_.sort(forecast_);
   chosen_ = true;
-  const Hedged best = hedged_ ? hedge_search_.best(forecast_, terms)
-                              : Hedged{search_.best(forecast_, terms), kNoTimeLimit};
+  const Hedged best = settings_.hedged ? hedge_search_.best(forecast_, terms)
+                                       : Hedged{search_.best(forecast_, terms), kNoTimeLimit};
   const std::string limit =
       best.time_limit < kNoTimeLimit ? fmt::format(" or until {}", brief(best.time_limit)) : "";
-  return {.cutoff = best.promise.cutoff,
-          .time_limit = best.time_limit,
-          .at_least = best.at_least,
-          .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive),
-                                limit, describe(best.promise, terms), forecaster_->basis())};
+  Choice choice{
+      .cutoff = best.promise.cutoff,
+      .time_limit = best.time_limit,
+      .at_least = best.at_least,
+      .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive), limit,
+                            describe(best.promise, terms), forecaster_->basis())};
+  if (settings_.live) {
+    plan_ = {best.promise.cutoff, best.time_limit};
+    choice.review = {.arrivals = std::max(1u, best.promise.cutoff / kFirstReview),
+                     .at = best.promise.arrival};
+  }
+  return choice;
+}
+
+// Of order statistics, which are nobody's, the forecaster has seen the times as they were.
+void ForecastPolicy::scale_to_shares(const Situation& situation) {
+  if (situation.shares.empty() || !forecaster_->by_worker()) return;
+  for (uint32_t k = 0; k < forecast_.samples; ++k) {
+    const std::span<float> row = forecast_.row(k);
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = static_cast<float>(
+          of_share(static_cast<double>(row[i]), situation.shares[i], situation.fixed));
+    }
+  }
+}
+
+// Whoever is here; of sorted run-times, which are nobody's, the first so many.
+void ForecastPolicy::mark_arrived(const Midway& midway) {
+  const size_t alive = midway.arrived.size();
+  arrived_.assign(alive, false);
+  gathered_ = {.now = midway.now};
+  for (size_t i = 0; i < alive; ++i) {
+    if (midway.arrived[i] > midway.now) continue;
+    arrived_[sorted_ ? gathered_.arrivals : i] = true;
+    ++gathered_.arrivals;
+    gathered_.gradients += shares_.empty() ? 1.0 : shares_[i];
+  }
+}
+
+std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
+  if (!settings_.live || !chosen_) return std::nullopt;
+  DROVER_CHECK(midway.arrived.size() == remaining_.workers());
+  mark_arrived(midway);
+  const uint32_t alive = remaining_.workers();
+  const uint32_t here = gathered_.arrivals;
+  // The limit has passed, or the last one needed is here: whoever asks is about to close.
+  if (here >= plan_.arrivals || (midway.now >= plan_.until && here > 0)) return std::nullopt;
+  remaining_.condition(arrived_, midway.now,
+                       forecast_draws(settings_.seed, midway.step, here, kLiveDraws));
+  missing_shares_.clear();
+  if (!shares_.empty()) {
+    for (const uint32_t column : remaining_.missing()) missing_shares_.push_back(shares_[column]);
+  }
+  const Found found = stop_search_.best(remaining_, missing_shares_, gathered_, plan_, terms_);
+  const std::string at =
+      fmt::format("{}: at {} with {} here", name_, brief(midway.now), so_many(here, alive));
+  if (found.closes && here > 0) {
+    return Choice{.cutoff = here,
+                  .at_least = here,
+                  .reason = at + ", closes, since nothing that may still come is worth its wait"};
+  }
+  if (!found.closes) plan_ = found.plan;
+  const double pause = kReviewAfter * midway.now;
+  return Choice{.cutoff = plan_.arrivals,
+                .time_limit = plan_.until,
+                .at_least = std::max(1u, here),
+                .reason = fmt::format("{}, {} for {} until {}", at,
+                                      found.changed ? "decides to wait" : "still waits",
+                                      so_many(plan_.arrivals, alive), brief(plan_.until)),
+                .review = {.arrivals = here + std::max(1u, (alive - here) / kReviews),
+                           .at = midway.now + pause}};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {
   warm_up_.learn();
   if (chosen_) goal_.learn(times);
-  forecaster_->learn(times);
+  if (times.shares.empty() || !forecaster_->by_worker()) return forecaster_->learn(times);
+  StepTimes whole = times;
+  for (size_t i = 0; i < whole.seconds.size(); ++i) {
+    if (whole.known[i] == Known::kNothing) continue;
+    whole.seconds[i] = of_whole(whole.seconds[i], times.shares[i], times.fixed);
+  }
+  dealt_.push_back({times.step, times.fixed, times.shares});
+  if (dealt_.size() > kStepsKept) dealt_.pop_front();
+  forecaster_->learn(whole);
 }
 
 void ForecastPolicy::learn_late(Step step, WorkerId worker, double seconds) {
+  const auto dealt = std::find_if(dealt_.begin(), dealt_.end(),
+                                  [&](const Dealt& each) { return each.step == step; });
+  if (dealt != dealt_.end() && worker < dealt->shares.size()) {
+    seconds = of_whole(seconds, dealt->shares[worker], dealt->fixed);
+  }
   forecaster_->learn_late(step, worker, seconds);
 }
 

@@ -44,7 +44,9 @@ StepTimes seen(Step step, size_t workers = 4) {
 }
 
 ForecastPolicy policy_of(std::vector<std::vector<float>> rows, Objective objective, Step warmup) {
-  return {"fake", std::make_unique<FakeForecaster>(std::move(rows)), objective, warmup};
+  return {"fake",
+          std::make_unique<FakeForecaster>(std::move(rows)),
+          {.objective = objective, .warmup = warmup}};
 }
 
 TEST(ForecastPolicy, WaitsForEverybodyDuringTheWarmUp) {
@@ -103,7 +105,7 @@ TEST(ForecastPolicy, RateComparesWithTheLongRunOfWhatItDecided) {
 TEST(ForecastPolicy, PassesOnWhatCameLate) {
   auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{});
   const FakeForecaster& heard = *forecaster;
-  ForecastPolicy policy("fake", std::move(forecaster), Objective::kThroughput, 1);
+  ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
   policy.learn_late(7, 3, 2.5);
   EXPECT_EQ(heard.late.step, 7u);
   EXPECT_EQ(heard.late.worker, 3u);

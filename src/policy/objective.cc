@@ -111,6 +111,11 @@ Terms Goal::terms(double overhead) {
   return {overhead, known ? std::optional(gradients_ / time_) : std::nullopt};
 }
 
+Terms Goal::long_run(double overhead) const {
+  const bool known = time_ > 0.0 && gradients_ > 0.0;
+  return {overhead, known ? std::optional(gradients_ / time_) : std::nullopt};
+}
+
 void Goal::learn(const StepTimes& times) {
   constexpr double kFading = 1.0 - 1.0 / kMemory;
   gradients_ = kFading * gradients_ + static_cast<double>(times.contributors);

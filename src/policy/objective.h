@@ -38,6 +38,15 @@ struct Terms {
     const double time = overhead + arrival;
     return lambda ? gradients - *lambda * time : gradients / time;
   }
+  // The same where gradients do not count alike.
+  double value_of(double gradients, double arrival) const {
+    const double time = overhead + arrival;
+    return lambda ? gradients - *lambda * time : gradients / time;
+  }
+  // What so many gradients more or less are worth at that time.
+  double worth_of(double gradients, double arrival) const {
+    return lambda ? gradients : gradients / (overhead + arrival);
+  }
 };
 
 // The best cutoff and what it promises.
@@ -71,6 +80,10 @@ class Goal {
 
   // The terms for a step with this overhead. Before any throughput is known, those of `throughput`.
   Terms terms(double overhead);
+  // The terms by which it is decided whether to wait on inside a step: gradients less what their
+  // time would bring in the long run. Closing where the ratio of one step is best would favour
+  // steps that begin luckily, and they are short: it is the sum over all steps that counts.
+  Terms long_run(double overhead) const;
   // To be told of the steps that were decided by these terms, and of no others: waiting for all in
   // a warm-up says nothing about what can be reached, and would keep the rule waiting for long.
   void learn(const StepTimes& times);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,6 +23,24 @@ struct Situation {
   Step step = 0;
   std::span<const WorkerId> alive;  // who can contribute, in order; not empty
   double overhead = 0.0;            // what a step costs beyond waiting for gradients
+  // How much of a usual mini-batch each has to do in this step, in the order of `alive`; empty: all
+  // a whole one.
+  std::span<const double> shares{};
+  double fixed = 0.0;  // of a run-time: what does not depend on the share
+};
+
+// When a policy wants to be asked again about a step that is still open: when so many have arrived,
+// or at that time since its opening, whichever is first. Never, if it does not say.
+struct Review {
+  uint32_t arrivals = ~uint32_t{0};
+  double at = kNoTimeLimit;
+};
+
+// What a step that is still open has shown.
+struct Midway {
+  Step step = 0;
+  double now = 0.0;                 // since its opening
+  std::span<const double> arrived;  // run-times by the order of `alive`; infinity: not here yet
 };
 
 // How long a step waits: until `cutoff` gradients are there; or, when `time_limit` has passed since
@@ -31,12 +50,16 @@ struct Choice {
   double time_limit = kNoTimeLimit;  // in the unit of the run-times (seconds, in a real run)
   uint32_t at_least = 1;
   std::string reason;  // one line, for people: "static: 94 % of 100 workers alive"
+  Review review{};
 };
 
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual Choice decide(const Situation& situation) = 0;
+  // Decides again about the step that decide() was last asked about. A choice of as many as are
+  // here closes it now; nothing means that the last choice stands, without another review.
+  virtual std::optional<Choice> reconsider(const Midway&) { return std::nullopt; }
   // A step has ended: this became known. Steps come in order.
   virtual void learn(const StepTimes& times) = 0;
   // The run-time of somebody told as kLonger is known after all: it came late.

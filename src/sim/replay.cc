@@ -17,14 +17,14 @@ class Rate {
  public:
   Rate(Step steps, double overhead) : overhead_(overhead) { rates_.reserve(steps); }
 
-  void add(const StepClose& close) {
-    const double time = overhead_ + close.elapsed;
-    gradients_ += close.contributors;
+  void add(const StepClose& close) { add(close.contributors, close.elapsed); }
+  void add(double gradients, double elapsed) {
+    const double time = overhead_ + elapsed;
+    gradients_ += gradients;
     time_ += time;
-    rates_.push_back(close.contributors / time);
+    rates_.push_back(gradients / time);
   }
   double time() const { return time_; }
-  double gradients() const { return gradients_; }
   double total() const { return gradients_ / time_; }
   double median() {
     const auto middle = rates_.begin() + static_cast<std::ptrdiff_t>(rates_.size() / 2);
@@ -129,20 +129,53 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
   Recorded recorded;
   Probes probes(settings.probe, settings.seed);
   std::vector<LateArrival> late;
+  std::vector<double> arrived;
+  uint64_t reviews = 0;
+  uint64_t contributors = 0;
+  std::vector<double> times;
   double now = 0.0;
   Duration learning{};
   for (Step step = 0; step < trace.steps(); ++step) {
-    const std::span<const double> row = trace.row(step);
-    recorded.read(row);
+    recorded.read(trace.row(step));
+    // A share of the work takes a share of the time, and its gradient counts as much. The shares of
+    // the next step are dealt before this one has shown anything, as workers need to know them when
+    // they begin.
+    times.assign(trace.row(step).begin(), trace.row(step).end());
     const TimePoint asked = clock();
-    const Choice choice =
+    if (decider.balances()) {
+      if (step == 0) decider.plan_shares(step, recorded.workers);
+      for (const WorkerId worker : recorded.workers) times[worker] *= decider.share(step, worker);
+      recorded.read(times);
+    }
+    const std::span<const double> row = times;
+    Choice choice =
         decider.decide({.step = step, .alive = recorded.workers, .overhead = settings.overhead});
-    const Duration decision = learning + (clock() - asked);
-    const StepClose close = close_of(choice, recorded.sorted);
+    decider.plan_shares(step + 1, recorded.workers);
+    Duration decision = learning + (clock() - asked);
+    StepClose close = close_of(choice, recorded.sorted);
+    // What has happened by then is all that is told; whoever closes a step by itself is not asked.
+    for (double at = review_of(choice, recorded.sorted); at < close.elapsed;
+         at = std::max(review_of(choice, recorded.sorted), std::nextafter(at, HUGE_VAL))) {
+      arrived.clear();
+      for (const WorkerId worker : recorded.workers)
+        arrived.push_back(row[worker] <= at ? row[worker] : HUGE_VAL);
+      const TimePoint asked_again = clock();
+      std::optional<Choice> revised =
+          decider.reconsider({.step = step, .now = at, .arrived = arrived});
+      decision += clock() - asked_again;
+      ++reviews;
+      if (!revised) break;
+      choice = std::move(*revised);
+      close = close_of(choice, recorded.sorted, at);
+    }
     const StepTimes seen = what_was_seen(step, row, close);
     mark_included(row, close, included);
+    double gradients = 0.0;
+    for (const WorkerId worker : recorded.workers)
+      gradients += included[worker] ? decider.share(step, worker) : 0.0;
     if (step >= settings.warmup) {
-      ours.add(close);
+      ours.add(gradients, close.elapsed);
+      contributors += close.contributors;
       best.add(hindsight.best[step]);
       all.add(hindsight.all[step]);
       decisions.push_back(decision);
@@ -175,8 +208,10 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
   result.oracle_share_total = ours.total() / best.total();
   result.oracle_share_median = result.throughput_median / best.median();
   result.time_vs_sync = ours.time() / all.time();
-  result.cutoff_mean = ours.gradients() / static_cast<double>(result.measured_steps);
+  result.cutoff_mean =
+      static_cast<double>(contributors) / static_cast<double>(result.measured_steps);
   result.inclusion_min = least_included(used, recorded_in);
+  result.reviews_mean = static_cast<double>(reviews) / static_cast<double>(trace.steps());
   result.decision_p50 = percentile(decisions, 50);
   result.decision_p99 = percentile(decisions, 99);
   return result;

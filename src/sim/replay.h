@@ -56,7 +56,8 @@ struct ReplayResult {
   double time_vs_sync = 0.0;   // sum of (overhead + elapsed) / the same when waiting for everybody
   double cutoff_mean = 0.0;    // gradients used
   double inclusion_min = 0.0;  // of the worker least used: used / recorded
-  Duration decision_p50{};     // learning from the last step and deciding about this one
+  double reviews_mean = 0.0;   // times a step was decided again
+  Duration decision_p50{};  // learning from the last step and deciding about this one, reviews too
   Duration decision_p99{};
 };
 

@@ -1,0 +1,207 @@
+#include "policy/balance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/chance.h"
+#include "core/check.h"
+
+namespace drover {
+namespace {
+
+constexpr std::array<double, 4> kWeights = {0.03, 0.1, 0.3, 0.6};  // of the newest run-time
+constexpr double kErrorFading = 0.98;
+constexpr double kMoveFading = 0.998;  // per step: what is fixed hardly changes
+constexpr double kFirstMoves = 0.1;
+constexpr double kLaterMoves = 0.01;
+// As if so many large moves had shown that nothing is fixed.
+constexpr double kPriorMoves = 20.0;
+constexpr double kFixedMost = 0.8;  // of the fastest worker's time
+// Who was cut short takes about so much longer than is known.
+constexpr double kBeyondBound = 1.2;
+// A step's late arrivals may come so many steps later.
+constexpr size_t kStepsKept = 64;
+// Smaller changes are not worth the message, nor the noise.
+constexpr double kDeadBand = 0.02;
+
+}  // namespace
+
+Balancer::Balancer(const BalanceSettings& settings) : settings_(settings) {
+  DROVER_CHECK(settings.least > 0.0 && settings.least <= 1.0);
+  DROVER_CHECK(settings.most >= 1.0);
+}
+
+const Balancer::Planned* Balancer::find(Step step) const {
+  if (planned_.empty() || step < planned_.front().step) return nullptr;
+  const auto found = std::find_if(planned_.begin(), planned_.end(),
+                                  [&](const Planned& each) { return each.step == step; });
+  return found == planned_.end() ? nullptr : &*found;
+}
+
+double Balancer::share(Step step, WorkerId worker) const {
+  const Planned* const planned = find(step);
+  return planned != nullptr && worker < planned->shares.size() ? planned->shares[worker] : 1.0;
+}
+
+double Balancer::fixed() const {
+  if (moved_per_time_ <= 0.0) return 0.0;
+  return std::clamp((moved_ - followed_) / moved_per_time_, 0.0, kFixedMost * shortest_);
+}
+
+double Balancer::log_speed(WorkerId worker) const { return speeds_[worker].level[best_]; }
+
+// Up and down in turns, pair by pair, so that the moves of a step sum to nothing and no worker is
+// moved one way for long.
+double Balancer::move(Step step, size_t place, size_t count) const {
+  if (place / 2 * 2 + 1 >= count) return 0.0;  // the odd one out
+  const double size = step < settings_.warmup ? kFirstMoves : kLaterMoves;
+  const uint64_t chance =
+      draw({settings_.seed, static_cast<uint64_t>(Purpose::kShares), step, place / 2});
+  const bool up = ((chance ^ place) & 1) != 0;
+  return up ? size : -size;
+}
+
+void Balancer::plan(Step step, std::span<const WorkerId> alive) {
+  DROVER_CHECK(!alive.empty());
+  const size_t workers = std::max<size_t>(speeds_.size(), alive.back() + size_t{1});
+  speeds_.resize(workers);
+  const Planned* const last = planned_.empty() ? nullptr : &planned_.back();
+  Planned next{.step = step,
+               .shares = std::vector<double>(workers, 1.0),
+               .planned = std::vector<double>(workers, 1.0)};
+  const bool knows = std::all_of(alive.begin(), alive.end(),
+                                 [&](WorkerId worker) { return speeds_[worker].seen > 0; });
+  if (step >= settings_.warmup && knows) {
+    std::vector<double> costs;
+    for (const WorkerId worker : alive) costs.push_back(std::exp(log_speed(worker)));
+    balanced_shares(costs, settings_.least, settings_.most, static_cast<double>(alive.size()),
+                    targets_);
+    const auto before = [&](WorkerId worker) {
+      return last != nullptr && worker < last->planned.size() ? last->planned[worker] : 1.0;
+    };
+    bool changed = false;
+    double sum = 0.0;
+    for (size_t i = 0; i < alive.size(); ++i) {
+      changed = changed || std::abs(targets_[i] / before(alive[i]) - 1.0) > kDeadBand;
+      sum += before(alive[i]);
+    }
+    // Somebody has come or gone: what was right for the others is so no more.
+    changed = changed || std::abs(sum - static_cast<double>(alive.size())) > kDeadBand;
+    for (size_t i = 0; i < alive.size(); ++i)
+      next.planned[alive[i]] = changed ? targets_[i] : before(alive[i]);
+  }
+  for (size_t i = 0; i < alive.size(); ++i) {
+    next.shares[alive[i]] = next.planned[alive[i]] * (1.0 + move(step, i, alive.size()));
+  }
+  // The moves of unequal shares do not cancel: all are scaled back to the sum.
+  double sum = 0.0;
+  for (const WorkerId worker : alive) sum += next.shares[worker];
+  for (const WorkerId worker : alive) {
+    next.shares[worker] *= static_cast<double>(alive.size()) / sum;
+  }
+  planned_.push_back(std::move(next));
+  if (planned_.size() > kStepsKept) planned_.pop_front();
+}
+
+void Balancer::observe(const Planned& planned, WorkerId worker, double seconds) {
+  if (worker >= planned.shares.size() || !(seconds > 0.0)) return;
+  speeds_.resize(std::max<size_t>(speeds_.size(), worker + size_t{1}));
+  Speed& speed = speeds_[worker];
+  const double share = planned.shares[worker];
+  const double a = fixed();
+  const double log_cost = std::log(std::max(seconds - a, 0.1 * seconds) / share);
+  if (speed.seen++ == 0) {
+    speed.level.fill(log_cost);
+    return;
+  }
+  const double expected = a + std::exp(speed.level[best_]) * planned.planned[worker];
+  const double z = share / planned.planned[worker] - 1.0;
+  const double y = std::clamp(seconds / expected - 1.0, -0.5, 0.5);  // an outlier tells little
+  moved_ += z * z;
+  followed_ += z * y;
+  moved_per_time_ += z * z / expected;
+  for (size_t m = 0; m < kMemories; ++m) {
+    const double off = log_cost - speed.level[m];
+    errors_[m] += std::min(off * off, 1.0);
+    speed.level[m] += kWeights[m] * off;
+  }
+}
+
+void Balancer::bound(const Planned& planned, WorkerId worker, double seconds) {
+  if (worker >= planned.shares.size() || !(seconds > 0.0)) return;
+  speeds_.resize(std::max<size_t>(speeds_.size(), worker + size_t{1}));
+  Speed& speed = speeds_[worker];
+  const double least =
+      std::log(kBeyondBound * std::max(seconds - fixed(), 0.1 * seconds) / planned.shares[worker]);
+  if (speed.seen++ == 0) speed.level.fill(least);
+  for (size_t m = 0; m < kMemories; ++m) {
+    if (least > speed.level[m]) speed.level[m] += kWeights[m] * (least - speed.level[m]);
+  }
+}
+
+void Balancer::learn(const StepTimes& times) {
+  const Planned* const planned = find(times.step);
+  if (planned == nullptr) return;
+  if (moved_ == 0.0) moved_ = followed_ = kPriorMoves * kFirstMoves * kFirstMoves;
+  for (double& error : errors_) error *= kErrorFading;
+  moved_ *= kMoveFading;
+  followed_ *= kMoveFading;
+  moved_per_time_ *= kMoveFading;
+  shortest_ = std::numeric_limits<double>::infinity();
+  for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
+    if (times.known[worker] == Known::kArrived) observe(*planned, worker, times.seconds[worker]);
+    if (times.known[worker] == Known::kLonger) bound(*planned, worker, times.seconds[worker]);
+    if (worker < speeds_.size() && speeds_[worker].seen > 0)
+      shortest_ = std::min(shortest_, std::exp(log_speed(worker)));
+  }
+  best_ = static_cast<size_t>(std::min_element(errors_.begin(), errors_.end()) - errors_.begin());
+}
+
+void Balancer::learn_late(Step step, WorkerId worker, double seconds) {
+  if (const Planned* const planned = find(step)) observe(*planned, worker, seconds);
+}
+
+void balanced_shares(std::span<const double> costs, double least, double most, double sum,
+                     std::vector<double>& shares) {
+  shares.assign(costs.size(), 0.0);
+  // The sum rises with c; where it is right is found by halving.
+  double low = 0.0;
+  double high = most * *std::max_element(costs.begin(), costs.end());
+  const auto share = [&](double c, size_t i) { return std::clamp(c / costs[i], least, most); };
+  for (int turn = 0; turn < 60; ++turn) {
+    const double middle = (low + high) / 2.0;
+    double all = 0.0;
+    for (size_t i = 0; i < costs.size(); ++i) all += share(middle, i);
+    (all < sum ? low : high) = middle;
+  }
+  for (size_t i = 0; i < costs.size(); ++i) shares[i] = share(high, i);
+}
+
+std::vector<uint32_t> whole_samples(std::span<const double> shares, uint32_t batch,
+                                    uint64_t total) {
+  DROVER_CHECK(total >= shares.size());
+  std::vector<uint32_t> samples;
+  std::vector<double> rest;
+  uint64_t sum = 0;
+  for (const double share : shares) {
+    const double exact = std::max(1.0, share * batch);
+    samples.push_back(static_cast<uint32_t>(exact));
+    rest.push_back(exact - std::floor(exact));
+    sum += samples.back();
+  }
+  std::vector<size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return rest[a] != rest[b] ? rest[a] > rest[b] : a < b; });
+  for (size_t i = 0; sum < total; i = (i + 1) % order.size(), ++sum) ++samples[order[i]];
+  while (sum > total) {
+    // Only where the least of 1 sample has made it too many: the largest can spare it.
+    --*std::max_element(samples.begin(), samples.end());
+    --sum;
+  }
+  return samples;
+}
+
+}  // namespace drover
