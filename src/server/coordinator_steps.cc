@@ -65,7 +65,8 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
                     .cutoff = std::min(choice_.cutoff, members_.count()),
                     .time_limit = {},
                     .at_least = std::min(choice_.at_least, members_.count()),
-                    .alive = members_.list()};
+                    .alive = members_.list(),
+                    .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
   for (const auto& [shard, address] : shard_addresses_) {
     // A shard counts from its own opening.

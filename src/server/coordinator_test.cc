@@ -126,6 +126,20 @@ TEST_F(CoordinatorTest, PlansWhenAllShardsAndAModelAreKnown) {
   EXPECT_EQ(sent<Welcome>().size(), 2u) << "who comes later is welcomed too";
 }
 
+class LongCoordinatorTest : public CoordinatorTest {
+ protected:
+  LongCoordinatorTest() : CoordinatorTest({.workers = 2, .shards = 2, .steps = 30}) {}
+};
+
+TEST_F(LongCoordinatorTest, TellsShardsTheNoiseScaleWhenItIsKnown) {
+  gather();
+  for (Step step = 0; step < 12; ++step) {
+    EXPECT_DOUBLE_EQ(sent<Decision>().back().second.noise_scale, step < 10 ? 0.0 : 6.0) << step;
+    StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 6.0};
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+}
+
 TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {
   gather();
   ASSERT_EQ(sent<Decision>().size(), 2u) << "one to each shard";

@@ -81,6 +81,7 @@ class Shard {
     std::vector<StepClosed::Refused> refused;
     uint64_t samples_min = ~uint64_t{0};    // behind the update of the least served block
     uint32_t gradients_min = ~uint32_t{0};  // the same of a round, where workers run freely
+    NoiseEstimate noise;                    // over the blocks that have closed
   };
 
   Hosted* find(BlockId id);

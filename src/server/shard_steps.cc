@@ -1,6 +1,7 @@
 // The shard's steps: when a block closes, what the coordinator is told, who was late.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/chance.h"
 #include "server/shard.h"
@@ -74,7 +75,7 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
     return close_step_if_done(now, out);
   }
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
-  block.close(learning_rate(plan_->schedule, step), members_);
+  progress.noise += block.close(learning_rate(plan_->schedule, step), members_);
   for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
     if (least_push_[worker] > block.version()) block.excuse(worker, members_);
   }
@@ -102,6 +103,10 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   if (!clocks_) note_stragglers(progress, closed);
   closed.samples = blocks_.empty() ? 0 : progress.samples_min;
   closed.gradients = clocks_ && !blocks_.empty() ? progress.gradients_min : 0;
+  // Where workers run freely no two gradients are of the same parameters.
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  closed.signal = clocks_ ? kUnknown : progress.noise.signal;
+  closed.noise = clocks_ ? kUnknown : progress.noise.noise;
   progress_.erase(step_);
   ++step_;
   opened_[step_] = now;

@@ -197,6 +197,53 @@ TEST_F(ShardTest, TellsTheCoordinatorWhoArrivedWhen) {
   EXPECT_EQ(closed->arrivals, expected);
 }
 
+TEST_F(ShardTest, TellsWhatTheGradientsSayAboutTheirNoise) {
+  start();
+  open();
+  push_all(0, 0, 1.0f, 3);
+  push_all(1, 0, 5.0f, 1);
+  // Of one parameter A = (3 + 25) / 4 = 7 and B = 4, so noise = (7 - 4) 4 and signal = 4 - 12/4.
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_NEAR(closed->noise, 12.0 * (kLength + 4), 1e-2);
+  EXPECT_NEAR(closed->signal, 1.0 * (kLength + 4), 1e-2);
+}
+
+TEST_F(ShardTest, KnowsNothingAboutNoiseIfABlockHadOneGradient) {
+  start();
+  open(2);
+  push_all(0, 0, 1.0f);
+  push(1, 0, 0, 2.0f);
+  push(1, 0, 1, std::numeric_limits<float>::quiet_NaN());
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_TRUE(std::isnan(closed->noise));
+  EXPECT_TRUE(std::isnan(closed->signal));
+  decide(1, 2);
+  push_all(0, 1, 1.0f);
+  push_all(1, 1, 1.0f);
+  EXPECT_NEAR(closed_in_outbox()->noise, 0.0, 1e-3) << "the next step is measured for itself";
+}
+
+TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
+  const Layout layout({{"w", 4, TensorKind::kTrained}, {"mean", 4, TensorKind::kAveraged}});
+  plan_ = Plan{.workers = 2,
+               .steps = 2,
+               .schedule = {.base = 1.0},
+               .tensors = layout.tensors(),
+               .blocks = plan_blocks(layout, 1)};
+  shard_.on_plan(plan_);
+  for (const WorkerId worker : {0u, 1u}) shard_.on_joined(worker, out_);
+  send_initial(0);
+  open();
+  for (const Block& block : plan_.blocks.blocks) {
+    const float spread = block.kind == TensorKind::kTrained ? 1.0f : 100.0f;
+    push(0, 0, block.id, spread);
+    push(1, 0, block.id, -spread);
+  }
+  EXPECT_NEAR(closed_in_outbox()->noise, 2.0 * 4, 1e-5);
+}
+
 TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   start(3);
   open(2);

@@ -89,6 +89,8 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   last_news_[shard] = at;
   if (!all_closed(open)) return false;
   sum_up(open);
+  noise_scale_.learn(open.noise);
+  open.noise_scale = noise_scale_.value();
   if (free_running_) {
     deal_reports();
   } else {
@@ -141,6 +143,7 @@ void StepLedger::sum_up(Open& open) const {
   for (const auto& [shard, closed] : open.closed) {
     for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
     gradients = std::min(gradients, closed.gradients);
+    open.noise += {.signal = closed.signal, .noise = closed.noise};
   }
   open.outcomes.reserve(open.alive.size());
   for (const WorkerId worker : open.alive) {
@@ -271,6 +274,9 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   if (record.samples == ~uint64_t{0}) record.samples = 0;
   record.refused = static_cast<uint32_t>(open.refused.size());
   record.contributors = open.contributors;
+  record.signal = open.noise.signal;
+  record.noise = open.noise.noise;
+  record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
   tell_arrivals(open, story);
   tell_loss(open, record);
   return story;

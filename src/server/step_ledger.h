@@ -21,6 +21,7 @@
 #include "core/run_record.h"
 #include "core/step_times.h"
 #include "core/time.h"
+#include "server/gradient_noise.h"
 #include "wire/control.h"
 
 namespace drover {
@@ -81,6 +82,9 @@ class StepLedger {
   // How much earlier than everywhere `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
 
+  // Of the gradients, after all steps that are closed everywhere, in samples; 0: unknown.
+  double noise_scale() const { return noise_scale_.value(); }
+
   // How much is kept here, in entries.
   size_t pending() const { return open_.size() + undealt_.size() + stragglers_.size(); }
 
@@ -106,6 +110,8 @@ class StepLedger {
     // Since it is closed on all shards:
     std::vector<Outcome> outcomes;  // in the order of `alive`
     std::set<WorkerId> refused;
+    NoiseEstimate noise;
+    double noise_scale = 0.0;  // with this step
     uint32_t contributors = 0;
     size_t reports_missing = 0;  // of workers that arrived, or of gradients of the round
   };
@@ -137,6 +143,7 @@ class StepLedger {
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
   std::vector<ArrivalRecord> late_news_;
   uint32_t late_since_told_ = 0;
+  NoiseScale noise_scale_;
 };
 
 }  // namespace drover
