@@ -117,10 +117,20 @@ void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorO
   }
 }
 
+// As the shards have worked it out for the block least served. One that closed the step before the
+// decision about it had come used the noise scale of the decision before.
+double Coordinator::rate_factor_of(const StepStory& story) const {
+  auto samples = static_cast<double>(story.step.samples);
+  if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
+  return rate_factor(settings_.schedule.rule, samples, static_cast<double>(settings_.full_samples),
+                     story.noise_scale_told);
+}
+
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
   bool diverged = false;
   for (StepStory& story : ledger_->take_told(all)) {
+    story.step.learning_rate *= rate_factor_of(story);
     const StepRecord& step = story.step;
     empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
     std::map<WorkerId, BlockId> first_refused;

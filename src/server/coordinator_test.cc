@@ -140,6 +140,31 @@ TEST_F(LongCoordinatorTest, TellsShardsTheNoiseScaleWhenItIsKnown) {
   }
 }
 
+class CoordinatorRateRuleTest : public CoordinatorTest {
+ protected:
+  CoordinatorRateRuleTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 30,
+                         .schedule = {.base = 0.5, .rule = RateRule::kAdaScale},
+                         .full_samples = 16}) {}
+};
+
+TEST_F(CoordinatorRateRuleTest, TheRecordHasTheLearningRateThatWasUsed) {
+  gather();
+  EXPECT_EQ(sent<Plan>()[0].second.full_samples, 16u);
+  EXPECT_EQ(sent<Plan>()[0].second.schedule.rule, RateRule::kAdaScale);
+  for (Step step = 0; step < 12; ++step) {
+    StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 4.0};
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+  const auto told = happened<StepStory>();
+  ASSERT_EQ(told.size(), 12u);
+  EXPECT_EQ(told[9].step.learning_rate, 0.5) << "decided when the noise was not known";
+  // 8/16 * (4 + 16) / (4 + 8), of 0.5.
+  EXPECT_DOUBLE_EQ(told[10].step.learning_rate, 0.5 * 0.5 * 20.0 / 12.0);
+}
+
 TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {
   gather();
   ASSERT_EQ(sent<Decision>().size(), 2u) << "one to each shard";

@@ -245,7 +245,7 @@ void Shard::on_free_block(WorkerId worker, const FrameHeader& header, SharedBuff
   Answer verdict = judge(block, header.step, worker);
   if (verdict == Answer::kAccepted) {
     verdict = payload ? block.apply(header.step, worker, header.samples, std::move(payload),
-                                    learning_rate(plan_->schedule, round))
+                                    rate_of(round, header.samples))
                       : Answer::kLate;
   }
   answer(worker, header.step, hosted, verdict, out);

@@ -92,6 +92,8 @@ class Shard {
   bool enough_at_deadline(const ShardBlock& block) const;
   void close_complete(TimePoint now, Outbox& out);
   Duration since_opening(Step step, TimePoint now) const;
+  // The learning rate of an update with so many samples behind it.
+  double rate_of(Step step, uint64_t samples) const;
 
   void on_members_changed(TimePoint now, Outbox& out);
   bool update_members(const std::vector<WorkerId>& alive);

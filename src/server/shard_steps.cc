@@ -75,7 +75,7 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
     return close_step_if_done(now, out);
   }
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
-  progress.noise += block.close(learning_rate(plan_->schedule, step), members_);
+  progress.noise += block.close(rate_of(step, block.sum().samples()), members_);
   for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
     if (least_push_[worker] > block.version()) block.excuse(worker, members_);
   }
@@ -85,6 +85,13 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
     answer(late.worker, late.step, hosted, Answer::kLate, out);
   }
   close_step_if_done(now, out);
+}
+
+double Shard::rate_of(Step step, uint64_t samples) const {
+  return learning_rate(plan_->schedule, step) *
+         rate_factor(plan_->schedule.rule, static_cast<double>(samples),
+                     static_cast<double>(plan_->full_samples),
+                     decision_ ? decision_->noise_scale : 0.0);
 }
 
 void Shard::close_step_if_done(TimePoint now, Outbox& out) {

@@ -244,6 +244,68 @@ TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
   EXPECT_NEAR(closed_in_outbox()->noise, 2.0 * 4, 1e-5);
 }
 
+// One block of one float, started at 0, learning rate 1, T = 8: after pushes of gradient 1 it is
+// minus the rate that was used.
+class ShardRateRuleTest : public ShardTest {
+ protected:
+  void start_with(RateRule rule) {
+    const Layout layout({{"w", 1, TensorKind::kTrained}});
+    plan_ = Plan{.workers = 2,
+                 .steps = 10,
+                 .schedule = {.base = 1.0, .rule = rule},
+                 .full_samples = 8,
+                 .tensors = layout.tensors(),
+                 .blocks = plan_blocks(layout, 1)};
+    shard_.on_plan(plan_);
+    for (const WorkerId worker : {0u, 1u}) shard_.on_joined(worker, out_);
+    send_initial(0);
+  }
+  void decide_with(Step step, double noise_scale) {
+    shard_.on_decision({.step = step, .cutoff = 1, .alive = {0, 1}, .noise_scale = noise_scale},
+                       now_, out_);
+  }
+};
+
+TEST_F(ShardRateRuleTest, NoneUsesTheRateOfTheSchedule) {
+  start_with(RateRule::kNone);
+  decide_with(0, 4.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f);
+}
+
+TEST_F(ShardRateRuleTest, LinearUsesTheShareOfTheSamples) {
+  start_with(RateRule::kLinear);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -0.25f);
+}
+
+TEST_F(ShardRateRuleTest, SqrtUsesItsRoot) {
+  start_with(RateRule::kSqrt);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -0.5f);
+}
+
+TEST_F(ShardRateRuleTest, AdaScaleUsesTheNoiseScaleOfTheNewestDecision) {
+  start_with(RateRule::kAdaScale);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f) << "it is not known yet";
+  decide_with(1, 4.0);
+  push(0, 1, 0, 1.0f, 2);
+  // 2/8 * (4 + 8) / (4 + 2) = 1/2.
+  EXPECT_FLOAT_EQ(parameter(0, 2), -1.5f);
+}
+
+TEST_F(ShardRateRuleTest, AFullStepHasTheRateOfTheSchedule) {
+  start_with(RateRule::kLinear);
+  shard_.on_decision({.step = 0, .cutoff = 2, .alive = {0, 1}}, now_, out_);
+  push(0, 0, 0, 1.0f, 6);
+  push(1, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f);
+}
+
 TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   start(3);
   open(2);

@@ -50,6 +50,7 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   opened.at = at;
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
+  opened.noise_scale_told = noise_scale();
   opened.reports = std::exchange(early_reports_, {});
   Duration newest{};
   for (const auto& [shard, heard] : last_news_) newest = std::max(newest, heard);
@@ -276,6 +277,7 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.contributors = open.contributors;
   record.signal = open.noise.signal;
   record.noise = open.noise.noise;
+  story.noise_scale_told = open.noise_scale_told;
   record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
   tell_arrivals(open, story);
   tell_loss(open, record);

@@ -32,6 +32,7 @@ struct StepStory {
       arrivals;  // one for every worker alive when the step opened, by worker; free-running:
                  // for every one of which a gradient was used
   std::vector<StepClosed::Refused> refused;
+  double noise_scale_told = 0.0;  // what was known when the step opened
 };
 
 class StepLedger {
@@ -102,7 +103,8 @@ class StepLedger {
     Duration closed_at{};
     double learning_rate = 0.0;
     std::vector<WorkerId> alive;
-    std::set<WorkerId> gone;            // of those, lost since
+    std::set<WorkerId> gone;  // of those, lost since
+    double noise_scale_told = 0.0;
     std::map<ShardId, Duration> leads;  // see open()
     std::map<ShardId, StepClosed> closed;
     std::map<WorkerId, StepReport> reports;  // the last of each
@@ -111,7 +113,7 @@ class StepLedger {
     std::vector<Outcome> outcomes;  // in the order of `alive`
     std::set<WorkerId> refused;
     NoiseEstimate noise;
-    double noise_scale = 0.0;  // with this step
+    double noise_scale = 0.0;  // after this step
     uint32_t contributors = 0;
     size_t reports_missing = 0;  // of workers that arrived, or of gradients of the round
   };
