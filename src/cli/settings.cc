@@ -157,7 +157,7 @@ std::vector<Setting> make_settings() {
           [](auto& job) -> auto& { return job.policy; }, text_itself, parse_policy),
       choice_setting(
           {"objective", "--objective", kWaiting,
-           "what policies with a forecast maximise: throughput or rate"},
+           "what policies with a forecast maximise: throughput, rate or goodput"},
           [](auto& job) -> auto& { return job.objective; },
           [](Objective objective) { return name_of(objective); }, parse_objective),
       count_setting(

@@ -17,7 +17,7 @@ ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> for
 }
 
 Choice ForecastPolicy::decide(const Situation& situation) {
-  const Terms terms = goal_.terms(situation.overhead);
+  const Terms terms = goal_.terms(situation.overhead, situation.noise);
   chosen_ = false;
   if (!warm_up_.over()) return warm_up_.choice(situation);
   const auto alive = static_cast<uint32_t>(situation.alive.size());

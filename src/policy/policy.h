@@ -22,6 +22,7 @@ struct Situation {
   Step step = 0;
   std::span<const WorkerId> alive;  // who can contribute, in order; not empty
   double overhead = 0.0;            // what a step costs beyond waiting for gradients
+  double noise = 0.0;               // noise scale of the gradients, in gradients; 0: unknown
 };
 
 // How long a step waits: until `cutoff` gradients are there; or, when `time_limit` has passed since

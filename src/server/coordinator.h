@@ -40,6 +40,7 @@ struct CoordinatorSettings {
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   uint64_t full_samples = 0;                // of a step to which everybody contributes
+  uint32_t batch = 0;                       // samples of one gradient; 0: unknown
   DecisionLimits limits;                    // on whatever the policy says
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out

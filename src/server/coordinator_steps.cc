@@ -37,8 +37,10 @@ void Coordinator::decide(CoordinatorOutput& out) {
   const std::vector<WorkerId> alive = members_.list();
   // A step opens on a shard in the moment in which the one before closes there, so run-times
   // contain everything that a step costs: nothing is left over for `overhead`.
-  choice_ =
-      decider_ ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0}) : free_choice();
+  const double noise = settings_.batch > 0 ? ledger_->noise_scale() / settings_.batch : 0.0;
+  choice_ = decider_
+                ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0, .noise = noise})
+                : free_choice();
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),

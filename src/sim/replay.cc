@@ -135,8 +135,10 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
     const std::span<const double> row = trace.row(step);
     recorded.read(row);
     const TimePoint asked = clock();
-    const Choice choice =
-        decider.decide({.step = step, .alive = recorded.workers, .overhead = settings.overhead});
+    const Choice choice = decider.decide({.step = step,
+                                          .alive = recorded.workers,
+                                          .overhead = settings.overhead,
+                                          .noise = settings.noise});
     const Duration decision = learning + (clock() - asked);
     const StepClose close = close_of(choice, recorded.sorted);
     const StepTimes seen = what_was_seen(step, row, close);
