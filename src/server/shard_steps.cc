@@ -59,6 +59,36 @@ bool Shard::enough_at_deadline(const ShardBlock& block) const {
   return block.version() == step_ && block.contributed() >= std::max(decision_->at_least, 1u);
 }
 
+// Since when a block has what the decision about its step says; absent: it has not, or it closes at
+// once without one, everybody being there.
+std::optional<TimePoint> Shard::enough_since(const Hosted& hosted) const {
+  const std::vector<WorkerId>& workers = hosted.block->sum().workers();
+  const auto limit = deadline();
+  std::optional<TimePoint> enough;
+  uint32_t members = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (!members_.has(workers[i])) continue;
+    ++members;
+    const TimePoint at = hosted.contributed_at[i];
+    if (members == decision_->cutoff) return enough ? std::min(*enough, at) : at;
+    if (limit && members == std::max(decision_->at_least, 1u)) enough = std::max(at, *limit);
+  }
+  return enough;
+}
+
+// The first decision about a step is here: how long has a block that could have closed waited for
+// it? Nothing, if the coordinator is quick.
+void Shard::note_undecided(TimePoint now) {
+  if (clocks_) return;
+  Duration longest{};
+  for (const auto& [id, hosted] : blocks_) {
+    if (hosted.block->version() != decision_->step) continue;
+    if (const auto since = enough_since(hosted)) longest = std::max(longest, now - *since);
+  }
+  // The whole step may be over: nobody needs a decision when everybody is there.
+  if (longest > Duration::zero()) progress_of(decision_->step).undecided = longest;
+}
+
 void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
   if (may_close(*hosted.block, now)) close(hosted, now, out);
 }
@@ -76,6 +106,7 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
   }
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
   progress.noise += block.close(rate_of(step, block.sum().samples()), members_);
+  hosted.contributed_at.clear();
   for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
     if (least_push_[worker] > block.version()) block.excuse(worker, members_);
   }
@@ -102,6 +133,8 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   StepClosed closed;
   closed.step = step_;
   closed.elapsed = since_opening(step_, now);
+  closed.undecided = progress.undecided;
+  closed.closing = progress.undecided;  // whoever has a clock adds what the closing itself takes
   closed.refused = progress.refused;
   closed.arrivals = take_arrivals(progress);
   for (const auto& [key, run_time] : late_)

@@ -268,6 +268,8 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.samples = ~uint64_t{0};
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);
+    record.closing = std::max(record.closing, closed.closing);
+    record.undecided = std::max(record.undecided, closed.undecided);
     if (closed.samples > 0 || !closed.refused.empty())
       record.samples = std::min(record.samples, closed.samples);
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());

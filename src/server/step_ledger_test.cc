@@ -54,12 +54,18 @@ TEST(StepLedger, AddsUpSignalAndNoiseOfAllShardsAndKeepsTheScale) {
     StepClosed first = closed_by(step, 1ms, {});
     first.signal = 1.5;
     first.noise = 8.0;
+    first.closing = 5ms;
+    first.undecided = 1ms;
     StepClosed second = closed_by(step, 1ms, {});
     second.signal = 0.5;
+    second.closing = 3ms;
+    second.undecided = 2ms;
     second.noise = step == 5 ? std::nan("") : 2.0;
     ledger.on_closed(0, first, 1s);
     ledger.on_closed(1, second, 1s);
     const StepRecord record = ledger.take_told().at(0).step;
+    EXPECT_EQ(record.closing, 5ms) << "of the slowest shard";
+    EXPECT_EQ(record.undecided, 2ms);
     EXPECT_DOUBLE_EQ(record.signal, 2.0);
     if (step == 5) {
       EXPECT_TRUE(std::isnan(record.noise));
