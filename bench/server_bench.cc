@@ -51,6 +51,14 @@ void all_finite_floats(benchmark::State& state) {
   count_floats(state, size);
 }
 
+void sum_of_squares_floats(benchmark::State& state) {
+  const auto size = static_cast<size_t>(state.range(0));
+  FloatBuffer values(size);
+  fill(values.span());
+  while (state.KeepRunning()) benchmark::DoNotOptimize(sum_of_squares(values.span()));
+  count_floats(state, size);
+}
+
 void add_scaled_floats(benchmark::State& state) {
   const auto size = static_cast<size_t>(state.range(0));
   FloatBuffer sum(size);
@@ -137,7 +145,7 @@ void aggregate(benchmark::State& state, SumOrder order) {
     for (WorkerId worker = 0; worker < workers; ++worker) {
       for (size_t block = 0; block < blocks; ++block) {
         SharedBuffer& arrival = arrivals[worker * blocks + block];
-        benchmark::DoNotOptimize(all_finite(arrival->span()));
+        benchmark::DoNotOptimize(sum_of_squares(arrival->span()));
         sums[block].add(worker, 16, std::move(arrival));
       }
     }
@@ -157,6 +165,7 @@ void each_size(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(memcpy_floats)->Apply(each_size);
 BENCHMARK(all_finite_floats)->Apply(each_size);
+BENCHMARK(sum_of_squares_floats)->Apply(each_size);
 BENCHMARK(add_scaled_floats)->Apply(each_size);
 
 #define CLOSING_PASS(name, ...) \

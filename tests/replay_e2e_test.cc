@@ -108,9 +108,10 @@ TEST(Replay, GivesJsonForEveryPolicyInTheOrderGiven) {
 TEST(Replay, OfAllIsEveryPolicyThatNeedsNoTelling) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
-  for (const std::string objective : {"throughput", "rate"}) {
-    const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "all,static:k=2",
-                                            "--objective", objective, "--json", "--quiet"});
+  for (const std::string objective : {"throughput", "rate", "goodput"}) {
+    const Outcome outcome =
+        replay(folder, {"--trace", "t.csv", "--policy", "all,static:k=2", "--objective", objective,
+                        "--noise", "0.5", "--json", "--quiet"});
     EXPECT_EQ(outcome.status(), 0) << outcome.err;
     EXPECT_THAT(outcome.err, IsEmpty());
     std::map<std::string, nlohmann::json> lines;
@@ -121,6 +122,9 @@ TEST(Replay, OfAllIsEveryPolicyThatNeedsNoTelling) {
     for (const char* name : {"deadline", "async", "ssp"}) EXPECT_FALSE(lines.contains(name));
     EXPECT_EQ(lines["static:k=2"]["cutoff_mean"], 2.0);
     EXPECT_EQ(lines["static:k=2"]["objective"], objective);
+    if (objective == "goodput") {
+      EXPECT_EQ(lines["ecdf"]["cutoff_mean"], 2.0) << "1.2 / 11 is more than 1 / 10 and 1.29 / 12";
+    }
     if (objective == "throughput") {
       EXPECT_DOUBLE_EQ(lines["oracle"]["oracle_share_total"].get<double>(), 1.0);
       EXPECT_DOUBLE_EQ(lines["oracle"]["oracle_share_median"].get<double>(), 1.0);
@@ -306,6 +310,9 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told({"--trace", "t.csv", "--policy", ""}, 2, HasSubstr("--policy"));
   expect_told(both + Words{"--objective", "rat"}, 2, HasSubstr("'rate'"));
   expect_told(both + Words{"--steps", "7"}, 2, AllOf(HasSubstr("--steps"), HasSubstr("100:200")));
+  expect_told(both + Words{"--objective", "goodput"}, 2, HasSubstr("--noise N"));
+  expect_told(both + Words{"--noise", "0"}, 2, HasSubstr("--noise: must be a number above 0"));
+  expect_told(both + Words{"--noise", "inf"}, 2, HasSubstr("--noise: must be a number above 0"));
   expect_told(both + Words{"--overhead", "-1"}, 2, HasSubstr("--overhead"));
   expect_told(both + Words{"--overhead", "nan"}, 2, HasSubstr("--overhead"));
   expect_told(both + Words{"--overhead", "1e308"}, 2, HasSubstr("--overhead"));

@@ -42,6 +42,7 @@ struct ReplayOptions {
   uint64_t seed = 1;
   std::string steps = ":";  // rows of the trace
   double overhead = 0.0;
+  std::optional<double> noise;  // noise scale of the gradients, in gradients
   uint32_t min_contributors = 1;
   double max_wait = std::numeric_limits<double>::infinity();
   double min_inclusion = 0.0;

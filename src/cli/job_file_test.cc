@@ -154,7 +154,8 @@ Job random_job(std::mt19937_64& random) {
                   .decay_every = random() % kStepsMax,
                   .decay_factor = small(),
                   .floor = random() % 2 ? small() : 0.0,
-                  .total_steps = 0};
+                  .total_steps = 0,
+                  .rule = static_cast<RateRule>(random() % 4)};
   job.deterministic = random() % 2;
   job.evaluate_every = random() % 100;
   for (uint64_t left = random() % 4; left > 0; --left) {

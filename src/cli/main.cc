@@ -39,7 +39,7 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
       ->allow_extra_args(false)
       ->type_name("NAME,NAME");
   app.add_option("--objective", replay.objective,
-                 "what policies that forecast maximise: throughput or rate")
+                 "what policies that forecast maximise: throughput, rate or goodput")
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--warmup,--policy-warmup", replay.warmup,
@@ -57,6 +57,9 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
                  "what a step costs beyond waiting, in the unit of the trace")
       ->type_name("TIME")
       ->capture_default_str();
+  app.add_option("--noise", replay.noise,
+                 "noise scale of the gradients, in gradients; for goodput and dbw")
+      ->type_name("NUMBER");
   app.add_option("--min-contributors", replay.min_contributors,
                  "gradients that every step waits for")
       ->check(check_whole)

@@ -30,6 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kNoiseMax = 1e9;
+
 // The command line, understood.
 struct Plan {
   std::vector<std::string> policies;
@@ -79,6 +81,15 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   if (!(options.overhead >= 0.0 && options.overhead <= kTraceTimeMax)) {
     return wrong_flag("--overhead", fmt::format("must be a number from 0 to {}", kTraceTimeMax));
   }
+  if (options.noise && !(*options.noise > 0.0 && *options.noise <= kNoiseMax)) {
+    return wrong_flag("--noise", fmt::format("must be a number above 0, at most {}", kNoiseMax));
+  }
+  if (objective.value() == Objective::kGoodput && !options.noise) {
+    return wrong_flag("--objective",
+                      "goodput weighs gradients by their noise, which recorded run-times do not "
+                      "tell. Say with --noise N how many gradients the noise scale is (a run of "
+                      "drover train records it: steps.noise_scale / batch), or try throughput");
+  }
   if (std::isnan(options.max_wait) || options.max_wait <= 0.0) {
     return wrong_flag("--max-wait", "must be a number above 0");
   }
@@ -106,6 +117,7 @@ Result<Plan> plan_of(const ReplayOptions& options) {
     plan.balance = BalanceSettings{.warmup = options.warmup, .seed = options.seed};
   plan.replay = {.warmup = options.warmup,
                  .overhead = options.overhead,
+                 .noise = options.noise.value_or(0.0),
                  .probe = options.probe,
                  .seed = options.seed};
   Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
@@ -171,6 +183,7 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
                      {"seed", std::to_string(options.seed)},
                      {"steps", options.steps},
                      {"overhead", fmt::format("{}", options.overhead)},
+                     {"noise", options.noise ? fmt::format("{}", *options.noise) : "unknown"},
                      {"min_contributors", std::to_string(options.min_contributors)},
                      {"max_wait", fmt::format("{}", options.max_wait)},
                      {"min_inclusion", fmt::format("{}", options.min_inclusion)},

@@ -157,7 +157,7 @@ std::vector<Setting> make_settings() {
           [](auto& job) -> auto& { return job.policy; }, text_itself, parse_policy),
       choice_setting(
           {"objective", "--objective", kWaiting,
-           "what policies with a forecast maximise: throughput or rate"},
+           "what policies with a forecast maximise: throughput, rate or goodput"},
           [](auto& job) -> auto& { return job.objective; },
           [](Objective objective) { return name_of(objective); }, parse_objective),
       count_setting(
@@ -246,6 +246,11 @@ std::vector<Setting> make_settings() {
       number_setting(
           {"schedule.floor", "--lr-floor", kLearning, "with cosine: the learning rate at the end"},
           [](auto& job) -> auto& { return job.schedule.floor; }, {0.0, kLearningRateMax}),
+      choice_setting(
+          {"schedule.rule", "--lr-rule", kLearning,
+           "the learning rate when a step has fewer samples: none, linear, sqrt or adascale"},
+          [](auto& job) -> auto& { return job.schedule.rule; },
+          [](RateRule rule) { return name_of(rule); }, parse_rate_rule),
   };
 }
 

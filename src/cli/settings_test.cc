@@ -37,7 +37,8 @@ Job unusual_job() {
                   .decay_every = 5,
                   .decay_factor = 0.6,
                   .floor = 0.07,
-                  .total_steps = 123};
+                  .total_steps = 123,
+                  .rule = RateRule::kSqrt};
   job.policy = "static:0.9";
   job.objective = Objective::kRate;
   job.policy_warmup = 3;
@@ -65,8 +66,8 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const auto& [model, data, data_dir, seed, generated_samples] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
-  const auto& [schedule_kind, base, warmup_steps, decay_every, decay_factor, floor, total_steps] =
-      schedule;
+  const auto& [schedule_kind, base, warmup_steps, decay_every, decay_factor, floor, total_steps,
+               rule] = schedule;
   EXPECT_NE(model, usual_job.task.model);
   EXPECT_NE(data, usual_job.task.data);
   EXPECT_NE(data_dir, usual_job.task.data_dir);
@@ -92,6 +93,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(decay_factor, usual_job.schedule.decay_factor);
   EXPECT_NE(floor, usual_job.schedule.floor);
   EXPECT_NE(total_steps, usual_job.schedule.total_steps);
+  EXPECT_NE(rule, usual_job.schedule.rule);
   EXPECT_NE(deterministic, usual_job.deterministic);
   EXPECT_NE(evaluate_every, usual_job.evaluate_every);
   EXPECT_NE(slow, usual_job.slow);

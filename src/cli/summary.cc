@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kCurvePoints = 40;
 constexpr size_t kWorkersShown = 4;
-constexpr size_t kLossesShown = 4;
+constexpr size_t kLossesShown = 3;
 constexpr size_t kStragglersShown = 3;
 constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
@@ -115,6 +115,17 @@ void add_step_times(Lines& lines, const RunSummary& summary) {
                               short_time(*summary.step_times.overhead_median),
                               short_time(*summary.step_times.overhead_p90)));
   }
+}
+
+void add_closing(Lines& lines, const RunSummary& summary) {
+  const StepStatistics& times = summary.step_times;
+  const std::string undecided =
+      times.undecided_share > 0.0
+          ? fmt::format("waited for a decision up to {}, in {:.2g} % of steps",
+                        short_time(times.undecided_max), times.undecided_share * 100.0)
+          : "never waited for a decision";
+  lines.add("closing", fmt::format("median {} from the last gradient needed to new parameters; {}",
+                                   short_time(times.closing_median), undecided));
 }
 
 void add_workers(Lines& lines, const RunSummary& summary) {
@@ -288,6 +299,7 @@ std::string to_text(const RunSummary& summary) {
                   with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
   add_stragglers(lines, summary);
   add_step_times(lines, summary);
+  if (trains) add_closing(lines, summary);
   add_workers(lines, summary);
   add_losses(lines, summary);
   add_memory(lines, summary);
@@ -317,6 +329,12 @@ std::string to_json_line(const RunSummary& summary) {
   json["step_seconds_p90"] = timed ? number(summary.step_times.p90) : nlohmann::json(nullptr);
   json["step_overhead_seconds_median"] = number(summary.step_times.overhead_median);
   json["step_overhead_seconds_p90"] = number(summary.step_times.overhead_p90);
+  json["closing_seconds_median"] =
+      timed ? number(summary.step_times.closing_median) : nlohmann::json(nullptr);
+  json["undecided_seconds_max"] =
+      timed ? number(summary.step_times.undecided_max) : nlohmann::json(nullptr);
+  json["undecided_share"] =
+      timed ? number(summary.step_times.undecided_share) : nlohmann::json(nullptr);
   json["waited_for"] = nlohmann::json::array();
   for (const WorkerStatistics& worker : summary.waited_for) {
     const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);

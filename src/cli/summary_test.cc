@@ -27,6 +27,8 @@ void record_run(RunWriter& writer, uint32_t workers = 4) {
     record.elapsed = 10ms;
     record.late = step % 10 == 0 ? 1 : 0;
     if (step % 4 == 0) record.last_worker = 1;
+    record.closing = std::chrono::microseconds(step + 1);
+    if (step == 7 || step == 9) record.undecided = std::chrono::microseconds(step);
     DROVER_EXPECT_OK(writer.on_step(record, sample_arrivals(step, workers)));
   }
 }
@@ -89,12 +91,17 @@ TEST(Summary, AgreesWithTheRecord) {
   EXPECT_EQ(json["outcome"], "completed");
   EXPECT_EQ(json["parameters_digest"], "0000000000000abc");
   EXPECT_EQ(json["step_overhead_seconds_median"], 0.008);
+  EXPECT_EQ(json["closing_seconds_median"], 1e-4);
+  EXPECT_EQ(json["undecided_seconds_max"], 9e-6);
+  EXPECT_EQ(json["undecided_share"], 0.01);
   EXPECT_EQ(to_json_line(summary).find('\n'), std::string::npos);
 
   const std::string text = to_text(summary);
   for (const char* part :
        {"200 in 2 s: 100 steps/s, 25,600 samples/s", "87.50 % on 10,000 test samples",
         "800 used, 20 late, 0 refused", "worker 3    last in  75 % of steps",
+        "closing    median 100 µs from the last gradient needed to new parameters; waited for a "
+        "decision up to 9 µs, in 1 % of steps\n",
         "worker 2 at step 100: connection closed", "250 MB in one process (worker 0)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
@@ -119,7 +126,8 @@ TEST(Summary, OfARunWithoutStepsHasNoNumbers) {
   const auto json = nlohmann::json::parse(to_json_line(summary));
   for (const char* key :
        {"samples_per_second", "steps_per_second", "loss", "test_accuracy", "step_seconds_median",
-        "step_overhead_seconds_median", "parameters_digest"}) {
+        "step_overhead_seconds_median", "closing_seconds_median", "undecided_seconds_max",
+        "undecided_share", "parameters_digest"}) {
     EXPECT_EQ(json[key], nullptr) << key;
   }
   EXPECT_EQ(json["steps"], 0);
@@ -176,7 +184,7 @@ TEST(Summary, OfAReplayDoesNotSpeakOfLearning) {
   const std::string text = text_with(folder.file("run.db"), header);
   EXPECT_NE(text.find("job        replay of job.csv, 4 workers, policy ecdf\n"), std::string::npos)
       << text;
-  for (const char* part : {"loss", "samples", "shard"})
+  for (const char* part : {"loss", "samples", "shard", "closing"})
     EXPECT_EQ(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
@@ -186,6 +194,7 @@ TEST(Summary, OfASimulationSaysSo) {
   header.settings.emplace_back("scenario", "small.toml");
   const std::string text = text_with(folder.file("run.db"), header);
   EXPECT_NE(text.find("simulated  small.toml; all times are virtual\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("never waited for a decision\n"), std::string::npos) << text;
   EXPECT_EQ(nlohmann::json::parse(to_json_line(summary_at(folder.file("run.db"))))["scenario"],
             "small.toml");
 }
@@ -202,7 +211,11 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   RunEnd end;
   end.memory_bytes = {{"worker 0", 1}};
   DROVER_EXPECT_OK(writer->on_end(end));
-  const std::string text = to_text(summary_at(path));
+  RunSummary summary = summary_at(path);
+  summary.warning = "the end is missing";
+  summary.scenario = "small.toml";
+  summary.gradients_left_behind = 1;
+  const std::string text = to_text(summary);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
   EXPECT_NE(text.find("and 56 more"), std::string::npos) << text;
 }

@@ -137,6 +137,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "0.6",
                        "--lr-floor",
                        "0.25",
+                       "--lr-rule",
+                       "adascale",
                        "--objective",
                        "rate",
                        "--policy-warmup",
@@ -162,7 +164,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                         .epsilon = 1e-3,
                         .weight_decay = 0.01,
                         .ema_decay = 0.99};
-  expected.schedule = {ScheduleKind::kStep, 0.5, 5, 10, 0.5, 0.25, 50};
+  expected.schedule = {ScheduleKind::kStep, 0.5, 5, 10, 0.5, 0.25, 50, RateRule::kAdaScale};
   expected.objective = Objective::kRate;
   expected.policy_warmup = 30;
   expected.min_contributors = 4;

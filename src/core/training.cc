@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kOptimizerNames = {"sgd",     "momentum", "nesterov",
                                                              "rmsprop", "adam",     "adamw"};
 constexpr std::array<std::string_view, 3> kScheduleNames = {"constant", "step", "cosine"};
+constexpr std::array<std::string_view, 4> kRuleNames = {"none", "linear", "sqrt", "adascale"};
 
 template <typename Kind, size_t kCount>
 Result<Kind> parse(std::string_view name, const std::array<std::string_view, kCount>& names,
@@ -60,14 +61,35 @@ double learning_rate(const ScheduleSettings& schedule, Step step) {
   return after_warmup(schedule, step);
 }
 
+double rate_factor(RateRule rule, double samples, double full_samples, double noise_scale) {
+  if (full_samples <= 0.0) return 1.0;
+  const double share = samples / full_samples;
+  switch (rule) {
+    case RateRule::kNone:
+      return 1.0;
+    case RateRule::kLinear:
+      return share;
+    case RateRule::kSqrt:
+      return std::sqrt(share);
+    case RateRule::kAdaScale:
+      if (noise_scale <= 0.0) return 1.0;
+      return share * ((noise_scale + full_samples) / (noise_scale + samples));
+  }
+  return 1.0;
+}
+
 std::string_view name_of(OptimizerKind kind) { return kOptimizerNames[static_cast<size_t>(kind)]; }
 std::string_view name_of(ScheduleKind kind) { return kScheduleNames[static_cast<size_t>(kind)]; }
+std::string_view name_of(RateRule rule) { return kRuleNames[static_cast<size_t>(rule)]; }
 
 Result<OptimizerKind> parse_optimizer(std::string_view name) {
   return parse<OptimizerKind>(name, kOptimizerNames, "optimizer");
 }
 Result<ScheduleKind> parse_schedule(std::string_view name) {
   return parse<ScheduleKind>(name, kScheduleNames, "schedule");
+}
+Result<RateRule> parse_rate_rule(std::string_view name) {
+  return parse<RateRule>(name, kRuleNames, "learning-rate rule");
 }
 
 }  // namespace drover

@@ -28,7 +28,8 @@ struct OptimizerSettings {
 
 enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
 
-// What becomes of the learning rate when fewer samples are behind an update than were planned.
+// What becomes of the learning rate when fewer samples are behind an update than were planned; see
+// rate_factor().
 enum class RateRule : uint8_t { kNone, kLinear, kSqrt, kAdaScale };
 
 struct ScheduleSettings {
@@ -46,10 +47,32 @@ struct ScheduleSettings {
 // The learning rate of step `step`.
 double learning_rate(const ScheduleSettings& schedule, Step step);
 
+// What the learning rate of an update with M samples behind it is multiplied with, when the
+// schedule is meant for T. With phi the noise scale of the gradients (samples;
+// server/gradient_noise.h):
+//
+//   none      1
+//   linear    M / T
+//   sqrt      sqrt(M / T)
+//   adascale  r(M) / r(T) = (M / T) (phi + T) / (phi + M)
+//
+// AdaScale (Johnson et al. 2020) multiplies the learning rate of one batch, whose gradient has
+// variance sigma^2 = tr(Sigma) / m around a mean of length mu, by the gain of S such batches,
+//   r = (sigma^2 + mu^2) / (sigma^2 / S + mu^2).
+// With S = M / m and phi = tr(Sigma) / mu^2 that is r(M) = M (phi + m) / (m (phi + M)), and in the
+// ratio m cancels. It lies between the others' ends: noise only (phi = infinity) makes it linear,
+// no noise (phi = 0) none.
+//
+// 1 for M = T to the bit, whatever the rule; 1 for `adascale` as long as phi is not known
+// (noise_scale = 0), and if T is not (full_samples = 0).
+double rate_factor(RateRule rule, double samples, double full_samples, double noise_scale);
+
 std::string_view name_of(OptimizerKind kind);
 std::string_view name_of(ScheduleKind kind);
+std::string_view name_of(RateRule rule);
 // An unknown name is answered with the nearest known one.
 Result<OptimizerKind> parse_optimizer(std::string_view name);
 Result<ScheduleKind> parse_schedule(std::string_view name);
+Result<RateRule> parse_rate_rule(std::string_view name);
 
 }  // namespace drover

@@ -61,7 +61,60 @@ TEST(LearningRate, IsBaseIfTheCosineHasNoRoom) {
   EXPECT_EQ(learning_rate(schedule, 50), 1.0);
 }
 
+constexpr RateRule kRules[] = {RateRule::kNone, RateRule::kLinear, RateRule::kSqrt,
+                               RateRule::kAdaScale};
+
+TEST(RateFactor, FollowsItsFormulas) {
+  EXPECT_EQ(rate_factor(RateRule::kNone, 16, 64, 100), 1.0);
+  EXPECT_DOUBLE_EQ(rate_factor(RateRule::kLinear, 16, 64, 100), 0.25);
+  EXPECT_DOUBLE_EQ(rate_factor(RateRule::kSqrt, 16, 64, 100), 0.5);
+  // 1/4 * 164 / 116
+  EXPECT_DOUBLE_EQ(rate_factor(RateRule::kAdaScale, 16, 64, 100), 0.25 * 164.0 / 116.0);
+}
+
+// The ratio of the published gains, from variances rather than from their ratio.
+TEST(RateFactor, AdaScaleIsTheRatioOfThePublishedGains) {
+  const double trace = 37.0;  // tr(Sigma)
+  const double mu2 = 0.5;
+  const double batch = 8.0;
+  const auto gain = [&](double samples) {
+    const double sigma2 = trace / batch;
+    return (sigma2 + mu2) / (sigma2 / (samples / batch) + mu2);
+  };
+  for (const double samples : {8.0, 24.0, 40.0, 64.0, 128.0}) {
+    EXPECT_NEAR(rate_factor(RateRule::kAdaScale, samples, 64.0, trace / mu2),
+                gain(samples) / gain(64.0), 1e-12);
+  }
+}
+
+TEST(RateFactor, AdaScaleIsLinearWithNoiseOnlyAndNoneWithoutAny) {
+  for (const double samples : {1.0, 16.0, 63.0}) {
+    EXPECT_NEAR(rate_factor(RateRule::kAdaScale, samples, 64.0, 1e12), samples / 64.0, 1e-9);
+    EXPECT_NEAR(rate_factor(RateRule::kAdaScale, samples, 64.0, 1e-12), 1.0, 1e-9);
+  }
+  EXPECT_EQ(rate_factor(RateRule::kAdaScale, 16, 64, 0.0), 1.0) << "not known yet";
+}
+
+TEST(RateFactor, IsExactlyOneForAFullStepWhateverTheRule) {
+  for (const RateRule rule : kRules) {
+    for (const double full : {1.0, 3.0, 48.0, 65'537.0}) {
+      for (const double noise_scale : {0.0, 1e-9, 0.3, 7.0, 1e9})
+        EXPECT_EQ(rate_factor(rule, full, full, noise_scale), 1.0) << name_of(rule);
+    }
+    EXPECT_EQ(rate_factor(rule, 16, 0, 5.0), 1.0) << "nobody said what a full step is";
+  }
+}
+
+TEST(RateFactor, GrowsWithTheSamples) {
+  for (const RateRule rule : {RateRule::kLinear, RateRule::kSqrt, RateRule::kAdaScale}) {
+    EXPECT_EQ(rate_factor(rule, 0, 64, 10), 0.0);
+    for (double samples = 1; samples <= 64; ++samples)
+      EXPECT_LT(rate_factor(rule, samples - 1, 64, 10), rate_factor(rule, samples, 64, 10));
+  }
+}
+
 TEST(Names, AreReadBackAsTheyAreWritten) {
+  for (const RateRule rule : kRules) EXPECT_EQ(parse_rate_rule(name_of(rule)).value(), rule);
   for (const OptimizerKind kind :
        {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
         OptimizerKind::kRmsProp, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
@@ -84,6 +137,9 @@ TEST(Names, UnknownOnesAreAnsweredWithTheNearest) {
             "Known: sgd, momentum, nesterov, rmsprop, adam, adamw.");
   EXPECT_EQ(parse_schedule("exponential").error().message,
             "unknown schedule 'exponential'. Known: constant, step, cosine.");
+  EXPECT_EQ(parse_rate_rule("adscale").error().message,
+            "unknown learning-rate rule 'adscale'. Did you mean 'adascale'? "
+            "Known: none, linear, sqrt, adascale.");
   EXPECT_FALSE(parse_optimizer("").ok());
   EXPECT_FALSE(parse_optimizer("SGD").ok()) << "names are lower case";
 }

@@ -14,6 +14,8 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .evaluate_every = job.evaluate_every,
       .optimizer = job.optimizer,
       .schedule = job.schedule,
+      .full_samples = uint64_t{job.workers} * job.batch,
+      .batch = job.batch,
       .limits = {.at_least = job.min_contributors,
                  .max_wait = job.max_wait > Duration::zero() ? seconds(job.max_wait) : kNoTimeLimit,
                  .min_inclusion = job.min_inclusion},

@@ -145,7 +145,8 @@ class ShardNode {
     Outbox out;
     machine(out);
     busy_ += clock_now() - began;
-    for (Outgoing& message : out) send(std::move(message));
+    // New parameters come before the news of the close, so that they have left when it does.
+    for (Outgoing& message : out) send(std::move(message), began);
     set_alarm();
   }
 
@@ -165,11 +166,13 @@ class ShardNode {
     });
   }
 
-  void send(Outgoing message) {
+  void send(Outgoing message, TimePoint began) {
     if (message.to.role == Role::kCoordinator) {
       if (auto* control = std::get_if<Control>(&message.frame.payload)) {
-        if (auto* closed = std::get_if<StepClosed>(control))
+        if (auto* closed = std::get_if<StepClosed>(control)) {
           closed->busy = std::exchange(busy_, Duration::zero());
+          closed->closing += clock_now() - began;
+        }
       }
       return coordinator_->send(std::move(message.frame));
     }

@@ -45,7 +45,8 @@ void BanditPolicy::lay_out(uint32_t workers) {
 
 double BanditPolicy::per_time(const Arm& arm, double sum, double weight) const {
   const auto gradients = static_cast<double>(arm.cutoff);
-  return objective_ == Objective::kRate ? gradients * weight / sum : gradients * sum / weight;
+  if (objective_ == Objective::kRate) return gradients * weight / sum;
+  return gradients * sum / weight * terms_.efficiency(arm.cutoff);
 }
 
 double BanditPolicy::most_by(const Arm& arm) const { return per_time(arm, arm.most, weight_); }
@@ -55,10 +56,19 @@ double BanditPolicy::earned_by(const Arm& arm) const {
   return arm.weight > 0.0 ? per_time(arm, arm.earned, arm.weight) : most_by(arm);
 }
 
+std::string BanditPolicy::earnings(const Arm& arm) const {
+  const std::string earned = brief(earned_by(arm));
+  if (!terms_.noise) return fmt::format("{} gradients per time", earned);
+  if (*terms_.noise <= 0.0)
+    return fmt::format("{} gradients per time, noise not known yet", earned);
+  return fmt::format("goodput {} per time, noise {} gradients", earned, brief(*terms_.noise));
+}
+
 Choice BanditPolicy::decide(const Situation& situation) {
   const auto alive = static_cast<uint32_t>(situation.alive.size());
   lay_out(alive);
   overhead_ = situation.overhead;
+  if (objective_ == Objective::kGoodput) terms_.noise = situation.noise;
   if (!warm_up_.over()) return warm_up_.choice(situation);
 
   const Arm* best = nullptr;
@@ -87,8 +97,7 @@ Choice BanditPolicy::decide(const Situation& situation) {
             .reason = fmt::format("bandit: tries {}, which it has not seen of late", who)};
   }
   return {.cutoff = chosen->cutoff,
-          .reason = fmt::format("bandit: {} earned most of late, {} gradients per time", who,
-                                brief(earned_by(*chosen)))};
+          .reason = fmt::format("bandit: {} earned most of late, {}", who, earnings(*chosen))};
 }
 
 void BanditPolicy::learn(const StepTimes& times) {

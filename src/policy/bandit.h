@@ -7,7 +7,9 @@
 // `memory`, so that the policy follows change): of what it earned in the W_a steps (by weight) that
 // showed it, and of the most it can have earned in all steps. What an arm earns is gradients per
 // time: the mean of c / (o + x_(c)) for `throughput`; for `rate` c over the mean of o + x_(c), what
-// always using it would bring in the long run. The arm with the largest index wins:
+// always using it would bring in the long run; for `goodput` that of throughput times the
+// efficiency of c gradients (objective.h), which the newest noise gives to all steps alike. The arm
+// with the largest index wins:
 //
 //   min( earned_a + explore * earned_best * (sqrt(ln(1+W)/W_a) - sqrt(ln(1+W)/W)),  most_a )
 //
@@ -17,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "policy/objective.h"
@@ -39,8 +42,8 @@ class BanditPolicy : public Policy {
   void learn_late(Step, WorkerId, double) override {}  // the next steps tell
 
  private:
-  // What is summed is 1 / (o + x) for `throughput`, o + x for `rate`: neither depends on how many
-  // workers there are, so both outlast a change of that.
+  // What is summed is 1 / (o + x) for `throughput` and `goodput`, o + x for `rate`: neither depends
+  // on how many workers there are, so both outlast a change of that.
   struct Arm {
     uint32_t cutoff = 0;
     double weight = 0.0;  // of the steps that showed it
@@ -52,11 +55,13 @@ class BanditPolicy : public Policy {
   double per_time(const Arm& arm, double sum, double weight) const;
   double earned_by(const Arm& arm) const;
   double most_by(const Arm& arm) const;
+  std::string earnings(const Arm& arm) const;
 
   const BanditSettings settings_;
   const Objective objective_;
   WarmUp warm_up_;
   double overhead_ = 0.0;  // of the step that learn() is going to be about
+  Terms terms_;            // of the step that is being decided
   uint32_t workers_ = 0;
   double weight_ = 0.0;  // of all steps
   std::vector<Arm> arms_;

@@ -20,6 +20,22 @@ TEST(Bandit, LearnsAllSmallerCutoffsFromOneStep) {
   EXPECT_EQ(choice.reason, "bandit: 3 of 4 workers earned most of late, 3 gradients per time");
 }
 
+TEST(Bandit, WithGoodputWeighsWhatItHasSeenByTheNewestNoise) {
+  BanditPolicy policy({}, Objective::kGoodput, 1);
+  const std::vector<WorkerId> alive = {0, 1, 2, 3};
+  policy.decide({0, alive, 0.0});
+  policy.learn({0, {1.0, 1.0, 1.2, 5.0}, std::vector(4, Known::kArrived), 5.0, 4});
+  // 1, 2, 2.5, 0.8 gradients per time.
+  EXPECT_EQ(policy.decide({1, alive, 0.0}).reason,
+            "bandit: 3 of 4 workers earned most of late, 2.5 gradients per time, noise not known "
+            "yet");
+  // With a noise of 1, progress 1, 4/3, 3/2 and 8/5.
+  const Choice choice = policy.decide({1, alive, 0.0, 1.0});
+  EXPECT_EQ(choice.cutoff, 2u);
+  EXPECT_EQ(choice.reason,
+            "bandit: 2 of 4 workers earned most of late, goodput 1.33 per time, noise 1 gradients");
+}
+
 TEST(Bandit, ComesCloseToTheBestFixedCutoff) {
   constexpr double kOverhead = 0.1;
   for (const Shape shape : kShapes) {

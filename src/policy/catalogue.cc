@@ -244,7 +244,7 @@ constexpr std::array kEntries = {
           kBanditOptions,
           make_bandit},
     Entry{{"dbw", "dynamic backup workers: most progress per time, given the gradients' noise",
-           "noise=4 (to signal, of one gradient; usual: half the workers), window=5 (arrivals)"},
+           "noise=4 (to signal, of one gradient; usual: as measured), window=5 (arrivals)"},
           kDbwOptions,
           make_dbw},
     Entry{{"dropcompute", "wait a time that is fitted once, to the run-times of the warm-up", ""},

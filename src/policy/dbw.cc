@@ -53,7 +53,8 @@ void DbwPolicy::expect_arrivals(uint32_t alive) {
 Choice DbwPolicy::decide(const Situation& situation) {
   if (!warm_up_.over()) return warm_up_.choice(situation);
   const auto alive = static_cast<uint32_t>(situation.alive.size());
-  const double noise = settings_.noise.value_or(static_cast<double>(alive) / 2.0);
+  const double usual = situation.noise > 0.0 ? situation.noise : static_cast<double>(alive) / 2.0;
+  const double noise = settings_.noise.value_or(usual);
   expect_arrivals(alive);
 
   uint32_t best = alive;  // if nothing promises a gain, more gradients can only help

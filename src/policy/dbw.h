@@ -6,8 +6,9 @@
 // gain(k): a step of length 1/L on a function with L-Lipschitz gradients, with the mean of k
 // gradients of variance V each, lowers it by at least (|g|^2 - V/k) / 2L, so that up to a factor
 // gain(k) = 1 - nu/k, nu = V / |g|^2 the noise-to-signal ratio of one gradient; nothing for k <=
-// nu. A replay has no gradients to measure nu on. By default it is half of the workers alive: the
-// last of n gradients then is worth as much as throughput says, d ln gain / dk = 1/n at k = n.
+// nu. A run measures nu on its gradients. Until it has, and in a replay, which has none, it is half
+// of the workers alive: the last of n gradients then is worth as much as throughput says,
+// d ln gain / dk = 1/n at k = n.
 //
 // T(k): mean of the newest k-th arrivals that were seen, made ascending in k by isotonic
 // regression; and at least as long as the newest steps waited without seeing a k-th. What nobody
@@ -26,7 +27,7 @@
 namespace drover {
 
 struct DbwSettings {
-  std::optional<double> noise;  // nu; absent: half of the workers alive
+  std::optional<double> noise;  // nu; absent: as measured, before that half of the workers alive
   uint32_t window = 5;          // arrivals per k
 };
 

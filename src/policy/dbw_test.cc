@@ -94,6 +94,14 @@ TEST(Dbw, TheUsualNoiseIsHalfOfTheWorkersAlive) {
             std::string::npos);
 }
 
+TEST(Dbw, TakesTheNoiseThatWasMeasuredUnlessItIsToldAnother) {
+  DbwPolicy policy({.noise = {}, .window = 5}, 1);
+  DbwPolicy told({.noise = 0.25, .window = 5}, 1);
+  for (DbwPolicy* each : {&policy, &told}) each->learn(step_of(0, {1.0, 1.0, 1.0, 1.0}, 1.0));
+  EXPECT_NE(policy.decide({1, kAlive, 0.0, 1.5}).reason.find("noise 1.5"), std::string::npos);
+  EXPECT_NE(told.decide({1, kAlive, 0.0, 1.5}).reason.find("noise 0.25"), std::string::npos);
+}
+
 TEST(Dbw, LooksAtTheNewestArrivalsAndKnowsWhatItWaitedForInVain) {
   DbwPolicy policy({.noise = 1.5, .window = 1}, 1);
   policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.1}, 1.1));

@@ -29,7 +29,8 @@ std::vector<std::string> texts() {
 
 std::vector<PolicySettings> settings() {
   return {{.objective = Objective::kThroughput, .warmup = 5, .seed = 3},
-          {.objective = Objective::kRate, .warmup = 0, .seed = 4}};
+          {.objective = Objective::kRate, .warmup = 0, .seed = 4},
+          {.objective = Objective::kGoodput, .warmup = 5, .seed = 5}};
 }
 
 void expect_same_decisions(const std::vector<Walked>& a, const std::vector<Walked>& b) {

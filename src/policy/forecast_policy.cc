@@ -41,7 +41,7 @@ ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> for
 }
 
 Choice ForecastPolicy::decide(const Situation& situation) {
-  const Terms terms = goal_.terms(situation.overhead);
+  const Terms terms = goal_.terms(situation.overhead, situation.noise);
   chosen_ = false;
   if (!warm_up_.over()) return warm_up_.choice(situation);
   const auto alive = static_cast<uint32_t>(situation.alive.size());
@@ -56,7 +56,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   if (settings_.live) {
     sorted_ = forecast_.sorted;
     remaining_.start(forecast_);
-    terms_ = goal_.long_run(situation.overhead);
+    terms_ = goal_.long_run();
     shares_.assign(situation.shares.begin(), situation.shares.end());
   }
   sorter_.sort(forecast_);

@@ -102,6 +102,22 @@ TEST(ForecastPolicy, RateComparesWithTheLongRunOfWhatItDecided) {
       "test says");
 }
 
+TEST(ForecastPolicy, GoodputWaitsForFewerWhenThereIsLittleNoise) {
+  auto policy = policy_of({{1.0F, 1.2F, 1.5F, 5.0F}}, Objective::kGoodput, 1);
+  policy.learn(seen(0));
+  const Choice unknown = policy.decide({1, kAlive});
+  EXPECT_EQ(unknown.cutoff, 3u);
+  EXPECT_EQ(unknown.reason,
+            "fake: 3 of 4 workers, 2 gradients per time expected by 1.5, noise not known yet; what "
+            "the test says");
+  // Progress 1, 4/3, 3/2, 8/5 of one gradient: 1, 1.11, 1, 0.32 per time.
+  const Choice known = policy.decide({1, kAlive, 0.0, 1.0});
+  EXPECT_EQ(known.cutoff, 2u);
+  EXPECT_EQ(known.reason,
+            "fake: 2 of 4 workers, goodput 1.11 per time expected by 1.2, noise 1 gradients; what "
+            "the test says");
+}
+
 TEST(ForecastPolicy, PassesOnWhatCameLate) {
   auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{});
   const FakeForecaster& heard = *forecaster;

@@ -57,7 +57,8 @@ TEST(Hedge, PromisesWhatTheRuleThatClosesStepsWouldGive) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Forecast forecast =
         random_forecast(seed, 24 + static_cast<uint32_t>(seed), 1 + static_cast<uint32_t>(seed));
-    for (const Terms& terms : {Terms{}, Terms{.overhead = 0.5}, Terms{.lambda = 8.0}}) {
+    for (const Terms& terms : {Terms{}, Terms{.overhead = 0.5}, Terms{.lambda = 8.0},
+                               Terms{.overhead = 0.5, .noise = 3.0}}) {
       const Hedged hedged = search.best(forecast, terms);
       EXPECT_NEAR(hedged.promise.value,
                   worth(forecast, terms, hedged.promise.cutoff, hedged.time_limit), 1e-6);
@@ -71,14 +72,15 @@ TEST(Hedge, ComesCloseToTheBestOfAllPairs) {
   HedgeSearch search;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Forecast forecast = random_forecast(seed, 128, 12);
+    const Terms terms{.noise = seed % 2 == 0 ? std::nullopt : std::optional(6.0)};
     double best = 0.0;
     for (size_t i = 0; i < forecast.times.size(); i += 5) {
       const float limit = forecast.times[i];
       for (uint32_t cutoff = 1; cutoff <= 12; ++cutoff) {
-        best = std::max(best, worth(forecast, {}, cutoff, static_cast<double>(limit)));
+        best = std::max(best, worth(forecast, terms, cutoff, static_cast<double>(limit)));
       }
     }
-    EXPECT_GE(search.best(forecast, {}).promise.value, 0.99 * best);
+    EXPECT_GE(search.best(forecast, terms).promise.value, 0.99 * best);
   }
 }
 

@@ -23,20 +23,19 @@ constexpr size_t kStretch = 32;
 // Of sums of doubles, with a margin.
 constexpr double kRounding = 1e-9;
 
-constexpr std::array<std::string_view, 2> kNames = {"throughput", "rate"};
+constexpr std::array<std::string_view, 3> kNames = {"throughput", "rate", "goodput"};
 
 }  // namespace
 
-std::string_view name_of(Objective objective) {
-  return kNames[objective == Objective::kRate ? 1 : 0];
-}
+std::string_view name_of(Objective objective) { return kNames[static_cast<size_t>(objective)]; }
 
 Result<Objective> parse_objective(std::string_view name) {
-  for (const Objective each : {Objective::kThroughput, Objective::kRate}) {
+  for (const Objective each : {Objective::kThroughput, Objective::kRate, Objective::kGoodput}) {
     if (name == name_of(each)) return each;
   }
-  return invalid_input(fmt::format("there is no objective '{}'.{} There are throughput and rate",
-                                   name, did_you_mean(name, kNames)));
+  return invalid_input(
+      fmt::format("there is no objective '{}'.{} There are throughput, rate and goodput", name,
+                  did_you_mean(name, kNames)));
 }
 
 // Inlined where the stride is known.
@@ -65,11 +64,13 @@ Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
   const auto samples = static_cast<double>(forecast.samples);
   const auto value = [&](size_t i) {
     const double mean = sums_[i] / samples;
-    return terms.lambda ? terms.value(static_cast<uint32_t>(i + 1), mean) : mean;
+    const auto cutoff = static_cast<uint32_t>(i + 1);
+    return terms.lambda ? terms.value(cutoff, mean) : mean * terms.efficiency(cutoff);
   };
   sums_.assign(workers, 0.0);
   // Every stretch by its first cutoff: later ones of the stretch have at most so many gradients
-  // more, and none of them sooner.
+  // more, and none of them sooner. Of goodput p(c) takes the part of c, which also grows with c:
+  // p'(c) = nu (nu + 1) / (nu + c)^2.
   add_up(forecast, terms, 0, workers, kStretch);
   double least = -std::numeric_limits<double>::infinity();
   for (size_t begin = 0; begin < workers; begin += kStretch) least = std::max(least, value(begin));
@@ -78,8 +79,10 @@ Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
     const size_t end = std::min(workers, begin + kStretch);
     const auto first = static_cast<double>(begin + 1);
     const auto last = static_cast<double>(end);
-    const double most =
-        terms.lambda ? value(begin) + (last - first) : value(begin) * (last / first);
+    const double less_efficient = terms.efficiency(last) /
+                                  terms.efficiency(first);
+    const double most = terms.lambda ? value(begin) + (last - first)
+                                     : value(begin) * (last / first) * less_efficient;
     if (most < least - kRounding * std::abs(least)) continue;
     add_up(forecast, terms, begin + 1, end, 1);
     for (size_t i = begin; i < end; ++i) {
@@ -105,24 +108,40 @@ Promise CutoffSearch::best(std::span<const double> sorted, const Terms& terms) {
   return best;
 }
 
-Terms Goal::terms(double overhead) {
-  overhead_ = overhead;
-  const bool known = objective_ == Objective::kRate && time_ > 0.0 && gradients_ > 0.0;
-  return {overhead, known ? std::optional(gradients_ / time_) : std::nullopt};
+Terms Goal::terms(double overhead, double noise) {
+  terms_ = {};
+  terms_.overhead = overhead;
+  if (objective_ == Objective::kGoodput) terms_.noise = noise;
+  return objective_ == Objective::kRate ? long_run() : terms_;
 }
 
-Terms Goal::long_run(double overhead) const {
-  const bool known = time_ > 0.0 && gradients_ > 0.0;
-  return {overhead, known ? std::optional(gradients_ / time_) : std::nullopt};
+Terms Goal::long_run() const {
+  Terms terms = terms_;
+  if (time_ > 0.0 && gradients_ > 0.0) terms.lambda = gradients_ / time_;
+  return terms;
 }
 
 void Goal::learn(const StepTimes& times) {
   constexpr double kFading = 1.0 - 1.0 / kMemory;
-  gradients_ = kFading * gradients_ + static_cast<double>(times.contributors);
-  time_ = kFading * time_ + overhead_ + times.elapsed;
+  double gradients = times.contributors;
+  if (!times.shares.empty()) {
+    gradients = 0.0;
+    for (size_t i = 0; i < times.known.size(); ++i)
+      gradients += times.known[i] == Known::kArrived ? times.shares[i] : 0.0;
+  }
+  gradients_ = kFading * gradients_ + gradients * terms_.efficiency(gradients);
+  time_ = kFading * time_ + terms_.overhead + times.elapsed;
 }
 
 std::string describe(const Promise& promise, const Terms& terms) {
+  if (terms.noise && *terms.noise > 0.0) {
+    return fmt::format("goodput {} per time expected by {}, noise {} gradients",
+                       brief(promise.value), brief(promise.arrival), brief(*terms.noise));
+  }
+  if (terms.noise) {
+    return fmt::format("{} gradients per time expected by {}, noise not known yet",
+                       brief(promise.value), brief(promise.arrival));
+  }
   if (!terms.lambda) {
     return fmt::format("{} gradients per time expected by {}", brief(promise.value),
                        brief(promise.arrival));

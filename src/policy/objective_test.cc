@@ -61,20 +61,62 @@ TEST(Objective, AgreesWithTheFormulasWrittenOut) {
     if (seed % 4 == 0) std::fill_n(forecast.times.begin(), workers, 3.0F);
     sort_rows(forecast);
     for (const Terms& terms :
-         {Terms{}, Terms{.overhead = 0.7}, Terms{.overhead = 0.2, .lambda = 5.0}}) {
+         {Terms{}, Terms{.overhead = 0.7}, Terms{.overhead = 0.2, .lambda = 5.0},
+          Terms{.overhead = 0.3, .noise = 2.5}, Terms{.overhead = 2.0, .noise = 70.0},
+          Terms{.noise = 5000.0}, Terms{.noise = 0.0}}) {
       uint32_t best = 0;
       double best_value = 0.0;
       for (uint32_t c = 1; c <= workers; ++c) {
         double mean = 0.0;
         for (uint32_t k = 0; k < samples; ++k) {
           const double time = terms.overhead + static_cast<double>(forecast.row(k)[c - 1]);
-          mean += (terms.lambda ? c - *terms.lambda * time : c / time) / samples;
+          const double nu = terms.noise.value_or(0.0);
+          const double progress = nu > 0.0 ? c * (nu + 1.0) / (nu + c) : c;
+          mean += (terms.lambda ? c - *terms.lambda * time : progress / time) / samples;
         }
         if (best == 0 || mean > best_value) best = c, best_value = mean;
       }
       const Promise found = best_of(forecast, terms);
       EXPECT_EQ(found.cutoff, best);
       EXPECT_NEAR(found.value, best_value, 1e-9);
+    }
+  }
+}
+
+TEST(Objective, GoodputCountsProgressInSteps) {
+  const Terms terms{.noise = 3.0};
+  EXPECT_DOUBLE_EQ(terms.value(1, 1.0), 1.0) << "one gradient is the unit";
+  EXPECT_DOUBLE_EQ(terms.value(3, 1.0), 2.0) << "3 (3 + 1) / (3 + 3)";
+  EXPECT_DOUBLE_EQ(terms.value(9, 2.0), 1.5) << "9 (3 + 1) / (3 + 9), in twice the time";
+  // Gradients at 1, 1.5 and 2: throughput 1, 4/3, 3/2; with a noise of 1 progress 1, 4/3, 3/2, so
+  // goodput 1, 8/9, 3/4.
+  const Forecast forecast = sorted_forecast({{1.0F, 1.5F, 2.0F}});
+  EXPECT_EQ(best_of(forecast, {}).cutoff, 3u);
+  EXPECT_EQ(best_of(forecast, {.noise = 1.0}).cutoff, 1u);
+  EXPECT_DOUBLE_EQ(best_of(forecast, {.noise = 1.0}).value, 1.0);
+  // With an overhead of 3 there is time: 1/4, 4/13.5, 3/10.
+  EXPECT_EQ(best_of(forecast, {.overhead = 3.0, .noise = 1.0}).cutoff, 3u);
+}
+
+TEST(Objective, GoodputIsThroughputWithNoiseOnlyAndOneGradientWithoutAny) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Forecast forecast;
+    forecast.resize(8, 50);
+    for (size_t i = 0; i < forecast.times.size(); ++i)
+      forecast.times[i] = static_cast<float>(0.5 + chance(seed, i));
+    sort_rows(forecast);
+    const Promise throughput = best_of(forecast, {.overhead = 0.1});
+    for (const double noise : {0.0, 1e13}) {
+      const Promise goodput = best_of(forecast, {.overhead = 0.1, .noise = noise});
+      EXPECT_EQ(goodput.cutoff, throughput.cutoff) << noise;
+      EXPECT_NEAR(goodput.value, throughput.value, 1e-9);
+    }
+    EXPECT_EQ(best_of(forecast, {.overhead = 0.1, .noise = 1e-9}).cutoff, 1u);
+    uint32_t before = 1;
+    for (double noise = 0.01; noise < 1e5; noise *= 3.0) {
+      const uint32_t cutoff = best_of(forecast, {.overhead = 0.1, .noise = noise}).cutoff;
+      EXPECT_GE(cutoff, before) << "the more noise, the more gradients are worth their time";
+      before = cutoff;
     }
   }
 }
@@ -121,7 +163,7 @@ TEST(Objective, HindsightIsAForecastOfOneSample) {
     for (uint64_t i = 0; i < 12; ++i) times.push_back(static_cast<float>(0.2 + chance(seed, i)));
     std::sort(times.begin(), times.end());
     const Forecast forecast = sorted_forecast({std::vector<float>(times.begin(), times.end())});
-    for (const Terms& terms : {Terms{.overhead = 0.1}, Terms{.lambda = 8.0}}) {
+    for (const Terms& terms : {Terms{.overhead = 0.1}, Terms{.lambda = 8.0}, Terms{.noise = 4.0}}) {
       EXPECT_EQ(CutoffSearch::best(times, terms).cutoff, best_of(forecast, terms).cutoff);
     }
   }
@@ -129,25 +171,40 @@ TEST(Objective, HindsightIsAForecastOfOneSample) {
 
 TEST(Goal, KnowsTheLongRunThroughputOnceItHasSeenSteps) {
   Goal goal(Objective::kRate);
-  EXPECT_FALSE(goal.terms(0.5).lambda) << "falls back to throughput";
+  EXPECT_FALSE(goal.terms(0.5, 0.0).lambda) << "falls back to throughput";
   goal.learn({.elapsed = 1.5, .contributors = 10});
-  EXPECT_DOUBLE_EQ(goal.terms(0.5).lambda.value(), 5.0) << "the overhead is part of the time";
+  EXPECT_DOUBLE_EQ(goal.terms(0.5, 0.0).lambda.value(), 5.0) << "the overhead is part of the time";
   for (int i = 0; i < 400; ++i) goal.learn({.elapsed = 0.5, .contributors = 8});
-  EXPECT_NEAR(goal.terms(0.5).lambda.value(), 8.0, 0.01) << "what was long ago fades";
+  EXPECT_NEAR(goal.terms(0.5, 0.0).lambda.value(), 8.0, 0.01) << "what was long ago fades";
 }
 
 TEST(Goal, ThroughputNeedsNoLongRun) {
   Goal goal(Objective::kThroughput);
   goal.learn({.elapsed = 1.5, .contributors = 10});
-  EXPECT_FALSE(goal.terms(0.0).lambda);
+  EXPECT_FALSE(goal.terms(0.0, 3.0).lambda);
+  EXPECT_FALSE(goal.terms(0.0, 3.0).noise);
+}
+
+TEST(Goal, GoodputTakesTheNoiseOfTheStep) {
+  Goal goal(Objective::kGoodput);
+  EXPECT_EQ(goal.terms(0.5, 0.0).noise, 0.0) << "not known yet";
+  const Terms terms = goal.terms(0.5, 3.25);
+  EXPECT_EQ(terms.noise, 3.25);
+  EXPECT_EQ(describe({.cutoff = 2, .value = 4.125, .arrival = 7.65}, terms),
+            "goodput 4.12 per time expected by 7.65, noise 3.25 gradients");
+  EXPECT_EQ(describe({.cutoff = 2, .value = 4.125, .arrival = 7.65}, goal.terms(0.5, 0.0)),
+            "4.12 gradients per time expected by 7.65, noise not known yet");
 }
 
 TEST(Objective, HasNames) {
-  for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
+  for (const Objective objective :
+       {Objective::kThroughput, Objective::kRate, Objective::kGoodput}) {
     EXPECT_EQ(parse_objective(name_of(objective)).value(), objective);
   }
-  EXPECT_EQ(parse_objective("ratee").error().message,
-            "there is no objective 'ratee'. Did you mean 'rate'? There are throughput and rate");
+  EXPECT_EQ(
+      parse_objective("ratee").error().message,
+      "there is no objective 'ratee'. Did you mean 'rate'? There are throughput, rate and goodput");
+  EXPECT_EQ(name_of(Objective::kGoodput), "goodput");
 }
 
 }  // namespace

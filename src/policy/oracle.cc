@@ -19,7 +19,7 @@ Choice OraclePolicy::decide(const Situation& situation) {
   std::vector<double> times = foresight_(situation.step, situation.alive);
   DROVER_CHECK(times.size() == situation.alive.size());
   std::sort(times.begin(), times.end());
-  const Promise best = CutoffSearch::best(times, goal_.terms(situation.overhead));
+  const Promise best = CutoffSearch::best(times, goal_.terms(situation.overhead, situation.noise));
   return {.cutoff = best.cutoff,
           .reason = fmt::format("oracle: {} are there by {}",
                                 so_many(best.cutoff, static_cast<uint32_t>(times.size())),

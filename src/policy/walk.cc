@@ -32,7 +32,7 @@ StepTimes known_of(Step step, std::span<const double> run_times, const StepClose
   return known;
 }
 
-std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead) {
+std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, double noise) {
   std::vector<Walked> walked;
   for (Step step = 0; step < trace.size(); ++step) {
     const std::vector<double>& run_times = trace[step];
@@ -41,7 +41,7 @@ std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead) 
     for (const WorkerId worker : alive) sorted.push_back(run_times[worker]);
     std::sort(sorted.begin(), sorted.end());
     Walked here;
-    here.choice = decider.decide({step, alive, overhead});
+    here.choice = decider.decide({step, alive, overhead, noise});
     here.alive = static_cast<uint32_t>(alive.size());
     here.close = close_of(here.choice, sorted);
     here.longest = sorted.back();
@@ -61,7 +61,8 @@ std::vector<Walked> walk(std::string_view policy, const Trace& trace, double ove
   auto made = make_policy(policy, settings);
   DROVER_CHECK(made.ok());
   Decider decider(std::move(made).value(), limits);
-  return walk(decider, trace, overhead);
+  return walk(decider, trace, overhead,
+              settings.objective == Objective::kGoodput ? kWalkNoise : 0.0);
 }
 
 double throughput(std::span<const Walked> walked, double overhead, size_t from) {

@@ -34,8 +34,10 @@ std::vector<WorkerId> alive_in(std::span<const double> run_times);
 StepTimes known_of(Step step, std::span<const double> run_times, const StepClose& close);
 
 // Decide, close, learn, step by step.
-std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead);
-// `policy` as the user writes it; an oracle gets foresight of the trace. The text must be right.
+std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, double noise = 0.0);
+// `policy` as the user writes it; an oracle gets foresight of the trace, and with `goodput` the
+// noise is kWalkNoise gradients. The text must be right.
+inline constexpr double kWalkNoise = 4.0;
 std::vector<Walked> walk(std::string_view policy, const Trace& trace, double overhead = 0.1,
                          PolicySettings settings = {}, const DecisionLimits& limits = {});
 

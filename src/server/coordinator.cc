@@ -87,6 +87,7 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .evaluate_every = settings_.evaluate_every,
                   .optimizer = settings_.optimizer,
                   .schedule = settings_.schedule,
+                  .full_samples = settings_.full_samples,
                   .free_running = settings_.free_running.has_value(),
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
                   .tensors = layout_->tensors(),

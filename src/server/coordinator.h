@@ -39,6 +39,8 @@ struct CoordinatorSettings {
   Step evaluate_every = 0;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
+  uint64_t full_samples = 0;                // of a step to which everybody contributes
+  uint32_t batch = 0;                       // samples of one gradient; 0: unknown
   DecisionLimits limits;                    // on whatever the policy says
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
@@ -99,6 +101,7 @@ class Coordinator {
   Status admit_worker(const Hello& hello);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  double rate_factor_of(const StepStory& story) const;
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);

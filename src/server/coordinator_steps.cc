@@ -37,8 +37,10 @@ void Coordinator::decide(CoordinatorOutput& out) {
   const std::vector<WorkerId> alive = members_.list();
   // A step opens on a shard in the moment in which the one before closes there, so run-times
   // contain everything that a step costs: nothing is left over for `overhead`.
-  choice_ =
-      decider_ ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0}) : free_choice();
+  const double noise = settings_.batch > 0 ? ledger_->noise_scale() / settings_.batch : 0.0;
+  choice_ = decider_
+                ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0, .noise = noise})
+                : free_choice();
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),
@@ -65,7 +67,8 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
                     .cutoff = std::min(choice_.cutoff, members_.count()),
                     .time_limit = {},
                     .at_least = std::min(choice_.at_least, members_.count()),
-                    .alive = members_.list()};
+                    .alive = members_.list(),
+                    .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
   for (const auto& [shard, address] : shard_addresses_) {
     // A shard counts from its own opening.
@@ -116,10 +119,20 @@ void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorO
   }
 }
 
+// As the shards have worked it out for the block least served. One that closed the step before the
+// decision about it had come used the noise scale of the decision before.
+double Coordinator::rate_factor_of(const StepStory& story) const {
+  auto samples = static_cast<double>(story.step.samples);
+  if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
+  return rate_factor(settings_.schedule.rule, samples, static_cast<double>(settings_.full_samples),
+                     story.noise_scale_told);
+}
+
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
   bool diverged = false;
   for (StepStory& story : ledger_->take_told(all)) {
+    story.step.learning_rate *= rate_factor_of(story);
     const StepRecord& step = story.step;
     empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
     std::map<WorkerId, BlockId> first_refused;

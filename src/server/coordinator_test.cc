@@ -21,6 +21,7 @@ class CoordinatorTest : public ::testing::Test {
   struct Notes {
     Choice choice{.cutoff = 1'000, .reason = "fixed"};
     std::vector<Step> decided;
+    double noise = 0.0;  // that was told with the last one
     std::vector<StepTimes> learned;
     std::vector<std::tuple<Step, WorkerId, double>> late;
   };
@@ -31,6 +32,7 @@ class CoordinatorTest : public ::testing::Test {
       // Before a step is decided, everything before it has been learned.
       EXPECT_EQ(notes_->learned.size(), situation.step);
       notes_->decided.push_back(situation.step);
+      notes_->noise = situation.noise;
       return notes_->choice;
     }
     void learn(const StepTimes& times) override { notes_->learned.push_back(times); }
@@ -124,6 +126,46 @@ TEST_F(CoordinatorTest, PlansWhenAllShardsAndAModelAreKnown) {
   EXPECT_EQ(sent<Welcome>()[0].second.shards, (std::vector<std::string>{"unix:s0", "unix:s1"}));
   ASSERT_TRUE(hello(worker(1)).ok());
   EXPECT_EQ(sent<Welcome>().size(), 2u) << "who comes later is welcomed too";
+}
+
+class LongCoordinatorTest : public CoordinatorTest {
+ protected:
+  LongCoordinatorTest() : CoordinatorTest({.workers = 2, .shards = 2, .steps = 30, .batch = 4}) {}
+};
+
+TEST_F(LongCoordinatorTest, TellsShardsAndThePolicyTheNoiseScaleWhenItIsKnown) {
+  gather();
+  for (Step step = 0; step < 12; ++step) {
+    EXPECT_DOUBLE_EQ(sent<Decision>().back().second.noise_scale, step < 10 ? 0.0 : 6.0) << step;
+    EXPECT_DOUBLE_EQ(policy_.noise, step < 10 ? 0.0 : 1.5) << "in gradients of 4 samples";
+    StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 6.0};
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+}
+
+class CoordinatorRateRuleTest : public CoordinatorTest {
+ protected:
+  CoordinatorRateRuleTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 30,
+                         .schedule = {.base = 0.5, .rule = RateRule::kAdaScale},
+                         .full_samples = 16}) {}
+};
+
+TEST_F(CoordinatorRateRuleTest, TheRecordHasTheLearningRateThatWasUsed) {
+  gather();
+  EXPECT_EQ(sent<Plan>()[0].second.full_samples, 16u);
+  EXPECT_EQ(sent<Plan>()[0].second.schedule.rule, RateRule::kAdaScale);
+  for (Step step = 0; step < 12; ++step) {
+    StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 4.0};
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+  const auto told = happened<StepStory>();
+  ASSERT_EQ(told.size(), 12u);
+  EXPECT_EQ(told[9].step.learning_rate, 0.5) << "decided when the noise was not known";
+  // 8/16 * (4 + 16) / (4 + 8), of 0.5.
+  EXPECT_DOUBLE_EQ(told[10].step.learning_rate, 0.5 * 0.5 * 20.0 / 12.0);
 }
 
 TEST_F(CoordinatorTest, OpensStepZeroWhenEverybodyIsReady) {

@@ -44,8 +44,12 @@ float GradientSum::weight(const Held& held) const {
                             static_cast<double>(held_.front().samples));
 }
 
-void GradientSum::write_mean(size_t begin, std::span<float> out) const {
-  DROVER_CHECK(!held_.empty());
+float GradientSum::mean_factor() const {
+  return static_cast<float>(static_cast<double>(held_.front().samples) /
+                            static_cast<double>(samples_));
+}
+
+void GradientSum::write_sum(size_t begin, std::span<float> out) const {
   DROVER_CHECK(begin <= length_);
   DROVER_CHECK(out.size() <= length_ - begin);
   const auto part = [&](size_t index) {
@@ -57,8 +61,18 @@ void GradientSum::write_mean(size_t begin, std::span<float> out) const {
   }
   set_sum(out, part(0), part(1), weight(held_[1]));
   for (size_t i = 2; i < held_.size(); ++i) add_scaled(out, part(i), weight(held_[i]));
-  scale(out, static_cast<float>(static_cast<double>(held_.front().samples) /
-                                static_cast<double>(samples_)));
+}
+
+void GradientSum::write_mean(size_t begin, std::span<float> out) const {
+  DROVER_CHECK(!held_.empty());
+  write_sum(begin, out);
+  if (held_.size() > 1) scale(out, mean_factor());
+}
+
+void GradientSum::write_mean(size_t begin, std::span<float> out, SquareSum& squares) const {
+  DROVER_CHECK(held_.size() > 1);
+  write_sum(begin, out);
+  scale_and_square(out, mean_factor(), squares);
 }
 
 }  // namespace drover

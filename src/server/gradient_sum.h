@@ -15,6 +15,7 @@
 
 #include "core/float_buffer.h"
 #include "core/ids.h"
+#include "server/kernels.h"
 
 namespace drover {
 
@@ -47,6 +48,9 @@ class GradientSum {
   // chunk: the last gradient is added here, and used by the caller while still in the cache.
   // REQUIRES: contributors() >= 1, begin + out.size() <= length().
   void write_mean(size_t begin, std::span<float> out) const;
+  // Also adds the squares of what it writes to `squares`, in the same pass.
+  // REQUIRES: the same; contributors() >= 2; out.size() <= kScaledMax.
+  void write_mean(size_t begin, std::span<float> out, SquareSum& squares) const;
 
  private:
   struct Held {
@@ -55,6 +59,9 @@ class GradientSum {
     SharedBuffer gradient;
   };
   float weight(const Held& held) const;
+  // The sum, relative to the first's samples: times mean_factor() it is the mean.
+  void write_sum(size_t begin, std::span<float> out) const;
+  float mean_factor() const;
 
   SumOrder order_;
   size_t length_;

@@ -6,6 +6,8 @@
 // that hold such loops must therefore be compiled with DROVER_KERNEL's options, see below.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>  // also tells whether the C library is glibc
 #include <span>
 
@@ -33,6 +35,10 @@ namespace drover {
 // Whether no value is NaN or infinite.
 bool all_finite(std::span<const float> values);
 
+// The sum of the squares, finite for any finite values; NaN exactly if one of them is NaN or
+// infinite. As fast as all_finite().
+double sum_of_squares(std::span<const float> values);
+
 // sum_i = sum_i + weight * in_i
 void add_scaled(std::span<float> sum, std::span<const float> in, float weight);
 
@@ -42,6 +48,20 @@ void set_sum(std::span<float> out, std::span<const float> a, std::span<const flo
 
 // values_i = factor * values_i
 void scale(std::span<float> values, float factor);
+
+// A sum of squares that is made piece by piece. In lanes, which no piece has to add up.
+struct SquareSum {
+  static constexpr size_t kLanes = 16;
+  alignas(64) std::array<double, kLanes> lanes{};
+
+  // Not finite if a value was not, and also if squares overflowed.
+  double total() const;
+};
+
+// The same as scale(); adds the squares of the new values to `squares`. REQUIRES: at most
+// kScaledMax values.
+void scale_and_square(std::span<float> values, float factor, SquareSum& squares);
+inline constexpr size_t kScaledMax = 4096;
 
 // follower_i = follower_i + share * (leader_i - follower_i)
 void move_towards(std::span<float> follower, std::span<const float> leader, float share);

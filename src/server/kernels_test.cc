@@ -52,6 +52,67 @@ std::vector<size_t> lengths() {
   return all;
 }
 
+double exact_squares(std::span<const float> values) {
+  long double sum = 0.0L;
+  for (const float value : values)
+    sum += static_cast<long double>(value) * static_cast<long double>(value);
+  return static_cast<double>(sum);
+}
+
+TEST(SumOfSquares, IsThatOfAPlainLoopAtEveryLengthAndAlignment) {
+  for (const size_t length : lengths()) {
+    for (const size_t offset : {0U, 1U, 3U}) {
+      const std::vector<float> values = random_values(length + 7, length + offset);
+      const auto part = std::span(values).subspan(offset);
+      const double exact = exact_squares(part);
+      EXPECT_NEAR(sum_of_squares(part), exact, 1e-6 * exact) << length << " from " << offset;
+    }
+  }
+  const std::vector<float> many(1'000'000, 0.1F);
+  EXPECT_NEAR(sum_of_squares(many) / exact_squares(many), 1.0, 1e-6);
+}
+
+TEST(SumOfSquares, OfHugeAndTinyValuesIsAsExact) {
+  using Limits = std::numeric_limits<float>;
+  for (const float value : {Limits::max(), 1e30F, 1e13F, 1e-18F, 1e-22F, 1e-25F}) {
+    const std::vector<float> values(1000, value);
+    const double exact = exact_squares(values);
+    EXPECT_NEAR(sum_of_squares(values) / exact, 1.0, 1e-6) << value;
+  }
+}
+
+TEST(SumOfSquares, IsNanExactlyIfAValueIsNotFinite) {
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    for (const size_t length : {1U, 7U, 64U, 67U, 300U}) {
+      std::vector<float> values(length, std::numeric_limits<float>::max());
+      EXPECT_TRUE(std::isfinite(sum_of_squares(values)));
+      for (size_t i = 0; i < length; ++i) {
+        std::vector<float> spoilt = values;
+        spoilt[i] = bad;
+        ASSERT_TRUE(std::isnan(sum_of_squares(spoilt))) << i << " of " << length;
+      }
+    }
+  }
+  EXPECT_EQ(sum_of_squares({}), 0.0);
+}
+
+TEST(ScaleAndSquare, GivesTheBitsOfScaleAndTheSquaresOfTheResult) {
+  SquareSum squares;
+  double exact = 0.0;
+  for (const size_t length : lengths()) {
+    if (length > kScaledMax) continue;
+    for (const size_t offset : {0U, 1U}) {
+      std::vector<float> values = random_values(length, length + offset);
+      std::vector<float> scaled = values;
+      scale(std::span(scaled).subspan(offset), 0.3F);
+      scale_and_square(std::span(values).subspan(offset), 0.3F, squares);
+      ASSERT_EQ(bits_of(values), bits_of(scaled)) << length;
+      exact += exact_squares(std::span(values).subspan(offset));
+    }
+  }
+  EXPECT_NEAR(squares.total(), exact, 1e-6 * exact);
+}
+
 TEST(AllFinite, AcceptsEveryKindOfFiniteValue) {
   using Limits = std::numeric_limits<float>;
   const std::vector<float> values = {0.0F,           -0.0F,          1.0F,

@@ -187,8 +187,8 @@ void BlockOptimizer::start(std::span<const float> initial) {
   std::copy_n(initial.data(), average_.size(), average_.data());
 }
 
-void BlockOptimizer::apply(const GradientSum& sum, double learning_rate, std::span<const float> now,
-                           std::span<float> next) {
+double BlockOptimizer::apply(const GradientSum& sum, double learning_rate,
+                             std::span<const float> now, std::span<float> next) {
   DROVER_CHECK(started_);
   DROVER_CHECK(sum.length() == length_);
   DROVER_CHECK(now.size() == length_);
@@ -197,10 +197,13 @@ void BlockOptimizer::apply(const GradientSum& sum, double learning_rate, std::sp
   DROVER_CHECK(!in_place);
   if (sum.contributors() == 0) {
     std::copy_n(now.data(), length_, next.data());
-    return;
+    return 0.0;
   }
   ++updates_;
-  if (kind_ == TensorKind::kAveraged) return average(sum, next);
+  if (kind_ == TensorKind::kAveraged) {
+    average(sum, next);
+    return 0.0;
+  }
 
   beta1_power_ *= settings_.beta1;
   beta2_power_ *= settings_.beta2;
@@ -208,11 +211,17 @@ void BlockOptimizer::apply(const GradientSum& sum, double learning_rate, std::sp
   const auto t = static_cast<double>(updates_);
   const float share = narrow(1.0 - std::min(settings_.ema_decay, (1.0 + t) / (10.0 + t)));
   const bool follow = average_.size() > 0;
+  const bool measure = sum.contributors() >= 2;
+  SquareSum squares;
 
   alignas(64) std::array<float, kChunkFloats> mean;
   for (size_t begin = 0; begin < length_; begin += kChunkFloats) {
     const size_t size = std::min(kChunkFloats, length_ - begin);
-    sum.write_mean(begin, {mean.data(), size});
+    if (measure) {
+      sum.write_mean(begin, {mean.data(), size}, squares);
+    } else {
+      sum.write_mean(begin, {mean.data(), size});
+    }
     const float* p = now.data() + begin;
     float* q = next.data() + begin;
     float* b = momentum_.size() > 0 ? momentum_.data() + begin : nullptr;
@@ -243,6 +252,7 @@ void BlockOptimizer::apply(const GradientSum& sum, double learning_rate, std::sp
     }
     if (follow) move_towards(average_.span().subspan(begin, size), {q, size}, share);
   }
+  return squares.total();
 }
 
 void BlockOptimizer::average(const GradientSum& sum, std::span<float> next) const {

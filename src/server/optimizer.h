@@ -39,9 +39,11 @@ class BlockOptimizer {
   // Writes the block's next version in one pass over memory. The version before is left as it is,
   // for it may still be on its way to workers. If nobody contributed the next version is a copy,
   // and no state moves: neither momentum nor the count of updates nor the moving average.
+  // Returns |g|^2 of the mean gradient of a trained block that two or more have contributed to (see
+  // gradient_noise.h), else 0: it is not needed then.
   // REQUIRES: all have the block's length; `next` does not overlap `now`.
-  void apply(const GradientSum& sum, double learning_rate, std::span<const float> now,
-             std::span<float> next);
+  double apply(const GradientSum& sum, double learning_rate, std::span<const float> now,
+               std::span<float> next);
 
   // The moving average of the parameters, which is what should be evaluated:
   //

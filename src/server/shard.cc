@@ -77,6 +77,7 @@ void Shard::on_members_changed(TimePoint now, Outbox& out) {
 }
 
 void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
+  const bool first = !decision_ || decision_->step != decision.step;
   decision_ = decision;
   const bool changed = update_members(decision.alive);
   if (!open_) {
@@ -87,6 +88,7 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   } else if (changed) {
     on_members_changed(now, out);
   }
+  if (first) note_undecided(now);
   close_complete(now, out);
   grant_offers(out);
 }
@@ -231,7 +233,11 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
   Progress& progress = progress_of(header.step);
   ++progress.blocks[worker];
   progress.run_time[worker] = since_opening(header.step, now);
-  if (verdict == Answer::kNotFinite) progress.refused.push_back({worker, header.block});
+  if (verdict == Answer::kNotFinite) {
+    progress.refused.push_back({worker, header.block});
+  } else {
+    hosted.contributed_at.push_back(now);
+  }
   close_if_complete(hosted, now, out);
 }
 
@@ -245,7 +251,7 @@ void Shard::on_free_block(WorkerId worker, const FrameHeader& header, SharedBuff
   Answer verdict = judge(block, header.step, worker);
   if (verdict == Answer::kAccepted) {
     verdict = payload ? block.apply(header.step, worker, header.samples, std::move(payload),
-                                    learning_rate(plan_->schedule, round))
+                                    rate_of(round, header.samples))
                       : Answer::kLate;
   }
   answer(worker, header.step, hosted, verdict, out);

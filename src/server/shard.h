@@ -72,6 +72,7 @@ class Shard {
   struct Hosted {
     std::unique_ptr<ShardBlock> block;
     std::vector<Waiting> waiting;
+    std::vector<TimePoint> contributed_at;  // of block->sum().workers(), in that order
   };
   // How far each worker is in one step.
   struct Progress {
@@ -81,6 +82,8 @@ class Shard {
     std::vector<StepClosed::Refused> refused;
     uint64_t samples_min = ~uint64_t{0};    // behind the update of the least served block
     uint32_t gradients_min = ~uint32_t{0};  // the same of a round, where workers run freely
+    NoiseEstimate noise;                    // over the blocks that have closed
+    Duration undecided{};                   // see note_undecided()
   };
 
   Hosted* find(BlockId id);
@@ -89,8 +92,12 @@ class Shard {
   bool may_close(const ShardBlock& block, TimePoint now) const;
   std::optional<TimePoint> deadline() const;
   bool enough_at_deadline(const ShardBlock& block) const;
+  std::optional<TimePoint> enough_since(const Hosted& hosted) const;
+  void note_undecided(TimePoint now);
   void close_complete(TimePoint now, Outbox& out);
   Duration since_opening(Step step, TimePoint now) const;
+  // The learning rate of an update with so many samples behind it.
+  double rate_of(Step step, uint64_t samples) const;
 
   void on_members_changed(TimePoint now, Outbox& out);
   bool update_members(const std::vector<WorkerId>& alive);

@@ -1,6 +1,7 @@
 #include "server/shard_block.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "server/kernels.h"
@@ -42,7 +43,9 @@ Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, SharedBuff
   if (answer != Answer::kAccepted) return answer;
   if (members.has(worker) && is_missing(worker)) --missing_;
   pushes_[worker] = Push::kAnswered;
-  if (!all_finite(gradient->span())) return Answer::kNotFinite;
+  const double squares = sum_of_squares(gradient->span());
+  if (!std::isfinite(squares)) return Answer::kNotFinite;
+  weighted_squares_ += static_cast<double>(samples) * squares;
   sum_.add(worker, samples, std::move(gradient));
   if (members.has(worker)) ++contributed_;
   return Answer::kAccepted;
@@ -77,12 +80,13 @@ bool ShardBlock::complete(uint32_t cutoff) const {
   return started() && !finished() && (contributed_ >= cutoff || missing_ == 0);
 }
 
-void ShardBlock::close(double learning_rate, const Membership& members) {
-  publish(learning_rate);
+NoiseEstimate ShardBlock::close(double learning_rate, const Membership& members) {
+  const NoiseEstimate estimate = publish(learning_rate);
   contributed_ = 0;
   std::fill(pushes_.begin(), pushes_.end(), Push::kOwed);
   missing_ = members.count();
   next_version();
+  return estimate;
 }
 
 Answer ShardBlock::apply(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
@@ -108,13 +112,20 @@ void ShardBlock::end_round() {
   next_version();
 }
 
-void ShardBlock::publish(double learning_rate) {
+NoiseEstimate ShardBlock::publish(double learning_rate) {
   DROVER_CHECK(started());
   DROVER_CHECK(!finished());
   SharedBuffer next = pool_->take(block_.length);
-  optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
+  const double mean_square =
+      optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
+  const NoiseEstimate estimate =
+      block_.kind == TensorKind::kTrained
+          ? estimate_noise(weighted_squares_, mean_square, sum_.samples(), sum_.contributors())
+          : NoiseEstimate{};
   parameters_ = std::move(next);
   sum_.reset();
+  weighted_squares_ = 0.0;
+  return estimate;
 }
 
 void ShardBlock::next_version() {

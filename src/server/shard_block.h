@@ -15,6 +15,7 @@
 
 #include "core/float_buffer.h"
 #include "core/layout.h"
+#include "server/gradient_noise.h"
 #include "server/gradient_sum.h"
 #include "server/membership.h"
 #include "server/optimizer.h"
@@ -63,8 +64,9 @@ class ShardBlock {
   // Contributions of workers alive to the open step.
   uint32_t contributed() const { return contributed_; }
 
-  // Applies the optimiser to what has arrived and opens the next step.
-  void close(double learning_rate, const Membership& members);
+  // Applies the optimiser to what has arrived and opens the next step. Returns what the gradients
+  // say about noise; of a block that is averaged, not trained, nothing: zeros.
+  NoiseEstimate close(double learning_rate, const Membership& members);
 
   // --- where workers run freely (the plan says so), instead of push, expect, excuse, complete and
   // close
@@ -101,7 +103,7 @@ class ShardBlock {
   bool is_missing(WorkerId worker) const {
     return pushes_[worker] == Push::kOwed || pushes_[worker] == Push::kExpected;
   }
-  void publish(double learning_rate);
+  NoiseEstimate publish(double learning_rate);
   void next_version();
   void keep_snapshot();
   bool snapshot_due() const;
@@ -114,6 +116,7 @@ class ShardBlock {
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientSum sum_;
+  double weighted_squares_ = 0.0;  // of the gradients in it: samples times squared length, summed
   BlockOptimizer optimizer_;
   enum class Push : uint8_t { kOwed, kExpected, kAnswered, kExcused };
   std::vector<Push> pushes_;     // by worker, in the open step

@@ -2,6 +2,7 @@
 // workers, and with a bound on staleness nobody gets further ahead of the slowest.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "server/shard.h"
@@ -57,12 +58,14 @@ TEST(FreeClocks, WhoComesLaterStartsWhereItIsPlaced) {
 
 class FreeShardTest : public ::testing::Test {
  protected:
-  void start(uint32_t workers, std::optional<uint64_t> staleness = {}, Step steps = 3) {
+  void start(uint32_t workers, std::optional<uint64_t> staleness = {}, Step steps = 3,
+             RateRule rule = RateRule::kNone) {
     const Layout layout({{"a", 4, TensorKind::kTrained}, {"b", 4, TensorKind::kTrained}});
     workers_ = workers;
     shard_.on_plan({.workers = workers,
                     .steps = steps,
-                    .schedule = {.base = 1.0},
+                    .schedule = {.base = 1.0, .rule = rule},
+                    .full_samples = 8,
                     .free_running = true,
                     .staleness = staleness,
                     .tensors = layout.tensors(),
@@ -143,6 +146,22 @@ TEST_F(FreeShardTest, AppliesEachGradientAtOnce) {
   push(1, 1, 4.0f);
   EXPECT_TRUE(pull(1, 2));
   EXPECT_EQ(last_, -5.0f);
+}
+
+TEST_F(FreeShardTest, ALearningRateRuleLooksAtTheSamplesOfEachGradient) {
+  start(3, {}, 3, RateRule::kLinear);
+  push(1, 0, 1.0f);
+  EXPECT_TRUE(pull(1, 1));
+  EXPECT_EQ(last_, -0.25f) << "two samples of eight";
+}
+
+TEST_F(FreeShardTest, ARoundSaysNothingAboutNoise) {
+  start(2);
+  push(0, 0, 1.0f);
+  push(1, 0, 2.0f);
+  ASSERT_TRUE(closed());
+  EXPECT_TRUE(std::isnan(closed()->signal));
+  EXPECT_TRUE(std::isnan(closed()->noise));
 }
 
 TEST_F(FreeShardTest, ARoundIsAsManyGradientsAsThereAreWorkers) {

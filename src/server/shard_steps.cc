@@ -1,6 +1,7 @@
 // The shard's steps: when a block closes, what the coordinator is told, who was late.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/chance.h"
 #include "server/shard.h"
@@ -58,6 +59,36 @@ bool Shard::enough_at_deadline(const ShardBlock& block) const {
   return block.version() == step_ && block.contributed() >= std::max(decision_->at_least, 1u);
 }
 
+// Since when a block has what the decision about its step says; absent: it has not, or it closes at
+// once without one, everybody being there.
+std::optional<TimePoint> Shard::enough_since(const Hosted& hosted) const {
+  const std::vector<WorkerId>& workers = hosted.block->sum().workers();
+  const auto limit = deadline();
+  std::optional<TimePoint> enough;
+  uint32_t members = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (!members_.has(workers[i])) continue;
+    ++members;
+    const TimePoint at = hosted.contributed_at[i];
+    if (members == decision_->cutoff) return enough ? std::min(*enough, at) : at;
+    if (limit && members == std::max(decision_->at_least, 1u)) enough = std::max(at, *limit);
+  }
+  return enough;
+}
+
+// The first decision about a step is here: how long has a block that could have closed waited for
+// it? Nothing, if the coordinator is quick.
+void Shard::note_undecided(TimePoint now) {
+  if (clocks_) return;
+  Duration longest{};
+  for (const auto& [id, hosted] : blocks_) {
+    if (hosted.block->version() != decision_->step) continue;
+    if (const auto since = enough_since(hosted)) longest = std::max(longest, now - *since);
+  }
+  // The whole step may be over: nobody needs a decision when everybody is there.
+  if (longest > Duration::zero()) progress_of(decision_->step).undecided = longest;
+}
+
 void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
   if (may_close(*hosted.block, now)) close(hosted, now, out);
 }
@@ -74,7 +105,8 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
     return close_step_if_done(now, out);
   }
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
-  block.close(learning_rate(plan_->schedule, step), members_);
+  progress.noise += block.close(rate_of(step, block.sum().samples()), members_);
+  hosted.contributed_at.clear();
   for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
     if (least_push_[worker] > block.version()) block.excuse(worker, members_);
   }
@@ -86,6 +118,13 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
   close_step_if_done(now, out);
 }
 
+double Shard::rate_of(Step step, uint64_t samples) const {
+  return learning_rate(plan_->schedule, step) *
+         rate_factor(plan_->schedule.rule, static_cast<double>(samples),
+                     static_cast<double>(plan_->full_samples),
+                     decision_ ? decision_->noise_scale : 0.0);
+}
+
 void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   const auto behind = [&](const auto& entry) { return entry.second.block->version() <= step_; };
   if (finished() || !open_ || std::any_of(blocks_.begin(), blocks_.end(), behind)) return;
@@ -94,6 +133,8 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   StepClosed closed;
   closed.step = step_;
   closed.elapsed = since_opening(step_, now);
+  closed.undecided = progress.undecided;
+  closed.closing = progress.undecided;  // whoever has a clock adds what the closing itself takes
   closed.refused = progress.refused;
   closed.arrivals = take_arrivals(progress);
   for (const auto& [key, run_time] : late_)
@@ -102,6 +143,10 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   if (!clocks_) note_stragglers(progress, closed);
   closed.samples = blocks_.empty() ? 0 : progress.samples_min;
   closed.gradients = clocks_ && !blocks_.empty() ? progress.gradients_min : 0;
+  // Where workers run freely no two gradients are of the same parameters.
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  closed.signal = clocks_ ? kUnknown : progress.noise.signal;
+  closed.noise = clocks_ ? kUnknown : progress.noise.noise;
   progress_.erase(step_);
   ++step_;
   opened_[step_] = now;

@@ -197,6 +197,115 @@ TEST_F(ShardTest, TellsTheCoordinatorWhoArrivedWhen) {
   EXPECT_EQ(closed->arrivals, expected);
 }
 
+TEST_F(ShardTest, TellsWhatTheGradientsSayAboutTheirNoise) {
+  start();
+  open();
+  push_all(0, 0, 1.0f, 3);
+  push_all(1, 0, 5.0f, 1);
+  // Of one parameter A = (3 + 25) / 4 = 7 and B = 4, so noise = (7 - 4) 4 and signal = 4 - 12/4.
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_NEAR(closed->noise, 12.0 * (kLength + 4), 1e-2);
+  EXPECT_NEAR(closed->signal, 1.0 * (kLength + 4), 1e-2);
+}
+
+TEST_F(ShardTest, KnowsNothingAboutNoiseIfABlockHadOneGradient) {
+  start();
+  open(2);
+  push_all(0, 0, 1.0f);
+  push(1, 0, 0, 2.0f);
+  push(1, 0, 1, std::numeric_limits<float>::quiet_NaN());
+  const auto closed = closed_in_outbox();
+  ASSERT_TRUE(closed);
+  EXPECT_TRUE(std::isnan(closed->noise));
+  EXPECT_TRUE(std::isnan(closed->signal));
+  decide(1, 2);
+  push_all(0, 1, 1.0f);
+  push_all(1, 1, 1.0f);
+  EXPECT_NEAR(closed_in_outbox()->noise, 0.0, 1e-3) << "the next step is measured for itself";
+}
+
+TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
+  const Layout layout({{"w", 4, TensorKind::kTrained}, {"mean", 4, TensorKind::kAveraged}});
+  plan_ = Plan{.workers = 2,
+               .steps = 2,
+               .schedule = {.base = 1.0},
+               .tensors = layout.tensors(),
+               .blocks = plan_blocks(layout, 1)};
+  shard_.on_plan(plan_);
+  for (const WorkerId worker : {0u, 1u}) shard_.on_joined(worker, out_);
+  send_initial(0);
+  open();
+  for (const Block& block : plan_.blocks.blocks) {
+    const float spread = block.kind == TensorKind::kTrained ? 1.0f : 100.0f;
+    push(0, 0, block.id, spread);
+    push(1, 0, block.id, -spread);
+  }
+  EXPECT_NEAR(closed_in_outbox()->noise, 2.0 * 4, 1e-5);
+}
+
+// One block of one float, started at 0, learning rate 1, T = 8: after pushes of gradient 1 it is
+// minus the rate that was used.
+class ShardRateRuleTest : public ShardTest {
+ protected:
+  void start_with(RateRule rule) {
+    const Layout layout({{"w", 1, TensorKind::kTrained}});
+    plan_ = Plan{.workers = 2,
+                 .steps = 10,
+                 .schedule = {.base = 1.0, .rule = rule},
+                 .full_samples = 8,
+                 .tensors = layout.tensors(),
+                 .blocks = plan_blocks(layout, 1)};
+    shard_.on_plan(plan_);
+    for (const WorkerId worker : {0u, 1u}) shard_.on_joined(worker, out_);
+    send_initial(0);
+  }
+  void decide_with(Step step, double noise_scale) {
+    shard_.on_decision({.step = step, .cutoff = 1, .alive = {0, 1}, .noise_scale = noise_scale},
+                       now_, out_);
+  }
+};
+
+TEST_F(ShardRateRuleTest, NoneUsesTheRateOfTheSchedule) {
+  start_with(RateRule::kNone);
+  decide_with(0, 4.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f);
+}
+
+TEST_F(ShardRateRuleTest, LinearUsesTheShareOfTheSamples) {
+  start_with(RateRule::kLinear);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -0.25f);
+}
+
+TEST_F(ShardRateRuleTest, SqrtUsesItsRoot) {
+  start_with(RateRule::kSqrt);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_FLOAT_EQ(parameter(0, 1), -0.5f);
+}
+
+TEST_F(ShardRateRuleTest, AdaScaleUsesTheNoiseScaleOfTheNewestDecision) {
+  start_with(RateRule::kAdaScale);
+  decide_with(0, 0.0);
+  push(0, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f) << "it is not known yet";
+  decide_with(1, 4.0);
+  push(0, 1, 0, 1.0f, 2);
+  // 2/8 * (4 + 8) / (4 + 2) = 1/2.
+  EXPECT_FLOAT_EQ(parameter(0, 2), -1.5f);
+}
+
+TEST_F(ShardRateRuleTest, AFullStepHasTheRateOfTheSchedule) {
+  start_with(RateRule::kLinear);
+  shard_.on_decision({.step = 0, .cutoff = 2, .alive = {0, 1}}, now_, out_);
+  push(0, 0, 0, 1.0f, 6);
+  push(1, 0, 0, 1.0f, 2);
+  EXPECT_EQ(parameter(0, 1), -1.0f);
+}
+
 TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   start(3);
   open(2);

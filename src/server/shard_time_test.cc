@@ -99,6 +99,83 @@ TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
   EXPECT_FALSE(shard_.wake_at()) << "nothing is decided about step 1 yet";
 }
 
+TEST_F(ShardTimeTest, TellsHowLongABlockHadEnoughBeforeTheDecisionCame) {
+  start(3);
+  decide(0, {.cutoff = 2});
+  push(0, 0);
+  push(1, 0);
+  EXPECT_EQ(take_closed().at(0).undecided, 0ns) << "decided before";
+  now_ = 100ns;
+  push(0, 1);
+  now_ = 130ns;
+  push_block(1, 1, 0);
+  now_ = 150ns;
+  push_block(1, 1, 1);
+  EXPECT_TRUE(take_closed().empty()) << "undecided: everybody is waited for";
+  now_ = 190ns;
+  decide(1, {.cutoff = 2});
+  const auto closed = take_closed();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].undecided, 60ns) << "of the block that waited longest";
+  EXPECT_EQ(closed[0].closing, 60ns);
+}
+
+TEST_F(ShardTimeTest, ADecisionAboutAStepThatIsOverLeavesNothingBehind) {
+  start(1);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  for (Step step = 1; step < 40; ++step) push(0, step);
+  const size_t before = shard_.pending();
+  for (Step step = 1; step < 40; ++step) decide(step, {.cutoff = 1});
+  EXPECT_EQ(shard_.pending(), before);
+}
+
+TEST_F(ShardTimeTest, OnlyTheFirstDecisionAboutAStepIsWaitedFor) {
+  start(3);
+  decide(0, {.cutoff = 3});
+  push(0, 0);
+  push(1, 0);
+  now_ = 100ns;
+  decide(0, {.cutoff = 2});  // again, and fewer
+  EXPECT_EQ(take_closed().at(0).undecided, 0ns);
+  push(0, 1);
+  now_ = 140ns;
+  decide(1, {.cutoff = 2});
+  now_ = 200ns;
+  push(1, 1);
+  EXPECT_EQ(take_closed().at(0).undecided, 0ns) << "it had not enough when it came";
+}
+
+TEST_F(ShardTimeTest, ATimeLimitThatIsOverWhenItIsDecidedWasWaitedForToo) {
+  start(3);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  take_closed();
+  now_ = 10ns;
+  push(0, 1);
+  now_ = 90ns;
+  decide(1, {.cutoff = 3, .time_limit = 50.0});
+  const auto closed = take_closed();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].undecided, 40ns) << "since the limit, for one was there";
+}
+
+TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
+  start(3);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  take_closed();
+  now_ = 10ns;
+  push(0, 1);
+  shard_.on_lost(0, now_, out_);
+  now_ = 30ns;
+  push(1, 1);
+  now_ = 70ns;
+  Decision decision{.step = 1, .cutoff = 1, .alive = {1, 2}};
+  shard_.on_decision(decision, now_, out_);
+  EXPECT_EQ(take_closed().at(0).undecided, 40ns);
+}
+
 TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
   start(3);
   decide(0, {.cutoff = 3, .time_limit = 50.0, .at_least = 2});

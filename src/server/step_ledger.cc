@@ -50,6 +50,7 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   opened.at = at;
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
+  opened.noise_scale_told = noise_scale();
   opened.reports = std::exchange(early_reports_, {});
   Duration newest{};
   for (const auto& [shard, heard] : last_news_) newest = std::max(newest, heard);
@@ -89,6 +90,8 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   last_news_[shard] = at;
   if (!all_closed(open)) return false;
   sum_up(open);
+  noise_scale_.learn(open.noise);
+  open.noise_scale = noise_scale_.value();
   if (free_running_) {
     deal_reports();
   } else {
@@ -141,6 +144,7 @@ void StepLedger::sum_up(Open& open) const {
   for (const auto& [shard, closed] : open.closed) {
     for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
     gradients = std::min(gradients, closed.gradients);
+    open.noise += {.signal = closed.signal, .noise = closed.noise};
   }
   open.outcomes.reserve(open.alive.size());
   for (const WorkerId worker : open.alive) {
@@ -264,6 +268,8 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.samples = ~uint64_t{0};
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);
+    record.closing = std::max(record.closing, closed.closing);
+    record.undecided = std::max(record.undecided, closed.undecided);
     if (closed.samples > 0 || !closed.refused.empty())
       record.samples = std::min(record.samples, closed.samples);
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
@@ -271,6 +277,10 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   if (record.samples == ~uint64_t{0}) record.samples = 0;
   record.refused = static_cast<uint32_t>(open.refused.size());
   record.contributors = open.contributors;
+  record.signal = open.noise.signal;
+  record.noise = open.noise.noise;
+  story.noise_scale_told = open.noise_scale_told;
+  record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
   tell_arrivals(open, story);
   tell_loss(open, record);
   return story;

@@ -21,6 +21,7 @@
 #include "core/run_record.h"
 #include "core/step_times.h"
 #include "core/time.h"
+#include "server/gradient_noise.h"
 #include "wire/control.h"
 
 namespace drover {
@@ -31,6 +32,7 @@ struct StepStory {
       arrivals;  // one for every worker alive when the step opened, by worker; free-running:
                  // for every one of which a gradient was used
   std::vector<StepClosed::Refused> refused;
+  double noise_scale_told = 0.0;  // what was known when the step opened
 };
 
 class StepLedger {
@@ -81,6 +83,9 @@ class StepLedger {
   // How much earlier than everywhere `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
 
+  // Of the gradients, after all steps that are closed everywhere, in samples; 0: unknown.
+  double noise_scale() const { return noise_scale_.value(); }
+
   // How much is kept here, in entries.
   size_t pending() const { return open_.size() + undealt_.size() + stragglers_.size(); }
 
@@ -98,7 +103,8 @@ class StepLedger {
     Duration closed_at{};
     double learning_rate = 0.0;
     std::vector<WorkerId> alive;
-    std::set<WorkerId> gone;            // of those, lost since
+    std::set<WorkerId> gone;  // of those, lost since
+    double noise_scale_told = 0.0;
     std::map<ShardId, Duration> leads;  // see open()
     std::map<ShardId, StepClosed> closed;
     std::map<WorkerId, StepReport> reports;  // the last of each
@@ -106,6 +112,8 @@ class StepLedger {
     // Since it is closed on all shards:
     std::vector<Outcome> outcomes;  // in the order of `alive`
     std::set<WorkerId> refused;
+    NoiseEstimate noise;
+    double noise_scale = 0.0;  // after this step
     uint32_t contributors = 0;
     size_t reports_missing = 0;  // of workers that arrived, or of gradients of the round
   };
@@ -137,6 +145,7 @@ class StepLedger {
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
   std::vector<ArrivalRecord> late_news_;
   uint32_t late_since_told_ = 0;
+  NoiseScale noise_scale_;
 };
 
 }  // namespace drover

@@ -47,6 +47,40 @@ TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
   EXPECT_EQ(told[0].arrivals[1].compute, 19ms);
 }
 
+TEST(StepLedger, AddsUpSignalAndNoiseOfAllShardsAndKeepsTheScale) {
+  StepLedger ledger(2);
+  for (Step step = 0; step < 12; ++step) {
+    ledger.open(step, 1s, {}, 0.1);
+    StepClosed first = closed_by(step, 1ms, {});
+    first.signal = 1.5;
+    first.noise = 8.0;
+    first.closing = 5ms;
+    first.undecided = 1ms;
+    StepClosed second = closed_by(step, 1ms, {});
+    second.signal = 0.5;
+    second.closing = 3ms;
+    second.undecided = 2ms;
+    second.noise = step == 5 ? std::nan("") : 2.0;
+    ledger.on_closed(0, first, 1s);
+    ledger.on_closed(1, second, 1s);
+    const StepRecord record = ledger.take_told().at(0).step;
+    EXPECT_EQ(record.closing, 5ms) << "of the slowest shard";
+    EXPECT_EQ(record.undecided, 2ms);
+    EXPECT_DOUBLE_EQ(record.signal, 2.0);
+    if (step == 5) {
+      EXPECT_TRUE(std::isnan(record.noise));
+    } else {
+      EXPECT_DOUBLE_EQ(record.noise, 10.0);
+    }
+    // Ten steps, without the one in which it could not be measured.
+    EXPECT_EQ(std::isnan(record.noise_scale), step < 10);
+    if (step >= 10) {
+      EXPECT_DOUBLE_EQ(record.noise_scale, 5.0);
+    }
+    EXPECT_DOUBLE_EQ(ledger.noise_scale(), step < 10 ? 0.0 : 5.0);
+  }
+}
+
 TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
   StepLedger ledger(2);
   ledger.open(0, 0s, {0, 1}, 0.1);

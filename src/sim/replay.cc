@@ -148,8 +148,10 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
       recorded.read(times);
     }
     const std::span<const double> row = times;
-    Choice choice =
-        decider.decide({.step = step, .alive = recorded.workers, .overhead = settings.overhead});
+    Choice choice = decider.decide({.step = step,
+                                    .alive = recorded.workers,
+                                    .overhead = settings.overhead,
+                                    .noise = settings.noise});
     decider.plan_shares(step + 1, recorded.workers);
     Duration decision = learning + (clock() - asked);
     StepClose close = close_of(choice, recorded.sorted);

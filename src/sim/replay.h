@@ -21,6 +21,7 @@ namespace drover {
 struct ReplaySettings {
   Step warmup = 20;       // steps at the beginning that no number below counts
   double overhead = 0.0;  // what a step costs beyond waiting, in the trace's unit
+  double noise = 0.0;     // noise scale of the gradients, in gradients; 0: unknown
   double probe = 0.0;     // share of those cut that is let finish, for the policy to know
   uint64_t seed = 1;      // of who that is
 };

@@ -13,7 +13,8 @@ Result<T> only(Result<std::vector<T>> rows) {
   return std::move(rows.value().front());
 }
 
-// Nearest-rank median and 90th percentile of step times and of overheads; NULL without rows.
+// Nearest-rank median and 90th percentile of step times and of overheads, median of closings, and
+// how long decisions were waited for; NULL without rows.
 constexpr std::string_view kStepTimes = R"sql(
   WITH overhead AS (
     SELECT max(0, s.elapsed_ns - max(a.compute_ns)) AS value
@@ -26,11 +27,18 @@ constexpr std::string_view kStepTimes = R"sql(
     SELECT elapsed_ns AS value, row_number() OVER (ORDER BY elapsed_ns) AS place,
            count(*) OVER () AS n
     FROM steps
+  ), ranked_closings AS (
+    SELECT closing_ns AS value, row_number() OVER (ORDER BY closing_ns) AS place,
+           count(*) OVER () AS n
+    FROM steps
   )
   SELECT (SELECT value FROM ranked_steps WHERE place = (n + 1) / 2),
          (SELECT value FROM ranked_steps WHERE place = (n * 9 + 9) / 10),
          (SELECT value FROM ranked WHERE place = (n + 1) / 2),
-         (SELECT value FROM ranked WHERE place = (n * 9 + 9) / 10)
+         (SELECT value FROM ranked WHERE place = (n * 9 + 9) / 10),
+         (SELECT value FROM ranked_closings WHERE place = (n + 1) / 2),
+         (SELECT max(undecided_ns) FROM steps),
+         (SELECT coalesce(avg(undecided_ns > 0), 0.0) FROM steps)
 )sql";
 
 // One sort and a walk: ranking with window functions takes three times as long.
@@ -136,6 +144,9 @@ Result<StepStatistics> step_times_of(const Database& database) {
       times.overhead_median = row.duration(2);
       times.overhead_p90 = row.duration(3);
     }
+    times.closing_median = row.duration(4);
+    times.undecided_max = row.duration(5);
+    times.undecided_share = row.real(6);
     return times;
   }));
 }

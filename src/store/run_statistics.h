@@ -46,6 +46,11 @@ struct StepStatistics {
   // waiting. Absent when no worker told its computing time.
   std::optional<Duration> overhead_median;
   std::optional<Duration> overhead_p90;
+  // From the last arrival that was needed to the new parameters leaving.
+  Duration closing_median{};
+  // Of that, waiting for a decision: the longest, and in what share of the steps there was any.
+  Duration undecided_max{};
+  double undecided_share = 0.0;
 };
 
 // A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or

@@ -30,6 +30,26 @@ TEST(RunStatistics, OfARunWithoutStepsAreZero) {
   const StepStatistics times = reader.step_times().value();
   EXPECT_EQ(times.median, 0ns);
   EXPECT_FALSE(times.overhead_median.has_value());
+  EXPECT_EQ(times.closing_median, 0ns);
+  EXPECT_EQ(times.undecided_max, 0ns);
+  EXPECT_EQ(times.undecided_share, 0.0);
+}
+
+TEST(RunStatistics, TellHowLongStepsTookToCloseAndWaitedForDecisions) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  const std::vector<Duration> closings = {5ms, 1ms, 3ms, 2ms, 400ms};
+  for (Step step = 0; step < closings.size(); ++step) {
+    StepRecord record = sample_step(step, 2);
+    record.closing = closings[step];
+    record.undecided = step == 4 ? 390ms : 0ms;
+    DROVER_EXPECT_OK(writer->on_step(record, {}));
+  }
+  DROVER_EXPECT_OK(writer->flush());
+  const StepStatistics times = reader_at(folder.file("run.db")).step_times().value();
+  EXPECT_EQ(times.closing_median, 3ms);
+  EXPECT_EQ(times.undecided_max, 390ms);
+  EXPECT_DOUBLE_EQ(times.undecided_share, 0.2);
 }
 
 TEST(RunStatistics, SumUpTheSteps) {
