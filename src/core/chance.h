@@ -41,6 +41,8 @@ enum class Purpose : uint64_t {
   kNetwork = 8,   // of a simulated network: delays, losses
   kFaults = 9,    // of a simulated cluster
   kProbes = 10,   // who is let finish in a replay
+
+  kBootstrap = 16,  // means of values drawn again
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others
