@@ -77,8 +77,9 @@ Result<CellMeasures> measure(const RunReader& reader, const Target& target) {
     if (step.step >= last) break;
     ++counted;
     cell.gradients += step.contributors;
-    if (!cell.reached) cell.seconds = seconds(step.at + step.elapsed - began);
+    cell.trained_seconds = seconds(step.at + step.elapsed - began);
   }
+  if (!cell.reached) cell.seconds = cell.trained_seconds;
   cell.steps = cell.reached ? last : counted;
   if (counted > 0)
     cell.contributors_mean = static_cast<double>(cell.gradients) / static_cast<double>(counted);

@@ -18,7 +18,10 @@ struct CellMeasures {
   bool reached = false;
   double seconds = 0.0;  // from the opening of step 0 to the evaluation that reached the target;
                          // if it was not reached: to the end of the last step
-  uint64_t steps = 0;    // behind the parameters that reached it; or all
+  // The same up to the close of the last step behind those parameters. Evaluating takes no time in
+  // a simulation; real evaluators run beside the training, with a lower priority.
+  double trained_seconds = 0.0;
+  uint64_t steps = 0;          // behind the parameters that reached it; or all
   std::optional<double> best;  // of the target's kind, of all evaluations; absent without any
 
   // Of those steps.

@@ -55,6 +55,7 @@ TEST_F(CellMeasuresTest, TimeIsFromTheFirstOpeningToTheFirstEvaluationThatIsGood
   EXPECT_FALSE(cell.failed);
   EXPECT_TRUE(cell.reached);
   EXPECT_DOUBLE_EQ(cell.seconds, 42.0);
+  EXPECT_DOUBLE_EQ(cell.trained_seconds, 40.0);
   EXPECT_EQ(cell.steps, 4u);
   EXPECT_EQ(cell.gradients, 8u) << "only those of the steps before it";
   EXPECT_DOUBLE_EQ(cell.contributors_mean, 2.0);

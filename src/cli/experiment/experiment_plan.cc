@@ -155,9 +155,7 @@ std::string file_name_of(const std::string& name) {
   std::string safe = name;
   std::replace_if(
       safe.begin(), safe.end(),
-      [](unsigned char c) {
-        return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_' && c != '=' && c != ',';
-      },
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_'; },
       '-');
   if (safe.starts_with('.')) safe.front() = '-';
   return safe;

@@ -206,14 +206,15 @@ std::string summary_csv(const ExperimentFile& file, const std::vector<PlaceSumma
 
 std::string results_csv(const ExperimentFile& file, const std::vector<CellResult>& results) {
   std::string text =
-      "place,variant,seed,state,seconds,steps,gradients,contributors_mean,idle_share,best,reason\n";
+      "place,variant,seed,state,seconds,trained_seconds,steps,gradients,contributors_mean,idle_"
+      "share,best,reason\n";
   for (const CellResult& result : results) {
     const CellMeasures& cell = result.measures;
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(file.places[result.place].name),
-                    csv_text(file.variants[result.variant].name), result.seed, state_of(cell),
-                    cell.seconds, cell.steps, cell.gradients, cell.contributors_mean,
-                    csv_number(cell.idle_share), csv_number(cell.best), csv_text(cell.reason));
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(file.places[result.place].name),
+        csv_text(file.variants[result.variant].name), result.seed, state_of(cell), cell.seconds,
+        cell.trained_seconds, cell.steps, cell.gradients, cell.contributors_mean,
+        csv_number(cell.idle_share), csv_number(cell.best), csv_text(cell.reason));
   }
   return text;
 }

@@ -63,6 +63,7 @@ CellResult reached(size_t variant, uint64_t seed, double seconds) {
           seed,
           {.reached = true,
            .seconds = seconds,
+           .trained_seconds = 10.0,
            .steps = 100,
            .best = 0.91,
            .gradients = 400,
@@ -70,8 +71,14 @@ CellResult reached(size_t variant, uint64_t seed, double seconds) {
            .idle_share = 0.25}};
 }
 CellResult not_reached(size_t variant, uint64_t seed) {
-  return {
-      0, variant, seed, {.seconds = 500.0, .steps = 300, .best = 0.84, .contributors_mean = 2.0}};
+  return {0,
+          variant,
+          seed,
+          {.seconds = 500.0,
+           .trained_seconds = 500.0,
+           .steps = 300,
+           .best = 0.84,
+           .contributors_mean = 2.0}};
 }
 CellResult failed(size_t variant, uint64_t seed) {
   return {0, variant, seed, {.failed = true, .reason = "training diverged"}};
@@ -149,10 +156,11 @@ TEST(ExperimentTable, FilesForOtherPrograms) {
   const ExperimentFile file = two_variants();
   const auto places = summarize(file, results);
   EXPECT_EQ(results_csv(file, results),
-            "place,variant,seed,state,seconds,steps,gradients,contributors_mean,idle_share,best,"
+            "place,variant,seed,state,seconds,trained_seconds,steps,gradients,contributors_mean,"
+            "idle_share,best,"
             "reason\n"
-            "calm,sync,1,reached,10.5,100,400,4,0.25,0.91,\n"
-            "calm,\"quick, \"\"live\"\"\",1,not reached,500,300,0,2,,0.84,\n");
+            "calm,sync,1,reached,10.5,10,100,400,4,0.25,0.91,\n"
+            "calm,\"quick, \"\"live\"\"\",1,not reached,500,500,300,0,2,,0.84,\n");
   EXPECT_THAT(summary_csv(file, places),
               HasSubstr("calm,sync,1,1,0,10.5,10.5,10.5,,,1,,,1,100,400,4,0.25\n"));
   const auto json = nlohmann::json::parse(to_json_line(file, places, "out"));
