@@ -7,6 +7,7 @@
 //   cells/NAME.log     what the run said on standard error, if anything
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
