@@ -66,6 +66,16 @@ struct SimulateOptions {
 };
 int simulate_command(const SimulateOptions& options, const std::string& command_line);
 
+struct ExperimentOptions {
+  std::string file;
+  std::string out;  // folder; empty: experiments/<name of the file>
+  bool resume = false;
+  uint32_t jobs = 0;  // simulated cells at once; 0: as many as there are cores
+  bool json = false;
+  bool quiet = false;
+};
+int experiment_command(const ExperimentOptions& options);
+
 struct FitOptions {
   std::string trace;  // one of the two
   std::vector<std::string> runs;

@@ -118,6 +118,26 @@ void add_fit_options(CLI::App& app, FitOptions& fit) {
   app.add_flag("--quiet", fit.quiet, "report only trouble and the result");
 }
 
+void add_experiment_options(CLI::App& app, ExperimentOptions& experiment) {
+  app.add_option("file", experiment.file,
+                 "variants, places, seeds and a target; docs/experiments.md, examples/experiments")
+      ->required()
+      ->type_name("EXPERIMENT.toml");
+  app.add_flag("--resume", experiment.resume,
+               "go on with what is missing; no cell that is there is run again");
+  app.add_option("--out", experiment.out,
+                 "folder for cells and results; default: experiments/<name of the file>")
+      ->type_name("DIR");
+  app.add_option("--jobs", experiment.jobs,
+                 "simulated cells that run at once; 0: as many as there are cores. Real ones run "
+                 "one at a time")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_flag("--json", experiment.json, "print the summary as one line of JSON");
+  app.add_flag("--quiet", experiment.quiet, "report only trouble and the result");
+}
+
 void add_bench_options(CLI::App& app, BenchOptions& bench) {
   app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
       ->type_name("COUNT,COUNT")
@@ -186,6 +206,11 @@ int run(int argc, char** argv) {
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
 
+  ExperimentOptions experiment;
+  CLI::App* experiment_app = app.add_subcommand(
+      "experiment", "Compare variants by their time to a target, over places and seeds");
+  add_experiment_options(*experiment_app, experiment);
+
   FitOptions fit;
   CLI::App* fit_app =
       app.add_subcommand("fit", "Fit a learned model to recorded run-times, for --policy bayes");
@@ -225,6 +250,8 @@ int run(int argc, char** argv) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {
     status = replay_command(replay, command_line(argc, argv));
+  } else if (experiment_app->parsed()) {
+    status = experiment_command(experiment);
   } else if (fit_app->parsed()) {
     status = fit_command(fit);
   } else if (decide_app->parsed()) {

@@ -72,8 +72,10 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
-    say(fmt::format("step {}: {}{}: {}", event.step, event.peer,
-                    event.kind == "lost" ? " was lost" : "", event.text));
+    if (event.kind == "reached" && style_ == ProgressStyle::kNone) return done();  // no trouble
+    const std::string who =
+        event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");
+    say(fmt::format("step {}: {}{}", event.step, who, event.text));
     return done();
   }
 

@@ -46,6 +46,17 @@ Result<std::string> parse_policy(const std::string& text) {
   return text;
 }
 
+std::string stop_at_text(const std::optional<Target>& target) {
+  return target ? to_text(*target) : std::string();
+}
+
+Result<std::optional<Target>> parse_stop_at(const std::string& text) {
+  if (text.empty()) return std::optional<Target>();
+  const auto target = parse_target(text);
+  if (!target) return target.error();
+  return std::optional<Target>(target.value());
+}
+
 constexpr std::string_view kNoMaxWait = "none";
 
 std::string max_wait_text(Duration max_wait) {
@@ -136,6 +147,10 @@ std::vector<Setting> make_settings() {
           {"evaluate_every", "--evaluate-every", kTask,
            "steps between evaluations; 0: only at the end"},
           [](auto& job) -> auto& { return job.evaluate_every; }, 0, kStepsMax),
+      choice_setting(
+          {"stop_at", "--stop-at", kTask,
+           "end when an evaluation reaches it: accuracy=0.97 or loss=0.2; empty: after all steps"},
+          [](auto& job) -> auto& { return job.stop_at; }, stop_at_text, parse_stop_at),
 
       count_setting(
           {"workers", "--workers", kProcesses, "processes that compute gradients"},
@@ -306,6 +321,11 @@ Status validate(const Job& job) {
     return invalid_input(
         fmt::format("schedule.floor (--lr-floor): must be at most the learning rate {}, not {}",
                     job.schedule.base, job.schedule.floor));
+  }
+  if (job.stop_at && job.evaluate_every == 0) {
+    return invalid_input(
+        "evaluate_every (--evaluate-every): is 0, so only the last step would be held against "
+        "stop_at (--stop-at); say how often to look, 10 for example");
   }
   if (job.deterministic && free_running_of(job.policy).value()) {
     return invalid_input(

@@ -48,6 +48,7 @@ Job unusual_job() {
   job.deterministic = true;
   job.evaluate_every = 6;
   job.slow = {parse_slow_rule("worker=8,factor=2").value()};
+  job.stop_at = Target{TargetKind::kLoss, 0.25};
   job.transport = Transport::kTcp;
   job.listen = "localhost:1";
   job.run_file = "r";
@@ -62,7 +63,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job unusual = unusual_job();
   const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
                policy_warmup, min_contributors, max_wait, min_inclusion, deterministic,
-               evaluate_every, slow, transport, listen, run_file, save_model] = unusual;
+               evaluate_every, stop_at, slow, transport, listen, run_file, save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -96,6 +97,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(rule, usual_job.schedule.rule);
   EXPECT_NE(deterministic, usual_job.deterministic);
   EXPECT_NE(evaluate_every, usual_job.evaluate_every);
+  EXPECT_NE(stop_at, usual_job.stop_at);
   EXPECT_NE(slow, usual_job.slow);
   EXPECT_NE(transport, usual_job.transport);
   EXPECT_NE(listen, usual_job.listen);
@@ -201,6 +203,11 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.listen = "nowhere"; }, "HOST:PORT");
   says([](Job& job) { job.listen = ":80"; }, "HOST:PORT");
   says([](Job& job) { job.listen = "host:65536"; }, "HOST:PORT");
+  says(
+      [](Job& job) {
+        job.stop_at = Target{TargetKind::kAccuracy, 97.0};
+      },
+      "stop_at (--stop-at): an accuracy is a share");
   says([](Job& job) { job.slow.resize(kSlowRulesMax + 1); }, "at most 1000 rules, not 1001");
 }
 
@@ -226,6 +233,12 @@ TEST(Validate, LooksAtSettingsTogether) {
   EXPECT_NE(complaint_about(job).find("at most the number of workers, 5, not 6"),
             std::string::npos);
   job.min_contributors = 5;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.stop_at = Target{TargetKind::kLoss, 0.2};
+  EXPECT_NE(complaint_about(job).find("evaluate_every (--evaluate-every): is 0"),
+            std::string::npos);
+  job.evaluate_every = 10;
   EXPECT_TRUE(validate(job).ok());
 
   for (const char* policy : {"async", "ssp:2"}) {

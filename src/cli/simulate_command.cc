@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <array>
 #include <charconv>
 #include <ctime>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/scenario_file.h"
+#include "cli/simulate_options.h"
 #include "core/chance.h"
 #include "core/numbers.h"
 #include "node/clock.h"
@@ -26,44 +26,7 @@ namespace {
 
 constexpr Duration kPulse = std::chrono::milliseconds(200);
 
-// Better told than ignored: what a job can say and a simulation cannot do.
-struct OnlyLive {
-  std::string_view flag;
-  std::string_view why;
-};
-constexpr std::array<OnlyLive, 4> kOnlyLive = {
-    {{"--slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
-     {"--save-model", "a simulation keeps its run file, and no model"},
-     {"--transport", "a simulation has no sockets; write [[link]] in the scenario"},
-     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"}}};
-
-Status check_can_be_simulated(const SimulateOptions& options, const Job& job) {
-  for (const auto& [flag, why] : kOnlyLive) {
-    if (!options.flags.contains(flag)) continue;
-    return invalid_input(fmt::format("{}: {}", flag, why));
-  }
-  if (!job.save_model.empty()) {
-    return invalid_input(options.scenario +
-                         ": save_model: a simulation keeps its run file, and no model");
-  }
-  return done();
-}
-
 // --- one scenario
-
-Result<ScenarioFile> scenario_of(const SimulateOptions& options) {
-  auto file = read_scenario_file(options.scenario);
-  if (!file) return file;
-  if (const Status status = check_can_be_simulated(options, file.value().job); !status)
-    return status.error();
-  if (const Status status = apply_flags(options.flags, file.value().job); !status)
-    return status.error();
-  place_workers(file.value());
-  if (const Status status = validate(file.value().scenario, file.value().job); !status) {
-    return invalid_input(options.scenario + ": " + status.error().message);
-  }
-  return file;
-}
 
 Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   auto coordinator = coordinator_settings(file.job);
@@ -79,7 +42,7 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
 }
 
 int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {
-  auto read = scenario_of(options);
+  auto read = scenario_of(options.scenario, options.flags);
   if (!read) {
     fmt::print(stderr, "drover: {}\n", read.error().message);
     return kExitUsage;

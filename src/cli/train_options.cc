@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "cli/job_file.h"
-#include "cli/settings.h"
 #include "core/check.h"
 #include "core/nearest.h"
 
@@ -108,6 +107,32 @@ const CLI::App& innermost(const CLI::App& app) {
 
 void add_job_flags(CLI::App& app, GivenFlags& flags) {
   for (const Setting& setting : job_settings()) add_flag(app, flags, setting);
+}
+
+std::vector<std::string> flag_texts(const SettingValue& value) {
+  if (const auto* on = std::get_if<bool>(&value)) return {*on ? "true" : "false"};
+  if (const auto* count = std::get_if<uint64_t>(&value)) return {fmt::format("{}", *count)};
+  if (const auto* number = std::get_if<double>(&value)) return {fmt::format("{}", *number)};
+  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+  return std::get<std::vector<std::string>>(value);
+}
+
+std::vector<std::string> command_words(const GivenFlags& flags) {
+  std::vector<std::string> words;
+  for (const Setting& setting : job_settings()) {
+    const auto given = flags.find(setting.flag);
+    if (given == flags.end()) continue;
+    const std::string flag(setting.flag);
+    if (setting.kind == SettingKind::kSwitch) {
+      words.push_back(given->second.front() == "true" ? flag : "--no-" + flag.substr(2));
+      continue;
+    }
+    for (const std::string& text : given->second) {
+      words.push_back(flag);
+      words.push_back(text);
+    }
+  }
+  return words;
 }
 
 void add_train_options(CLI::App& app, TrainOptions& options) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/settings.h"
 #include "core/result.h"
 #include "node/job.h"
 
@@ -27,6 +28,10 @@ struct TrainOptions {
 void add_job_flags(CLI::App& app, GivenFlags& flags);
 // Takes over what the flags say; the job is then finished and valid.
 Status apply_flags(const GivenFlags& flags, Job& job);
+
+// The other way round: a setting's value as its flag is given it, and what a user would type.
+std::vector<std::string> flag_texts(const SettingValue& value);
+std::vector<std::string> command_words(const GivenFlags& flags);
 
 // Adds a flag for each setting, and those above. `options` must outlive the parsing of `app`.
 void add_train_options(CLI::App& app, TrainOptions& options);

@@ -148,7 +148,9 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--max-wait",
                        "2.5s",
                        "--min-inclusion",
-                       "0.1"});
+                       "0.1",
+                       "--stop-at",
+                       "loss=0.5"});
   Job expected;
   expected.task = {"mlp", "generated", "/d", 7, 99};
   expected.workers = 8;
@@ -172,6 +174,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.min_inclusion = 0.1;
   expected.deterministic = true;
   expected.evaluate_every = 20;
+  expected.stop_at = Target{TargetKind::kLoss, 0.5};
   expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
                    parse_slow_rule("share=0.05,delay=200ms").value()};
   expected.transport = Transport::kTcp;
@@ -194,6 +197,19 @@ TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
   ASSERT_EQ(got.slow.size(), 1u);
   EXPECT_EQ(got.slow[0].factor, 3.0);
   EXPECT_EQ(got.schedule.total_steps, 20u);
+}
+
+// An experiment types its cells' commands.
+TEST_F(TrainOptionsTest, WhatWasGivenCanBeTypedAgain) {
+  const Job first = job({"--policy", "static:k=3", "--deterministic", "--lr", "0.1", "--slow",
+                         "worker=1,factor=2", "--slow", "worker=2,factor=3", "--data-dir", "",
+                         "--stop-at", "", "--run-file", "my run.db"});
+  const std::vector<std::string> words = command_words(options_.flags);
+  options_ = {};
+  EXPECT_EQ(job(words), first);
+  options_ = {};
+  EXPECT_FALSE(job({"--no-deterministic"}).deterministic);
+  EXPECT_EQ(command_words(options_.flags), std::vector<std::string>{"--no-deterministic"});
 }
 
 TEST_F(TrainOptionsTest, ASlowRuleDoesNotSwallowTheJobFile) {

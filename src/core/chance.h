@@ -36,12 +36,13 @@ enum class Purpose : uint64_t {
   kParameters = 3,
   kGeneratedData = 4,
   kRunId = 5,
-  kForecast = 6,  // samples of next run-times
-  kRunTimes = 7,  // of simulated workers
-  kNetwork = 8,   // of a simulated network: delays, losses
-  kFaults = 9,    // of a simulated cluster
-  kProbes = 10,   // who is let finish
-  kShares = 11,   // how mini-batches are moved to see what follows
+  kForecast = 6,    // samples of next run-times
+  kRunTimes = 7,    // of simulated workers
+  kNetwork = 8,     // of a simulated network: delays, losses
+  kFaults = 9,      // of a simulated cluster
+  kProbes = 10,     // who is let finish
+  kShares = 11,     // how mini-batches are moved to see what follows
+  kBootstrap = 12,  // which cells of an experiment are counted again
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others

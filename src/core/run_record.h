@@ -87,7 +87,7 @@ struct PeerRecord {
 struct EventRecord {
   Duration at{};
   Step step = 0;
-  std::string kind;  // "lost", "joined", "exit", "refused", "ended"
+  std::string kind;  // "lost", "joined", "exit", "refused", "reached", "ended"
   std::string peer;  // as in PeerRecord, or empty
   std::string text;
 };

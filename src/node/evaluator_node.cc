@@ -32,7 +32,7 @@ class Evaluator : public Member::Handler {
     while (const auto fetched = fetch_after(version)) {
       version = *fetched;
       const Evaluation evaluation = task_.evaluate(parameters_->span());
-      if (version == last_version()) save();
+      if (version == last_version() || is_enough(evaluation)) save();
       member_.send({{to_coordinator(), control_frame(Evaluated{.version = version,
                                                                .loss = evaluation.loss,
                                                                .accuracy = evaluation.accuracy,
@@ -95,6 +95,10 @@ class Evaluator : public Member::Handler {
   Version last_version() {
     const std::lock_guard lock(mutex_);
     return welcome_.steps;
+  }
+
+  bool is_enough(const Evaluation& evaluation) const {
+    return settings_.stop_at && settings_.stop_at->reached_by(evaluation.loss, evaluation.accuracy);
   }
 
   // Waits for the parameters of the next version after `version` that is due.

@@ -2,8 +2,10 @@
 // test set.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "core/target.h"
 #include "node/member.h"
 #include "worker/task.h"
 
@@ -11,7 +13,8 @@ namespace drover {
 
 struct EvaluatorSettings {
   MemberIdentity identity;
-  std::string save_model;  // where the final parameters are written; empty: nowhere
+  std::string save_model;         // where the final parameters are written; empty: nowhere
+  std::optional<Target> stop_at;  // parameters that reach it are the final ones
 };
 
 // Evaluates until the run is over. Returns the process's exit status.

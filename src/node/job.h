@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ids.h"
+#include "core/target.h"
 #include "core/time.h"
 #include "core/training.h"
 #include "policy/catalogue.h"
@@ -33,6 +35,7 @@ struct Job {
   double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
   bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit
   Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
+  std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   std::vector<SlowRule> slow;
   Transport transport = Transport::kUnix;
   std::string listen =

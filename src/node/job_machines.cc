@@ -12,6 +12,7 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .deterministic = job.deterministic,
       .evaluator = true,
       .evaluate_every = job.evaluate_every,
+      .stop_at = job.stop_at,
       .optimizer = job.optimizer,
       .schedule = job.schedule,
       .full_samples = uint64_t{job.workers} * job.batch,

@@ -138,7 +138,8 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
     return run_evaluator({.identity = {Role::kEvaluator, 0, key, addresses.coordinator},
-                          .save_model = job.save_model},
+                          .save_model = job.save_model,
+                          .stop_at = job.stop_at},
                          task);
   });
 }

@@ -79,8 +79,7 @@ Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
     const size_t end = std::min(workers, begin + kStretch);
     const auto first = static_cast<double>(begin + 1);
     const auto last = static_cast<double>(end);
-    const double less_efficient = terms.efficiency(last) /
-                                  terms.efficiency(first);
+    const double less_efficient = terms.efficiency(last) / terms.efficiency(first);
     const double most = terms.lambda ? value(begin) + (last - first)
                                      : value(begin) * (last / first) * less_efficient;
     if (most < least - kRounding * std::abs(least)) continue;

@@ -152,6 +152,13 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
                                                .loss = evaluated.loss,
                                                .accuracy = evaluated.accuracy,
                                                .samples = evaluated.samples});
+  if (settings_.stop_at && settings_.stop_at->reached_by(evaluated.loss, evaluated.accuracy)) {
+    say("reached", "",
+        "the parameters after " + std::to_string(evaluated.version) + " steps reach " +
+            to_text(*settings_.stop_at) + "; the run ends here",
+        now, out);
+    return end(RunOutcome::kCompleted, "", now, out);
+  }
   evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
   if (phase_ == Phase::kEvaluating && evaluated_last_) end(RunOutcome::kCompleted, "", now, out);
 }

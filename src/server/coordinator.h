@@ -17,6 +17,7 @@
 
 #include "core/layout.h"
 #include "core/run_record.h"
+#include "core/target.h"
 #include "core/time.h"
 #include "core/training.h"
 #include "policy/catalogue.h"
@@ -37,6 +38,7 @@ struct CoordinatorSettings {
   bool deterministic = false;
   bool evaluator = true;  // one takes part
   Step evaluate_every = 0;
+  std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   uint64_t full_samples = 0;                // of a step to which everybody contributes

@@ -238,6 +238,49 @@ TEST_F(CoordinatorTest, EndsEvenIfTheLastEvaluationOvertakesTheLastClosing) {
   EXPECT_TRUE(coordinator_.ended());
 }
 
+class StopAtTest : public CoordinatorTest {
+ protected:
+  StopAtTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 30,
+                         .evaluate_every = 1,
+                         .stop_at = Target{TargetKind::kAccuracy, 0.9}}) {}
+};
+
+TEST_F(StopAtTest, EndsAsSoonAsAnEvaluationReachesTheTarget) {
+  gather();
+  now_ = 1s;
+  close(0, {0, 1});
+  tell(Role::kEvaluator, 0, Evaluated{.version = 1, .loss = 0.3, .accuracy = 0.899});
+  EXPECT_FALSE(coordinator_.ended());
+  now_ = 2s;
+  close(1, {0, 1});
+  now_ = 3s;
+  tell(Role::kEvaluator, 0, Evaluated{.version = 2, .loss = 0.2, .accuracy = 0.9});
+  EXPECT_TRUE(coordinator_.ended());
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(happened<RunEnd>()[0].elapsed, 3s);
+  EXPECT_EQ(happened<StepStory>().size(), 2u) << "the step that is open is not recorded";
+  EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told to go";
+  const auto events = happened<EventRecord>();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, "reached");
+  EXPECT_EQ(events[0].text, "the parameters after 2 steps reach accuracy=0.9; the run ends here");
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3, .accuracy = 0.95});
+  EXPECT_EQ(happened<EvaluationRecord>().size(), 2u) << "the last is the one that reached it";
+}
+
+TEST_F(StopAtTest, AnEvaluationThatComesWhenTrainingIsOverMayStillReachIt) {
+  gather();
+  for (Step step = 0; step < 30; ++step) close(step, {0, 1});
+  EXPECT_FALSE(coordinator_.ended());
+  tell(Role::kEvaluator, 0, Evaluated{.version = 29, .accuracy = 0.91});
+  EXPECT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
 TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   gather();
   out_ = {};

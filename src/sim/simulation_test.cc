@@ -285,6 +285,39 @@ TEST(Simulation, StaleSynchronousWorkersKeepWithinTheirBound) {
 }
 
 // The disk is full when the run is to be closed.
+// The loss is 0.5 v^2, and v moves towards the mean of all targets: away from the 0 it starts with.
+// What is looked for here is therefore an accuracy, which this task never has, and a loss, which it
+// has from the first evaluation on.
+TEST(Simulation, EndsWithTheEvaluationThatReachesItsTarget) {
+  SimulationSettings settings = small_run(3, 50);
+  settings.coordinator.evaluate_every = 5;
+  settings.coordinator.stop_at = Target{TargetKind::kLoss, 100.0};
+  const Record reached = run(settings, "sync");
+  EXPECT_EQ(reached.end.outcome, RunOutcome::kCompleted) << reached.end.reason;
+  ASSERT_EQ(reached.evaluations.size(), 1u);
+  EXPECT_EQ(reached.evaluations[0].version, 5u);
+  EXPECT_GE(reached.steps.size(), 5u);
+  EXPECT_LT(reached.steps.size(), 10u);
+  ASSERT_FALSE(reached.events.empty());
+  EXPECT_EQ(reached.events.front().kind, "reached");
+
+  settings.coordinator.stop_at = Target{TargetKind::kAccuracy, 0.5};
+  const Record never = run(settings, "sync");
+  EXPECT_EQ(never.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(never.steps.size(), 50u) << "a target that is not reached changes nothing";
+  EXPECT_EQ(never.evaluations.size(), 10u);
+}
+
+TEST(Simulation, EndsFreeRunsAtTheirTargetToo) {
+  SimulationSettings settings = small_run(3, 50);
+  settings.coordinator.free_running = FreeRunning{};
+  settings.coordinator.evaluate_every = 5;
+  settings.coordinator.stop_at = Target{TargetKind::kLoss, 100.0};
+  const Record record = run(settings, "");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
+  ASSERT_EQ(record.evaluations.size(), 1u);
+}
+
 class FullDisk : public Record {
  public:
   Status on_end(const RunEnd&) override { return system_error("the disk is full"); }
