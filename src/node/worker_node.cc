@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/float_buffer.h"
 #include "node/clock.h"
@@ -55,6 +56,10 @@ class LiveSession : public TrainingSession, public Member::Handler {
     if (over_) return std::nullopt;
     machine_->begin_step();
     step_ = machine_->step();
+    if (abandoned_) {
+      abandoned_->resumed = step_;
+      member_.send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
+    }
     slowness_ = slowness_of(settings_.slow, settings_.seed, step_, settings_.identity.index);
     began_ = stretched_until_ = clock_now();
     if (slowness_.delay > Duration::zero()) wait_unless_stopped(lock, slowness_.delay);
@@ -75,9 +80,18 @@ class LiveSession : public TrainingSession, public Member::Handler {
     return true;
   }
 
+  bool wanted() override {
+    std::unique_lock lock(mutex_);
+    stretch(lock);
+    return !over_ && machine_->wanted(step_);
+  }
+
   void finish_step(const GradientReport& report) override {
     const std::lock_guard lock(mutex_);
-    if (!report.finished) return;
+    if (!report.finished) {
+      abandoned_ = Abandoned{.step = step_, .resumed = 0, .wasted = clock_now() - began_};
+      return;
+    }
     member_.send({{to_coordinator(), control_frame(StepReport{.step = step_,
                                                               .samples = report.samples,
                                                               .loss = report.loss,
@@ -165,11 +179,14 @@ class LiveSession : public TrainingSession, public Member::Handler {
     stretched_until_ = clock_now();
   }
 
-  // Makes what was computed since the last call take `factor` times as long.
+  // Makes what was computed since the last call take `factor` times as long. A slow machine would
+  // not notice an order to stop before it has finished its layer, so this does not either.
   void stretch(std::unique_lock<std::mutex>& lock) {
     if (slowness_.factor <= 1.0) return;
     const Duration computed = clock_now() - stretched_until_;
-    wait_unless_stopped(lock, from_seconds(seconds(computed) * (slowness_.factor - 1.0)));
+    changed_.wait_for(lock, from_seconds(seconds(computed) * (slowness_.factor - 1.0)),
+                      [&] { return over_; });
+    stretched_until_ = clock_now();
   }
 
   const WorkerSettings settings_;
@@ -183,6 +200,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   TimePoint computed_{};  // the last tensor was
   TimePoint stretched_until_{};
   Slowness slowness_;
+  std::optional<Abandoned> abandoned_;  // until the next step begins
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -57,6 +57,8 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
     opened.leads[shard] = free_running_ ? Duration::zero() : newest - heard;
 }
 
+void StepLedger::on_busy(WorkerId worker) { open_.at(next_ - 1).busy.insert(worker); }
+
 Duration StepLedger::lead(ShardId shard) const {
   if (open_.empty()) return Duration::zero();
   const std::map<ShardId, Duration>& leads = open_.rbegin()->second.leads;
@@ -108,8 +110,13 @@ void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>
     straggler.missing_on.erase(lead);
     if (!straggler.missing_on.empty()) continue;
     ++late_since_told_;
-    late_news_.push_back(
-        {.step = each.step, .worker = each.worker, .run_time = straggler.run_time});
+    late_news_.push_back({.arrival = {.step = each.step,
+                                      .worker = each.worker,
+                                      .run_time = straggler.run_time,
+                                      .censored = false,
+                                      .compute = straggler.compute,
+                                      .samples = straggler.samples},
+                          .was_busy = straggler.was_busy});
     stragglers_.erase(found);
   }
 }
@@ -118,6 +125,9 @@ void StepLedger::note_stragglers(Step step, const Open& open) {
   for (const WorkerId worker : stragglers(step)) {
     if (open.gone.contains(worker)) continue;
     Straggler& straggler = stragglers_[{step, worker}];
+    straggler.was_busy = open.busy.contains(worker);
+    const auto report = open.reports.find(worker);
+    if (report != open.reports.end()) straggler.hear(report->second);
     for (const auto& [each, news] : open.closed) {
       if (const StepClosed::Arrival* arrival = find_arrival(news, worker)) {
         straggler.run_time = std::max(straggler.run_time, arrival->run_time);
@@ -199,7 +209,7 @@ StepTimes StepLedger::times(Step step, uint32_t workers) const {
   for (size_t i = 0; i < open.alive.size(); ++i) {
     const WorkerId worker = open.alive[i];
     const Outcome& outcome = open.outcomes[i];
-    if (!outcome.arrived && open.gone.contains(worker)) continue;
+    if (!outcome.arrived && (open.gone.contains(worker) || open.busy.contains(worker))) continue;
     times.seconds[worker] = seconds(outcome.run_time);
     times.known[worker] = outcome.arrived ? Known::kArrived : Known::kLonger;
   }
@@ -214,6 +224,8 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
     if (undealt_.size() > kReportsKept) undealt_.pop_front();
     return deal_reports();
   }
+  const auto late = stragglers_.find({report.step, worker});
+  if (late != stragglers_.end()) late->second.hear(report);
   if (report.step == next_) early_reports_[worker] = report;
   const auto found = open_.find(report.step);
   if (found == open_.end()) return;
@@ -252,7 +264,7 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
   return told;
 }
 
-std::vector<ArrivalRecord> StepLedger::take_late() { return std::exchange(late_news_, {}); }
+std::vector<LateNews> StepLedger::take_late() { return std::exchange(late_news_, {}); }
 
 StepStory StepLedger::tell(Step step, const Open& open) const {
   StepStory story;
@@ -288,7 +300,8 @@ void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
          .worker = worker,
          .run_time = outcome.run_time,
          .censored = !outcome.arrived,
-         .compute = report != open.reports.end() ? report->second.compute : Duration::zero()});
+         .compute = report != open.reports.end() ? report->second.compute : Duration::zero(),
+         .samples = report != open.reports.end() ? report->second.samples : 0});
     if (!outcome.arrived || outcome.run_time <= last) continue;
     last = outcome.run_time;
     story.step.last_worker = worker;

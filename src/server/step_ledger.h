@@ -33,6 +33,12 @@ struct StepStory {
   std::vector<StepClosed::Refused> refused;
 };
 
+// The true run-time of a straggler.
+struct LateNews {
+  ArrivalRecord arrival;
+  bool was_busy = false;  // see StepLedger::on_busy(): what it took says nothing of how slow it is
+};
+
 class StepLedger {
  public:
   // A report may be overtaken by the closing of later steps, whose news comes over other
@@ -52,6 +58,10 @@ class StepLedger {
   // clocks are compared.
   // REQUIRES: steps are opened in order, each once; `alive` ascends.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
+
+  // In the step that was opened last this worker is still busy with an earlier gradient, on our
+  // behalf: if it does not arrive, that shows nothing of its run-time.
+  void on_busy(WorkerId worker);
 
   // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard
   // has not closed it.
@@ -76,7 +86,7 @@ class StepLedger {
   std::vector<StepStory> take_told(bool all = false);
 
   // True run-times of stragglers, each told when its gradient has come whole to every shard.
-  std::vector<ArrivalRecord> take_late();
+  std::vector<LateNews> take_late();
 
   // How much earlier than everywhere `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
@@ -99,6 +109,7 @@ class StepLedger {
     double learning_rate = 0.0;
     std::vector<WorkerId> alive;
     std::set<WorkerId> gone;            // of those, lost since
+    std::set<WorkerId> busy;            // of those, see on_busy()
     std::map<ShardId, Duration> leads;  // see open()
     std::map<ShardId, StepClosed> closed;
     std::map<WorkerId, StepReport> reports;  // the last of each
@@ -133,9 +144,16 @@ class StepLedger {
   struct Straggler {
     std::map<ShardId, Duration> missing_on;  // with the lead each had
     Duration run_time{};
+    Duration compute{};    // if it has told
+    uint32_t samples = 0;  // likewise
+    bool was_busy = false;
+    void hear(const StepReport& report) {
+      compute = report.compute;
+      samples = report.samples;
+    }
   };
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
-  std::vector<ArrivalRecord> late_news_;
+  std::vector<LateNews> late_news_;
   uint32_t late_since_told_ = 0;
 };
 

@@ -80,7 +80,7 @@ TEST(StepLedger, WhoWasWholeButNotInTimeIsNotSaidToTakeAsLongAsTheStep) {
   ledger.on_closed(1, next, 100ms);
   const auto late = ledger.take_late();
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(late[0].run_time, 30ms);
+  EXPECT_EQ(late[0].arrival.run_time, 30ms);
 }
 
 TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
@@ -126,9 +126,9 @@ TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenAllOfItHasCome) {
   ledger.on_closed(1, second, 20ms);
   const auto late = ledger.take_late();
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(late[0].worker, 3u);
-  EXPECT_EQ(late[0].step, 0u);
-  EXPECT_EQ(late[0].run_time, 80ms);
+  EXPECT_EQ(late[0].arrival.worker, 3u);
+  EXPECT_EQ(late[0].arrival.step, 0u);
+  EXPECT_EQ(late[0].arrival.run_time, 80ms);
   EXPECT_EQ(ledger.take_told(true)[0].step.late, 1u) << "one gradient was late, not two";
 }
 
@@ -217,7 +217,7 @@ TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   ledger.on_closed(1, second, 150ms);
   const auto late = ledger.take_late();
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(late[0].run_time, 38ms);
+  EXPECT_EQ(late[0].arrival.run_time, 38ms);
 }
 
 TEST(StepLedger, ForgetsStragglersThatNeverCome) {

@@ -7,6 +7,23 @@
 #include "core/check.h"
 
 namespace drover {
+namespace {
+
+// Notes the order in which tensors become ready. When they are, the simulation says.
+class Noting : public GradientListener {
+ public:
+  explicit Noting(std::vector<uint32_t>& order) : order_(order) {}
+  bool tensor_ready(uint32_t tensor) override {
+    order_.push_back(tensor);
+    return true;
+  }
+  bool wanted() override { return true; }
+
+ private:
+  std::vector<uint32_t>& order_;
+};
+
+}  // namespace
 
 SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time,
                                  Send send)
@@ -68,6 +85,10 @@ void SimulatedWorker::begin_if_ready() {
                          .began = time_.now(),
                          .tensor = whole / (2 * tensors),
                          .layer = whole / (2 * layers)};
+  if (abandoned_) {
+    abandoned_->resumed = machine_->step();
+    send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
+  }
   ++turn_;
   plan_next_tensor();
 }
@@ -105,10 +126,8 @@ void SimulatedWorker::compute() {
   Computing& now = *computing_;
   const Batch mine{.first = (now.step * settings_.workers + settings_.id) * settings_.batch,
                    .count = settings_.batch};
-  now.report = task_.gradient(parameters_->span(), mine, gradient_->span(), [&](uint32_t tensor) {
-    now.order.push_back(tensor);
-    return true;
-  });
+  Noting noting(now.order);
+  now.report = task_.gradient(parameters_->span(), mine, gradient_->span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
   if (settings_.poisoned(now.step)) gradient_->data()[0] = std::numeric_limits<float>::quiet_NaN();
 }
@@ -124,6 +143,8 @@ void SimulatedWorker::on_stop(Step step) {
 }
 
 void SimulatedWorker::abandon() {
+  abandoned_ =
+      Abandoned{.step = computing_->step, .resumed = 0, .wasted = time_.now() - computing_->began};
   computing_.reset();
   pull();
 }

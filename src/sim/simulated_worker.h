@@ -74,6 +74,7 @@ class SimulatedWorker {
   std::optional<WorkerMachine> machine_;
   std::set<ShardId> connected_;
   std::optional<Computing> computing_;
+  std::optional<Abandoned> abandoned_;  // until the next step begins
   uint64_t turn_ = 0;  // of computing: what was planned for an earlier one no longer counts
   bool over_ = false;
 };

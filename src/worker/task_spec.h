@@ -13,6 +13,8 @@ struct TaskSpec {
   uint64_t seed = 1;
   // The generated data set, for runs that should need no download.
   uint64_t generated_samples = 4096;
+  // A gradient is computed in pieces of at most so many samples; 0: all at once.
+  uint32_t micro_batch = 0;
 
   bool operator==(const TaskSpec&) const = default;
 };

@@ -25,6 +25,8 @@ class TrainingSession {
   // This tensor of the gradient is final and may be pushed while others are still being computed.
   // Returns false if the step has closed meanwhile: the rest is not wanted.
   virtual bool tensor_ready(uint32_t tensor, uint32_t samples) = 0;
+  // Whether the step is still open, as far as is known here.
+  virtual bool wanted() = 0;
 
   // The gradient is complete, or was abandoned.
   virtual void finish_step(const GradientReport& report) = 0;
