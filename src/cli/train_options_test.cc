@@ -146,9 +146,17 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--max-wait",
                        "2.5s",
                        "--min-inclusion",
-                       "0.1"});
+                       "0.1",
+                       "--partition",
+                       "random",
+                       "--micro-batch",
+                       "4",
+                       "--stragglers",
+                       "finish",
+                       "--probe",
+                       "0.02"});
   Job expected;
-  expected.task = {"mlp", "generated", "/d", 7, 99};
+  expected.task = {"mlp", "generated", "/d", 7, 99, 4, DataPartition::kRandom};
   expected.workers = 8;
   expected.shards = 3;
   expected.steps = 50;
@@ -168,6 +176,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.min_contributors = 4;
   expected.max_wait = std::chrono::milliseconds(2'500);
   expected.min_inclusion = 0.1;
+  expected.stragglers = StragglerRule::kFinish;
+  expected.probe = 0.02;
   expected.deterministic = true;
   expected.evaluate_every = 20;
   expected.slow = {parse_slow_rule("worker=3,factor=4").value(),

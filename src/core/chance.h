@@ -36,11 +36,12 @@ enum class Purpose : uint64_t {
   kParameters = 3,
   kGeneratedData = 4,
   kRunId = 5,
-  kForecast = 6,  // samples of next run-times
-  kRunTimes = 7,  // of simulated workers
-  kNetwork = 8,   // of a simulated network: delays, losses
-  kFaults = 9,    // of a simulated cluster
-  kProbes = 10,   // who is let finish in a replay
+  kForecast = 6,    // samples of next run-times
+  kRunTimes = 7,    // of simulated workers
+  kNetwork = 8,     // of a simulated network: delays, losses
+  kFaults = 9,      // of a simulated cluster
+  kProbes = 10,     // who is let finish although its step has closed
+  kPartition = 11,  // which samples are whose, where workers do not share them all
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others

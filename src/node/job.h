@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/straggler_rule.h"
 #include "core/time.h"
 #include "core/training.h"
 #include "policy/catalogue.h"
@@ -31,8 +32,10 @@ struct Job {
   uint32_t min_contributors = 1;  // gradients in every step, as far as workers are alive
   Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
   double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
-  bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit
-  Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
+  StragglerRule stragglers = StragglerRule::kStop;
+  double probe = 0.0;          // share of stragglers that is let finish all the same
+  bool deterministic = false;  // sum in the order of workers, so that a run repeats bit for bit
+  Step evaluate_every = 0;     // steps between evaluations; 0: only at the end
   std::vector<SlowRule> slow;
   Transport transport = Transport::kUnix;
   std::string listen =

@@ -14,6 +14,7 @@
 #include "core/float_buffer.h"
 #include "node/clock.h"
 #include "node/exit.h"
+#include "worker/sample_share.h"
 #include "worker/training_loop.h"
 #include "worker/worker_machine.h"
 
@@ -27,6 +28,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
       : settings_(settings),
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        share_(settings.identity.index, settings.workers, settings.batch, settings.own_part),
         member_(settings.identity, task.layout(), *this) {
     task.initial_parameters(parameters_->span());
   }
@@ -56,6 +58,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
     if (over_) return std::nullopt;
     machine_->begin_step();
     step_ = machine_->step();
+    batch_ = share_.batch_of(step_);
     if (abandoned_) {
       abandoned_->resumed = step_;
       member_.send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
@@ -66,6 +69,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
     return step_;
   }
 
+  Batch batch() const override { return batch_; }
   std::span<const float> parameters() const override { return parameters_->span(); }
   std::span<float> gradient() override { return gradient_->span(); }
 
@@ -148,6 +152,11 @@ class LiveSession : public TrainingSession, public Member::Handler {
     changed_.notify_all();
   }
 
+  void on_share(const Share& share) override {
+    const std::lock_guard lock(mutex_);
+    share_.on_share(share);
+  }
+
   void on_floats_sent() override {
     const std::lock_guard lock(mutex_);
     if (--floats_under_way_ == 0) changed_.notify_all();
@@ -196,6 +205,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
 
   // Of the training loop's thread alone.
   Step step_ = 0;
+  Batch batch_;
   TimePoint began_{};
   TimePoint computed_{};  // the last tensor was
   TimePoint stretched_until_{};
@@ -206,6 +216,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::optional<WorkerMachine> machine_;
+  SampleShare share_;
   bool connected_ = false;
   bool over_ = false;
   int exit_status_ = 0;
@@ -232,7 +243,7 @@ int run_worker(const WorkerSettings& settings, Task& task) {
     return 1;
   }
   try {
-    training_loop(session, task, settings.identity.index, settings.workers, settings.batch);
+    training_loop(session, task);
   } catch (const std::exception& trouble) {
     // A task is built on a library that throws; out of memory is what it throws most.
     const std::string reason = explain(trouble);

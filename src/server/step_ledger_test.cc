@@ -220,6 +220,53 @@ TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   EXPECT_EQ(late[0].arrival.run_time, 38ms);
 }
 
+TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_busy(1);
+  ledger.on_busy(2);
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}, {2, 8ms, 0}}), 10ms);
+  const StepTimes times = ledger.times(0, 3);
+  EXPECT_EQ(times.known, (std::vector<Known>{Known::kArrived, Known::kNothing, Known::kArrived}));
+  const auto told = ledger.take_told(true);
+  ASSERT_EQ(told.at(0).arrivals.size(), 3u);
+  EXPECT_TRUE(told[0].arrivals[1].censored) << "it is not known to have come";
+  EXPECT_EQ(told[0].arrivals[1].run_time, 10ms);
+  ledger.open(1, 10ms, {0, 1, 2}, 0.1);
+  StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
+  next.late = {{1, 17ms, 0}};
+  ledger.on_closed(0, next, 20ms);
+  EXPECT_EQ(ledger.times(1, 3).known[1], Known::kLonger) << "another step";
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_TRUE(late[0].was_busy);
+}
+
+TEST(StepLedger, KnowsTheSamplesAndTheComputingOfThoseWhoTold) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_report(0, {.step = 0, .samples = 10, .compute = 4ms});
+  ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});  // before the step has closed
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].arrivals[0].samples, 10u);
+  EXPECT_EQ(told[0].arrivals[1].samples, 20u);
+  EXPECT_EQ(told[0].arrivals[2].samples, 0u);
+  ledger.open(1, 10ms, {0, 1, 2}, 0.1);
+  ledger.on_report(2, {.step = 0, .samples = 30, .compute = 14ms});  // after it was told
+  StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
+  next.late = {{1, 12ms, 0}, {2, 17ms, 0}};
+  ledger.on_closed(0, next, 20ms);
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].arrival.samples, 20u);
+  EXPECT_EQ(late[0].arrival.compute, 9ms);
+  EXPECT_EQ(late[1].arrival.samples, 30u);
+  EXPECT_EQ(late[1].arrival.compute, 14ms);
+  EXPECT_FALSE(late[1].was_busy);
+}
+
 TEST(StepLedger, ForgetsStragglersThatNeverCome) {
   StepLedger ledger(1);
   size_t most = 0;

@@ -13,15 +13,11 @@
 
 #include "core/ids.h"
 #include "core/run_record.h"
+#include "core/straggler_rule.h"
 #include "core/time.h"
 #include "wire/control.h"
 
 namespace drover {
-
-enum class StragglerRule : uint8_t {
-  kStop,    // is told to stop and starts on the newest parameters
-  kFinish,  // finishes its gradient, which comes too late
-};
 
 class StragglerOrders {
  public:

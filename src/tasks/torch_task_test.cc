@@ -11,8 +11,11 @@
 #include <functional>
 #include <map>
 
+#include "core/chance.h"
 #include "core/float_buffer.h"
 #include "tasks/blas_check.h"
+#include "tasks/data/load_dataset.h"
+#include "tasks/data/sample_stream.h"
 #include "tasks/data/temp_folder.h"
 #include "tasks/load_task.h"
 
@@ -314,6 +317,56 @@ TEST_P(SplitBatch, PiecesTogetherFindTheGradientOfTheWholeBatch) {
   }
   const auto large = make(GetParam(), 256, 1, /*micro_batch=*/24);
   EXPECT_TRUE(same_bits(whole, gradient_of(*large, parameters, {100, 24})));
+}
+
+TEST(TorchTask, InPartsAGradientIsThatOfTheSamplesOfThePart) {
+  TaskSpec spec;
+  spec.model = "logistic";
+  spec.data = "generated";
+  spec.generated_samples = 60;
+  spec.seed = 9;
+  const auto whole = make("logistic", 60, 9);
+  const FloatBuffer parameters = initial(*whole);
+  // The gradient of each sample by itself, by its place in the data.
+  const uint64_t size = 60;
+  std::vector<std::vector<double>> each(size);
+  for (uint64_t position = 0; position < size; ++position) {
+    const FloatBuffer one = gradient_of(*whole, parameters, {position, 1});
+    each[sample_at(9, size, position)].assign(one.span().begin(), one.span().end());
+  }
+  const Dataset data = load_dataset(spec).value();
+  ASSERT_EQ(data.train.labels.size(), size);
+  for (const DataPartition partition : {DataPartition::kRandom, DataPartition::kLabel}) {
+    spec.partition = partition;
+    const auto task = std::move(load_task(spec)).value();
+    const SampleStream stream(partition, 9, data, size);
+    for (uint32_t part = 0; part < 4; ++part) {
+      const Batch batch{.first = 7, .count = 5, .part = part, .parts = 4};
+      std::vector<double> mean(parameters.size());
+      for (uint32_t i = 0; i < batch.count; ++i) {
+        const std::vector<double>& one = each[stream.at(batch, i)];
+        for (size_t j = 0; j < mean.size(); ++j) mean[j] += one[j] / batch.count;
+      }
+      const FloatBuffer gradient = gradient_of(*task, parameters, batch);
+      for (size_t j = 0; j < mean.size(); ++j)
+        ASSERT_NEAR(gradient.data()[j], mean[j], 1e-5) << "part " << part << ", value " << j;
+    }
+    EXPECT_TRUE(
+        same_bits(gradient_of(*task, parameters, {3, 8}), gradient_of(*whole, parameters, {3, 8})))
+        << "who has no part draws from all the data";
+  }
+}
+
+TEST(TorchTask, TextHasNoLabelsToBeCutBy) {
+  TaskSpec spec;
+  spec.model = "transformer";
+  spec.data = "generated-text";
+  spec.generated_samples = 1'000;
+  spec.partition = DataPartition::kLabel;
+  const auto task = load_task(spec);
+  ASSERT_FALSE(task.ok());
+  EXPECT_NE(task.error().message.find("try partition random"), std::string::npos)
+      << task.error().message;
 }
 
 TEST(TorchTask, EveryEpochVisitsEverySampleOnce) {

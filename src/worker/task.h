@@ -19,10 +19,13 @@ namespace drover {
 
 // The samples of one worker in one step: `count` consecutive positions of the run's stream of
 // samples (core/chance.h, sample_at). Which samples stand there follows from the task's seed alone,
-// so N workers with batches of B / N see together what one worker with a batch of B sees.
+// so N workers with batches of B / N see together what one worker with a batch of B sees. Where the
+// data is cut into parts, they are positions of the stream of this part.
 struct Batch {
   uint64_t first = 0;
   uint32_t count = 0;
+  uint32_t part = 0;
+  uint32_t parts = 1;
 };
 
 // Whom a task tells of a gradient while it computes it.

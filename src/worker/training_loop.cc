@@ -17,14 +17,11 @@ class Relay : public GradientListener {
 
 }  // namespace
 
-void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers,
-                   uint32_t batch) {
-  while (const auto step = session.next_step()) {
-    // Each step takes workers * batch positions of the stream of samples; a lost worker's stay
-    // unused, so that the samples of the others do not depend on who is alive.
-    const Batch mine{.first = (*step * workers + worker) * batch, .count = batch};
-    Relay relay(session, mine.count);
-    session.finish_step(task.gradient(session.parameters(), mine, session.gradient(), relay));
+void training_loop(TrainingSession& session, Task& task) {
+  while (session.next_step()) {
+    const Batch batch = session.batch();
+    Relay relay(session, batch.count);
+    session.finish_step(task.gradient(session.parameters(), batch, session.gradient(), relay));
   }
 }
 

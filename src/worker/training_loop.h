@@ -18,6 +18,9 @@ class TrainingSession {
   // Waits for the parameters of the next step. Nothing means that the run is over.
   virtual std::optional<Step> next_step() = 0;
 
+  // This worker's samples of that step.
+  virtual Batch batch() const = 0;
+
   // Flat buffers (core/layout.h); valid and unchanged from next_step() to the next call of it.
   virtual std::span<const float> parameters() const = 0;
   virtual std::span<float> gradient() = 0;
@@ -32,9 +35,7 @@ class TrainingSession {
   virtual void finish_step(const GradientReport& report) = 0;
 };
 
-// Computes gradients for `worker`'s share of every step, `batch` samples each, until the run is
-// over.
-void training_loop(TrainingSession& session, Task& task, uint32_t worker, uint32_t workers,
-                   uint32_t batch);
+// Computes gradients until the run is over.
+void training_loop(TrainingSession& session, Task& task);
 
 }  // namespace drover

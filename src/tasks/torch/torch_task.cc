@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "core/numbers.h"
 #include "tasks/atomic_file.h"
+#include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"
 #include "tasks/torch/nets.h"
@@ -139,6 +140,7 @@ class TorchTask final : public Task {
         seed_(spec.seed),
         micro_batch_(spec.micro_batch),
         data_(std::move(data)),
+        stream_(spec.partition, spec.seed, *data_, train_size()),
         net_(make_net(spec.model, *data_)),
         tensors_(tensors_of(*net_)),
         layout_(layout_of(tensors_)) {
@@ -242,7 +244,10 @@ class TorchTask final : public Task {
     for (uint32_t done = 0; done < batch.count;) {
       const uint32_t count = std::min(most, batch.count - done);
       listener_.last_piece = done + count == batch.count;
-      add_piece({.first = batch.first + done, .count = count}, batch.count, report);
+      Batch piece = batch;
+      piece.first += done;
+      piece.count = count;
+      add_piece(piece, batch.count, report);
       done += count;
     }
     // Running statistics, and whatever else no gradient flows to.
@@ -255,8 +260,7 @@ class TorchTask final : public Task {
   void add_piece(const Batch& piece, uint32_t samples_in_all, GradientReport& report) {
     listener_.ask();
     std::vector<uint64_t> chosen(piece.count);
-    for (uint32_t i = 0; i < piece.count; ++i)
-      chosen[i] = sample_at(seed_, train_size(), piece.first + i);
+    for (uint32_t i = 0; i < piece.count; ++i) chosen[i] = stream_.at(piece, i);
     const Samples samples = make_samples(data_->train, chosen);
     listener_.ask();
     const Tensor scores = net_->forward(samples.input);
@@ -332,6 +336,7 @@ class TorchTask final : public Task {
   uint64_t seed_;
   uint32_t micro_batch_;
   std::shared_ptr<const Dataset> data_;
+  SampleStream stream_;
   std::shared_ptr<Net> net_;
   std::vector<NetTensor> tensors_;
   Layout layout_;
