@@ -100,10 +100,10 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
   }
   digest_ += closed.digest;
   const bool all = ledger_->on_closed(shard, closed, since_start(now));
-  for (const auto& [late, was_busy] : ledger_->take_late()) {
+  for (const LateNews& late : ledger_->take_late()) {
     orders_.on_late(late.step, late.worker);
-    if (decider_ && !was_busy) decider_->learn_late(late.step, late.worker, seconds(late.run_time));
-    out.happenings.emplace_back(late);
+    if (decider_ && !late.was_busy)
+      decider_->learn_late(late.step, late.worker, seconds(late.run_time));
   }
   if (all) close_step_everywhere(closed.step, now, out);
   return done();
@@ -136,6 +136,8 @@ void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorO
 
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
+  for (const ArrivalRecord& late : ledger_->take_late_records(all))
+    out.happenings.emplace_back(late);
   bool diverged = false;
   for (StepStory& story : ledger_->take_told(all)) {
     const StepRecord& step = story.step;

@@ -471,6 +471,8 @@ TEST_F(FinishingStragglers, AreNotStoppedAndNotCountedOnUntilTheyHaveCome) {
   EXPECT_EQ(policy_.alive[4], (std::vector<WorkerId>{0, 1}));
 
   // Its record says what is known of it in any case.
+  for (const Step step : {Step{0}, Step{2}})
+    tell(Role::kWorker, 1, StepReport{.step = step, .samples = 3});
   const auto late = happened<ArrivalRecord>();
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[1].step, 2u);

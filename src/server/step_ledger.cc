@@ -110,15 +110,22 @@ void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>
     straggler.missing_on.erase(lead);
     if (!straggler.missing_on.empty()) continue;
     ++late_since_told_;
-    late_news_.push_back({.arrival = {.step = each.step,
-                                      .worker = each.worker,
-                                      .run_time = straggler.run_time,
-                                      .censored = false,
-                                      .compute = straggler.compute,
-                                      .samples = straggler.samples},
-                          .was_busy = straggler.was_busy});
+    late_news_.push_back({each.step, each.worker, straggler.run_time, straggler.was_busy});
+    const ArrivalRecord record{
+        .step = each.step, .worker = each.worker, .run_time = straggler.run_time};
+    if (straggler.report) {
+      record_late(record, *straggler.report);
+    } else {
+      unreported_[found->first] = record;
+    }
     stragglers_.erase(found);
   }
+}
+
+void StepLedger::record_late(ArrivalRecord record, const StepReport& report) {
+  record.compute = report.compute;
+  record.samples = report.samples;
+  late_records_.push_back(record);
 }
 
 void StepLedger::note_stragglers(Step step, const Open& open) {
@@ -127,7 +134,7 @@ void StepLedger::note_stragglers(Step step, const Open& open) {
     Straggler& straggler = stragglers_[{step, worker}];
     straggler.was_busy = open.busy.contains(worker);
     const auto report = open.reports.find(worker);
-    if (report != open.reports.end()) straggler.hear(report->second);
+    if (report != open.reports.end()) straggler.report = report->second;
     for (const auto& [each, news] : open.closed) {
       if (const StepClosed::Arrival* arrival = find_arrival(news, worker)) {
         straggler.run_time = std::max(straggler.run_time, arrival->run_time);
@@ -138,6 +145,11 @@ void StepLedger::note_stragglers(Step step, const Open& open) {
   }
   while (!stragglers_.empty() && stragglers_.begin()->first.first + kStepsRemembered < step)
     stragglers_.erase(stragglers_.begin());
+  for (auto oldest = unreported_.begin();
+       oldest != unreported_.end() && oldest->first.first + kStepsRemembered < step;
+       oldest = unreported_.erase(oldest)) {
+    late_records_.push_back(oldest->second);
+  }
 }
 
 void StepLedger::on_lost(WorkerId worker) {
@@ -225,7 +237,11 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
     return deal_reports();
   }
   const auto late = stragglers_.find({report.step, worker});
-  if (late != stragglers_.end()) late->second.hear(report);
+  if (late != stragglers_.end()) late->second.report = report;
+  if (const auto record = unreported_.find({report.step, worker}); record != unreported_.end()) {
+    record_late(record->second, report);
+    unreported_.erase(record);
+  }
   if (report.step == next_) early_reports_[worker] = report;
   const auto found = open_.find(report.step);
   if (found == open_.end()) return;
@@ -265,6 +281,14 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
 }
 
 std::vector<LateNews> StepLedger::take_late() { return std::exchange(late_news_, {}); }
+
+std::vector<ArrivalRecord> StepLedger::take_late_records(bool all) {
+  if (all) {
+    for (const auto& [key, record] : unreported_) late_records_.push_back(record);
+    unreported_.clear();
+  }
+  return std::exchange(late_records_, {});
+}
 
 StepStory StepLedger::tell(Step step, const Open& open) const {
   StepStory story;

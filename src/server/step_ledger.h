@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -33,9 +34,11 @@ struct StepStory {
   std::vector<StepClosed::Refused> refused;
 };
 
-// The true run-time of a straggler.
+// A straggler's gradient has come whole to every shard.
 struct LateNews {
-  ArrivalRecord arrival;
+  Step step = 0;
+  WorkerId worker = 0;
+  Duration run_time{};
   bool was_busy = false;  // see StepLedger::on_busy(): what it took says nothing of how slow it is
 };
 
@@ -85,14 +88,18 @@ class StepLedger {
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
   std::vector<StepStory> take_told(bool all = false);
 
-  // True run-times of stragglers, each told when its gradient has come whole to every shard.
+  // True run-times of stragglers, at once.
   std::vector<LateNews> take_late();
+  // The same for the record, when their reports are in. With `all`, also those whose are not.
+  std::vector<ArrivalRecord> take_late_records(bool all = false);
 
   // How much earlier than everywhere `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
 
   // How much is kept here, in entries.
-  size_t pending() const { return open_.size() + undealt_.size() + stragglers_.size(); }
+  size_t pending() const {
+    return open_.size() + undealt_.size() + stragglers_.size() + unreported_.size();
+  }
 
   // Whether on_closed(shard, step) may be called.
   bool expects(ShardId shard, Step step) const;
@@ -123,6 +130,7 @@ class StepLedger {
   bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
   const Open& closed_step(Step step) const;
   void note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late);
+  void record_late(ArrivalRecord record, const StepReport& report);
   void note_stragglers(Step step, const Open& open);
   void sum_up(Open& open) const;
   Outcome outcome_of(const Open& open, WorkerId worker) const;
@@ -144,16 +152,13 @@ class StepLedger {
   struct Straggler {
     std::map<ShardId, Duration> missing_on;  // with the lead each had
     Duration run_time{};
-    Duration compute{};    // if it has told
-    uint32_t samples = 0;  // likewise
     bool was_busy = false;
-    void hear(const StepReport& report) {
-      compute = report.compute;
-      samples = report.samples;
-    }
+    std::optional<StepReport> report;
   };
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
   std::vector<LateNews> late_news_;
+  std::map<std::pair<Step, WorkerId>, ArrivalRecord> unreported_;  // late, without a report
+  std::vector<ArrivalRecord> late_records_;
   uint32_t late_since_told_ = 0;
 };
 
