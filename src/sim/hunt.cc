@@ -269,7 +269,8 @@ HuntResult run_once(const HuntCase& hunt) {
                                   }});
     DROVER_CHECK(made.ok());
     policy = std::make_unique<OverheardPolicy>(
-        std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); });
+        std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); },
+        [&](Step step, WorkerId worker) { referee.on_learned_late(step, worker); });
   }
   Simulation simulation(hunt.settings, std::move(policy), task, {&referee}, &referee);
   const auto end = simulation.run([&] { return referee.verdict().empty(); });

@@ -49,6 +49,7 @@ class Referee : public Witness, public RunObserver {
 
   // The policy is told this.
   void on_learned(const StepTimes& times);
+  void on_learned_late(Step step, WorkerId worker);
 
   void on_sent(Endpoint from, const Outgoing& message, TimePoint now) override;
   void on_received(Endpoint from, const Outgoing& message, TimePoint now) override;
@@ -131,6 +132,7 @@ class Referee : public Witness, public RunObserver {
   // finishes to show how long it takes. It has finished when it asks for a later version.
   std::map<WorkerId, Version> asks_;
   std::map<WorkerId, Step> finishing_;
+  std::set<std::pair<Step, WorkerId>> slow_;     // as the policy was told
   std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
   std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened
   std::map<Step, uint32_t> alive_;  // as decided

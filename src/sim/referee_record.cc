@@ -65,6 +65,7 @@ void Referee::on_learned(const StepTimes& times) {
                         worker, times.step),
             TimePoint{});
     if (known != Known::kLonger) continue;
+    slow_.insert({times.step, worker});
     const auto finishes = finishing_.find(worker);
     if (finishes == finishing_.end()) {
       if (may_finish(times.step, worker) && asks_[worker] <= times.step)
@@ -79,6 +80,13 @@ void Referee::on_learned(const StepTimes& times) {
     }
   }
   gone_.clear();
+}
+
+void Referee::on_learned_late(Step step, WorkerId worker) {
+  if (slow_.erase({step, worker}) == 0)
+    wrong(fmt::format("the policy is told how late worker {} was in step {}, but not that it was",
+                      worker, step),
+          TimePoint{});
 }
 
 Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {

@@ -218,6 +218,14 @@ TEST_F(ProbingRefereeTest, SeesAProbeThatIsCalledSlow) {
   EXPECT_NE(referee_.verdict().find("but it finishes step"), std::string::npos);
 }
 
+TEST_F(ProbingRefereeTest, SeesALateTruthOfWhomNothingWasSaid) {
+  learn(0);
+  referee_.on_learned_late(0, 0);
+  EXPECT_EQ(referee_.verdict(), "");
+  referee_.on_learned_late(0, 1);
+  EXPECT_NE(referee_.verdict(), "");
+}
+
 TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
   stop(drawn(false, 0), 0);
   EXPECT_TRUE(referee_.on_abandoned({.step = drawn(false, 0), .worker = 0, .resumed = 900}).ok());
