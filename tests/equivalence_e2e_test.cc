@@ -28,9 +28,8 @@ class RawTask : public Task {
     inner_->initial_parameters(parameters);
   }
   GradientReport gradient(std::span<const float> parameters, const Batch& batch,
-                          std::span<float> gradient,
-                          const std::function<bool(uint32_t)>& tensor_ready) override {
-    return inner_->gradient(parameters, batch, gradient, tensor_ready);
+                          std::span<float> gradient, GradientListener& listener) override {
+    return inner_->gradient(parameters, batch, gradient, listener);
   }
   Evaluation evaluate(std::span<const float> parameters) override {
     return inner_->evaluate(parameters);

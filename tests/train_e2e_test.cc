@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -196,6 +197,74 @@ TEST(Policy, MaxWaitEndsAStepByTheClock) {
       EXPECT_GE(each.arrival.run_time, std::chrono::milliseconds(40));
     }
   }
+}
+
+// --- stragglers
+
+Words with_a_straggler() {
+  return small_job("logistic") +
+         Words{"--policy", "static:k=2", "--workers", "3",      "--steps",
+               "300",      "--batch",    "4",         "--slow", "worker=1,delay=10ms"};
+}
+
+TEST(Stragglers, ThatAreStoppedSayWhenTheyBeginAgain) {
+  const TemporaryFolder folder;
+  const RunReader reader = train(folder, "a.db", with_a_straggler());
+  const auto abandoned = reader.abandoned().value();
+  ASSERT_FALSE(abandoned.empty());
+  for (const AbandonRecord& each : abandoned) {
+    EXPECT_GT(each.resumed, each.step);
+    EXPECT_GT(each.restart, Duration::zero());
+    EXPECT_GT(each.wasted, Duration::zero());
+  }
+  const Outcome shown = drover({"runs", "a.db"}, folder.path());
+  EXPECT_THAT(shown.out, HasSubstr("restart after"));
+  EXPECT_THAT(shown.out, HasSubstr("inclusion  least"));
+}
+
+TEST(Stragglers, ThatFinishAreNotStoppedAndBecomeKnown) {
+  const TemporaryFolder folder;
+  for (const Words& how : {Words{"--stragglers", "finish"}, Words{"--probe", "1"}}) {
+    SCOPED_TRACE(how[0]);
+    const RunReader reader = train(folder, how[0] + ".db", with_a_straggler() + how);
+    EXPECT_TRUE(reader.abandoned().value().empty());
+    const auto arrivals = reader.arrivals().value();
+    size_t late = 0;
+    for (const RecordedArrival& each : arrivals) {
+      if (!each.late || each.arrival.worker != 1) continue;
+      ++late;
+      EXPECT_GE(each.arrival.run_time, std::chrono::milliseconds(10));
+      EXPECT_EQ(each.arrival.samples, 4U);
+    }
+    EXPECT_GT(late, 0U);
+  }
+}
+
+TEST(Pieces, OfAGradientMakeTheSameGradient) {
+  const TemporaryFolder folder;
+  const Words job = small_job() + Words{"--deterministic", "--steps", "20", "--batch", "16"};
+  const auto whole = train(folder, "whole.db", job).steps().value();
+  const auto pieces = train(folder, "pieces.db", job + Words{"--micro-batch", "5"}).steps().value();
+  ASSERT_EQ(whole.size(), pieces.size());
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(pieces[i].loss, whole[i].loss, 1e-3 * whole[i].loss) << "step " << i;
+    EXPECT_EQ(pieces[i].samples, whole[i].samples);
+  }
+}
+
+TEST(Partition, GivesEveryWorkerItsOwnSamplesAndStillLearns) {
+  const TemporaryFolder folder;
+  const Words job = small_job() + Words{"--steps", "60", "--batch", "16", "--deterministic"};
+  std::set<uint64_t> digests;
+  for (const char* partition : {"none", "random", "label"}) {
+    const RunReader reader =
+        train(folder, std::string(partition) + ".db", job + Words{"--partition", partition});
+    digests.insert(digest_of(reader));
+    const auto steps = reader.steps().value();
+    EXPECT_LT(steps.back().loss, 0.7 * steps.front().loss) << partition;
+  }
+  EXPECT_EQ(digests.size(), 3U);
+  EXPECT_EQ(digest_of(train(folder, "usual.db", job)), digest_of(read_run(folder.file("none.db"))));
 }
 
 class FreePolicy : public ::testing::TestWithParam<std::string> {};

@@ -16,6 +16,8 @@ namespace drover {
 namespace {
 
 constexpr std::array<std::string_view, 2> kTransports = {"unix", "tcp"};
+constexpr std::array<std::string_view, 3> kPartitions = {"none", "random", "label"};
+constexpr std::array<std::string_view, 2> kStragglerRules = {"stop", "finish"};
 
 constexpr std::string_view kTask = "What to train";
 constexpr std::string_view kProcesses = "Processes";
@@ -82,6 +84,29 @@ Result<Transport> parse_transport(const std::string& name) {
   return unknown_name("transport", name, kTransports);
 }
 
+std::string_view partition_name(DataPartition partition) {
+  return kPartitions[static_cast<size_t>(partition)];
+}
+
+Result<DataPartition> parse_partition(const std::string& name) {
+  for (const DataPartition partition :
+       {DataPartition::kNone, DataPartition::kRandom, DataPartition::kLabel}) {
+    if (partition_name(partition) == name) return partition;
+  }
+  return unknown_name("partition", name, kPartitions);
+}
+
+std::string_view straggler_rule_name(StragglerRule rule) {
+  return kStragglerRules[static_cast<size_t>(rule)];
+}
+
+Result<StragglerRule> parse_straggler_rule(const std::string& name) {
+  for (const StragglerRule rule : {StragglerRule::kStop, StragglerRule::kFinish}) {
+    if (straggler_rule_name(rule) == name) return rule;
+  }
+  return unknown_name("rule for stragglers", name, kStragglerRules);
+}
+
 // Only the shape: whether there is such a host is for the network to say.
 Result<std::string> parse_address(const std::string& text) {
   const size_t colon = text.rfind(':');
@@ -144,6 +169,15 @@ std::vector<Setting> make_settings() {
           {"batch", "--batch", kTask, "samples of one worker in one step"},
           [](auto& job) -> auto& { return job.batch; }, 1, kSamplesMax),
       count_setting(
+          {"micro_batch", "--micro-batch", kTask,
+           "compute a gradient in pieces of so many samples: less memory, sooner stopped; 0: "
+           "whole"},
+          [](auto& job) -> auto& { return job.task.micro_batch; }, 0, kSamplesMax),
+      choice_setting(
+          {"partition", "--partition", kTask,
+           "samples of each worker: none (of all the data), random or label (an n-th of its own)"},
+          [](auto& job) -> auto& { return job.task.partition; }, partition_name, parse_partition),
+      count_setting(
           {"evaluate_every", "--evaluate-every", kTask,
            "steps between evaluations; 0: only at the end"},
           [](auto& job) -> auto& { return job.evaluate_every; }, 0, kStepsMax),
@@ -190,6 +224,14 @@ std::vector<Setting> make_settings() {
       number_setting({"min_inclusion", "--min-inclusion", kWaiting,
                       "share of steps that each worker should be part of; 0: any"},
                      [](auto& job) -> auto& { return job.min_inclusion; }, {0.0, 1.0}),
+      choice_setting(
+          {"stragglers", "--stragglers", kWaiting,
+           "whom a step did not wait for: stop (start on the next one) or finish"},
+          [](auto& job) -> auto& { return job.stragglers; }, straggler_rule_name,
+          parse_straggler_rule),
+      number_setting({"probe", "--probe", kWaiting,
+                      "share of stragglers that finish all the same, to show how long they take"},
+                     [](auto& job) -> auto& { return job.probe; }, {0.0, 1.0}),
       switch_setting(
           {"deterministic", "--deterministic", kWaiting,
            "sum in the order of workers, so that a run repeats bit for bit"},

@@ -16,8 +16,13 @@ namespace {
 // A valid, finished job of which no field has its default. EveryFieldDiffers proves that.
 Job unusual_job() {
   Job job;
-  job.task = {
-      .model = "mlp", .data = "generated", .data_dir = "d", .seed = 7, .generated_samples = 8};
+  job.task = {.model = "mlp",
+              .data = "generated",
+              .data_dir = "d",
+              .seed = 7,
+              .generated_samples = 8,
+              .micro_batch = 5,
+              .partition = DataPartition::kLabel};
   job.workers = 9;
   job.shards = 3;
   job.steps = 123;
@@ -45,6 +50,8 @@ Job unusual_job() {
   job.min_contributors = 2;
   job.max_wait = std::chrono::milliseconds(1'500);
   job.min_inclusion = 0.25;
+  job.stragglers = StragglerRule::kFinish;
+  job.probe = 0.125;
   job.deterministic = true;
   job.evaluate_every = 6;
   job.slow = {parse_slow_rule("worker=8,factor=2").value()};
@@ -62,9 +69,10 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job usual_job;
   const Job unusual = unusual_job();
   const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
-               policy_warmup, min_contributors, max_wait, min_inclusion, deterministic,
-               evaluate_every, stop_at, slow, transport, listen, run_file, save_model] = unusual;
-  const auto& [model, data, data_dir, seed, generated_samples] = task;
+               policy_warmup, min_contributors, max_wait, min_inclusion, stragglers, probe,
+               deterministic, evaluate_every, stop_at, slow, transport, listen, run_file,
+               save_model] = unusual;
+  const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
   const auto& [schedule_kind, base, warmup_steps, decay_every, decay_factor, floor, total_steps,
@@ -74,6 +82,10 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(data_dir, usual_job.task.data_dir);
   EXPECT_NE(seed, usual_job.task.seed);
   EXPECT_NE(generated_samples, usual_job.task.generated_samples);
+  EXPECT_NE(micro_batch, usual_job.task.micro_batch);
+  EXPECT_NE(partition, usual_job.task.partition);
+  EXPECT_NE(stragglers, usual_job.stragglers);
+  EXPECT_NE(probe, usual_job.probe);
   EXPECT_NE(workers, usual_job.workers);
   EXPECT_NE(shards, usual_job.shards);
   EXPECT_NE(steps, usual_job.steps);
@@ -197,6 +209,7 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.policy = "snyc"; }, "policy (--policy): there is no policy 'snyc'");
   says([](Job& job) { job.min_contributors = 0; },
        "min_contributors (--min-contributors): must be");
+  says([](Job& job) { job.probe = -0.1; }, "probe (--probe): must be");
   says([](Job& job) { job.min_inclusion = 1.5; }, "min_inclusion (--min-inclusion): must be");
   says([](Job& job) { job.max_wait = std::chrono::hours(25); },
        "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");

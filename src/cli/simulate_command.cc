@@ -37,6 +37,7 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   coordinator.value().workers_at_start = at_start;
   return SimulationSettings{.coordinator = coordinator.value(),
                             .batch = file.job.batch,
+                            .own_parts = file.job.task.partition != DataPartition::kNone,
                             .seed = file.job.task.seed,
                             .scenario = file.scenario};
 }

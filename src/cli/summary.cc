@@ -19,7 +19,7 @@ namespace drover {
 namespace {
 
 constexpr uint32_t kCurvePoints = 40;
-constexpr size_t kWorkersShown = 4;
+constexpr size_t kWorkersShown = 3;
 constexpr size_t kLossesShown = 3;
 constexpr size_t kStragglersShown = 3;
 constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -168,6 +168,31 @@ void add_stragglers(Lines& lines, const RunSummary& summary) {
                                       fmt::join(most, ", ")));
 }
 
+// How often those who were not waited for were there in time all the same.
+void add_inclusion(Lines& lines, const RunSummary& summary) {
+  if (summary.gradients_left_behind == 0) return;
+  std::vector<std::pair<double, WorkerId>> shares;
+  for (const WorkerStatistics& worker : summary.waited_for)
+    shares.emplace_back(worker.inclusion(), worker.worker);
+  std::sort(shares.begin(), shares.end());
+  lines.add("inclusion",
+            fmt::format("least {:.0f} % (worker {}), median {:.0f} %", shares.front().first * 100.0,
+                        shares.front().second, shares[(shares.size() - 1) / 2].first * 100.0));
+}
+
+void add_waste(Lines& lines, const RunSummary& summary) {
+  const WasteStatistics& waste = summary.waste;
+  const bool some = waste.share.value_or(0.0) > 0.0;
+  if (waste.stopped == 0 && !some) return;
+  const std::string stops = waste.restart_median ? fmt::format("{}, restart after {} median",
+                                                               plural(waste.stopped, "time"),
+                                                               short_time(*waste.restart_median))
+                                                 : "never";
+  const std::string share =
+      some ? fmt::format(", {:.3g} % of computing thrown away", *waste.share * 100.0) : "";
+  lines.add("stopped", stops + share);
+}
+
 std::string job_line(const RunSummary& summary) {
   const std::string workers = plural(summary.workers, "worker");
   const std::string policy = summary.policy.empty() ? "" : ", policy " + summary.policy;
@@ -205,6 +230,10 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
+nlohmann::json number(const std::optional<double>& value) {
+  return value ? number(*value) : nlohmann::json(nullptr);
+}
+
 nlohmann::json number(const std::optional<Duration>& value) {
   return value ? nlohmann::json(seconds(*value)) : nlohmann::json(nullptr);
 }
@@ -220,6 +249,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   if (!totals) return totals.error();
   const Result<StepStatistics> times = reader.step_times();
   if (!times) return times.error();
+  const Result<WasteStatistics> waste = reader.waste();
+  if (!waste) return waste.error();
   Result<std::vector<WorkerStatistics>> workers = reader.workers();
   if (!workers) return workers.error();
   Result<std::vector<CurvePoint>> curve = reader.curve(kCurvePoints);
@@ -257,6 +288,7 @@ Result<RunSummary> summarize(const RunReader& reader) {
   summary.shards = totals.value().shards;
   summary.parameters_digest = end.value().parameters_digest;
   summary.step_times = times.value();
+  summary.waste = waste.value();
   summary.waited_for = std::move(workers).value();
   for (const WorkerStatistics& worker : summary.waited_for)
     summary.gradients_left_behind += left_behind(worker);
@@ -298,6 +330,8 @@ std::string to_text(const RunSummary& summary) {
       fmt::format("{} used, {} late, {} refused", with_commas(summary.gradients_used),
                   with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
   add_stragglers(lines, summary);
+  add_inclusion(lines, summary);
+  add_waste(lines, summary);
   add_step_times(lines, summary);
   if (trains) add_closing(lines, summary);
   add_workers(lines, summary);
@@ -335,12 +369,16 @@ std::string to_json_line(const RunSummary& summary) {
       timed ? number(summary.step_times.undecided_max) : nlohmann::json(nullptr);
   json["undecided_share"] =
       timed ? number(summary.step_times.undecided_share) : nlohmann::json(nullptr);
+  json["stopped"] = summary.waste.stopped;
+  json["restart_seconds_median"] = number(summary.waste.restart_median);
+  json["wasted_share"] = number(summary.waste.share);
   json["waited_for"] = nlohmann::json::array();
   for (const WorkerStatistics& worker : summary.waited_for) {
     const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);
     json["waited_for"].push_back({{"worker", worker.worker},
                                   {"share", number(share)},
                                   {"left_behind", left_behind(worker)},
+                                  {"inclusion", number(worker.inclusion())},
                                   {"run_time_seconds_median", number(worker.median_run_time)},
                                   {"run_time_exact", worker.median_exact}});
   }

@@ -43,6 +43,7 @@ struct RunSummary {
   uint64_t parameters_digest = 0;  // 0: unknown
 
   StepStatistics step_times;
+  WasteStatistics waste;
   std::vector<WorkerStatistics> waited_for;  // most waited for, then slowest, first
   std::vector<EventRecord> lost;             // workers and others that went away
   std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak, by peer name

@@ -157,6 +157,10 @@ std::string text_with(const std::string& path, const RunHeader& header) {
     DROVER_EXPECT_OK(writer.value()->on_step(sample_step(step, 3), arrivals));
   }
   DROVER_EXPECT_OK(writer.value()->on_late_arrival({.step = 8, .worker = 1, .run_time = 50ms}));
+  for (const auto restart : {1200us, 900us, 80000us}) {
+    DROVER_EXPECT_OK(writer.value()->on_abandoned(
+        {.step = 9, .worker = 2, .wasted = 500us, .restart = restart, .resumed = 10}));
+  }
   DROVER_EXPECT_OK(writer.value()->on_end({}));
   return to_text(summary_at(path));
 }
@@ -169,11 +173,22 @@ TEST(Summary, TellsWhoWasLeftBehind) {
                       "steps), worker 1 (10 %)\n"),
             std::string::npos)
       << text;
+  // In time: 20 x (0.5 + 2) + 18 x 1 + 5 x 1.5 ms; the rest of what 1 and 2 computed, and 1.5 ms
+  // left off: 2 + 22.5 + 1.5.
+  for (const char* part : {"inclusion  least 25 % (worker 2), median 90 %\n",
+                           "stopped    3 times, restart after 1.2 ms median, 25.6 % of computing "
+                           "thrown away\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
   const auto json = nlohmann::json::parse(to_json_line(summary_at(path)));
   EXPECT_EQ(json["gradients_left_behind"], 17);
+  EXPECT_EQ(json["stopped"], 3);
+  EXPECT_EQ(json["restart_seconds_median"], 0.0012);
+  EXPECT_NEAR(json["wasted_share"], 26.0 / 101.5, 1e-12);
   for (const auto& worker : json["waited_for"]) {
     const std::vector<int> expected = {0, 2, 15, 0};
     EXPECT_EQ(worker["left_behind"], expected[worker["worker"]]);
+    EXPECT_DOUBLE_EQ(worker["inclusion"], 1.0 - expected[worker["worker"]] / 20.0);
   }
 }
 
@@ -207,6 +222,8 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   for (uint32_t worker = 0; worker < 60; ++worker) {
     DROVER_EXPECT_OK(writer->on_event({1s, 1, "lost", "worker " + std::to_string(worker), "gone"}));
   }
+  DROVER_EXPECT_OK(writer->on_late_arrival({.step = 8, .worker = 1, .run_time = 50ms}));
+  DROVER_EXPECT_OK(writer->on_abandoned({.step = 9, .worker = 2, .wasted = 1ms, .restart = 1ms}));
   DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
   RunEnd end;
   end.memory_bytes = {{"worker 0", 1}};
@@ -217,7 +234,8 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   summary.gradients_left_behind = 1;
   const std::string text = to_text(summary);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
-  EXPECT_NE(text.find("and 56 more"), std::string::npos) << text;
+  EXPECT_NE(text.find("stopped"), std::string::npos) << text;
+  EXPECT_NE(text.find("and 57 more"), std::string::npos) << text;
 }
 
 TEST(Summary, SurvivesAFileNameThatIsNotUtf8) {

@@ -150,9 +150,17 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--min-inclusion",
                        "0.1",
                        "--stop-at",
-                       "loss=0.5"});
+                       "loss=0.5",
+                       "--partition",
+                       "random",
+                       "--micro-batch",
+                       "4",
+                       "--stragglers",
+                       "finish",
+                       "--probe",
+                       "0.02"});
   Job expected;
-  expected.task = {"mlp", "generated", "/d", 7, 99};
+  expected.task = {"mlp", "generated", "/d", 7, 99, 4, DataPartition::kRandom};
   expected.workers = 8;
   expected.shards = 3;
   expected.steps = 50;
@@ -172,6 +180,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.min_contributors = 4;
   expected.max_wait = std::chrono::milliseconds(2'500);
   expected.min_inclusion = 0.1;
+  expected.stragglers = StragglerRule::kFinish;
+  expected.probe = 0.02;
   expected.deterministic = true;
   expected.evaluate_every = 20;
   expected.stop_at = Target{TargetKind::kLoss, 0.5};

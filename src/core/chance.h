@@ -40,9 +40,10 @@ enum class Purpose : uint64_t {
   kRunTimes = 7,    // of simulated workers
   kNetwork = 8,     // of a simulated network: delays, losses
   kFaults = 9,      // of a simulated cluster
-  kProbes = 10,     // who is let finish
-  kShares = 11,     // how mini-batches are moved to see what follows
-  kBootstrap = 12,  // which cells of an experiment are counted again
+  kProbes = 10,     // who is let finish although its step has closed
+  kPartition = 11,  // which samples are whose, where workers do not share them all
+  kShares = 12,     // how mini-batches are moved to see what follows
+  kBootstrap = 13,  // which cells of an experiment are counted again
 };
 
 // A permutation of 0..size-1 of which any element can be asked for without making the others

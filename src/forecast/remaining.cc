@@ -88,9 +88,12 @@ float Remaining::beyond(uint32_t column, float now, DrawStream& draws) {
   return time > now ? time : std::nextafter(now, kNever);  // as far as rounding goes
 }
 
-void Remaining::condition(const std::vector<bool>& arrived, double now, DrawStream draws) {
+void Remaining::condition(const std::vector<bool>& arrived, double now, DrawStream draws,
+                          double stretch) {
   DROVER_CHECK(arrived.size() == forecast_.workers);
-  const auto limit = static_cast<float>(now);
+  // A stretched step is one that is looked at earlier.
+  const auto limit = static_cast<float>(now / stretch);
+  const auto factor = static_cast<float>(stretch);
   missing_.clear();
   for (uint32_t i = 0; i < forecast_.workers; ++i) {
     if (!arrived[i]) missing_.push_back(i);
@@ -106,7 +109,7 @@ void Remaining::condition(const std::vector<bool>& arrived, double now, DrawStre
     }
     for (uint32_t k = 0; k < forecast_.samples; ++k) {
       const float time = forecast_.row(k)[column];
-      times_[k * width + j] = time > limit ? time : beyond(column, limit, draws);
+      times_[k * width + j] = factor * (time > limit ? time : beyond(column, limit, draws));
     }
   }
 }

@@ -34,9 +34,14 @@ class Remaining {
   void start(const Forecast& forecast);
 
   // `arrived` says for every column of the forecast whether its worker is here.
-  void condition(const std::vector<bool>& arrived, double now, DrawStream draws);
+  // If everybody seems to take `stretch` times as long as was forecast, the missing are taken to,
+  // too.
+  void condition(const std::vector<bool>& arrived, double now, DrawStream draws,
+                 double stretch = 1.0);
 
   uint32_t workers() const { return forecast_.workers; }
+  // What was forecast of a worker, by column.
+  double median(uint32_t column) const { return static_cast<double>(medians_[column]); }
   // Columns of the forecast that are missing, ascending.
   std::span<const uint32_t> missing() const { return missing_; }
   uint32_t samples() const { return forecast_.samples; }

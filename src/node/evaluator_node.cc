@@ -79,6 +79,7 @@ class Evaluator : public Member::Handler {
   }
   void on_want_initial(ShardId) override {}
   void on_stop(Step) override {}
+  void on_share(const Share&) override {}
   void on_floats_sent() override {}
   void on_over(const Farewell& farewell) override {
     const std::lock_guard lock(mutex_);

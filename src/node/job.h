@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/straggler_rule.h"
 #include "core/target.h"
 #include "core/time.h"
 #include "core/training.h"
@@ -33,6 +34,8 @@ struct Job {
   uint32_t min_contributors = 1;  // gradients in every step, as far as workers are alive
   Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
   double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
+  StragglerRule stragglers = StragglerRule::kStop;
+  double probe = 0.0;             // share of stragglers that is let finish all the same
   bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit
   Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it

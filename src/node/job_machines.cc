@@ -20,6 +20,9 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .limits = {.at_least = job.min_contributors,
                  .max_wait = job.max_wait > Duration::zero() ? seconds(job.max_wait) : kNoTimeLimit,
                  .min_inclusion = job.min_inclusion},
+      .stragglers = job.stragglers,
+      .probe = job.probe,
+      .seed = job.task.seed,
       .free_running = free_running.value()};
 }
 

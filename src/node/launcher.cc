@@ -128,6 +128,7 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
       return run_worker({.identity = {Role::kWorker, worker, key, addresses.coordinator},
                          .workers = job.workers,
                          .batch = job.batch,
+                         .own_part = job.task.partition != DataPartition::kNone,
                          .seed = job.task.seed,
                          .slow = job.slow},
                         task);

@@ -73,6 +73,8 @@ void Member::on_coordinator(Control message) {
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
     handler_.on_welcome(*welcome);
     connect_shards(*welcome);
+  } else if (const auto* share = std::get_if<Share>(&message)) {
+    handler_.on_share(*share);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     over(*farewell);
   }

@@ -46,6 +46,7 @@ class Member {
     virtual Status on_frame(ShardId shard, const FrameHeader& header) = 0;
     virtual void on_want_initial(ShardId shard) = 0;
     virtual void on_stop(Step step) = 0;
+    virtual void on_share(const Share& share) = 0;
     virtual void on_floats_sent() = 0;
     // The run is over, or a peer without which it cannot go on is lost. Called once, last.
     virtual void on_over(const Farewell& farewell) = 0;

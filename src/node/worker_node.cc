@@ -9,10 +9,12 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/float_buffer.h"
 #include "node/clock.h"
 #include "node/exit.h"
+#include "worker/sample_share.h"
 #include "worker/training_loop.h"
 #include "worker/worker_machine.h"
 
@@ -26,6 +28,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
       : settings_(settings),
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        share_(settings.identity.index, settings.workers, settings.batch, settings.own_part),
         member_(settings.identity, task.layout(), *this) {
     task.initial_parameters(parameters_->span());
   }
@@ -55,12 +58,18 @@ class LiveSession : public TrainingSession, public Member::Handler {
     if (over_) return std::nullopt;
     machine_->begin_step();
     step_ = machine_->step();
+    batch_ = share_.batch_of(step_);
+    if (abandoned_) {
+      abandoned_->resumed = step_;
+      member_.send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
+    }
     slowness_ = slowness_of(settings_.slow, settings_.seed, step_, settings_.identity.index);
     began_ = stretched_until_ = clock_now();
     if (slowness_.delay > Duration::zero()) wait_unless_stopped(lock, slowness_.delay);
     return step_;
   }
 
+  Batch batch() const override { return batch_; }
   std::span<const float> parameters() const override { return parameters_->span(); }
   std::span<float> gradient() override { return gradient_->span(); }
 
@@ -75,9 +84,18 @@ class LiveSession : public TrainingSession, public Member::Handler {
     return true;
   }
 
+  bool wanted() override {
+    std::unique_lock lock(mutex_);
+    stretch(lock);
+    return !over_ && machine_->wanted(step_);
+  }
+
   void finish_step(const GradientReport& report) override {
     const std::lock_guard lock(mutex_);
-    if (!report.finished) return;
+    if (!report.finished) {
+      abandoned_ = Abandoned{.step = step_, .resumed = 0, .wasted = clock_now() - began_};
+      return;
+    }
     member_.send({{to_coordinator(), control_frame(StepReport{.step = step_,
                                                               .samples = report.samples,
                                                               .loss = report.loss,
@@ -134,6 +152,11 @@ class LiveSession : public TrainingSession, public Member::Handler {
     changed_.notify_all();
   }
 
+  void on_share(const Share& share) override {
+    const std::lock_guard lock(mutex_);
+    share_.on_share(share);
+  }
+
   void on_floats_sent() override {
     const std::lock_guard lock(mutex_);
     if (--floats_under_way_ == 0) changed_.notify_all();
@@ -165,11 +188,14 @@ class LiveSession : public TrainingSession, public Member::Handler {
     stretched_until_ = clock_now();
   }
 
-  // Makes what was computed since the last call take `factor` times as long.
+  // Makes what was computed since the last call take `factor` times as long. A slow machine would
+  // not notice an order to stop before it has finished its layer, so this does not either.
   void stretch(std::unique_lock<std::mutex>& lock) {
     if (slowness_.factor <= 1.0) return;
     const Duration computed = clock_now() - stretched_until_;
-    wait_unless_stopped(lock, from_seconds(seconds(computed) * (slowness_.factor - 1.0)));
+    changed_.wait_for(lock, from_seconds(seconds(computed) * (slowness_.factor - 1.0)),
+                      [&] { return over_; });
+    stretched_until_ = clock_now();
   }
 
   const WorkerSettings settings_;
@@ -179,15 +205,18 @@ class LiveSession : public TrainingSession, public Member::Handler {
 
   // Of the training loop's thread alone.
   Step step_ = 0;
+  Batch batch_;
   TimePoint began_{};
   TimePoint computed_{};  // the last tensor was
   TimePoint stretched_until_{};
   Slowness slowness_;
+  std::optional<Abandoned> abandoned_;  // until the next step begins
 
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::optional<WorkerMachine> machine_;
+  SampleShare share_;
   bool connected_ = false;
   bool over_ = false;
   int exit_status_ = 0;
@@ -214,7 +243,7 @@ int run_worker(const WorkerSettings& settings, Task& task) {
     return 1;
   }
   try {
-    training_loop(session, task, settings.identity.index, settings.workers, settings.batch);
+    training_loop(session, task);
   } catch (const std::exception& trouble) {
     // A task is built on a library that throws; out of memory is what it throws most.
     const std::string reason = explain(trouble);

@@ -14,6 +14,7 @@ struct WorkerSettings {
   MemberIdentity identity;
   uint32_t workers = 1;
   uint32_t batch = 1;
+  bool own_part = false;  // see SampleShare
   uint64_t seed = 1;
   std::vector<SlowRule> slow;
 };

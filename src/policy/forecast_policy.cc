@@ -96,12 +96,21 @@ void ForecastPolicy::mark_arrived(const Midway& midway) {
   const size_t alive = midway.arrived.size();
   arrived_.assign(alive, false);
   gathered_ = {.now = midway.now};
+  ratios_.clear();
   for (size_t i = 0; i < alive; ++i) {
     if (midway.arrived[i] > midway.now) continue;
     arrived_[sorted_ ? gathered_.arrivals : i] = true;
     ++gathered_.arrivals;
     gathered_.gradients += shares_.empty() ? 1.0 : shares_[i];
+    if (!sorted_)
+      ratios_.push_back(midway.arrived[i] / remaining_.median(static_cast<uint32_t>(i)));
   }
+  // The first to arrive are those who were quick: if even they are late, all are.
+  stretch_ = 1.0;
+  if (ratios_.empty()) return;
+  const auto middle = ratios_.begin() + static_cast<std::ptrdiff_t>(ratios_.size() / 2);
+  std::nth_element(ratios_.begin(), middle, ratios_.end());
+  stretch_ = std::max(1.0, *middle);
 }
 
 std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
@@ -113,7 +122,7 @@ std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
   // The limit has passed, or the last one needed is here: whoever asks is about to close.
   if (here >= plan_.arrivals || (midway.now >= plan_.until && here > 0)) return std::nullopt;
   remaining_.condition(arrived_, midway.now,
-                       forecast_draws(settings_.seed, midway.step, here, kLiveDraws));
+                       forecast_draws(settings_.seed, midway.step, here, kLiveDraws), stretch_);
   missing_shares_.clear();
   if (!shares_.empty()) {
     for (const uint32_t column : remaining_.missing()) missing_shares_.push_back(shares_[column]);

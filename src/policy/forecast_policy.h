@@ -72,6 +72,8 @@ class ForecastPolicy : public Policy {
   std::vector<bool> arrived_;   // by column of the forecast
   std::vector<double> missing_shares_;
   Gathered gathered_;
+  std::vector<double> ratios_;  // of those here: run-time over what was forecast
+  double stretch_ = 1.0;        // how much longer everybody seems to take
 };
 
 }  // namespace drover

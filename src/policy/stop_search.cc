@@ -14,7 +14,7 @@ constexpr size_t kPooled = 512;
 // Arrivals that are waited for: few, since soon it can be decided again.
 constexpr size_t kNext = 8;
 // What another plan must promise more, as a share of the gradients.
-constexpr double kMargin = 0.02;
+constexpr double kMargin = 0.05;
 
 }  // namespace
 

@@ -10,7 +10,10 @@ namespace drover {
 
 Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
                          TimePoint now)
-    : settings_(settings), started_(now), members_(settings_.workers) {
+    : settings_(settings),
+      started_(now),
+      members_(settings_.workers),
+      orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (policy) decider_.emplace(std::move(policy), settings_.limits);
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
@@ -124,6 +127,10 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
              report && role == Role::kWorker && ledger_) {
     ledger_->on_report(index, *report);
     tell_steps(false, now, out);
+  } else if (const auto* abandoned = std::get_if<Abandoned>(&message);
+             abandoned && role == Role::kWorker) {
+    if (const auto record = orders_.on_abandoned(index, *abandoned, now))
+      out.happenings.emplace_back(*record);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
              evaluated && role == Role::kEvaluator) {
     on_evaluated(*evaluated, now, out);
@@ -190,6 +197,7 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
                               CoordinatorOutput& out) {
   const bool was_here = joined_.erase(worker) > 0;
   workers_ready_.erase(worker);
+  orders_.on_lost(worker);
   if (phase_ == Phase::kEvaluating) return;  // it was told to go
   if (!members_.remove(worker)) {
     if (was_here)

@@ -25,6 +25,7 @@
 #include "server/happening.h"
 #include "server/membership.h"
 #include "server/step_ledger.h"
+#include "server/straggler_orders.h"
 #include "wire/control.h"
 #include "wire/outbox.h"
 
@@ -41,9 +42,12 @@ struct CoordinatorSettings {
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
-  uint64_t full_samples = 0;                // of a step to which everybody contributes
-  uint32_t batch = 0;                       // samples of one gradient; 0: unknown
-  DecisionLimits limits;                    // on whatever the policy says
+  uint64_t full_samples = 0;  // of a step to which everybody contributes
+  uint32_t batch = 0;         // samples of one gradient; 0: unknown
+  DecisionLimits limits;      // on whatever the policy says
+  StragglerRule stragglers = StragglerRule::kStop;
+  double probe = 0.0;                       // share of stragglers that is let finish all the same
+  uint64_t seed = 1;                        // decides who
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
@@ -79,7 +83,9 @@ class Coordinator {
   void on_tick(TimePoint now, CoordinatorOutput& out);
 
   // How much is kept for later, in entries.
-  size_t pending() const { return early_.size() + (ledger_ ? ledger_->pending() : 0); }
+  size_t pending() const {
+    return early_.size() + orders_.pending() + (ledger_ ? ledger_->pending() : 0);
+  }
   bool ended() const { return phase_ == Phase::kEnded; }
   Step step() const { return step_; }
   const Membership& members() const { return members_; }
@@ -94,6 +100,7 @@ class Coordinator {
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
   void decide(CoordinatorOutput& out);
   Choice free_choice() const;
+  uint32_t expected() const;
   void send_decision(CoordinatorOutput& out) const;
   void open_step(TimePoint now, CoordinatorOutput& out);
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
@@ -136,9 +143,11 @@ class Coordinator {
     TimePoint heard{};
   };
   std::vector<Early> early_;
-  Step step_ = 0;                   // open now
-  std::optional<Decider> decider_;  // none if workers run freely
-  Choice choice_;                   // for that step
+  Step step_ = 0;                     // open now
+  std::optional<Decider> decider_;    // none if workers run freely
+  Choice choice_;                     // for that step
+  std::vector<WorkerId> counted_on_;  // when it was made: members, without those who are busy
+  StragglerOrders orders_;
   TimePoint training_began_{};
   TimePoint training_ended_{};
   uint32_t empty_steps_ = 0;  // in a row

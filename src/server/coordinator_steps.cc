@@ -21,6 +21,13 @@ Duration wire_time_limit(double limit) {
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
   ledger_->open(step_, since_start(now), members_.list(), learning_rate(settings_.schedule, step_));
+  counted_on_ = members_.list();
+  std::erase_if(counted_on_, [&](WorkerId worker) { return orders_.is_busy(worker); });
+  // With nobody else, whoever is busy has to do.
+  if (counted_on_.empty()) counted_on_ = members_.list();
+  for (const WorkerId worker : members_.list()) {
+    if (orders_.is_busy(worker)) ledger_->on_busy(worker);
+  }
   decide(out);
 }
 
@@ -34,13 +41,13 @@ void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
 }
 
 void Coordinator::decide(CoordinatorOutput& out) {
-  const std::vector<WorkerId> alive = members_.list();
   // A step opens on a shard in the moment in which the one before closes there, so run-times
   // contain everything that a step costs: nothing is left over for `overhead`.
   const double noise = settings_.batch > 0 ? ledger_->noise_scale() / settings_.batch : 0.0;
-  choice_ = decider_
-                ? decider_->decide({.step = step_, .alive = alive, .overhead = 0.0, .noise = noise})
-                : free_choice();
+  choice_ =
+      decider_
+          ? decider_->decide({.step = step_, .alive = counted_on_, .overhead = 0.0, .noise = noise})
+          : free_choice();
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),
@@ -61,12 +68,19 @@ Choice Coordinator::free_choice() const {
                     " ahead of the slowest"};
 }
 
+// Of those whom the choice counted on, how many are left.
+uint32_t Coordinator::expected() const {
+  const auto left = std::count_if(counted_on_.begin(), counted_on_.end(),
+                                  [&](WorkerId worker) { return members_.has(worker); });
+  return left > 0 ? static_cast<uint32_t>(left) : members_.count();
+}
+
 void Coordinator::send_decision(CoordinatorOutput& out) const {
   // Workers may have been lost since it was decided: never wait for more than there are.
   Decision decision{.step = step_,
-                    .cutoff = std::min(choice_.cutoff, members_.count()),
+                    .cutoff = std::min(choice_.cutoff, expected()),
                     .time_limit = {},
-                    .at_least = std::min(choice_.at_least, members_.count()),
+                    .at_least = std::min(choice_.at_least, expected()),
                     .alive = members_.list(),
                     .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
@@ -90,9 +104,10 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
   }
   digest_ += closed.digest;
   const bool all = ledger_->on_closed(shard, closed, since_start(now));
-  for (const ArrivalRecord& late : ledger_->take_late()) {
-    if (decider_) decider_->learn_late(late.step, late.worker, seconds(late.run_time));
-    out.happenings.emplace_back(late);
+  for (const LateNews& late : ledger_->take_late()) {
+    orders_.on_late(late.step, late.worker);
+    if (decider_ && !late.was_busy)
+      decider_->learn_late(late.step, late.worker, seconds(late.run_time));
   }
   if (all) close_step_everywhere(closed.step, now, out);
   return done();
@@ -100,10 +115,14 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
 
 void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
   if (decider_) {
-    // Whoever has not delivered need not go on.
+    // Whoever has not delivered need not go on, unless we want to know how long it takes.
     const Frame stop{{.type = FrameType::kStop, .step = closed}, {}};
-    for (const WorkerId worker : ledger_->stragglers(closed))
-      out.messages.push_back({to_worker(worker, Lane::kControl), stop});
+    const std::vector<WorkerId> stragglers = ledger_->stragglers(closed);
+    orders_.on_closed(closed, stragglers);
+    for (const WorkerId worker : stragglers) {
+      if (members_.has(worker) && orders_.stop(closed, worker, now))
+        out.messages.push_back({to_worker(worker, Lane::kControl), stop});
+    }
     decider_->learn(ledger_->times(closed, settings_.workers));
   }
   ++step_;
@@ -130,6 +149,8 @@ double Coordinator::rate_factor_of(const StepStory& story) const {
 
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
+  for (const ArrivalRecord& late : ledger_->take_late_records(all))
+    out.happenings.emplace_back(late);
   bool diverged = false;
   for (StepStory& story : ledger_->take_told(all)) {
     story.step.learning_rate *= rate_factor_of(story);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
 namespace drover {
@@ -21,7 +22,8 @@ class CoordinatorTest : public ::testing::Test {
   struct Notes {
     Choice choice{.cutoff = 1'000, .reason = "fixed"};
     std::vector<Step> decided;
-    double noise = 0.0;  // that was told with the last one
+    double noise = 0.0;                        // that was told with the last one
+    std::vector<std::vector<WorkerId>> alive;  // in each of those
     std::vector<StepTimes> learned;
     std::vector<std::tuple<Step, WorkerId, double>> late;
   };
@@ -33,6 +35,7 @@ class CoordinatorTest : public ::testing::Test {
       EXPECT_EQ(notes_->learned.size(), situation.step);
       notes_->decided.push_back(situation.step);
       notes_->noise = situation.noise;
+      notes_->alive.emplace_back(situation.alive.begin(), situation.alive.end());
       return notes_->choice;
     }
     void learn(const StepTimes& times) override { notes_->learned.push_back(times); }
@@ -490,6 +493,92 @@ TEST_F(CoordinatorTest, TellsStragglersToStop) {
     }
   }
   EXPECT_EQ(stopped, std::vector<Address>{to_worker(1, Lane::kControl)});
+}
+
+TEST_F(CoordinatorTest, MeasuresWhatAnOrderToStopCosts) {
+  gather();
+  now_ = 50ms;
+  close(0, {0});
+  now_ = 57ms;
+  tell(Role::kWorker, 1, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
+  tell(Role::kWorker, 1, Abandoned{.step = 99, .resumed = 100, .wasted = 30ms});
+  tell(Role::kWorker, 0, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
+  ASSERT_EQ(happened<AbandonRecord>().size(), 1u) << "what makes no sense is passed over";
+  const AbandonRecord record = happened<AbandonRecord>()[0];
+  EXPECT_EQ(record.worker, 1u);
+  EXPECT_EQ(record.restart, 7ms);
+  EXPECT_EQ(record.wasted, 30ms);
+  EXPECT_EQ(record.resumed, 1u);
+}
+
+class FinishingStragglers : public CoordinatorTest {
+ protected:
+  FinishingStragglers()
+      : CoordinatorTest(
+            {.workers = 2, .shards = 2, .steps = 200, .stragglers = StragglerRule::kFinish}) {}
+
+  size_t stops() const {
+    return static_cast<size_t>(std::count_if(
+        out_.messages.begin(), out_.messages.end(),
+        [](const Outgoing& each) { return each.frame.header.type == FrameType::kStop; }));
+  }
+  void close_with_late(Step step, const std::vector<WorkerId>& arrived, Step late) {
+    StepClosed closed;
+    closed.step = step;
+    closed.elapsed = 10ms;
+    closed.late = {{1, 80ms, late}};
+    for (const WorkerId each : arrived) closed.arrivals.push_back({each, 10ms, step});
+    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  }
+};
+
+TEST_F(FinishingStragglers, AreNotStoppedAndNotCountedOnUntilTheyHaveCome) {
+  gather();
+  close(0, {0});
+  close(1, {0});
+  EXPECT_EQ(stops(), 0u);
+  ASSERT_EQ(policy_.alive.size(), 3u);
+  EXPECT_EQ(policy_.alive[1], std::vector<WorkerId>{0}) << "worker 1 is busy";
+  EXPECT_EQ(happened<DecisionRecord>()[1].alive, 2u) << "it might come all the same";
+  EXPECT_EQ(sent<Decision>().back().second.alive, (std::vector<WorkerId>{0, 1}));
+  EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u);
+  // In step 0 it took longer; in step 1 it took no part.
+  EXPECT_EQ(policy_.learned[0].known[1], Known::kLonger);
+  EXPECT_EQ(policy_.learned[1].known[1], Known::kNothing);
+
+  close_with_late(2, {0}, 0);
+  ASSERT_EQ(policy_.late.size(), 1u);
+  EXPECT_EQ(policy_.learned[2].known[1], Known::kNothing) << "it was busy for a part of it";
+  EXPECT_EQ(policy_.alive[3], std::vector<WorkerId>{0}) << "now with step 2";
+  close_with_late(3, {0, 1}, 2);
+  EXPECT_EQ(policy_.late.size(), 1u) << "what it took in step 2 began with what was left of step 0";
+  EXPECT_EQ(policy_.learned[3].known[1], Known::kArrived) << "it came in time after all";
+  EXPECT_EQ(policy_.alive[4], (std::vector<WorkerId>{0, 1}));
+
+  // Its record says what is known of it in any case.
+  for (const Step step : {Step{0}, Step{2}})
+    tell(Role::kWorker, 1, StepReport{.step = step, .samples = 3});
+  const auto late = happened<ArrivalRecord>();
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[1].step, 2u);
+}
+
+TEST_F(FinishingStragglers, AreCountedOnIfThereIsNobodyElse) {
+  gather();
+  close(0, {0});
+  coordinator_.on_lost(Role::kWorker, 0, "x", now_, out_);
+  EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u) << "of nobody, one";
+  close(1, {});
+  EXPECT_EQ(policy_.alive.back(), std::vector<WorkerId>{1});
+}
+
+TEST_F(FinishingStragglers, AreForgottenWhenTheyNeverCome) {
+  gather();
+  for (Step step = 0; step <= StepLedger::kStepsRemembered; ++step) close(step, {0});
+  EXPECT_EQ(policy_.alive.back(), std::vector<WorkerId>{0});
+  const size_t before = coordinator_.pending();
+  for (Step step = StepLedger::kStepsRemembered + 1; step < 199; ++step) close(step, {0});
+  EXPECT_LE(coordinator_.pending(), before + 3);
 }
 
 TEST_F(CoordinatorTest, EndsARunInWhichEveryGradientIsNan) {

@@ -58,6 +58,8 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
     opened.leads[shard] = free_running_ ? Duration::zero() : newest - heard;
 }
 
+void StepLedger::on_busy(WorkerId worker) { open_.at(next_ - 1).busy.insert(worker); }
+
 Duration StepLedger::lead(ShardId shard) const {
   if (open_.empty()) return Duration::zero();
   const std::map<ShardId, Duration>& leads = open_.rbegin()->second.leads;
@@ -111,16 +113,31 @@ void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>
     straggler.missing_on.erase(lead);
     if (!straggler.missing_on.empty()) continue;
     ++late_since_told_;
-    late_news_.push_back(
-        {.step = each.step, .worker = each.worker, .run_time = straggler.run_time});
+    late_news_.push_back({each.step, each.worker, straggler.run_time, straggler.was_busy});
+    const ArrivalRecord record{
+        .step = each.step, .worker = each.worker, .run_time = straggler.run_time};
+    if (straggler.report) {
+      record_late(record, *straggler.report);
+    } else {
+      unreported_[found->first] = record;
+    }
     stragglers_.erase(found);
   }
+}
+
+void StepLedger::record_late(ArrivalRecord record, const StepReport& report) {
+  record.compute = report.compute;
+  record.samples = report.samples;
+  late_records_.push_back(record);
 }
 
 void StepLedger::note_stragglers(Step step, const Open& open) {
   for (const WorkerId worker : stragglers(step)) {
     if (open.gone.contains(worker)) continue;
     Straggler& straggler = stragglers_[{step, worker}];
+    straggler.was_busy = open.busy.contains(worker);
+    const auto report = open.reports.find(worker);
+    if (report != open.reports.end()) straggler.report = report->second;
     for (const auto& [each, news] : open.closed) {
       if (const StepClosed::Arrival* arrival = find_arrival(news, worker)) {
         straggler.run_time = std::max(straggler.run_time, arrival->run_time);
@@ -131,6 +148,11 @@ void StepLedger::note_stragglers(Step step, const Open& open) {
   }
   while (!stragglers_.empty() && stragglers_.begin()->first.first + kStepsRemembered < step)
     stragglers_.erase(stragglers_.begin());
+  for (auto oldest = unreported_.begin();
+       oldest != unreported_.end() && oldest->first.first + kStepsRemembered < step;
+       oldest = unreported_.erase(oldest)) {
+    late_records_.push_back(oldest->second);
+  }
 }
 
 void StepLedger::on_lost(WorkerId worker) {
@@ -203,7 +225,7 @@ StepTimes StepLedger::times(Step step, uint32_t workers) const {
   for (size_t i = 0; i < open.alive.size(); ++i) {
     const WorkerId worker = open.alive[i];
     const Outcome& outcome = open.outcomes[i];
-    if (!outcome.arrived && open.gone.contains(worker)) continue;
+    if (!outcome.arrived && (open.gone.contains(worker) || open.busy.contains(worker))) continue;
     times.seconds[worker] = seconds(outcome.run_time);
     times.known[worker] = outcome.arrived ? Known::kArrived : Known::kLonger;
   }
@@ -217,6 +239,12 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
     undealt_.emplace_back(worker, report);
     if (undealt_.size() > kReportsKept) undealt_.pop_front();
     return deal_reports();
+  }
+  const auto late = stragglers_.find({report.step, worker});
+  if (late != stragglers_.end()) late->second.report = report;
+  if (const auto record = unreported_.find({report.step, worker}); record != unreported_.end()) {
+    record_late(record->second, report);
+    unreported_.erase(record);
   }
   if (report.step == next_) early_reports_[worker] = report;
   const auto found = open_.find(report.step);
@@ -256,7 +284,15 @@ std::vector<StepStory> StepLedger::take_told(bool all) {
   return told;
 }
 
-std::vector<ArrivalRecord> StepLedger::take_late() { return std::exchange(late_news_, {}); }
+std::vector<LateNews> StepLedger::take_late() { return std::exchange(late_news_, {}); }
+
+std::vector<ArrivalRecord> StepLedger::take_late_records(bool all) {
+  if (all) {
+    for (const auto& [key, record] : unreported_) late_records_.push_back(record);
+    unreported_.clear();
+  }
+  return std::exchange(late_records_, {});
+}
 
 StepStory StepLedger::tell(Step step, const Open& open) const {
   StepStory story;
@@ -298,7 +334,8 @@ void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
          .worker = worker,
          .run_time = outcome.run_time,
          .censored = !outcome.arrived,
-         .compute = report != open.reports.end() ? report->second.compute : Duration::zero()});
+         .compute = report != open.reports.end() ? report->second.compute : Duration::zero(),
+         .samples = report != open.reports.end() ? report->second.samples : 0});
     if (!outcome.arrived || outcome.run_time <= last) continue;
     last = outcome.run_time;
     story.step.last_worker = worker;

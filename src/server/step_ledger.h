@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@ struct StepStory {
   double noise_scale_told = 0.0;  // what was known when the step opened
 };
 
+// A straggler's gradient has come whole to every shard.
+struct LateNews {
+  Step step = 0;
+  WorkerId worker = 0;
+  Duration run_time{};
+  bool was_busy = false;  // see StepLedger::on_busy(): what it took says nothing of how slow it is
+};
+
 class StepLedger {
  public:
   // A report may be overtaken by the closing of later steps, whose news comes over other
@@ -54,6 +63,10 @@ class StepLedger {
   // clocks are compared.
   // REQUIRES: steps are opened in order, each once; `alive` ascends.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
+
+  // In the step that was opened last this worker is still busy with an earlier gradient, on our
+  // behalf: if it does not arrive, that shows nothing of its run-time.
+  void on_busy(WorkerId worker);
 
   // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard
   // has not closed it.
@@ -77,8 +90,10 @@ class StepLedger {
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
   std::vector<StepStory> take_told(bool all = false);
 
-  // True run-times of stragglers, each told when its gradient has come whole to every shard.
-  std::vector<ArrivalRecord> take_late();
+  // True run-times of stragglers, at once.
+  std::vector<LateNews> take_late();
+  // The same for the record, when their reports are in. With `all`, also those whose are not.
+  std::vector<ArrivalRecord> take_late_records(bool all = false);
 
   // How much earlier than everywhere `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
@@ -87,7 +102,9 @@ class StepLedger {
   double noise_scale() const { return noise_scale_.value(); }
 
   // How much is kept here, in entries.
-  size_t pending() const { return open_.size() + undealt_.size() + stragglers_.size(); }
+  size_t pending() const {
+    return open_.size() + undealt_.size() + stragglers_.size() + unreported_.size();
+  }
 
   // Whether on_closed(shard, step) may be called.
   bool expects(ShardId shard, Step step) const;
@@ -104,6 +121,7 @@ class StepLedger {
     double learning_rate = 0.0;
     std::vector<WorkerId> alive;
     std::set<WorkerId> gone;  // of those, lost since
+    std::set<WorkerId> busy;  // of those, see on_busy()
     double noise_scale_told = 0.0;
     std::map<ShardId, Duration> leads;  // see open()
     std::map<ShardId, StepClosed> closed;
@@ -120,6 +138,7 @@ class StepLedger {
   bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
   const Open& closed_step(Step step) const;
   void note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late);
+  void record_late(ArrivalRecord record, const StepReport& report);
   void note_stragglers(Step step, const Open& open);
   void sum_up(Open& open) const;
   Outcome outcome_of(const Open& open, WorkerId worker) const;
@@ -141,9 +160,13 @@ class StepLedger {
   struct Straggler {
     std::map<ShardId, Duration> missing_on;  // with the lead each had
     Duration run_time{};
+    bool was_busy = false;
+    std::optional<StepReport> report;
   };
   std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
-  std::vector<ArrivalRecord> late_news_;
+  std::vector<LateNews> late_news_;
+  std::map<std::pair<Step, WorkerId>, ArrivalRecord> unreported_;  // late, without a report
+  std::vector<ArrivalRecord> late_records_;
   uint32_t late_since_told_ = 0;
   NoiseScale noise_scale_;
 };

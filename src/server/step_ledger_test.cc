@@ -254,6 +254,78 @@ TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   EXPECT_EQ(late[0].run_time, 38ms);
 }
 
+TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_busy(1);
+  ledger.on_busy(2);
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}, {2, 8ms, 0}}), 10ms);
+  const StepTimes times = ledger.times(0, 3);
+  EXPECT_EQ(times.known, (std::vector<Known>{Known::kArrived, Known::kNothing, Known::kArrived}));
+  const auto told = ledger.take_told(true);
+  ASSERT_EQ(told.at(0).arrivals.size(), 3u);
+  EXPECT_TRUE(told[0].arrivals[1].censored) << "it is not known to have come";
+  EXPECT_EQ(told[0].arrivals[1].run_time, 10ms);
+  ledger.open(1, 10ms, {0, 1, 2}, 0.1);
+  StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
+  next.late = {{1, 17ms, 0}};
+  ledger.on_closed(0, next, 20ms);
+  EXPECT_EQ(ledger.times(1, 3).known[1], Known::kLonger) << "another step";
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_TRUE(late[0].was_busy);
+}
+
+TEST(StepLedger, KnowsTheSamplesAndTheComputingOfThoseWhoTold) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_report(0, {.step = 0, .samples = 10, .compute = 4ms});
+  ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});  // before the step has closed
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].arrivals[0].samples, 10u);
+  EXPECT_EQ(told[0].arrivals[1].samples, 20u);
+  EXPECT_EQ(told[0].arrivals[2].samples, 0u);
+  ledger.open(1, 10ms, {0, 1, 2}, 0.1);
+  ledger.on_report(2, {.step = 0, .samples = 30, .compute = 14ms});  // after it was told
+  StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
+  next.late = {{1, 12ms, 0}, {2, 17ms, 0}};
+  ledger.on_closed(0, next, 20ms);
+  const auto late = ledger.take_late_records();
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].samples, 20u);
+  EXPECT_EQ(late[0].compute, 9ms);
+  EXPECT_EQ(late[1].samples, 30u);
+  EXPECT_EQ(late[1].compute, 14ms);
+  EXPECT_EQ(late[1].run_time, 17ms);
+}
+
+TEST(StepLedger, ALateGradientIsRecordedWhenItsReportIsInAndLearnedAtOnce) {
+  StepLedger ledger(1);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
+  ledger.open(1, 10ms, {0, 1, 2}, 0.1);
+  StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
+  next.late = {{1, 12ms, 0}, {2, 13ms, 0}};
+  ledger.on_closed(0, next, 20ms);
+  EXPECT_EQ(ledger.take_late().size(), 2u);
+  EXPECT_TRUE(ledger.take_late_records().empty());
+  ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});
+  const auto late = ledger.take_late_records();
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].run_time, 12ms);
+  EXPECT_EQ(late[0].samples, 20u);
+  ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});
+  EXPECT_TRUE(ledger.take_late_records().empty()) << "once";
+  EXPECT_TRUE(ledger.take_late().empty());
+  // Who died between its push and its report never sends one.
+  const auto rest = ledger.take_late_records(/*all=*/true);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].worker, 2u);
+  EXPECT_EQ(rest[0].samples, 0u);
+}
+
 TEST(StepLedger, ForgetsStragglersThatNeverCome) {
   StepLedger ledger(1);
   size_t most = 0;

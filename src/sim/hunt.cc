@@ -18,10 +18,10 @@ namespace {
 
 constexpr double kLearningRate = 0.1;
 constexpr uint32_t kShardsMost = 4;
-// What a server may remember of the steps gone by, in all and of each worker (64 steps, and what is
-// under way).
+// What a server may remember of the steps gone by, in all and of each worker (how late it was and
+// that it was told to stop, of 64 steps, and what is under way).
 constexpr size_t kKeptInAll = 72;
-constexpr size_t kKeptOfEach = 72;
+constexpr size_t kKeptOfEach = 140;
 // Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
 constexpr Duration kDetours = std::chrono::seconds(60);
 
@@ -191,6 +191,18 @@ struct Author {
   }
 };
 
+void write_stragglers(Author& author) {
+  CoordinatorSettings& job = author.job();
+  job.seed = author.hunt.settings.seed;
+  if (author.dice.chance(0.2)) {
+    job.stragglers = StragglerRule::kFinish;
+    author.tell("stragglers finish");
+  } else if (author.dice.chance(0.4)) {
+    job.probe = author.dice.chance(0.3) ? 1.0 : author.dice.between(0.05, 0.8);
+    author.tell("{:.0f} % of stragglers finish", 100 * job.probe);
+  }
+}
+
 // Whether its parameters may depend on nothing but the gradients: everybody is in every step.
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
@@ -229,6 +241,9 @@ RefereeSettings rules_for(const HuntCase& hunt) {
           .learning_rate = kLearningRate,
           .free_running = job.free_running.has_value(),
           .staleness = job.free_running.value_or(FreeRunning{}).staleness,
+          .all_finish = job.stragglers == StragglerRule::kFinish,
+          .probe = job.probe,
+          .probe_seed = job.seed,
           .target = target,
           .exact_times = times_are_exact(hunt.settings.scenario),
           .step_limit = 4 * slowest(hunt) + kDetours,
@@ -254,7 +269,8 @@ HuntResult run_once(const HuntCase& hunt) {
                                   }});
     DROVER_CHECK(made.ok());
     policy = std::make_unique<OverheardPolicy>(
-        std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); });
+        std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); },
+        [&](Step step, WorkerId worker) { referee.on_learned_late(step, worker); });
   }
   Simulation simulation(hunt.settings, std::move(policy), task, {&referee}, &referee);
   const auto end = simulation.run([&] { return referee.verdict().empty(); });
@@ -271,6 +287,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   author.write_run_times();
   author.write_network();
   author.write_faults();
+  write_stragglers(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;

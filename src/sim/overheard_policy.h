@@ -1,5 +1,5 @@
-// OverheardPolicy: a policy whose teacher is listened to: what it is told of each step goes to a
-// listener first.
+// OverheardPolicy: a policy whose teacher is listened to: what it is told of each step, and of
+// those who came late, goes to a listener first.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,13 @@ namespace drover {
 class OverheardPolicy : public Policy {
  public:
   using Listener = std::function<void(const StepTimes&)>;
+  using LateListener = std::function<void(Step, WorkerId)>;
 
   // REQUIRES: policy is not null.
-  OverheardPolicy(std::unique_ptr<Policy> policy, Listener listener)
-      : policy_(std::move(policy)), listener_(std::move(listener)) {}
+  OverheardPolicy(std::unique_ptr<Policy> policy, Listener listener, LateListener late_listener)
+      : policy_(std::move(policy)),
+        listener_(std::move(listener)),
+        late_listener_(std::move(late_listener)) {}
 
   Choice decide(const Situation& situation) override { return policy_->decide(situation); }
   void learn(const StepTimes& times) override {
@@ -24,12 +27,14 @@ class OverheardPolicy : public Policy {
     policy_->learn(times);
   }
   void learn_late(Step step, WorkerId worker, double seconds) override {
+    late_listener_(step, worker);
     policy_->learn_late(step, worker, seconds);
   }
 
  private:
   const std::unique_ptr<Policy> policy_;
   const Listener listener_;
+  const LateListener late_listener_;
 };
 
 }  // namespace drover

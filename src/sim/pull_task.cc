@@ -21,12 +21,12 @@ void PullTask::initial_parameters(std::span<float> parameters) {
 }
 
 GradientReport PullTask::gradient(std::span<const float> parameters, const Batch& batch,
-                                  std::span<float> gradient,
-                                  const std::function<bool(uint32_t tensor)>& tensor_ready) {
+                                  std::span<float> gradient, GradientListener& listener) {
+  if (!listener.wanted()) return {};
   const auto goal = static_cast<float>(target(batch));
   for (size_t i = 0; i < parameters.size(); ++i) gradient[i] = parameters[i] - goal;
   for (auto tensor = static_cast<uint32_t>(layout_.tensors().size()); tensor-- > 0;) {
-    if (!tensor_ready(tensor)) return {};
+    if (!listener.tensor_ready(tensor)) return {};
   }
   const double off = static_cast<double>(parameters[0] - goal);
   return {.finished = true,

@@ -17,8 +17,7 @@ class PullTask : public Task {
   const Layout& layout() const override { return layout_; }
   void initial_parameters(std::span<float> parameters) override;
   GradientReport gradient(std::span<const float> parameters, const Batch& batch,
-                          std::span<float> gradient,
-                          const std::function<bool(uint32_t tensor)>& tensor_ready) override;
+                          std::span<float> gradient, GradientListener& listener) override;
   Evaluation evaluate(std::span<const float> parameters) override;
   Status save(std::span<const float>, const std::string&) override;
   std::vector<std::pair<std::string, std::string>> describe() const override;

@@ -40,7 +40,10 @@ void Referee::on_received(Endpoint from, const Outgoing& message, TimePoint now)
 
 void Referee::on_lost(Endpoint at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
-  if (at.role == Role::kCoordinator) gone_.insert(worker);
+  if (at.role == Role::kCoordinator) {
+    gone_.insert(worker);
+    finishing_.erase(worker);
+  }
   if (at.role != Role::kShard) return;
   const auto is_theirs = [&](const std::tuple<ShardId, Step, WorkerId>& key) {
     return std::get<0>(key) == at.index && std::get<2>(key) == worker;
@@ -67,6 +70,14 @@ void Referee::on_sent(Endpoint from, const Outgoing& message, TimePoint now) {
     if (from.role == Role::kShard && std::holds_alternative<Welcome>(*control))
       on_welcome(from.index, message.to.index);
     return;
+  }
+  if (header.type == FrameType::kStop && from.role == Role::kCoordinator)
+    check_stop(header.step, message.to.index, now);
+  if (header.type == FrameType::kPull && from.role == Role::kWorker) {
+    asks_[from.index] = header.version;
+    const auto finishes = finishing_.find(from.index);
+    if (finishes != finishing_.end() && finishes->second < header.version)
+      finishing_.erase(finishes);
   }
   if (header.type == FrameType::kOffer)
     unanswered_.insert({header.block, header.step, header.worker});

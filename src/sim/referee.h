@@ -26,6 +26,9 @@ struct RefereeSettings {
   double learning_rate = 0.1;
   bool free_running = false;          // async, ssp
   std::optional<uint64_t> staleness;  // ssp
+  bool all_finish = false;            // nobody is told to stop
+  double probe = 0.0;                 // share of stragglers that finish all the same, drawn by ...
+  uint64_t probe_seed = 1;            // ... this
   // A gradient is the parameters less this.
   std::function<double(Step, WorkerId)> target;
   bool exact_times = false;  // every message between servers takes equally long
@@ -46,6 +49,7 @@ class Referee : public Witness, public RunObserver {
 
   // The policy is told this.
   void on_learned(const StepTimes& times);
+  void on_learned_late(Step step, WorkerId worker);
 
   void on_sent(Endpoint from, const Outgoing& message, TimePoint now) override;
   void on_received(Endpoint from, const Outgoing& message, TimePoint now) override;
@@ -57,7 +61,7 @@ class Referee : public Witness, public RunObserver {
   Status on_decision(const DecisionRecord& decision) override;
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override;
   Status on_late_arrival(const ArrivalRecord& arrival) override;
-  Status on_abandoned(const AbandonRecord&) override { return done(); }
+  Status on_abandoned(const AbandonRecord& abandoned) override;
   Status on_evaluation(const EvaluationRecord&) override { return done(); }
   Status on_event(const EventRecord&) override { return done(); }
   Status on_end(const RunEnd&) override { return done(); }
@@ -101,6 +105,8 @@ class Referee : public Witness, public RunObserver {
   void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
   void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
   void check_staleness(ShardId shard, WorkerId worker, TimePoint now);
+  bool may_finish(Step step, WorkerId worker) const;
+  void check_stop(Step step, WorkerId worker, TimePoint now);
   void count_whole(const BlockBook& book, const FrameHeader& header);
   void check_late(ShardId shard, const StepClosed& closed, TimePoint now);
   void check_named(const Decision& decision, TimePoint now);
@@ -122,6 +128,12 @@ class Referee : public Witness, public RunObserver {
   // ssp, by shard and worker since it has connected: blocks answered by gradient, and its clock.
   std::map<std::pair<ShardId, WorkerId>, std::map<Step, size_t>> parts_;
   std::map<std::pair<ShardId, WorkerId>, Step> clocks_;
+  // By worker: the version that it has asked for last, and the straggler's gradient that it
+  // finishes to show how long it takes. It has finished when it asks for a later version.
+  std::map<WorkerId, Version> asks_;
+  std::map<WorkerId, Step> finishing_;
+  std::set<std::pair<Step, WorkerId>> slow_;     // as the policy was told
+  std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
   std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened
   std::map<Step, uint32_t> alive_;  // as decided
   std::map<Step, std::map<WorkerId, Duration>> censored_;  // and the bound told

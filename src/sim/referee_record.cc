@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "server/step_ledger.h"
 #include "sim/referee.h"
 
 namespace drover {
@@ -49,7 +50,8 @@ void Referee::check_arrival(const StepRecord& step, const ArrivalRecord& arrival
           now);
 }
 
-// Who was lost was not slow: nothing is known of it.
+// Who was lost was not slow, nor is who still finishes an earlier gradient on our behalf: nothing
+// is known of it.
 void Referee::on_learned(const StepTimes& times) {
   for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
     const Known known = times.known[worker];
@@ -62,8 +64,29 @@ void Referee::on_learned(const StepTimes& times) {
       wrong(fmt::format("the policy is told that worker {} was slow in step {}, but it was lost",
                         worker, times.step),
             TimePoint{});
+    if (known != Known::kLonger) continue;
+    slow_.insert({times.step, worker});
+    const auto finishes = finishing_.find(worker);
+    if (finishes == finishing_.end()) {
+      if (may_finish(times.step, worker) && asks_[worker] <= times.step)
+        finishing_[worker] = times.step;
+    } else if (times.step > finishes->second + StepLedger::kStepsRemembered) {
+      finishing_.erase(finishes);
+    } else {
+      wrong(fmt::format("the policy is told that worker {} was slow in step {}, but it finishes "
+                        "step {}",
+                        worker, times.step, finishes->second),
+            TimePoint{});
+    }
   }
   gone_.clear();
+}
+
+void Referee::on_learned_late(Step step, WorkerId worker) {
+  if (slow_.erase({step, worker}) == 0)
+    wrong(fmt::format("the policy is told how late worker {} was in step {}, but not that it was",
+                      worker, step),
+          TimePoint{});
 }
 
 Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {
@@ -107,6 +130,18 @@ Status Referee::on_late_arrival(const ArrivalRecord& arrival) {
                       seconds(bound->second), arrival.step, seconds(arrival.run_time)),
           TimePoint{});
   step->second.erase(bound);
+  return done();
+}
+
+Status Referee::on_abandoned(const AbandonRecord& abandoned) {
+  if (stopped_.erase({abandoned.step, abandoned.worker}) == 0)
+    wrong(fmt::format("worker {} is recorded to have left off step {}, but was not told to",
+                      abandoned.worker, abandoned.step),
+          TimePoint{});
+  if (abandoned.resumed <= abandoned.step)
+    wrong(fmt::format("worker {} left off step {} and went back to {}", abandoned.worker,
+                      abandoned.step, abandoned.resumed),
+          TimePoint{});
   return done();
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/chance.h"
 #include "core/layout.h"
 
 namespace drover {
@@ -145,6 +146,92 @@ TEST_F(RefereeTest, SeesAnOfferThatWasNeverAnswered) {
   referee_.on_run_over({.outcome = RunOutcome::kFailed, .reason = "all workers are gone"});
   EXPECT_EQ(referee_.verdict(),
             "worker 1 offered block 0 for step 0 and was never answered (at 0.000 s)");
+}
+
+class ProbingRefereeTest : public ::testing::Test {
+ protected:
+  ProbingRefereeTest() {
+    const Layout layout({{"small", 4, TensorKind::kTrained}});
+    const Plan plan{.workers = 2,
+                    .steps = 1'000,
+                    .tensors = layout.tensors(),
+                    .blocks = plan_blocks(layout, 1)};
+    referee_.on_sent(kCoordinator, {to_shard(0, Lane::kControl), control_frame(plan)}, 1s);
+  }
+  void stop(Step step, WorkerId worker) {
+    referee_.on_sent(
+        kCoordinator,
+        {to_worker(worker, Lane::kControl), Frame{{.type = FrameType::kStop, .step = step}, {}}},
+        1s);
+  }
+  void learn(Step step) {
+    referee_.on_learned(
+        {.step = step, .seconds = {1.0, 1.0}, .known = {Known::kLonger, Known::kNothing}});
+  }
+  void pull(WorkerId worker, Version version) {
+    referee_.on_sent(
+        worker_end(worker),
+        {to_shard(0, Lane::kControl), Frame{{.type = FrameType::kPull, .version = version}, {}}},
+        1s);
+  }
+  static Address to_shard(ShardId shard, Lane lane) { return {Role::kShard, shard, lane}; }
+  // A step of worker 0 that is drawn for a probe, and the next that is not.
+  Step drawn(bool probed, Step from) const {
+    for (Step step = from;; ++step) {
+      const uint64_t luck = draw({9, static_cast<uint64_t>(Purpose::kProbes), step, 0});
+      if ((unit_interval(luck) < 0.5) == probed) return step;
+    }
+  }
+
+  Referee referee_{{.steps = 1'000, .probe = 0.5, .probe_seed = 9, .target = [](Step, WorkerId) {
+                      return 0.0;
+                    }}};
+};
+
+TEST_F(ProbingRefereeTest, SeesAnOrderToStopForWhatMayBeFinished) {
+  stop(drawn(false, 0), 0);
+  EXPECT_EQ(referee_.verdict(), "");
+  stop(drawn(true, 0), 0);
+  EXPECT_NE(referee_.verdict(), "");
+}
+
+TEST_F(ProbingRefereeTest, SeesAnOrderThatEndsAProbe) {
+  const Step probe = drawn(true, 0);
+  learn(probe);
+  const Step later = drawn(false, probe + 1);
+  stop(later, 0);
+  EXPECT_NE(referee_.verdict().find("while it finishes"), std::string::npos);
+}
+
+TEST_F(ProbingRefereeTest, WhoHasGoneOnMayBeStopped) {
+  const Step probe = drawn(true, 0);
+  learn(probe);
+  pull(0, probe + 1);
+  stop(drawn(false, probe + 1), 0);
+  EXPECT_EQ(referee_.verdict(), "");
+}
+
+TEST_F(ProbingRefereeTest, SeesAProbeThatIsCalledSlow) {
+  const Step probe = drawn(true, 0);
+  learn(probe);
+  learn(probe + 1);
+  EXPECT_NE(referee_.verdict().find("but it finishes step"), std::string::npos);
+}
+
+TEST_F(ProbingRefereeTest, SeesALateTruthOfWhomNothingWasSaid) {
+  learn(0);
+  referee_.on_learned_late(0, 0);
+  EXPECT_EQ(referee_.verdict(), "");
+  referee_.on_learned_late(0, 1);
+  EXPECT_NE(referee_.verdict(), "");
+}
+
+TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
+  stop(drawn(false, 0), 0);
+  EXPECT_TRUE(referee_.on_abandoned({.step = drawn(false, 0), .worker = 0, .resumed = 900}).ok());
+  EXPECT_EQ(referee_.verdict(), "");
+  EXPECT_TRUE(referee_.on_abandoned({.step = drawn(false, 0), .worker = 0, .resumed = 900}).ok());
+  EXPECT_NE(referee_.verdict(), "");
 }
 
 TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {

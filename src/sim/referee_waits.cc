@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/chance.h"
+#include "server/step_ledger.h"
 #include "sim/referee.h"
 
 namespace drover {
@@ -127,6 +129,27 @@ void Referee::check_named(const Decision& decision, TimePoint now) {
           fmt::format("worker {} is ready, but step {} goes on without it", worker, decision.step),
           now);
   }
+}
+
+bool Referee::may_finish(Step step, WorkerId worker) const {
+  if (settings_.all_finish) return true;
+  const uint64_t luck =
+      draw({settings_.probe_seed, static_cast<uint64_t>(Purpose::kProbes), step, worker});
+  return unit_interval(luck) < settings_.probe;
+}
+
+// The order is a watermark: it ends whatever the worker is at.
+void Referee::check_stop(Step step, WorkerId worker, TimePoint now) {
+  stopped_.insert({step, worker});
+  if (may_finish(step, worker))
+    wrong(fmt::format("worker {} is told to stop with step {}, which it may finish", worker, step),
+          now);
+  const auto finishes = finishing_.find(worker);
+  if (finishes != finishing_.end() && step <= finishes->second + StepLedger::kStepsRemembered)
+    wrong(fmt::format("worker {} is told to stop with step {}, while it finishes step {} to show "
+                      "how long it takes",
+                      worker, step, finishes->second),
+          now);
 }
 
 // ssp: a gradient is whole on a shard when its last block there is answered.

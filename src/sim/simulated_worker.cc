@@ -7,6 +7,23 @@
 #include "core/check.h"
 
 namespace drover {
+namespace {
+
+// Notes the order in which tensors become ready. When they are, the simulation says.
+class Noting : public GradientListener {
+ public:
+  explicit Noting(std::vector<uint32_t>& order) : order_(order) {}
+  bool tensor_ready(uint32_t tensor) override {
+    order_.push_back(tensor);
+    return true;
+  }
+  bool wanted() override { return true; }
+
+ private:
+  std::vector<uint32_t>& order_;
+};
+
+}  // namespace
 
 SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time,
                                  Send send)
@@ -15,7 +32,8 @@ SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, E
       time_(time),
       send_(std::move(send)),
       parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
-      gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())) {}
+      gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+      share_(settings_.id, settings_.workers, settings_.batch, settings_.own_part) {}
 
 void SimulatedWorker::on_welcome(const Welcome& welcome) {
   task_.initial_parameters(parameters_->span());
@@ -63,11 +81,19 @@ void SimulatedWorker::begin_if_ready() {
   machine_->begin_step();
   const auto tensors = static_cast<int64_t>(task_.layout().tensors().size());
   const auto layers = settings_.layers == 0 ? tensors : int64_t{settings_.layers};
-  const Duration whole = settings_.compute_time(machine_->step());
+  const Batch batch = share_.batch_of(machine_->step());
+  Duration whole = settings_.compute_time(machine_->step());
+  if (batch.count != settings_.batch)
+    whole = from_seconds(seconds(whole) * batch.count / settings_.batch);
   computing_ = Computing{.step = machine_->step(),
+                         .batch = batch,
                          .began = time_.now(),
                          .tensor = whole / (2 * tensors),
                          .layer = whole / (2 * layers)};
+  if (abandoned_) {
+    abandoned_->resumed = machine_->step();
+    send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
+  }
   ++turn_;
   plan_next_tensor();
 }
@@ -85,7 +111,7 @@ void SimulatedWorker::on_tensor() {
   if (!machine_->wanted(now.step)) return abandon();
   if (now.order.empty()) compute();
   Outbox out;
-  machine_->offer(now.order[now.next], settings_.batch, out);
+  machine_->offer(now.order[now.next], now.batch.count, out);
   if (++now.next < now.order.size()) {
     send(std::move(out));
     return plan_next_tensor();
@@ -103,12 +129,8 @@ void SimulatedWorker::on_tensor() {
 
 void SimulatedWorker::compute() {
   Computing& now = *computing_;
-  const Batch mine{.first = (now.step * settings_.workers + settings_.id) * settings_.batch,
-                   .count = settings_.batch};
-  now.report = task_.gradient(parameters_->span(), mine, gradient_->span(), [&](uint32_t tensor) {
-    now.order.push_back(tensor);
-    return true;
-  });
+  Noting noting(now.order);
+  now.report = task_.gradient(parameters_->span(), now.batch, gradient_->span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
   if (settings_.poisoned(now.step)) gradient_->data()[0] = std::numeric_limits<float>::quiet_NaN();
 }
@@ -124,6 +146,8 @@ void SimulatedWorker::on_stop(Step step) {
 }
 
 void SimulatedWorker::abandon() {
+  abandoned_ =
+      Abandoned{.step = computing_->step, .resumed = 0, .wasted = time_.now() - computing_->began};
   computing_.reset();
   pull();
 }

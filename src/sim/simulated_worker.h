@@ -13,6 +13,7 @@
 #include "core/float_buffer.h"
 #include "core/time.h"
 #include "sim/event_queue.h"
+#include "worker/sample_share.h"
 #include "worker/task.h"
 #include "worker/worker_machine.h"
 
@@ -23,9 +24,10 @@ struct SimulatedWorkerSettings {
   uint32_t workers = 1;  // of the job: decides which samples are whose
   uint32_t shards = 1;
   uint32_t batch = 1;
-  uint32_t layers = 0;  // see Scenario
-  std::function<Duration(Step)> compute_time;
-  std::function<bool(Step)> poisoned;  // whether this step's gradient has NaN
+  bool own_part = false;                       // see SampleShare
+  uint32_t layers = 0;                         // see Scenario
+  std::function<Duration(Step)> compute_time;  // for `batch` samples
+  std::function<bool(Step)> poisoned;          // whether this step's gradient has NaN
 };
 
 class SimulatedWorker {
@@ -41,6 +43,7 @@ class SimulatedWorker {
   // A frame from a shard; `floats` is the payload of parameters.
   Status on_frame(ShardId shard, const FrameHeader& header, std::span<const float> floats);
   void on_stop(Step step);
+  void on_share(const Share& share) { share_.on_share(share); }
   void on_over() { over_ = true; }
 
   const SharedBuffer& gradient() const { return gradient_; }
@@ -49,6 +52,7 @@ class SimulatedWorker {
   // A layer takes the same time forwards and backwards; tensors become ready backwards.
   struct Computing {
     Step step = 0;
+    Batch batch;
     TimePoint began{};
     Duration tensor{};            // between one tensor and the next
     Duration layer{};             // the longest it takes to notice a stop
@@ -72,8 +76,10 @@ class SimulatedWorker {
   const SharedBuffer parameters_;
   const SharedBuffer gradient_;
   std::optional<WorkerMachine> machine_;
+  SampleShare share_;
   std::set<ShardId> connected_;
   std::optional<Computing> computing_;
+  std::optional<Abandoned> abandoned_;  // until the next step begins
   uint64_t turn_ = 0;  // of computing: what was planned for an earlier one no longer counts
   bool over_ = false;
 };

@@ -125,6 +125,7 @@ void Simulation::start_worker(WorkerId id) {
       .workers = settings_.coordinator.workers,
       .shards = settings_.coordinator.shards,
       .batch = settings_.batch_of(id),
+      .own_part = settings_.own_parts,
       .layers = scenario.layers,
       .compute_time = [this, id](Step step) { return from_seconds(run_times_.seconds(step, id)); },
       .poisoned =
@@ -409,6 +410,8 @@ void Simulation::deliver_to_member(Endpoint to, Endpoint from, const Outgoing& m
       if (worker == nullptr) evaluator_->on_over();
     } else if (header.type == FrameType::kStop && worker != nullptr) {
       worker->on_stop(header.step);
+    } else if (control != nullptr && std::holds_alternative<Share>(*control) && worker != nullptr) {
+      worker->on_share(std::get<Share>(*control));
     }
     return;
   }

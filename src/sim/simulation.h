@@ -32,6 +32,7 @@ namespace drover {
 struct SimulationSettings {
   CoordinatorSettings coordinator;
   uint32_t batch = 1;
+  bool own_parts = false;         // see SampleShare
   std::vector<uint32_t> batches;  // by worker, where they differ; else `batch` for all
   size_t window_bytes = Shard::kWindowBytes;
   uint64_t seed = 1;

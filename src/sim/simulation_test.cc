@@ -30,9 +30,11 @@ class Record : public RunObserver {
                 step.samples, step.loss, step.last_worker);
   }
   Status on_late_arrival(const ArrivalRecord& late) override {
+    late_arrivals.push_back(late);
     return keep("late", late.step, late.worker, late.run_time.count());
   }
   Status on_abandoned(const AbandonRecord& abandoned) override {
+    abandons.push_back(abandoned);
     return keep("abandoned", abandoned.step, abandoned.worker, abandoned.wasted.count());
   }
   Status on_evaluation(const EvaluationRecord& evaluation) override {
@@ -51,6 +53,8 @@ class Record : public RunObserver {
   std::vector<DecisionRecord> decisions;
   std::vector<StepRecord> steps;
   std::vector<std::vector<ArrivalRecord>> arrivals;
+  std::vector<ArrivalRecord> late_arrivals;
+  std::vector<AbandonRecord> abandons;
   std::vector<EvaluationRecord> evaluations;
   std::vector<EventRecord> events;
   RunEnd end;
@@ -165,6 +169,56 @@ TEST(Simulation, AStoppedStragglerStartsOnTheNextStepAfterALayer) {
   // it starts on step 2, which opened at 2 s, at 2.5 s.
   EXPECT_FALSE(record.arrivals[2][1].censored);
   EXPECT_NEAR(seconds(record.arrivals[2][1].run_time), 0.68, 1e-3);
+}
+
+TEST(Simulation, RecordsWhatStoppingCost) {
+  SimulationSettings settings = small_run(2, 20);
+  settings.scenario.links = {{{}, {.latency = from_seconds(0.05)}}};
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 3.0)};
+  const Record record = run(settings, "static:k=1");
+  ASSERT_GE(record.abandons.size(), 8u);
+  for (const AbandonRecord& each : record.abandons) {
+    EXPECT_EQ(each.worker, 1u);
+    EXPECT_GT(each.resumed, each.step);
+    // The order takes 0.05 s, a layer of six 0.5 s; then it asks for parameters, has them, and says
+    // so: twice 0.05 s there and back, and as long to be heard.
+    EXPECT_NEAR(seconds(each.restart), 0.7, 0.11);
+    EXPECT_GT(seconds(each.wasted), 0.5);
+    EXPECT_LT(seconds(each.wasted), 3.0);
+    EXPECT_TRUE(record.arrivals[each.step][1].censored);
+  }
+}
+
+TEST(Simulation, StragglersThatFinishBecomeKnown) {
+  SimulationSettings settings = small_run(2, 20);
+  settings.coordinator.stragglers = StragglerRule::kFinish;
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 3.5)};
+  const Record record = run(settings, "static:k=1");
+  EXPECT_TRUE(record.abandons.empty());
+  ASSERT_GE(record.late_arrivals.size(), 4u);
+  for (const ArrivalRecord& late : record.late_arrivals) {
+    EXPECT_EQ(late.worker, 1u);
+    EXPECT_GE(seconds(late.run_time), 3.5 - 1e-6);
+    EXPECT_NEAR(seconds(late.compute), 3.5, 1e-6);
+    EXPECT_EQ(late.samples, 1u);
+  }
+  EXPECT_NEAR(seconds(record.late_arrivals[0].run_time), 3.5, 1e-6);
+  EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
+}
+
+TEST(Simulation, ProbesBecomeKnownAndOthersAreStopped) {
+  SimulationSettings settings = small_run(3, 300);
+  settings.coordinator.probe = 0.1;
+  settings.coordinator.seed = 4;
+  settings.scenario.run_times = {rule(0, 1.0), rule(1, 3.5), rule(2, 2.5)};
+  const Record record = run(settings, "static:k=1");
+  EXPECT_GT(record.abandons.size(), 100u);
+  EXPECT_GT(record.late_arrivals.size(), 10u);
+  EXPECT_LT(record.late_arrivals.size(), 120u);
+  bool different = false;
+  settings.coordinator.seed = 5;
+  different = run(settings, "static:k=1").text.str() != record.text.str();
+  EXPECT_TRUE(different) << "another seed probes others";
 }
 
 TEST(Simulation, AWorkerWithMoreLayersNoticesAStopSooner) {

@@ -282,6 +282,7 @@ Result<std::vector<WorkerStatistics>> RunReader::workers() const {
   return told(workers_of(database_));
 }
 Result<StepStatistics> RunReader::step_times() const { return told(step_times_of(database_)); }
+Result<WasteStatistics> RunReader::waste() const { return told(waste_of(database_)); }
 Result<std::vector<CurvePoint>> RunReader::curve(uint32_t points) const {
   return told(curve_of(database_, points));
 }

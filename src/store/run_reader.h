@@ -54,6 +54,7 @@ class RunReader {
   Result<RunTotals> totals() const;
   Result<std::vector<WorkerStatistics>> workers() const;
   Result<StepStatistics> step_times() const;
+  Result<WasteStatistics> waste() const;
   Result<std::vector<CurvePoint>> curve(uint32_t points) const;
   Result<double> recent_loss(uint64_t last_steps) const;
 

@@ -41,6 +41,20 @@ constexpr std::string_view kStepTimes = R"sql(
          (SELECT coalesce(avg(undecided_ns > 0), 0.0) FROM steps)
 )sql";
 
+// Nearest-rank median; NULL without rows.
+constexpr std::string_view kWaste = R"sql(
+  WITH ranked AS (
+    SELECT restart_ns AS value, row_number() OVER (ORDER BY restart_ns) AS place,
+           count(*) OVER () AS n
+    FROM abandoned
+  )
+  SELECT (SELECT count(*) FROM abandoned),
+         (SELECT value FROM ranked WHERE place = (n + 1) / 2),
+         (SELECT coalesce(sum(wasted_ns), 0) FROM abandoned) +
+           (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 1 OR late = 1),
+         (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 0 AND late = 0)
+)sql";
+
 // One sort and a walk: ranking with window functions takes three times as long.
 constexpr std::string_view kSortedArrivals =
     "SELECT worker, run_time_ns, censored, late FROM arrivals ORDER BY worker, run_time_ns";
@@ -148,6 +162,17 @@ Result<StepStatistics> step_times_of(const Database& database) {
     times.undecided_max = row.duration(5);
     times.undecided_share = row.real(6);
     return times;
+  }));
+}
+
+Result<WasteStatistics> waste_of(const Database& database) {
+  return only(database.query(kWaste, [](const Statement& row) {
+    WasteStatistics waste{.stopped = row.count(0), .restart_median = {}, .share = {}};
+    if (!row.is_null(1)) waste.restart_median = row.duration(1);
+    const auto wasted = static_cast<double>(row.integer(2));
+    const double all = wasted + static_cast<double>(row.integer(3));
+    if (all > 0.0) waste.share = wasted / all;
+    return waste;
   }));
 }
 

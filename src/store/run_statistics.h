@@ -33,6 +33,10 @@ struct WorkerStatistics {
   uint64_t last = 0;      // steps for which it was the one waited for
   uint64_t late = 0;      // gradients that came after the step had closed
   uint64_t censored = 0;  // steps of which only a lower bound is known
+  // Share of its steps in which its gradient came in time.
+  double inclusion() const {
+    return 1.0 - static_cast<double>(late + censored) / static_cast<double>(steps);
+  }
   Duration median_run_time{};
   // False: among the run-times at or below the median are lower bounds, so the true median is this
   // or more.
@@ -53,6 +57,15 @@ struct StepStatistics {
   double undecided_share = 0.0;
 };
 
+// What was computed for nothing, because its step had closed.
+struct WasteStatistics {
+  uint64_t stopped = 0;                    // times that work was left off
+  std::optional<Duration> restart_median;  // from the order to stop to hearing of the new start
+  // Of all computing that is known of: what was left off, and gradients that came too late.
+  // Absent when nobody told of any.
+  std::optional<double> share;
+};
+
 // A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or
 // where no loss of the stretch is known.
 struct CurvePoint {
@@ -65,6 +78,7 @@ Result<RunTotals> totals_of(const Database& database);
 Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // in order of worker
 // Percentiles are nearest-rank: times that really occurred. All zero without steps.
 Result<StepStatistics> step_times_of(const Database& database);
+Result<WasteStatistics> waste_of(const Database& database);
 // At most `points` stretches of equal length, in order; fewer if there are fewer steps.
 Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
 // Mean training loss of the last steps whose loss is known (a step that used nobody's whole

@@ -33,6 +33,10 @@ TEST(RunStatistics, OfARunWithoutStepsAreZero) {
   EXPECT_EQ(times.closing_median, 0ns);
   EXPECT_EQ(times.undecided_max, 0ns);
   EXPECT_EQ(times.undecided_share, 0.0);
+  const WasteStatistics waste = reader.waste().value();
+  EXPECT_EQ(waste.stopped, 0u);
+  EXPECT_FALSE(waste.restart_median.has_value());
+  EXPECT_FALSE(waste.share.has_value());
 }
 
 TEST(RunStatistics, TellHowLongStepsTookToCloseAndWaitedForDecisions) {
@@ -50,6 +54,40 @@ TEST(RunStatistics, TellHowLongStepsTookToCloseAndWaitedForDecisions) {
   EXPECT_EQ(times.closing_median, 3ms);
   EXPECT_EQ(times.undecided_max, 390ms);
   EXPECT_DOUBLE_EQ(times.undecided_share, 0.2);
+}
+
+TEST(RunStatistics, WasteIsWhatWasLeftOffAndWhatCameTooLate) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  // 3 ms in time (0.5 + 1 + 1.5), then worker 3 in turn: left off, late, finished but never heard
+  // of.
+  for (Step step = 0; step < 3; ++step) {
+    std::vector<ArrivalRecord> arrivals = sample_arrivals(step, 4);
+    arrivals[3].censored = true;
+    arrivals[3].compute = step == 2 ? Duration(5ms) : Duration::zero();
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 3), arrivals));
+  }
+  DROVER_EXPECT_OK(writer->on_abandoned(
+      {.step = 0, .worker = 3, .wasted = 2ms, .restart = 700us, .resumed = 1}));
+  DROVER_EXPECT_OK(writer->on_late_arrival(
+      {.step = 1, .worker = 3, .run_time = 30ms, .compute = 11ms, .samples = 64}));
+  DROVER_EXPECT_OK(writer->flush());
+  const RunReader reader = reader_at(folder.file("run.db"));
+  const WasteStatistics waste = reader.waste().value();
+  EXPECT_EQ(waste.stopped, 1u);
+  EXPECT_EQ(waste.restart_median, 700us);
+  EXPECT_DOUBLE_EQ(waste.share.value(), 18.0 / (18.0 + 9.0));
+  for (const auto& [restart, median] :
+       {std::pair<Duration, Duration>{100us, 100us}, {900us, 700us}, {300us, 300us}}) {
+    DROVER_EXPECT_OK(writer->on_abandoned(
+        {.step = 5, .worker = 3, .wasted = 0ms, .restart = restart, .resumed = 6}));
+    DROVER_EXPECT_OK(writer->flush());
+    EXPECT_EQ(reader.waste().value().restart_median, median) << "one that really occurred";
+  }
+  const std::vector<WorkerStatistics> workers = reader.workers().value();
+  ASSERT_EQ(workers.size(), 4u);
+  EXPECT_DOUBLE_EQ(workers[0].inclusion(), 1.0);
+  EXPECT_DOUBLE_EQ(workers[3].inclusion(), 0.0);
 }
 
 TEST(RunStatistics, SumUpTheSteps) {

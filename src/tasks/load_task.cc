@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "tasks/data/load_dataset.h"
+#include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"
 #include "tasks/torch_module.h"
@@ -14,6 +15,8 @@ Result<std::unique_ptr<Task>> load_task(const TaskSpec& spec) {
   Result<Dataset> dataset = load_dataset(spec);
   if (!dataset.ok()) return dataset.error();
   if (Status fits = check_model_fits(spec.model, dataset.value()); !fits.ok()) return fits.error();
+
+  if (Status cut = check_partition(spec.partition, dataset.value()); !cut.ok()) return cut.error();
 
   const Result<ProgramModule> module = open_torch_module();
   if (!module.ok()) return module.error();

@@ -8,20 +8,39 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 
+#include "core/chance.h"
 #include "core/float_buffer.h"
 #include "tasks/blas_check.h"
+#include "tasks/data/load_dataset.h"
+#include "tasks/data/sample_stream.h"
 #include "tasks/data/temp_folder.h"
 #include "tasks/load_task.h"
 
 namespace drover {
 namespace {
 
-constexpr auto kAlways = [](uint32_t) { return true; };
+// Does at every tensor what the test says, and wants the gradient as long as the test says.
+class Listening : public GradientListener {
+ public:
+  explicit Listening(
+      std::function<bool(uint32_t)> ready = [](uint32_t) { return true; },
+      std::function<bool()> wanted = [] { return true; })
+      : ready_(std::move(ready)), wanted_(std::move(wanted)) {}
+  bool tensor_ready(uint32_t tensor) override { return ready_(tensor); }
+  bool wanted() override { return wanted_(); }
 
-std::unique_ptr<Task> make(const std::string& model, uint64_t samples = 256, uint64_t seed = 1) {
+ private:
+  std::function<bool(uint32_t)> ready_;
+  std::function<bool()> wanted_;
+};
+
+std::unique_ptr<Task> make(const std::string& model, uint64_t samples = 256, uint64_t seed = 1,
+                           uint32_t micro_batch = 0) {
   TaskSpec spec;
+  spec.micro_batch = micro_batch;
   spec.model = model;
   spec.data = model == "transformer" ? "generated-text" : "generated";
   spec.generated_samples = samples;
@@ -40,7 +59,8 @@ FloatBuffer initial(Task& task) {
 FloatBuffer gradient_of(Task& task, const FloatBuffer& parameters, const Batch& batch,
                         GradientReport* report = nullptr) {
   FloatBuffer gradient(task.layout().buffer_size());
-  const GradientReport got = task.gradient(parameters.span(), batch, gradient.span(), kAlways);
+  Listening listening;
+  const GradientReport got = task.gradient(parameters.span(), batch, gradient.span(), listening);
   EXPECT_TRUE(got.finished);
   EXPECT_EQ(got.samples, batch.count);
   if (report != nullptr) *report = got;
@@ -91,7 +111,8 @@ TEST_P(EveryModel, LeavesParametersAloneAndPaddingZero) {
   const FloatBuffer parameters = initial(*task);
   FloatBuffer gradient(task->layout().buffer_size());
   std::fill(gradient.span().begin(), gradient.span().end(), NAN);  // what was there must not matter
-  ASSERT_TRUE(task->gradient(parameters.span(), {0, 4}, gradient.span(), kAlways).finished);
+  Listening listening;
+  ASSERT_TRUE(task->gradient(parameters.span(), {0, 4}, gradient.span(), listening).finished);
   task->evaluate(parameters.span());
   EXPECT_TRUE(same_bits(parameters, initial(*task)));
   std::vector<bool> used(gradient.size());
@@ -112,12 +133,13 @@ TEST_P(EveryModel, ReportsEveryTensorOnce) {
     FloatBuffer gradient(task->layout().buffer_size());
     std::map<uint32_t, int> reports;
     std::map<uint32_t, std::vector<float>> when_ready;
-    task->gradient(parameters.span(), {0, 4}, gradient.span(), [&](uint32_t tensor) {
+    Listening listening([&](uint32_t tensor) {
       ++reports[tensor];
       const auto values = tensor_in(*task, gradient, tensor);
       when_ready[tensor].assign(values.begin(), values.end());
       return true;
     });
+    task->gradient(parameters.span(), {0, 4}, gradient.span(), listening);
     ASSERT_EQ(reports.size(), task->layout().tensors().size());
     for (const auto& [tensor, count] : reports) {
       EXPECT_EQ(count, 1);
@@ -136,12 +158,68 @@ TEST_P(EveryModel, CanBeAbandonedAtAnyTensor) {
     SCOPED_TRACE(stop_after);
     FloatBuffer gradient(task->layout().buffer_size());
     size_t calls = 0;
-    const GradientReport report = task->gradient(parameters.span(), {0, 4}, gradient.span(),
-                                                 [&](uint32_t) { return calls++ < stop_after; });
+    Listening listening([&](uint32_t) { return calls++ < stop_after; });
+    const GradientReport report =
+        task->gradient(parameters.span(), {0, 4}, gradient.span(), listening);
     ASSERT_FALSE(report.finished);
     ASSERT_EQ(calls, stop_after + 1);
     ASSERT_TRUE(same_bits(expected, gradient_of(*task, parameters, {3, 4})));
   }
+}
+
+// Layers with parameters of their own, forwards.
+size_t layers_of(const std::string& model) {
+  return std::map<std::string, size_t>{
+      {"logistic", 1}, {"mlp", 2}, {"lenet", 5}, {"resnet20", 20}, {"transformer", 6}}
+      .at(model);
+}
+
+TEST_P(EveryModel, CanBeAbandonedBetweenAnyTwoLayersOfTheForwardPass) {
+  const auto task = make(GetParam());
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer expected = gradient_of(*task, parameters, {3, 4});
+  FloatBuffer gradient(task->layout().buffer_size());
+  // Before the first tensor is ready it is asked before every layer, and when the loss is there.
+  size_t questions = 0;
+  bool forwards = true;
+  Listening counting([&](uint32_t) { return forwards = false, true; },
+                     [&] { return questions += forwards ? 1 : 0, true; });
+  ASSERT_TRUE(task->gradient(parameters.span(), {3, 4}, gradient.span(), counting).finished);
+  EXPECT_GE(questions, layers_of(GetParam()) + 1);
+  for (size_t stop_at = 0; stop_at < questions; ++stop_at) {
+    SCOPED_TRACE(stop_at);
+    size_t asked = 0;
+    size_t tensors = 0;
+    Listening leaving([&](uint32_t) { return ++tensors, true; }, [&] { return asked++ < stop_at; });
+    ASSERT_FALSE(task->gradient(parameters.span(), {3, 4}, gradient.span(), leaving).finished);
+    EXPECT_EQ(tensors, 0u);
+    EXPECT_EQ(asked, stop_at + 1) << "it is not asked again";
+  }
+  EXPECT_TRUE(same_bits(expected, gradient_of(*task, parameters, {3, 4})));
+  task->evaluate(parameters.span());  // which nobody can leave off
+}
+
+TEST_P(EveryModel, InPiecesTellsEveryTensorOnceAndOnlyWhenItIsWhole) {
+  const auto task = make(GetParam(), 256, 1, /*micro_batch=*/4);
+  const FloatBuffer parameters = initial(*task);
+  const FloatBuffer expected = gradient_of(*task, parameters, {0, 10});
+  FloatBuffer gradient(task->layout().buffer_size());
+  std::map<uint32_t, std::vector<float>> when_ready;
+  size_t questions_before = 0;
+  Listening listening(
+      [&](uint32_t tensor) {
+        const auto values = tensor_in(*task, gradient, tensor);
+        EXPECT_TRUE(
+            when_ready.emplace(tensor, std::vector<float>(values.begin(), values.end())).second);
+        return true;
+      },
+      [&] { return questions_before += when_ready.empty() ? 1 : 0, true; });
+  ASSERT_TRUE(task->gradient(parameters.span(), {0, 10}, gradient.span(), listening).finished);
+  EXPECT_TRUE(same_bits(expected, gradient));
+  ASSERT_EQ(when_ready.size(), task->layout().tensors().size());
+  for (const auto& [tensor, values] : when_ready)
+    EXPECT_TRUE(std::ranges::equal(values, tensor_in(*task, gradient, tensor))) << tensor;
+  EXPECT_GE(questions_before, 5 * layers_of(GetParam())) << "three pieces forwards, two back";
 }
 
 // Along its own gradient, each tensor must change the loss by the gradient's length.
@@ -220,6 +298,77 @@ TEST_P(SplitBatch, WorkersTogetherFindTheGradientOfTheWholeBatch) {
   EXPECT_EQ(correct, whole_report.correct);
 }
 
+TEST_P(SplitBatch, PiecesTogetherFindTheGradientOfTheWholeBatch) {
+  const FloatBuffer parameters = initial(*make(GetParam()));
+  GradientReport whole_report;
+  const FloatBuffer whole = gradient_of(*make(GetParam()), parameters, {100, 24}, &whole_report);
+  for (const uint32_t micro_batch : {1u, 7u, 12u, 23u}) {
+    SCOPED_TRACE(micro_batch);
+    GradientReport report;
+    const FloatBuffer pieces =
+        gradient_of(*make(GetParam(), 256, 1, micro_batch), parameters, {100, 24}, &report);
+    double error = 0;
+    for (size_t i = 0; i < whole.size(); ++i)
+      error += std::pow(double{pieces.data()[i]} - double{whole.data()[i]}, 2);
+    EXPECT_LT(std::sqrt(error), 3e-6 * norm(whole.span()));
+    EXPECT_NEAR(report.loss, whole_report.loss, 1e-6);
+    EXPECT_EQ(report.correct, whole_report.correct);
+    EXPECT_EQ(report.predictions, whole_report.predictions);
+  }
+  const auto large = make(GetParam(), 256, 1, /*micro_batch=*/24);
+  EXPECT_TRUE(same_bits(whole, gradient_of(*large, parameters, {100, 24})));
+}
+
+TEST(TorchTask, InPartsAGradientIsThatOfTheSamplesOfThePart) {
+  TaskSpec spec;
+  spec.model = "logistic";
+  spec.data = "generated";
+  spec.generated_samples = 60;
+  spec.seed = 9;
+  const auto whole = make("logistic", 60, 9);
+  const FloatBuffer parameters = initial(*whole);
+  // The gradient of each sample by itself, by its place in the data.
+  const uint64_t size = 60;
+  std::vector<std::vector<double>> each(size);
+  for (uint64_t position = 0; position < size; ++position) {
+    const FloatBuffer one = gradient_of(*whole, parameters, {position, 1});
+    each[sample_at(9, size, position)].assign(one.span().begin(), one.span().end());
+  }
+  const Dataset data = load_dataset(spec).value();
+  ASSERT_EQ(data.train.labels.size(), size);
+  for (const DataPartition partition : {DataPartition::kRandom, DataPartition::kLabel}) {
+    spec.partition = partition;
+    const auto task = std::move(load_task(spec)).value();
+    const SampleStream stream(partition, 9, data, size);
+    for (uint32_t part = 0; part < 4; ++part) {
+      const Batch batch{.first = 7, .count = 5, .part = part, .parts = 4};
+      std::vector<double> mean(parameters.size());
+      for (uint32_t i = 0; i < batch.count; ++i) {
+        const std::vector<double>& one = each[stream.at(batch, i)];
+        for (size_t j = 0; j < mean.size(); ++j) mean[j] += one[j] / batch.count;
+      }
+      const FloatBuffer gradient = gradient_of(*task, parameters, batch);
+      for (size_t j = 0; j < mean.size(); ++j)
+        ASSERT_NEAR(gradient.data()[j], mean[j], 1e-5) << "part " << part << ", value " << j;
+    }
+    EXPECT_TRUE(
+        same_bits(gradient_of(*task, parameters, {3, 8}), gradient_of(*whole, parameters, {3, 8})))
+        << "who has no part draws from all the data";
+  }
+}
+
+TEST(TorchTask, TextHasNoLabelsToBeCutBy) {
+  TaskSpec spec;
+  spec.model = "transformer";
+  spec.data = "generated-text";
+  spec.generated_samples = 1'000;
+  spec.partition = DataPartition::kLabel;
+  const auto task = load_task(spec);
+  ASSERT_FALSE(task.ok());
+  EXPECT_NE(task.error().message.find("try partition random"), std::string::npos)
+      << task.error().message;
+}
+
 TEST(TorchTask, EveryEpochVisitsEverySampleOnce) {
   const auto task = make("logistic", 64);
   const FloatBuffer parameters = initial(*task);
@@ -236,7 +385,7 @@ TEST(TorchTask, LenetReportsLastLayersWhileTheFirstAreStillOpen) {
   const FloatBuffer parameters = initial(*task);
   FloatBuffer gradient(task->layout().buffer_size());
   std::vector<std::string> layers;
-  task->gradient(parameters.span(), {0, 8}, gradient.span(), [&](uint32_t tensor) {
+  Listening listening([&](uint32_t tensor) {
     const std::string& name = task->layout().tensors()[tensor].name;
     const std::string layer = name.substr(0, name.find('.'));
     if (layers.empty() || layers.back() != layer) layers.push_back(layer);
@@ -245,6 +394,7 @@ TEST(TorchTask, LenetReportsLastLayersWhileTheFirstAreStillOpen) {
     }
     return true;
   });
+  task->gradient(parameters.span(), {0, 8}, gradient.span(), listening);
   EXPECT_EQ(layers, (std::vector<std::string>{"fc3", "fc2", "fc1", "conv2", "conv1"}));
 }
 
@@ -272,7 +422,8 @@ TEST(TorchTask, AForkedWorkerFindsTheSameGradient) {
   const std::span<float> from_child(static_cast<float*>(shared), floats);
   const pid_t child = fork();
   if (child == 0) {
-    task->gradient(parameters.span(), {0, 8}, from_child, kAlways);
+    Listening listening;
+    task->gradient(parameters.span(), {0, 8}, from_child, listening);
     _exit(0);
   }
   ASSERT_GT(child, 0);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,15 +19,27 @@ namespace drover {
 
 // The samples of one worker in one step: `count` consecutive positions of the run's stream of
 // samples (core/chance.h, sample_at). Which samples stand there follows from the task's seed alone,
-// so N workers with batches of B / N see together what one worker with a batch of B sees.
+// so N workers with batches of B / N see together what one worker with a batch of B sees. Where the
+// data is cut into parts, they are positions of the stream of this part.
 struct Batch {
   uint64_t first = 0;
   uint32_t count = 0;
+  uint32_t part = 0;
+  uint32_t parts = 1;
+};
+
+// Whom a task tells of a gradient while it computes it.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  // The values of this tensor are final. False: the gradient is no longer wanted.
+  virtual bool tensor_ready(uint32_t tensor) = 0;
+  // Whether the gradient is still wanted; asked wherever the work could be left off.
+  virtual bool wanted() = 0;
 };
 
 struct GradientReport {
-  bool finished =
-      false;  // false: abandoned because tensor_ready said so; the rest is then meaningless
+  bool finished = false;  // false: abandoned because the listener said so; the rest says nothing
   uint32_t samples = 0;
   double loss = 0.0;         // mean over the samples
   uint32_t correct = 0;      // samples (or, for text, characters) predicted right ...
@@ -54,12 +65,12 @@ class Task {
   // Writes the gradient of the mean loss over `batch`, at `parameters`, into `gradient`.
   // For tensors of kind kAveraged it writes the tensor's new value instead.
   //
-  // Calls tensor_ready(index) once per tensor as soon as its values are final, usually last layer
-  // first, while earlier layers are still being differentiated. If that returns false the gradient
-  // is no longer wanted: the task stops as soon as it can and reports finished = false.
+  // Calls listener.tensor_ready(index) once per tensor as soon as its values are final, usually
+  // last layer first, while earlier layers are still being differentiated, and listener.wanted()
+  // between layers. If either returns false the gradient is no longer wanted: the task stops as
+  // soon as it can and reports finished = false.
   virtual GradientReport gradient(std::span<const float> parameters, const Batch& batch,
-                                  std::span<float> gradient,
-                                  const std::function<bool(uint32_t tensor)>& tensor_ready) = 0;
+                                  std::span<float> gradient, GradientListener& listener) = 0;
 
   // Loss and accuracy on the whole test set.
   virtual Evaluation evaluate(std::span<const float> parameters) = 0;

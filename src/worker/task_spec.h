@@ -6,6 +6,13 @@
 
 namespace drover {
 
+// What each worker draws its samples from.
+enum class DataPartition : uint8_t {
+  kNone,    // all the data
+  kRandom,  // its own n-th, by chance
+  kLabel,   // its own n-th, ordered by label: the hard case, few classes each
+};
+
 struct TaskSpec {
   std::string model = "lenet";         // logistic, mlp, lenet, resnet20, transformer
   std::string data = "fashion-mnist";  // a known name, or a folder or file
@@ -13,6 +20,9 @@ struct TaskSpec {
   uint64_t seed = 1;
   // The generated data set, for runs that should need no download.
   uint64_t generated_samples = 4096;
+  // A gradient is computed in pieces of at most so many samples; 0: all at once.
+  uint32_t micro_batch = 0;
+  DataPartition partition = DataPartition::kNone;
 
   bool operator==(const TaskSpec&) const = default;
 };

@@ -32,7 +32,9 @@ class Mlp final : public Net {
         output_(register_module("output", nn::Linear(128, data.classes))) {}
 
   Tensor forward(const Tensor& input) override {
-    return output_->forward(torch::relu(hidden_->forward(input.flatten(1))));
+    const Tensor x = torch::relu(hidden_->forward(input.flatten(1)));
+    between_layers();
+    return output_->forward(x);
   }
 
  private:
@@ -54,9 +56,14 @@ class Lenet final : public Net {
 
   Tensor forward(const Tensor& input) override {
     Tensor x = torch::max_pool2d(torch::relu(conv1_->forward(input)), 2);
+    between_layers();
     x = torch::max_pool2d(torch::relu(conv2_->forward(x)), 2);
+    between_layers();
     x = torch::relu(fc1_->forward(x.flatten(1)));
-    return fc3_->forward(torch::relu(fc2_->forward(x)));
+    between_layers();
+    x = torch::relu(fc2_->forward(x));
+    between_layers();
+    return fc3_->forward(x);
   }
 
  private:
@@ -86,8 +93,9 @@ class ResidualBlock final : public nn::Module {
         stride_(stride),
         added_((out - in) / 2) {}
 
-  Tensor forward(const Tensor& input) {
+  Tensor forward(const Tensor& input, const std::function<void()>& between_layers) {
     const Tensor x = torch::relu(bn1_->forward(conv1_->forward(input)));
+    between_layers();
     return torch::relu(bn2_->forward(conv2_->forward(x)) + shortcut(input));
   }
 
@@ -129,7 +137,11 @@ class Resnet20 final : public Net {
 
   Tensor forward(const Tensor& input) override {
     Tensor x = torch::relu(bn1_->forward(conv1_->forward(input)));
-    for (const auto& block : blocks_) x = block->forward(x);
+    for (const auto& block : blocks_) {
+      between_layers();
+      x = block->forward(x, between_layers);
+    }
+    between_layers();
     return fc_->forward(x.mean({2, 3}));
   }
 
@@ -157,8 +169,10 @@ class TransformerBlock final : public nn::Module {
         down_(register_module("down", nn::Linear(4 * kModelWidth, kModelWidth))) {}
 
   // `hidden` is -infinity wherever a character would see a later one.
-  Tensor forward(const Tensor& input, const Tensor& hidden) {
+  Tensor forward(const Tensor& input, const Tensor& hidden,
+                 const std::function<void()>& between_layers) {
     const Tensor x = input + attend(norm1_->forward(input), hidden);
+    between_layers();
     return x + down_->forward(torch::gelu(up_->forward(norm2_->forward(x))));
   }
 
@@ -204,7 +218,11 @@ class Transformer final : public Net {
 
   Tensor forward(const Tensor& input) override {
     Tensor x = characters_->forward(input) + positions_->forward(places_);
-    for (const auto& block : blocks_) x = block->forward(x, hidden_);
+    for (const auto& block : blocks_) {
+      between_layers();
+      x = block->forward(x, hidden_, between_layers);
+    }
+    between_layers();
     return output_->forward(norm_->forward(x)).flatten(0, 1);
   }
 

@@ -6,6 +6,7 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ class Net : public torch::nn::Module {
   // Images or rows in (samples first), or characters as indices (samples x characters); one row of
   // class scores out per prediction.
   virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+
+  // Called between the layers of a forward pass; may throw to leave it off there.
+  std::function<void()> between_layers = [] {};
 };
 
 // REQUIRES: check_model_fits(model, dataset).

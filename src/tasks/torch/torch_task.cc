@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "core/numbers.h"
 #include "tasks/atomic_file.h"
+#include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"
 #include "tasks/torch/nets.h"
@@ -24,18 +25,37 @@ using torch::Tensor;
 constexpr uint64_t kEvaluationRows = 500;
 constexpr uint64_t kEvaluationWindows = 100;
 
-// Thrown through libtorch to end a backward pass nobody waits for. Must be a std::exception: the
+// Thrown through libtorch to end a pass nobody waits for. Must be a std::exception: the
 // engine forwards only those.
 struct Abandoned : std::exception {};
 
-// Who is told that a tensor's gradient is complete; the hooks point here.
+// Stands between the hooks, which stay, and the listener of the gradient that is being computed.
 struct Listener {
-  const std::function<bool(uint32_t)>* tensor_ready = nullptr;
+  GradientListener* to = nullptr;  // none: nobody can leave off
+  bool last_piece = true;          // before it, what is accumulated is not final
   std::vector<bool> told;
 
-  bool tell(uint32_t tensor) {
+  // While it lasts, `to` is there.
+  struct Call {
+    Call(Listener& between, GradientListener& listener) : between_(between) {
+      between.to = &listener;
+      std::fill(between.told.begin(), between.told.end(), false);
+    }
+    ~Call() { between_.to = nullptr; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Listener& between_;
+  };
+
+  void ask() const {
+    if (to != nullptr && !to->wanted()) throw Abandoned();
+  }
+  void tell(uint32_t tensor) {
+    if (!last_piece) return ask();
     told[tensor] = true;
-    return (*tensor_ready)(tensor);
+    if (!to->tensor_ready(tensor)) throw Abandoned();
   }
 };
 
@@ -47,7 +67,7 @@ class ReadyHook final : public torch::autograd::FunctionPostHook {
 
   torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
                                             const torch::autograd::variable_list&) override {
-    if (!listener_.tell(tensor_)) throw Abandoned();
+    listener_.tell(tensor_);
     return outputs;
   }
 
@@ -118,10 +138,13 @@ class TorchTask final : public Task {
   TorchTask(const TaskSpec& spec, std::shared_ptr<const Dataset> data)
       : model_(spec.model),
         seed_(spec.seed),
+        micro_batch_(spec.micro_batch),
         data_(std::move(data)),
+        stream_(spec.partition, spec.seed, *data_, train_size()),
         net_(make_net(spec.model, *data_)),
         tensors_(tensors_of(*net_)),
         layout_(layout_of(tensors_)) {
+    net_->between_layers = [this] { listener_.ask(); };
     listener_.told.resize(tensors_.size());
     for (uint32_t i = 0; i < tensors_.size(); ++i) {
       if (tensors_[i].kind != TensorKind::kTrained) continue;
@@ -148,8 +171,7 @@ class TorchTask final : public Task {
   }
 
   GradientReport gradient(std::span<const float> parameters, const Batch& batch,
-                          std::span<float> gradient,
-                          const std::function<bool(uint32_t tensor)>& tensor_ready) override {
+                          std::span<float> gradient, GradientListener& listener) override {
     DROVER_CHECK(batch.count >= 1);
     DROVER_CHECK(gradient.size() == layout_.buffer_size());
     point_at(parameters, gradient.data());
@@ -160,29 +182,13 @@ class TorchTask final : public Task {
       std::copy_n(&parameters[layout_.offset(i)], layout_.tensors()[i].size,
                   &gradient[layout_.offset(i)]);
     }
-    std::vector<uint64_t> chosen(batch.count);
-    for (uint32_t i = 0; i < batch.count; ++i)
-      chosen[i] = sample_at(seed_, train_size(), batch.first + i);
-    const Samples samples = make_samples(data_->train, chosen);
-
     net_->train();
-    const Tensor scores = net_->forward(samples.input);
-    const Tensor loss = torch::nn::functional::cross_entropy(scores, samples.target);
-    listener_.tensor_ready = &tensor_ready;
-    std::fill(listener_.told.begin(), listener_.told.end(), false);
+    const Listener::Call call(listener_, listener);
     try {
-      loss.backward();
+      return add_pieces(batch);
     } catch (const Abandoned&) {
       return {};
     }
-    for (uint32_t i = 0; i < tensors_.size(); ++i) {
-      if (!listener_.told[i] && !listener_.tell(i)) return {};
-    }
-    return {.finished = true,
-            .samples = batch.count,
-            .loss = loss.item<double>(),
-            .correct = static_cast<uint32_t>(count_correct(scores, samples.target)),
-            .predictions = static_cast<uint32_t>(samples.target.numel())};
   }
 
   Evaluation evaluate(std::span<const float> parameters) override {
@@ -229,6 +235,44 @@ class TorchTask final : public Task {
   }
 
  private:
+  // The mean over the batch is the mean of its pieces, weighted by samples. What libtorch keeps for
+  // the backward pass is then that of one piece. Batch normalisation sees each piece by itself, and
+  // its running statistics move once a piece.
+  GradientReport add_pieces(const Batch& batch) {
+    const uint32_t most = micro_batch_ == 0 ? batch.count : std::min(micro_batch_, batch.count);
+    GradientReport report{.finished = true, .samples = batch.count};
+    for (uint32_t done = 0; done < batch.count;) {
+      const uint32_t count = std::min(most, batch.count - done);
+      listener_.last_piece = done + count == batch.count;
+      Batch piece = batch;
+      piece.first += done;
+      piece.count = count;
+      add_piece(piece, batch.count, report);
+      done += count;
+    }
+    // Running statistics, and whatever else no gradient flows to.
+    for (uint32_t i = 0; i < tensors_.size(); ++i) {
+      if (!listener_.told[i]) listener_.tell(i);
+    }
+    return report;
+  }
+
+  void add_piece(const Batch& piece, uint32_t samples_in_all, GradientReport& report) {
+    listener_.ask();
+    std::vector<uint64_t> chosen(piece.count);
+    for (uint32_t i = 0; i < piece.count; ++i) chosen[i] = stream_.at(piece, i);
+    const Samples samples = make_samples(data_->train, chosen);
+    listener_.ask();
+    const Tensor scores = net_->forward(samples.input);
+    const Tensor loss = torch::nn::functional::cross_entropy(scores, samples.target);
+    listener_.ask();
+    const double weight = static_cast<double>(piece.count) / samples_in_all;
+    (piece.count == samples_in_all ? loss : loss * weight).backward();
+    report.loss += loss.item<double>() * weight;
+    report.correct += static_cast<uint32_t>(count_correct(scores, samples.target));
+    report.predictions += static_cast<uint32_t>(samples.target.numel());
+  }
+
   uint64_t train_size() const {
     return data_->kind == DataKind::kText ? data_->train.bytes.size() - kTextContext
                                           : data_->train.labels.size();
@@ -290,7 +334,9 @@ class TorchTask final : public Task {
 
   std::string model_;
   uint64_t seed_;
+  uint32_t micro_batch_;
   std::shared_ptr<const Dataset> data_;
+  SampleStream stream_;
   std::shared_ptr<Net> net_;
   std::vector<NetTensor> tensors_;
   Layout layout_;
