@@ -73,6 +73,22 @@ Result<Duration> parse_max_wait(const std::string& text) {
       "must be a time such as 10s or 500ms, of at most a day, or none, not '{}'", text));
 }
 
+constexpr std::string_view kAuto = "auto";
+
+std::string decide_every_text(uint32_t steps) {
+  return steps == 0 ? std::string(kAuto) : fmt::format("{}", steps);
+}
+
+Result<uint32_t> parse_decide_every(const std::string& text) {
+  if (text == kAuto) return uint32_t{0};
+  uint32_t steps = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, steps);
+  if (trouble == std::errc{} && stop == end && steps >= 1 && steps <= kDecideEveryMax) return steps;
+  return invalid_input(fmt::format("must be a number of steps from 1 to {}, or auto, not '{}'",
+                                   kDecideEveryMax, text));
+}
+
 std::string_view transport_name(Transport transport) {
   return kTransports[static_cast<size_t>(transport)];
 }
@@ -229,6 +245,25 @@ std::vector<Setting> make_settings() {
            "whom a step did not wait for: stop (start on the next one) or finish"},
           [](auto& job) -> auto& { return job.stragglers; }, straggler_rule_name,
           parse_straggler_rule),
+      switch_setting(
+          {"live", "--live", kWaiting,
+           "decide again inside each step, as gradients arrive (policies with a forecast)"},
+          [](auto& job) -> auto& { return job.live; }),
+      choice_setting(
+          {"decide_every", "--decide-every", kWaiting,
+           "steps that a decision holds for, or auto: as long as nothing changes"},
+          [](auto& job) -> auto& { return job.decide_every; }, decide_every_text,
+          parse_decide_every),
+      switch_setting(
+          {"balance", "--balance", kWaiting,
+           "give each worker a mini-batch in proportion to its speed; batch is the mean"},
+          [](auto& job) -> auto& { return job.balance; }),
+      number_setting({"balance_least", "--balance-least", kWaiting,
+                      "with balance: share of batch that every worker gets"},
+                     [](auto& job) -> auto& { return job.balance_least; }, {0.0, 1.0, true, false}),
+      number_setting({"balance_most", "--balance-most", kWaiting,
+                      "with balance: share of batch that no worker gets more than"},
+                     [](auto& job) -> auto& { return job.balance_most; }, {1.0, kBalanceMost}),
       number_setting({"probe", "--probe", kWaiting,
                       "share of stragglers that finish all the same, to show how long they take"},
                      [](auto& job) -> auto& { return job.probe; }, {0.0, 1.0}),
@@ -343,6 +378,34 @@ std::string_view words_for(SettingKind kind) {
   return "";
 }
 
+namespace {
+
+Status check_live_and_balance(const Job& job) {
+  const bool free_running = free_running_of(job.policy).value().has_value();
+  if (free_running && (job.live || job.balance)) {
+    return invalid_input(fmt::format(
+        "{}: with the policy '{}' workers take no steps together, so there is nothing to {}",
+        job.live ? "live (--live)" : "balance (--balance)", job.policy,
+        job.live ? "decide again inside one" : "balance in one"));
+  }
+  if (job.live) {
+    const Foresight some = [](Step, std::span<const WorkerId> alive) {
+      return std::vector<double>(alive.size(), 1.0);
+    };
+    const auto policy = make_policy(job.policy, {.live = true, .foresight = some});
+    if (!policy) return invalid_input("live (--live): " + policy.error().message);
+  }
+  if (job.balance && job.balance_least * job.batch < 1.0) {
+    return invalid_input(fmt::format(
+        "balance_least (--balance-least): {} of a batch of {} samples is less than one sample; "
+        "take at least {:.3g}, or a larger batch",
+        job.balance_least, job.batch, 1.0 / job.batch));
+  }
+  return done();
+}
+
+}  // namespace
+
 void finish(Job& job) { job.schedule.total_steps = job.steps; }
 
 Status validate(const Job& job) {
@@ -376,6 +439,7 @@ Status validate(const Job& job) {
                     "bit. Leave one of the two out",
                     job.policy));
   }
+  if (const Status status = check_live_and_balance(job); !status) return status;
   if (job.min_contributors > job.workers) {
     return invalid_input(fmt::format(
         "min_contributors (--min-contributors): must be at most the number of workers, {}, not {}",

@@ -44,13 +44,18 @@ Job unusual_job() {
                   .floor = 0.07,
                   .total_steps = 123,
                   .rule = RateRule::kSqrt};
-  job.policy = "static:0.9";
+  job.policy = "ecdf:half-life=3";
   job.objective = Objective::kRate;
   job.policy_warmup = 3;
   job.min_contributors = 2;
   job.max_wait = std::chrono::milliseconds(1'500);
   job.min_inclusion = 0.25;
   job.stragglers = StragglerRule::kFinish;
+  job.live = true;
+  job.decide_every = 7;
+  job.balance = true;
+  job.balance_least = 0.5;
+  job.balance_most = 2.5;
   job.probe = 0.125;
   job.deterministic = true;
   job.evaluate_every = 6;
@@ -69,9 +74,9 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job usual_job;
   const Job unusual = unusual_job();
   const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
-               policy_warmup, min_contributors, max_wait, min_inclusion, stragglers, probe,
-               deterministic, evaluate_every, stop_at, slow, transport, listen, run_file,
-               save_model] = unusual;
+               policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
+               balance, balance_least, balance_most, stragglers, probe, deterministic,
+               evaluate_every, stop_at, slow, transport, listen, run_file, save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -85,6 +90,11 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(micro_batch, usual_job.task.micro_batch);
   EXPECT_NE(partition, usual_job.task.partition);
   EXPECT_NE(stragglers, usual_job.stragglers);
+  EXPECT_NE(live, usual_job.live);
+  EXPECT_NE(decide_every, usual_job.decide_every);
+  EXPECT_NE(balance, usual_job.balance);
+  EXPECT_NE(balance_least, usual_job.balance_least);
+  EXPECT_NE(balance_most, usual_job.balance_most);
   EXPECT_NE(probe, usual_job.probe);
   EXPECT_NE(workers, usual_job.workers);
   EXPECT_NE(shards, usual_job.shards);
@@ -210,6 +220,11 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.min_contributors = 0; },
        "min_contributors (--min-contributors): must be");
   says([](Job& job) { job.probe = -0.1; }, "probe (--probe): must be");
+  says([](Job& job) { job.live = true; }, "no forecast to decide by again");
+  says([](Job& job) { job.live = true, job.policy = "async"; }, "take no steps together");
+  says([](Job& job) { job.balance = true, job.policy = "ssp"; }, "take no steps together");
+  says([](Job& job) { job.balance = true, job.batch = 4; }, "less than one sample");
+  says([](Job& job) { job.balance_most = 0.5; }, "balance_most (--balance-most): must be");
   says([](Job& job) { job.min_inclusion = 1.5; }, "min_inclusion (--min-inclusion): must be");
   says([](Job& job) { job.max_wait = std::chrono::hours(25); },
        "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");

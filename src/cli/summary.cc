@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kCurvePoints = 40;
 constexpr size_t kWorkersShown = 3;
-constexpr size_t kLossesShown = 3;
+constexpr size_t kLossesShown = 2;
 constexpr size_t kStragglersShown = 3;
 constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 

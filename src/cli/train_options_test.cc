@@ -157,6 +157,15 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "4",
                        "--stragglers",
                        "finish",
+                       "--live",
+                       "--no-live",
+                       "--decide-every",
+                       "auto",
+                       "--balance",
+                       "--balance-least",
+                       "0.25",
+                       "--balance-most",
+                       "2",
                        "--probe",
                        "0.02"});
   Job expected;
@@ -181,6 +190,10 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.max_wait = std::chrono::milliseconds(2'500);
   expected.min_inclusion = 0.1;
   expected.stragglers = StragglerRule::kFinish;
+  expected.decide_every = 0;
+  expected.balance = true;
+  expected.balance_least = 0.25;
+  expected.balance_most = 2.0;
   expected.probe = 0.02;
   expected.deterministic = true;
   expected.evaluate_every = 20;

@@ -34,6 +34,11 @@ struct Job {
   uint32_t min_contributors = 1;  // gradients in every step, as far as workers are alive
   Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
   double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
+  bool live = false;              // decide again inside each step
+  uint32_t decide_every = 1;      // steps that a decision holds for; 0: as long as nothing changes
+  bool balance = false;           // mini-batches in proportion to speed
+  double balance_least = 0.2;     // of `batch`, that every worker gets
+  double balance_most = 3.0;      // of `batch`, that no worker gets more than
   StragglerRule stragglers = StragglerRule::kStop;
   double probe = 0.0;             // share of stragglers that is let finish all the same
   bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit

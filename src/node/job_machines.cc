@@ -2,6 +2,18 @@
 
 namespace drover {
 
+namespace {
+
+std::optional<BalanceSettings> balance_of(const Job& job) {
+  if (!job.balance) return std::nullopt;
+  return BalanceSettings{.least = job.balance_least,
+                         .most = job.balance_most,
+                         .warmup = job.policy_warmup,
+                         .seed = job.task.seed};
+}
+
+}  // namespace
+
 Result<CoordinatorSettings> coordinator_settings(const Job& job) {
   const auto free_running = free_running_of(job.policy);
   if (!free_running) return free_running.error();
@@ -19,7 +31,9 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .batch = job.batch,
       .limits = {.at_least = job.min_contributors,
                  .max_wait = job.max_wait > Duration::zero() ? seconds(job.max_wait) : kNoTimeLimit,
-                 .min_inclusion = job.min_inclusion},
+                 .min_inclusion = job.min_inclusion,
+                 .decide_every = job.decide_every},
+      .balance = balance_of(job),
       .stragglers = job.stragglers,
       .probe = job.probe,
       .seed = job.task.seed,
@@ -34,6 +48,7 @@ Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& fores
   return make_policy(job.policy, {.objective = job.objective,
                                   .warmup = job.policy_warmup,
                                   .seed = job.task.seed,
+                                  .live = job.live,
                                   .foresight = foresight,
                                   .fitter = fitter});
 }

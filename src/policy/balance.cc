@@ -14,8 +14,7 @@ namespace {
 constexpr std::array<double, 4> kWeights = {0.03, 0.1, 0.3, 0.6};  // of the newest run-time
 constexpr double kErrorFading = 0.98;
 constexpr double kMoveFading = 0.998;  // per step: what is fixed hardly changes
-constexpr double kFirstMoves = 0.1;
-constexpr double kLaterMoves = 0.01;
+constexpr double kMoves = 0.1;
 // As if so many large moves had shown that nothing is fixed.
 constexpr double kPriorMoves = 20.0;
 constexpr double kFixedMost = 0.8;  // of the fastest worker's time
@@ -45,6 +44,11 @@ double Balancer::share(Step step, WorkerId worker) const {
   return planned != nullptr && worker < planned->shares.size() ? planned->shares[worker] : 1.0;
 }
 
+void Balancer::settle(Step step, WorkerId worker, double share) {
+  DROVER_CHECK(!planned_.empty() && planned_.back().step == step && share > 0.0);
+  planned_.back().shares.at(worker) = share;
+}
+
 double Balancer::fixed() const {
   if (moved_per_time_ <= 0.0) return 0.0;
   return std::clamp((moved_ - followed_) / moved_per_time_, 0.0, kFixedMost * shortest_);
@@ -56,11 +60,11 @@ double Balancer::log_speed(WorkerId worker) const { return speeds_[worker].level
 // moved one way for long.
 double Balancer::move(Step step, size_t place, size_t count) const {
   if (place / 2 * 2 + 1 >= count) return 0.0;  // the odd one out
-  const double size = step < settings_.warmup ? kFirstMoves : kLaterMoves;
+  if (step >= settings_.warmup) return 0.0;
   const uint64_t chance =
       draw({settings_.seed, static_cast<uint64_t>(Purpose::kShares), step, place / 2});
   const bool up = ((chance ^ place) & 1) != 0;
-  return up ? size : -size;
+  return up ? kMoves : -kMoves;
 }
 
 void Balancer::plan(Step step, std::span<const WorkerId> alive) {
@@ -144,7 +148,7 @@ void Balancer::bound(const Planned& planned, WorkerId worker, double seconds) {
 void Balancer::learn(const StepTimes& times) {
   const Planned* const planned = find(times.step);
   if (planned == nullptr) return;
-  if (moved_ == 0.0) moved_ = followed_ = kPriorMoves * kFirstMoves * kFirstMoves;
+  if (moved_ == 0.0) moved_ = followed_ = kPriorMoves * kMoves * kMoves;
   for (double& error : errors_) error *= kErrorFading;
   moved_ *= kMoveFading;
   followed_ *= kMoveFading;

@@ -30,7 +30,7 @@ namespace drover {
 struct BalanceSettings {
   double least = 0.2;  // share of a usual mini-batch that everybody gets
   double most = 3.0;   // and that nobody gets more than
-  Step warmup = 20;    // steps in which shares are equal but for the moves, which are large then
+  Step warmup = 20;    // steps in which shares are equal but for the moves
   uint64_t seed = 1;
 };
 
@@ -42,6 +42,9 @@ class Balancer {
   // Decides the shares of `step`, in which these are expected to take part, and keeps them. Call
   // once for each step, in order.
   void plan(Step step, std::span<const WorkerId> alive);
+  // What a worker is given in the step planned last, where that is not quite what was planned.
+  // REQUIRES: it was planned, for this worker too; share > 0.
+  void settle(Step step, WorkerId worker, double share);
   // The shares that a step was given, by worker; 1 for whoever was not expected. All 1 if it was
   // not planned, or so long ago that it is forgotten.
   double share(Step step, WorkerId worker) const;

@@ -224,6 +224,7 @@ struct Entry {
   PolicyInfo info;
   std::span<const OptionRule> options;
   Maker make;
+  bool forecasts = false;  // so that it can decide again inside a step
 };
 
 constexpr std::array kEntries = {
@@ -252,27 +253,33 @@ constexpr std::array kEntries = {
           make_dropcompute},
     Entry{{"elfving", "run-times as one normal distribution, fitted once to the warm-up", ""},
           {},
-          make_elfving_policy},
+          make_elfving_policy,
+          true},
     Entry{{"elfving-online", "the same, fitted anew at every step, aware of what was cut short",
            "window=20 (steps)"},
           kElfvingOnlineOptions,
-          make_elfving_online_policy},
+          make_elfving_online_policy,
+          true},
     Entry{{"ecdf", "run-times as they were of late, each worker's own or all pooled",
            "each (mode, usual) or pooled, half-life=4 (steps; pooled: 20), hedge=off"},
           kEcdfOptions,
-          make_ecdf_policy},
+          make_ecdf_policy,
+          true},
     Entry{{"ewma", "a moving level per worker, and its errors drawn again",
            "alpha=0.3 (weight of the newest run-time), hedge=off"},
           kEwmaOptions,
-          make_ewma_policy},
+          make_ewma_policy,
+          true},
     Entry{{"bayes", "a learned model of the cluster, mixed with ecdf and ewma as each does of late",
            "model=FILE (from drover fit; usual: fitted on the way), hedge=on"},
           kBayesOptions,
-          make_bayes_policy},
+          make_bayes_policy,
+          true},
     Entry{{"bayes-paper", "the published state-space model, alone",
            "model=FILE, emission=workers or sorted, impute=truncated or bound"},
           kPublishedOptions,
-          make_published_policy},
+          make_published_policy,
+          true},
     Entry{{"oracle", "the best cutoff in hindsight; for replays and simulations only", ""},
           {},
           make_oracle},
@@ -325,6 +332,12 @@ std::span<const PolicyInfo> policies() { return kInfos; }
 Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicySettings& settings) {
   const Result<Named> named = parse(text);
   if (!named) return named.error();
+  if (settings.live && !named.value().entry->forecasts) {
+    return invalid_input(fmt::format(
+        "policy '{}' has no forecast to decide by again inside a step: leave out --live, or take "
+        "elfving, elfving-online, ecdf, ewma, bayes or bayes-paper",
+        text));
+  }
   Made policy = named.value().entry->make(named.value().options, settings);
   if (!policy) {
     return invalid_input(fmt::format("policy '{}': {}", text, policy.error().message));

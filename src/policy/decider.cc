@@ -21,7 +21,7 @@ std::string counted(uint64_t count, std::string_view thing) {
 
 Decider::Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits,
                  std::optional<BalanceSettings> balance)
-    : policy_(std::move(policy)), limits_(limits) {
+    : policy_(std::move(policy)), limits_(limits), held_(limits.decide_every) {
   if (balance) balancer_.emplace(*balance);
   DROVER_CHECK(policy_ != nullptr);
   DROVER_CHECK(limits.min_inclusion >= 0.0);
@@ -37,6 +37,10 @@ double Decider::share(Step step, WorkerId worker) const {
   return balancer_ ? balancer_->share(step, worker) : 1.0;
 }
 
+void Decider::settle_share(Step step, WorkerId worker, double share) {
+  if (balancer_) balancer_->settle(step, worker, share);
+}
+
 Choice Decider::decide(const Situation& asked) {
   DROVER_CHECK(!asked.alive.empty());
   Situation situation = asked;
@@ -48,7 +52,9 @@ Choice Decider::decide(const Situation& asked) {
     situation.shares = shares_;
     situation.fixed = balancer_->fixed();
   }
-  Choice choice = policy_->decide(situation);
+  std::optional<Choice> held = held_.choice(situation);
+  Choice choice = held ? std::move(*held) : policy_->decide(situation);
+  if (!held) held_.hold(situation, choice);
   if (const auto worker = neglected(situation.alive)) {
     const uint64_t left_out = inclusion_of(*worker).left_out;
     choice.cutoff = alive;
@@ -106,6 +112,7 @@ void Decider::learn(const StepTimes& told) {
     times.fixed = balancer_->fixed();
     balancer_->learn(times);
   }
+  held_.learn(times);
   policy_->learn(times);
   const double share = limits_.min_inclusion;
   if (share <= 0.0) return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "policy/balance.h"
+#include "policy/held_choice.h"
 #include "policy/policy.h"
 
 namespace drover {
@@ -22,6 +23,8 @@ struct DecisionLimits {
   // Share of the steps that each worker should be part of; 0: any. A step that waits for everybody
   // up to max_wait is everybody's chance, whoever misses it.
   double min_inclusion = 0.0;
+  // Steps that a choice holds for; 0: as long as nothing changes.
+  uint32_t decide_every = 1;
 };
 
 class Decider {
@@ -36,6 +39,8 @@ class Decider {
   void plan_shares(Step step, std::span<const WorkerId> alive);
   // What a worker has to do in a step, in usual mini-batches.
   double share(Step step, WorkerId worker) const;
+  // It was rounded to whole samples.
+  void settle_share(Step step, WorkerId worker, double share);
   bool balances() const { return balancer_.has_value(); }
 
   // Always 1 <= at_least <= cutoff <= alive, and a reason, which tells when a limit changed the
@@ -51,6 +56,7 @@ class Decider {
   const std::unique_ptr<Policy> policy_;
   const DecisionLimits limits_;
   std::optional<Balancer> balancer_;
+  HeldChoice held_;
   std::vector<double> shares_;  // of those alive in the step that is decided
 
   // What a worker has to its credit: every step with it earns 1 - min_inclusion, every step without

@@ -15,7 +15,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       members_(settings_.workers),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
-  if (policy) decider_.emplace(std::move(policy), settings_.limits);
+  if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
        worker < settings_.workers; ++worker) {
     members_.remove(worker);
@@ -123,6 +123,9 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   } else if (const auto* closed = std::get_if<StepClosed>(&message);
              closed && role == Role::kShard) {
     return on_step_closed(index, *closed, now, out);
+  } else if (const auto* arrived = std::get_if<Arrived>(&message);
+             arrived && role == Role::kShard) {
+    on_arrived(index, *arrived, now, out);
   } else if (const auto* report = std::get_if<StepReport>(&message);
              report && role == Role::kWorker && ledger_) {
     ledger_->on_report(index, *report);
@@ -197,6 +200,7 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
                               CoordinatorOutput& out) {
   const bool was_here = joined_.erase(worker) > 0;
   workers_ready_.erase(worker);
+  shares_.erase(worker);  // its next life has to be told anew
   orders_.on_lost(worker);
   if (phase_ == Phase::kEvaluating) return;  // it was told to go
   if (!members_.remove(worker)) {

@@ -23,6 +23,7 @@
 #include "policy/catalogue.h"
 #include "policy/decider.h"
 #include "server/happening.h"
+#include "server/live_arrivals.h"
 #include "server/membership.h"
 #include "server/step_ledger.h"
 #include "server/straggler_orders.h"
@@ -42,9 +43,10 @@ struct CoordinatorSettings {
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
-  uint64_t full_samples = 0;  // of a step to which everybody contributes
-  uint32_t batch = 0;         // samples of one gradient; 0: unknown
-  DecisionLimits limits;      // on whatever the policy says
+  uint64_t full_samples = 0;               // of a step to which everybody contributes
+  uint32_t batch = 0;                      // samples of one gradient; 0: unknown
+  DecisionLimits limits;                   // on whatever the policy says
+  std::optional<BalanceSettings> balance;  // deal out work by speed
   StragglerRule stragglers = StragglerRule::kStop;
   double probe = 0.0;                       // share of stragglers that is let finish all the same
   uint64_t seed = 1;                        // decides who
@@ -79,6 +81,9 @@ class Coordinator {
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
   // The run cannot go on, for a reason outside (the disk is full).
   void on_failure(const std::string& why, TimePoint now, CoordinatorOutput& out);
+  // When on_time() should be called, if nothing else happens before: a step is to be decided again.
+  std::optional<TimePoint> wake_at() const;
+  void on_time(TimePoint now, CoordinatorOutput& out);
   // Call about every second.
   void on_tick(TimePoint now, CoordinatorOutput& out);
 
@@ -99,6 +104,9 @@ class Coordinator {
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
   void decide(CoordinatorOutput& out);
+  void on_arrived(ShardId shard, const Arrived& arrived, TimePoint now, CoordinatorOutput& out);
+  void review(TimePoint now, CoordinatorOutput& out);
+  void deal_shares(CoordinatorOutput& out);
   Choice free_choice() const;
   uint32_t expected() const;
   void send_decision(CoordinatorOutput& out) const;
@@ -148,6 +156,9 @@ class Coordinator {
   Choice choice_;                     // for that step
   std::vector<WorkerId> counted_on_;  // when it was made: members, without those who are busy
   StragglerOrders orders_;
+  LiveArrivals arrivals_;             // where the choice wants to be reviewed
+  TimePoint opened_{};                // the open step
+  std::map<WorkerId, Share> shares_;  // that were last sent
   TimePoint training_began_{};
   TimePoint training_ended_{};
   uint32_t empty_steps_ = 0;  // in a row

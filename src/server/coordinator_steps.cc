@@ -16,6 +16,13 @@ Duration wire_time_limit(double limit) {
   return std::max(Duration(1), from_seconds(limit));
 }
 
+bool wants_review(const Choice& choice) {
+  return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
+}
+
+// Arrivals that a shard tells of at a time: often enough to decide by, and never thousands a step.
+uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
+
 }  // namespace
 
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
@@ -28,7 +35,9 @@ void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   for (const WorkerId worker : members_.list()) {
     if (orders_.is_busy(worker)) ledger_->on_busy(worker);
   }
+  opened_ = now;
   decide(out);
+  deal_shares(out);
 }
 
 // Whoever has come and is ready.
@@ -51,8 +60,75 @@ void Coordinator::decide(CoordinatorOutput& out) {
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),
-                                             .reason = choice_.reason});
+                                             .reason = choice_.reason,
+                                             .time_limit = wire_time_limit(choice_.time_limit)});
+  if (wants_review(choice_)) arrivals_.open(counted_on_, ledger_->shards());
   send_decision(out);
+}
+
+void Coordinator::on_arrived(ShardId shard, const Arrived& arrived, TimePoint now,
+                             CoordinatorOutput& out) {
+  if (phase_ != Phase::kTraining || arrived.step != step_ || !wants_review(choice_)) return;
+  arrivals_.on_arrived(shard, arrived, ledger_->lead(shard));
+  if (arrivals_.here() >= choice_.review.arrivals) review(now, out);
+}
+
+std::optional<TimePoint> Coordinator::wake_at() const {
+  if (phase_ != Phase::kTraining || !(choice_.review.at < kTimeLimitMax)) return std::nullopt;
+  return opened_ + from_seconds(choice_.review.at);
+}
+
+void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
+  if (const auto due = wake_at(); due && now >= *due) review(now, out);
+}
+
+// Shards go by the last choice meanwhile: whether this comes in time or not, no step waits for it.
+void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
+  const Choice before = choice_;
+  choice_.review = {};
+  if (arrivals_.here() == counted_on_.size()) return;
+  double since = seconds(now - opened_);
+  // News may have been quicker than that of the opening.
+  for (const double time : arrivals_.times()) {
+    if (time < kNoTimeLimit) since = std::max(since, time);
+  }
+  std::optional<Choice> revised =
+      decider_->reconsider({.step = step_, .now = since, .arrived = arrivals_.times()});
+  if (!revised) return;
+  choice_ = std::move(*revised);
+  if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit) return;
+  out.happenings.emplace_back(DecisionRecord{.step = step_,
+                                             .cutoff = choice_.cutoff,
+                                             .alive = members_.count(),
+                                             .reason = choice_.reason,
+                                             .time_limit = wire_time_limit(choice_.time_limit),
+                                             .at = now - opened_});
+  send_decision(out);
+}
+
+// Of the next step, so that workers know before they begin it. A worker that does not hear of it in
+// time does what it did before: some samples are then seen twice or not at all in that step.
+void Coordinator::deal_shares(CoordinatorOutput& out) {
+  if (!decider_ || !decider_->balances()) return;
+  const Step next = step_ + 1;
+  const std::vector<WorkerId> members = members_.list();
+  decider_->plan_shares(next, members);
+  std::vector<double> shares;
+  for (const WorkerId worker : members) shares.push_back(decider_->share(next, worker));
+  const std::vector<uint32_t> samples =
+      whole_samples(shares, settings_.batch, uint64_t{settings_.batch} * members.size());
+  uint64_t first = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    decider_->settle_share(next, members[i],
+                           static_cast<double>(samples[i]) / static_cast<double>(settings_.batch));
+    Share share{.from = next, .first = first, .count = samples[i], .total = settings_.full_samples};
+    first += samples[i];
+    Share& sent = shares_[members[i]];
+    const bool same = sent.first == share.first && sent.count == share.count;
+    if (same && sent.total == share.total) continue;
+    sent = share;
+    out.messages.push_back({to_worker(members[i], Lane::kControl), control_frame(share)});
+  }
 }
 
 // Nothing is waited for: the number only says how many gradients make up a round.
@@ -82,6 +158,7 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
                     .time_limit = {},
                     .at_least = std::min(choice_.at_least, expected()),
                     .alive = members_.list(),
+                    .news_every = wants_review(choice_) ? news_every(counted_on_.size()) : 0,
                     .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
   for (const auto& [shard, address] : shard_addresses_) {

@@ -89,6 +89,7 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
     on_members_changed(now, out);
   }
   if (first) note_undecided(now);
+  tell_news(out);
   close_complete(now, out);
   grant_offers(out);
 }
@@ -238,6 +239,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
   } else {
     hosted.contributed_at.push_back(now);
   }
+  if (header.step == step_ && progress.blocks[worker] == blocks_.size()) note_arrival(worker, out);
   close_if_complete(hosted, now, out);
 }
 

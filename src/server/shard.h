@@ -111,6 +111,8 @@ class Shard {
   void on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, Outbox& out);
   void excuse(WorkerId worker, TimePoint now, Outbox& out);
   void note_late(WorkerId worker, Step step, TimePoint now);
+  void note_arrival(WorkerId worker, Outbox& out);
+  void tell_news(Outbox& out);
   void forget_late(WorkerId worker);
   void answer(WorkerId worker, Step step, const Hosted& hosted, Answer answer, Outbox& out) const;
   void grant_offers(Outbox& out);
@@ -149,6 +151,7 @@ class Shard {
   std::map<Step, TimePoint> opened_;  // of the recent past, to tell how late the late are
   std::map<Step, Progress> progress_;
   std::map<std::pair<Step, WorkerId>, uint32_t> straggling_;  // blocks seen of gradients not whole
+  std::vector<StepClosed::Arrival> news_;                     // of the open step, not told yet
   std::map<std::pair<Step, WorkerId>, Duration> late_;        // whole since the last StepClosed
 };
 

@@ -148,6 +148,7 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   closed.signal = clocks_ ? kUnknown : progress.noise.signal;
   closed.noise = clocks_ ? kUnknown : progress.noise.noise;
   progress_.erase(step_);
+  news_.clear();
   ++step_;
   opened_[step_] = now;
   if (opened_.size() > kOpeningsKept) opened_.erase(opened_.begin());
@@ -196,6 +197,20 @@ void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
   if (found == straggling_.end() || ++found->second < blocks_.size()) return;
   straggling_.erase(found);
   if (opened_.contains(step)) late_[{step, worker}] = since_opening(step, now);
+}
+
+// Whole, in the open step: whoever decides inside the step wants to know at once.
+void Shard::note_arrival(WorkerId worker, Outbox& out) {
+  news_.push_back({worker, progress_of(step_).run_time[worker], step_});
+  tell_news(out);
+}
+
+void Shard::tell_news(Outbox& out) {
+  if (!decision_ || decision_->step != step_ || decision_->news_every == 0) return;
+  if (news_.size() < decision_->news_every) return;
+  out.push_back(
+      {to_coordinator(), control_frame(Arrived{.step = step_, .arrivals = std::move(news_)})});
+  news_.clear();
 }
 
 // What a lost worker has begun to send it will not finish, and what its next life sends is another

@@ -101,6 +101,9 @@ class StepLedger {
   // Of the gradients, after all steps that are closed everywhere, in samples; 0: unknown.
   double noise_scale() const { return noise_scale_.value(); }
 
+  // That have blocks.
+  uint32_t shards() const { return shards_; }
+
   // How much is kept here, in entries.
   size_t pending() const {
     return open_.size() + undealt_.size() + stragglers_.size() + unreported_.size();

@@ -143,7 +143,6 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
     times.assign(trace.row(step).begin(), trace.row(step).end());
     const TimePoint asked = clock();
     if (decider.balances()) {
-      if (step == 0) decider.plan_shares(step, recorded.workers);
       for (const WorkerId worker : recorded.workers) times[worker] *= decider.share(step, worker);
       recorded.read(times);
     }

@@ -232,6 +232,18 @@ void Simulation::with_coordinator(Work&& work) {
   work(out);
   send_all(kCoordinatorEnd, std::move(out.messages));
   for (const Happening& happening : out.happenings) record(happening);
+  plan_review();
+}
+
+void Simulation::plan_review() {
+  const auto wake = coordinator_.wake_at();
+  if (!wake || review_at_ == *wake) return;
+  review_at_ = *wake;
+  time_.plan(std::max(*wake, time_.now()), [this, at = *wake] {
+    if (review_at_ != at || coordinator_.ended()) return;
+    review_at_ = TimePoint{};
+    with_coordinator([&](CoordinatorOutput& out) { coordinator_.on_time(time_.now(), out); });
+  });
 }
 
 template <typename Work>

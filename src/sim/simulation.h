@@ -77,6 +77,7 @@ class Simulation {
   template <typename Work>
   void with_shard(ShardId id, Work&& work);
   void plan_wake(ShardId id);
+  void plan_review();
   void record(const Happening& happening);
   void check(const Status& recorded);
   void breach(const std::string& what);
@@ -103,6 +104,7 @@ class Simulation {
   Coordinator coordinator_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<TimePoint> wakes_;  // by shard: when it was last asked to be woken
+  TimePoint review_at_{};         // when the coordinator was last asked to be woken
   std::vector<Life> lives_;       // by worker
   std::vector<std::unique_ptr<SimulatedWorker>> retired_;
   std::unique_ptr<SimulatedEvaluator> evaluator_;
