@@ -98,7 +98,7 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
   choice_ = std::move(*revised);
   if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit) return;
   out.happenings.emplace_back(DecisionRecord{.step = step_,
-                                             .cutoff = choice_.cutoff,
+                                             .cutoff = std::min(choice_.cutoff, expected()),
                                              .alive = members_.count(),
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),

@@ -34,7 +34,13 @@ void Attendance::on_received(Endpoint from, const Outgoing& message, TimePoint n
     shard.asked[from.index] = message.frame.header.version;
   if (control == nullptr || !std::holds_alternative<Decision>(*control)) return;
   if (!shard.decision) shard.opened = now;
-  shard.decision = std::get<Decision>(*control);
+  const auto& decision = std::get<Decision>(*control);
+  if (shard.decision && shard.decision->step == decision.step) {
+    shard.earlier.push_back(*shard.decision);
+  } else {
+    shard.earlier.clear();
+  }
+  shard.decision = decision;
   const auto& alive = shard.decision->alive;
   std::erase_if(shard.members, [&](const auto& member) {
     return std::find(alive.begin(), alive.end(), member.first) == alive.end();

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "sim/network.h"
 #include "wire/control.h"
@@ -18,8 +19,9 @@ class Attendance {
     std::map<WorkerId, Step> members;   // and how many steps had closed there when each became one
     std::map<WorkerId, Version> asked;  // the newest version that it has asked for
     std::optional<Decision> decision;   // the last that has come
-    Step closed = 0;                    // steps
-    TimePoint opened{};                 // the step that is open now
+    std::vector<Decision> earlier;  // for the same step: a block may have closed by one of these
+    Step closed = 0;                // steps
+    TimePoint opened{};             // the step that is open now
     bool is_member(WorkerId worker) const { return members.contains(worker); }
   };
 

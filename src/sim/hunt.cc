@@ -203,6 +203,13 @@ void write_stragglers(Author& author) {
   }
 }
 
+// Where the policy has a forecast to decide by again inside a step.
+void write_live(Author& author) {
+  if (!author.dice.chance(0.5)) return;
+  author.hunt.live = make_policy(author.hunt.policy, {.live = true}).ok();
+  if (author.hunt.live) author.tell("decided again inside steps");
+}
+
 // Whether its parameters may depend on nothing but the gradients: everybody is in every step.
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
@@ -261,6 +268,7 @@ HuntResult run_once(const HuntCase& hunt) {
     auto made =
         make_policy(hunt.policy, {.warmup = 2,
                                   .seed = hunt.settings.seed,
+                                  .live = hunt.live,
                                   .foresight = [&](Step step, std::span<const WorkerId> alive) {
                                     std::vector<double> times;
                                     for (const WorkerId worker : alive)
@@ -288,6 +296,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   author.write_network();
   author.write_faults();
   write_stragglers(author);
+  write_live(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;

@@ -15,6 +15,7 @@ namespace drover {
 struct HuntCase {
   SimulationSettings settings;
   std::string policy;
+  bool live = false;               // decided again inside steps
   std::vector<std::string> story;  // what it is, in words
 };
 HuntCase make_hunt_case(uint64_t seed);

@@ -22,6 +22,9 @@ class OverheardPolicy : public Policy {
         late_listener_(std::move(late_listener)) {}
 
   Choice decide(const Situation& situation) override { return policy_->decide(situation); }
+  std::optional<Choice> reconsider(const Midway& midway) override {
+    return policy_->reconsider(midway);
+  }
   void learn(const StepTimes& times) override {
     listener_(times);
     policy_->learn(times);

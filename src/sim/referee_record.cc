@@ -9,13 +9,17 @@
 namespace drover {
 
 Status Referee::on_decision(const DecisionRecord& decision) {
-  if (decision.step != decided_++) wrong("steps are decided out of turn", TimePoint{});
+  // Once each; and, inside the step that was decided last, again.
+  const bool again = decision.at > Duration::zero();
+  if (decision.step + (again ? 1 : 0) != decided_)
+    wrong("steps are decided out of turn", TimePoint{});
+  if (!again) ++decided_;
   if (decision.cutoff < 1 || decision.cutoff > decision.alive)
     wrong(fmt::format("step {} waits for {} of {} workers", decision.step, decision.cutoff,
                       decision.alive),
           TimePoint{});
   if (decision.reason.empty()) wrong("a decision has no reason", TimePoint{});
-  alive_[decision.step] = decision.alive;
+  if (!again) alive_[decision.step] = decision.alive;  // as it began
   return done();
 }
 

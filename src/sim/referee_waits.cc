@@ -72,13 +72,14 @@ void Referee::check_enough(BlockId id, const BlockBook& book, const StepClosed& 
   const auto in = std::count_if(account.counted.begin(), account.counted.end(),
                                 [&](WorkerId each) { return !at_once || shard.is_member(each); });
   const auto count = static_cast<uint32_t>(in);
-  if (shard.decision && shard.decision->step == closed.step) {
-    const Decision& decision = *shard.decision;
-    if (count >= decision.cutoff) return;
-    if (decision.time_limit > Duration::zero() && closed.elapsed >= decision.time_limit &&
-        count >= std::max(1u, decision.at_least))
-      return;
-  }
+  const auto enough = [&](const Decision& decision) {
+    return decision.step == closed.step &&
+           (count >= decision.cutoff ||
+            (decision.time_limit > Duration::zero() && closed.elapsed >= decision.time_limit &&
+             count >= std::max(1u, decision.at_least)));
+  };
+  if (shard.decision && enough(*shard.decision)) return;
+  if (std::any_of(shard.earlier.begin(), shard.earlier.end(), enough)) return;
   for (const auto& [worker, since] : shard.members) {
     const auto asked = shard.asked.find(worker);
     const bool passes_over = asked != shard.asked.end() && asked->second > closed.step;
