@@ -149,13 +149,15 @@ void Balancer::learn(const StepTimes& times) {
   moved_ *= kMoveFading;
   followed_ *= kMoveFading;
   moved_per_time_ *= kMoveFading;
-  shortest_ = std::numeric_limits<double>::infinity();
+  double shortest = std::numeric_limits<double>::infinity();
   for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
     if (times.known[worker] == Known::kArrived) observe(*planned, worker, times.seconds[worker]);
     if (times.known[worker] == Known::kLonger) bound(*planned, worker, times.seconds[worker]);
-    if (worker < speeds_.size() && speeds_[worker].seen > 0)
-      shortest_ = std::min(shortest_, std::exp(log_speed(worker)));
+    if (times.known[worker] == Known::kArrived && times.seconds[worker] > 0.0)
+      shortest = std::min(shortest, times.seconds[worker]);
   }
+  // Not before: everybody is to be looked at with the same.
+  if (shortest < std::numeric_limits<double>::infinity()) shortest_ = shortest;
   best_ = static_cast<size_t>(std::min_element(errors_.begin(), errors_.end()) - errors_.begin());
 }
 
