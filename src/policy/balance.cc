@@ -119,6 +119,7 @@ void Balancer::observe(const Planned& planned, WorkerId worker, double seconds) 
   const double expected = a + std::exp(speed.level[best_]) * planned.planned[worker];
   const double z = share / planned.planned[worker] - 1.0;
   const double y = std::clamp(seconds / expected - 1.0, -0.5, 0.5);  // an outlier tells little
+  if (moved_per_time_ == 0.0) moved_per_time_ = kPriorMoves * kFirstMoves * kFirstMoves / expected;
   moved_ += z * z;
   followed_ += z * y;
   moved_per_time_ += z * z / expected;
@@ -144,7 +145,6 @@ void Balancer::bound(const Planned& planned, WorkerId worker, double seconds) {
 void Balancer::learn(const StepTimes& times) {
   const Planned* const planned = find(times.step);
   if (planned == nullptr) return;
-  if (moved_ == 0.0) moved_ = followed_ = kPriorMoves * kFirstMoves * kFirstMoves;
   for (double& error : errors_) error *= kErrorFading;
   moved_ *= kMoveFading;
   followed_ *= kMoveFading;
