@@ -73,8 +73,8 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
                .planned = std::vector<double>(workers, 1.0)};
   const bool knows = std::all_of(alive.begin(), alive.end(),
                                  [&](WorkerId worker) { return speeds_[worker].seen > 0; });
+  std::vector<double> costs;
   if (step >= settings_.warmup && knows) {
-    std::vector<double> costs;
     for (const WorkerId worker : alive) costs.push_back(std::exp(log_speed(worker)));
     balanced_shares(costs, settings_.least, settings_.most, static_cast<double>(alive.size()),
                     targets_);
@@ -92,15 +92,15 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
     for (size_t i = 0; i < alive.size(); ++i)
       next.planned[alive[i]] = changed ? targets_[i] : before(alive[i]);
   }
+  // The moves of unequal shares do not cancel, and may cross a bound: what comes of them is brought
+  // back to the sum within the bounds.
+  costs.clear();
   for (size_t i = 0; i < alive.size(); ++i) {
-    next.shares[alive[i]] = next.planned[alive[i]] * (1.0 + move(step, i, alive.size()));
+    costs.push_back(1.0 / (next.planned[alive[i]] * (1.0 + move(step, i, alive.size()))));
   }
-  // The moves of unequal shares do not cancel: all are scaled back to the sum.
-  double sum = 0.0;
-  for (const WorkerId worker : alive) sum += next.shares[worker];
-  for (const WorkerId worker : alive) {
-    next.shares[worker] *= static_cast<double>(alive.size()) / sum;
-  }
+  balanced_shares(costs, settings_.least, settings_.most, static_cast<double>(alive.size()),
+                  targets_);
+  for (size_t i = 0; i < alive.size(); ++i) next.shares[alive[i]] = targets_[i];
   planned_.push_back(std::move(next));
   if (planned_.size() > kStepsKept) planned_.pop_front();
 }
