@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "policy/policy.h"
@@ -19,6 +20,9 @@ class OverheardPolicy : public Policy {
       : policy_(std::move(policy)), listener_(std::move(listener)) {}
 
   Choice decide(const Situation& situation) override { return policy_->decide(situation); }
+  std::optional<Choice> reconsider(const Midway& midway) override {
+    return policy_->reconsider(midway);
+  }
   void learn(const StepTimes& times) override {
     listener_(times);
     policy_->learn(times);
