@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<double, 4> kWeights = {0.03, 0.1, 0.3, 0.6};  // of the newest run-time
 constexpr double kErrorFading = 0.98;
 constexpr double kMoveFading = 0.998;  // per step: what is fixed hardly changes
-constexpr double kMoves = 0.1;
+constexpr double kMoves = 0.04;
 // As if so many large moves had shown that nothing is fixed.
 constexpr double kPriorMoves = 20.0;
 constexpr double kFixedMost = 0.8;  // of the fastest worker's time
@@ -77,8 +77,8 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
                .planned = std::vector<double>(workers, 1.0)};
   const bool knows = std::all_of(alive.begin(), alive.end(),
                                  [&](WorkerId worker) { return speeds_[worker].seen > 0; });
+  std::vector<double> costs;
   if (step >= settings_.warmup && knows) {
-    std::vector<double> costs;
     for (const WorkerId worker : alive) costs.push_back(std::exp(log_speed(worker)));
     balanced_shares(costs, settings_.least, settings_.most, static_cast<double>(alive.size()),
                     targets_);
@@ -96,15 +96,15 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
     for (size_t i = 0; i < alive.size(); ++i)
       next.planned[alive[i]] = changed ? targets_[i] : before(alive[i]);
   }
+  // The moves of unequal shares do not cancel, and may cross a bound: what comes of them is brought
+  // back to the sum within the bounds.
+  costs.clear();
   for (size_t i = 0; i < alive.size(); ++i) {
-    next.shares[alive[i]] = next.planned[alive[i]] * (1.0 + move(step, i, alive.size()));
+    costs.push_back(1.0 / (next.planned[alive[i]] * (1.0 + move(step, i, alive.size()))));
   }
-  // The moves of unequal shares do not cancel: all are scaled back to the sum.
-  double sum = 0.0;
-  for (const WorkerId worker : alive) sum += next.shares[worker];
-  for (const WorkerId worker : alive) {
-    next.shares[worker] *= static_cast<double>(alive.size()) / sum;
-  }
+  balanced_shares(costs, settings_.least, settings_.most, static_cast<double>(alive.size()),
+                  targets_);
+  for (size_t i = 0; i < alive.size(); ++i) next.shares[alive[i]] = targets_[i];
   planned_.push_back(std::move(next));
   if (planned_.size() > kStepsKept) planned_.pop_front();
 }
@@ -123,6 +123,7 @@ void Balancer::observe(const Planned& planned, WorkerId worker, double seconds) 
   const double expected = a + std::exp(speed.level[best_]) * planned.planned[worker];
   const double z = share / planned.planned[worker] - 1.0;
   const double y = std::clamp(seconds / expected - 1.0, -0.5, 0.5);  // an outlier tells little
+  if (moved_per_time_ == 0.0) moved_per_time_ = kPriorMoves * kMoves * kMoves / expected;
   moved_ += z * z;
   followed_ += z * y;
   moved_per_time_ += z * z / expected;
@@ -148,18 +149,19 @@ void Balancer::bound(const Planned& planned, WorkerId worker, double seconds) {
 void Balancer::learn(const StepTimes& times) {
   const Planned* const planned = find(times.step);
   if (planned == nullptr) return;
-  if (moved_ == 0.0) moved_ = followed_ = kPriorMoves * kMoves * kMoves;
   for (double& error : errors_) error *= kErrorFading;
   moved_ *= kMoveFading;
   followed_ *= kMoveFading;
   moved_per_time_ *= kMoveFading;
-  shortest_ = std::numeric_limits<double>::infinity();
+  double shortest = std::numeric_limits<double>::infinity();
   for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
     if (times.known[worker] == Known::kArrived) observe(*planned, worker, times.seconds[worker]);
     if (times.known[worker] == Known::kLonger) bound(*planned, worker, times.seconds[worker]);
-    if (worker < speeds_.size() && speeds_[worker].seen > 0)
-      shortest_ = std::min(shortest_, std::exp(log_speed(worker)));
+    if (times.known[worker] == Known::kArrived && times.seconds[worker] > 0.0)
+      shortest = std::min(shortest, times.seconds[worker]);
   }
+  // Not before: everybody is to be looked at with the same.
+  if (shortest < std::numeric_limits<double>::infinity()) shortest_ = shortest;
   best_ = static_cast<size_t>(std::min_element(errors_.begin(), errors_.end()) - errors_.begin());
 }
 

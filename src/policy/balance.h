@@ -80,7 +80,7 @@ class Balancer {
   double moved_ = 0.0;
   double followed_ = 0.0;
   double moved_per_time_ = 0.0;
-  double shortest_ = 0.0;  // run-time of a usual mini-batch, expected of the fastest
+  double shortest_ = 0.0;  // run-time of the last step: no more than that can be fixed
   std::vector<double> targets_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -153,6 +154,177 @@ TEST(Decider, WaitsForNobodyWhoIsGone) {
   EXPECT_EQ(decider.decide({1, std::span(all).first(2)}).reason, "static: all 2 workers alive");
   EXPECT_EQ(decider.decide({1, all}).reason,
             "waits for all 3 workers, since worker 2 was left out of 1 step in a row");
+}
+
+// --- Decided again, inside the step.
+
+// Says what it is told to, and remembers what it is told.
+class LivePolicy : public Policy {
+ public:
+  LivePolicy(Choice first, std::optional<Choice> then)
+      : first_(std::move(first)), then_(std::move(then)) {}
+  Choice decide(const Situation& situation) override {
+    shares.assign(situation.shares.begin(), situation.shares.end());
+    fixed = situation.fixed;
+    return first_;
+  }
+  std::optional<Choice> reconsider(const Midway& midway) override {
+    asked.push_back(midway.now);
+    return then_;
+  }
+  void learn(const StepTimes& times) override { told.push_back(times); }
+  void learn_late(Step, WorkerId, double seconds) override { late.push_back(seconds); }
+
+  std::vector<double> shares;
+  double fixed = -1.0;
+  std::vector<double> asked;
+  std::vector<StepTimes> told;
+  std::vector<double> late;
+
+ private:
+  const Choice first_;
+  const std::optional<Choice> then_;
+};
+
+// What comes of `said` when it is said in the midst of a step of eight.
+std::optional<Choice> reconsidered(const Choice& said, const DecisionLimits& limits,
+                                   uint32_t here = 2) {
+  Decider decider(std::make_unique<LivePolicy>(Choice{.cutoff = 5, .reason = "first"}, said),
+                  limits);
+  decider.decide({3, workers(8)});
+  std::vector<double> arrived(8, kNoTimeLimit);
+  std::fill_n(arrived.begin(), here, 1.0);
+  return decider.reconsider({.step = 3, .now = 1.5, .arrived = arrived});
+}
+
+TEST(Decider, LeavesAGoodSecondThoughtAlone) {
+  const Choice said{.cutoff = 4,
+                    .time_limit = 2.0,
+                    .at_least = 2,
+                    .reason = "so",
+                    .review = {.arrivals = 3, .at = 1.7}};
+  const auto choice = reconsidered(said, {.at_least = 2, .max_wait = 10.0});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->cutoff, 4u);
+  EXPECT_EQ(choice->time_limit, 2.0);
+  EXPECT_EQ(choice->at_least, 2u);
+  EXPECT_EQ(choice->reason, "so");
+  EXPECT_EQ(choice->review.arrivals, 3u);
+  EXPECT_EQ(choice->review.at, 1.7);
+}
+
+TEST(Decider, TheFloorHoldsInsideAStep) {
+  const auto choice =
+      reconsidered({.cutoff = 2, .at_least = 2, .reason = "closes"}, {.at_least = 3});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->cutoff, 3u);
+  EXPECT_EQ(choice->at_least, 3u);
+  EXPECT_EQ(choice->reason, "closes; raised to the floor of 3");
+  const std::vector<double> sorted = {1.0, 1.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0};
+  const StepClose close = close_of(*choice, sorted, 1.5);
+  EXPECT_EQ(close.contributors, 3u);
+  EXPECT_EQ(close.elapsed, 4.0);
+}
+
+TEST(Decider, TheCeilingHoldsInsideAStep) {
+  const auto choice = reconsidered({.cutoff = 8, .reason = "waits on"}, {.max_wait = 3.0});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->time_limit, 3.0);
+  EXPECT_EQ(choice->reason, "waits on; waits at most 3");
+}
+
+TEST(Decider, MakesSenseOfNonsenseInsideAStep) {
+  for (const uint32_t cutoff : {0u, 1u, 4000000000u}) {
+    for (const uint32_t at_least : {0u, 5u, 4000000000u}) {
+      const auto choice = reconsidered({.cutoff = cutoff, .at_least = at_least}, {});
+      ASSERT_TRUE(choice);
+      EXPECT_GE(choice->at_least, 1u);
+      EXPECT_LE(choice->at_least, choice->cutoff);
+      EXPECT_LE(choice->cutoff, 8u);
+    }
+  }
+}
+
+TEST(Decider, NothingNewIsNothingNew) {
+  Decider decider(std::make_unique<LivePolicy>(Choice{.cutoff = 2}, std::nullopt), {.at_least = 4});
+  decider.decide({0, workers(4)});
+  EXPECT_FALSE(decider.reconsider({0, 1.0, std::vector{0.5, 9.0, 9.0, 9.0}}));
+}
+
+TEST(Decider, AStepForSomebodysInclusionIsNotReconsidered) {
+  auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 2, .review = {.arrivals = 1}},
+                                             Choice{.cutoff = 1, .reason = "closes"});
+  LivePolicy& asked = *policy;
+  Decider decider(std::move(policy), {.min_inclusion = 0.5});
+  const auto all = workers(3);
+  const std::vector<double> arrived = {0.5, 9.0, 9.0};
+  EXPECT_EQ(decider.decide({0, all}).review.arrivals, 1u);
+  EXPECT_TRUE(decider.reconsider({0, 1.0, arrived}));
+  decider.learn({0, {1.0, 1.0, 1.0}, {Known::kArrived, Known::kArrived, Known::kLonger}, 1.0, 2});
+  const Choice everybody = decider.decide({1, all});
+  EXPECT_EQ(everybody.cutoff, 3u);
+  EXPECT_EQ(everybody.review.arrivals, Review{}.arrivals) << "there is nothing to ask";
+  EXPECT_EQ(everybody.review.at, kNoTimeLimit);
+  EXPECT_FALSE(decider.reconsider({1, 1.0, arrived}));
+  EXPECT_EQ(asked.asked.size(), 1u);
+  decider.learn({1, {1.0, 1.0, 1.0}, std::vector(3, Known::kArrived), 1.0, 3});
+  decider.decide({2, all});
+  EXPECT_TRUE(decider.reconsider({2, 1.0, arrived})) << "the next one is";
+}
+
+// --- Where work is dealt out.
+
+TEST(Decider, WithoutBalanceEverybodyHasAWholeShare) {
+  auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 2}, std::nullopt);
+  LivePolicy& told = *policy;
+  Decider decider(std::move(policy), {});
+  EXPECT_FALSE(decider.balances());
+  decider.plan_shares(0, workers(2));
+  EXPECT_EQ(decider.share(0, 1), 1.0);
+  decider.decide({0, workers(2)});
+  decider.learn({0, {1.0, 2.0}, {Known::kArrived, Known::kArrived}, 2.0, 2});
+  EXPECT_TRUE(told.shares.empty());
+  EXPECT_TRUE(told.told.front().shares.empty());
+  EXPECT_EQ(told.told.front().fixed, 0.0);
+}
+
+TEST(Decider, ThePolicyIsToldTheSharesItDecidesAndLearnsAbout) {
+  auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 4}, std::nullopt);
+  LivePolicy& told = *policy;
+  Decider decider(std::move(policy), {}, BalanceSettings{.warmup = 5});
+  ASSERT_TRUE(decider.balances());
+  const std::vector<double> costs = {1.0, 3.0, 1.0, 1.0, 2.0};
+  const std::vector<WorkerId> alive = {0, 1, 2, 4};  // worker 3 is not there
+  for (Step step = 0; step < 40; ++step) {
+    decider.plan_shares(step, alive);
+    decider.decide({step, alive});
+    ASSERT_EQ(told.shares.size(), alive.size());
+    double sum = 0.0;
+    for (size_t i = 0; i < alive.size(); ++i) {
+      EXPECT_EQ(told.shares[i], decider.share(step, alive[i])) << "in the order of those alive";
+      sum += told.shares[i];
+    }
+    EXPECT_NEAR(sum, 4.0, 1e-6);
+    const double fixed = told.fixed;
+    EXPECT_GE(fixed, 0.0);
+    StepTimes times{.step = step, .elapsed = 3.0, .contributors = 4};
+    for (WorkerId worker = 0; worker < 5; ++worker) {
+      times.known.push_back(worker == 3 ? Known::kNothing : Known::kArrived);
+      times.seconds.push_back(0.3 + costs[worker] * decider.share(step, worker));
+    }
+    decider.learn(times);
+    const StepTimes& heard = told.told.back();
+    EXPECT_EQ(heard.seconds, times.seconds) << "as they were";
+    ASSERT_EQ(heard.shares.size(), 5u) << "by worker";
+    for (WorkerId worker = 0; worker < 5; ++worker) {
+      EXPECT_EQ(heard.shares[worker], decider.share(step, worker));
+    }
+    EXPECT_EQ(heard.fixed, fixed) << "by which it was decided";
+  }
+  EXPECT_LT(decider.share(39, 1), 0.7) << "the slow one has less to do";
+  EXPECT_GT(told.fixed, 0.0);
+  decider.learn_late(39, 1, 7.5);
+  EXPECT_EQ(told.late, std::vector{7.5});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "policy/walk.h"
@@ -41,6 +42,11 @@ void expect_same_decisions(const std::vector<Walked>& a, const std::vector<Walke
     ASSERT_EQ(a[step].choice.time_limit, b[step].choice.time_limit);
     ASSERT_EQ(a[step].choice.at_least, b[step].choice.at_least);
     ASSERT_EQ(a[step].choice.reason, b[step].choice.reason);
+    ASSERT_EQ(a[step].shares, b[step].shares);
+    ASSERT_EQ(a[step].reviews.size(), b[step].reviews.size());
+    for (size_t i = 0; i < a[step].reviews.size(); ++i) {
+      ASSERT_EQ(a[step].reviews[i].at, b[step].reviews[i].at);
+    }
   }
 }
 
@@ -50,13 +56,18 @@ Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked,
   Trace other = trace;
   for (size_t step = 0; step < trace.size(); ++step) {
     for (size_t worker = 0; worker < trace[step].size(); ++worker) {
+      const double share = walked[step].shares.empty() ? 1.0 : walked[step].shares[worker];
       const double elapsed = walked[step].close.elapsed;
-      if (!(trace[step][worker] > elapsed)) continue;
+      if (!(trace[step][worker] * share > elapsed)) continue;
       const double u = chance(seed, step, worker, 9);
       other[step][worker] = u < 0.1   ? std::numeric_limits<double>::infinity()
                             : u < 0.2 ? 1e300
                             : u < 0.3 ? std::nextafter(elapsed, 1e300)
                                       : elapsed * (1.0 + 10.0 * u);
+      // What a share of it takes; rounding must not make it early.
+      other[step][worker] /= share;
+      while (other[step][worker] * share <= elapsed)
+        other[step][worker] = std::nextafter(other[step][worker], 1e300);
     }
   }
   return other;
@@ -83,6 +94,88 @@ TEST(EveryPolicy, KnowsNothingThatARunWouldNotHaveSeen) {
       }
     }
   }
+}
+
+TEST(EveryPolicy, KnowsNothingMoreWhenItLooksAgainOrWorkIsDealtOut) {
+  size_t reviews = 0;
+  for (const std::string& text : texts()) {
+    if (text == "oracle") continue;
+    for (const Shape shape : kShapes) {
+      for (PolicySettings each : settings()) {
+        SCOPED_TRACE(text + ", shape " + std::to_string(static_cast<int>(shape)) + ", warm-up " +
+                     std::to_string(each.warmup));
+        each.live = true;
+        const DecisionLimits limits{.at_least = 2, .max_wait = 2.5};
+        const Trace trace = make_trace(shape, each.seed, 25, 9, 0.05);
+        for (const auto& balance :
+             {std::optional<BalanceSettings>(), std::optional(BalanceSettings{.warmup = 5})}) {
+          const auto walked = walk(text, trace, 0.1, each, limits, balance);
+          for (const Walked& step : walked) reviews += step.reviews.size();
+          const Trace other = with_another_future(trace, walked, 1);
+          expect_same_decisions(walked, walk(text, other, 0.1, each, limits, balance));
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_GT(reviews, 1000u);
+}
+
+// The trace up to a moment of one step, and something else from there on: whoever has not arrived
+// by then comes another time, later than that, and so do all in later steps.
+Trace with_another_end(const Trace& trace, const std::vector<Walked>& walked, size_t step,
+                       double moment, uint64_t seed) {
+  Trace other = trace;
+  for (size_t worker = 0; worker < trace[step].size(); ++worker) {
+    const double share = walked[step].shares.empty() ? 1.0 : walked[step].shares[worker];
+    double& time = other[step][worker];
+    if (!(time * share > moment)) continue;
+    time = moment / share * (1.0 + 1e-6 + 3.0 * chance(seed, step, worker, 11));
+  }
+  for (size_t later = step + 1; later < trace.size(); ++later) {
+    for (double& time : other[later]) time *= 0.5 + chance(seed, later, 12);
+  }
+  return other;
+}
+
+// Whatever happens after a moment inside a step has no influence on what is decided at it.
+TEST(EveryPolicy, KnowsNothingInsideAStepThatHasNotHappenedYet) {
+  size_t compared = 0;
+  for (const std::string& text : texts()) {
+    if (text == "oracle") continue;
+    for (const Shape shape : {Shape::kHeavyTail, Shape::kSlowNode}) {
+      for (PolicySettings each : settings()) {
+        SCOPED_TRACE(text);
+        each.live = true;
+        const auto balance = each.objective == Objective::kRate
+                                 ? std::optional(BalanceSettings{.warmup = 5})
+                                 : std::nullopt;
+        const Trace trace = make_trace(shape, each.seed, 16, 9);
+        const auto walked = walk(text, trace, 0.1, each, {}, balance);
+        for (size_t step = 0; step < walked.size(); step += 4) {
+          for (size_t i = 0; i < walked[step].reviews.size(); i += 3) {
+            const double moment = walked[step].reviews[i].at;
+            const Trace other = with_another_end(trace, walked, step, moment, i + 1);
+            const auto again = walk(text, other, 0.1, each, {}, balance);
+            ASSERT_GT(again[step].reviews.size(), i) << "step " << step;
+            for (size_t j = 0; j <= i; ++j) {
+              const Reviewed& a = walked[step].reviews[j];
+              const Reviewed& b = again[step].reviews[j];
+              ASSERT_EQ(a.at, b.at);
+              ASSERT_EQ(a.choice.has_value(), b.choice.has_value());
+              if (!a.choice) continue;
+              ASSERT_EQ(a.choice->reason, b.choice->reason);
+              ASSERT_EQ(a.choice->cutoff, b.choice->cutoff);
+              ASSERT_EQ(a.choice->time_limit, b.choice->time_limit);
+              ASSERT_EQ(a.choice->review.at, b.choice->review.at);
+              ++compared;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 200u);
 }
 
 // Looks into the record for what nobody can have told it.
@@ -119,6 +212,12 @@ TEST(EveryPolicy, RepeatsItself) {
       SCOPED_TRACE(text);
       const Trace trace = make_trace(Shape::kHeavyTail, 5, 50, 12, 0.1);
       expect_same_decisions(walk(text, trace, 0.1, each), walk(text, trace, 0.1, each));
+      PolicySettings live = each;
+      live.live = true;
+      const BalanceSettings balance{.warmup = 5, .seed = each.seed};
+      expect_same_decisions(walk(text, trace, 0.1, live), walk(text, trace, 0.1, live));
+      expect_same_decisions(walk(text, trace, 0.1, live, {}, balance),
+                            walk(text, trace, 0.1, live, {}, balance));
     }
   }
 }
@@ -146,6 +245,39 @@ TEST(EveryPolicy, StaysWithinTheWorkersAliveAndSaysWhy) {
   }
 }
 
+TEST(EveryPolicy, StaysWithinTheWorkersAliveInsideAStep) {
+  size_t closed = 0;
+  for (const std::string& text : texts()) {
+    for (const Shape shape : kShapes) {
+      for (PolicySettings each : settings()) {
+        each.live = true;
+        for (const auto& [workers, absent] :
+             {std::pair<size_t, double>{1, 0.0}, {2, 0.5}, {7, 0.9}, {30, 0.3}}) {
+          SCOPED_TRACE(text + " with " + std::to_string(workers) + " workers");
+          const Trace trace = make_trace(shape, 7, 20, workers, absent);
+          for (const Walked& step :
+               walk(text, trace, 0.0, each, {}, BalanceSettings{.warmup = 5})) {
+            ASSERT_GE(step.close.contributors, 1u);
+            ASSERT_LE(step.close.contributors, step.alive);
+            ASSERT_LE(step.close.elapsed, step.longest);
+            for (const Reviewed& review : step.reviews) {
+              if (!review.choice) continue;
+              const Choice& choice = *review.choice;
+              ASSERT_GE(choice.at_least, 1u);
+              ASSERT_LE(choice.at_least, choice.cutoff);
+              ASSERT_LE(choice.cutoff, step.alive);
+              ASSERT_FALSE(choice.reason.empty());
+              ASSERT_EQ(choice.reason.find("inf"), std::string::npos) << choice.reason;
+              closed += choice.reason.find("closes") != std::string::npos ? 1 : 0;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(closed, 100u) << "it makes a difference";
+}
+
 TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
   for (const std::string& text : texts()) {
     for (const PolicySettings& each : settings()) {
@@ -156,9 +288,14 @@ TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
         for (size_t worker = there; worker < 20; ++worker) trace[step][worker] = kAbsent;
         if (step < 10) trace[step].resize(15);  // nobody has heard of the others yet
       }
-      for (const Walked& step : walk(text, trace, 0.1, each)) {
-        ASSERT_GE(step.choice.cutoff, 1u);
-        ASSERT_LE(step.choice.cutoff, step.alive);
+      PolicySettings live = each;
+      live.live = true;
+      for (const auto& walked : {walk(text, trace, 0.1, each),
+                                 walk(text, trace, 0.1, live, {}, BalanceSettings{.warmup = 5})}) {
+        for (const Walked& step : walked) {
+          ASSERT_GE(step.choice.cutoff, 1u);
+          ASSERT_LE(step.choice.cutoff, step.alive);
+        }
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/check.h"
@@ -73,6 +74,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
                             describe(best.promise, terms), forecaster_->basis())};
   if (settings_.live) {
     plan_ = {best.promise.cutoff, best.time_limit};
+    at_least_ = best.at_least;
     choice.review = {.arrivals = std::max(1u, best.promise.cutoff / kFirstReview),
                      .at = best.promise.arrival};
   }
@@ -119,32 +121,40 @@ std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
   mark_arrived(midway);
   const uint32_t alive = remaining_.workers();
   const uint32_t here = gathered_.arrivals;
-  // The limit has passed, or the last one needed is here: whoever asks is about to close.
-  if (here >= plan_.arrivals || (midway.now >= plan_.until && here > 0)) return std::nullopt;
+  if (midway.now >= plan_.until) plan_ = {std::max(1u, at_least_), kNoTimeLimit};
+  // The last one needed is here: whoever asks is about to close.
+  if (here >= plan_.arrivals) return std::nullopt;
   remaining_.condition(arrived_, midway.now,
                        forecast_draws(settings_.seed, midway.step, here, kLiveDraws), stretch_);
   missing_shares_.clear();
   if (!shares_.empty()) {
-    for (const uint32_t column : remaining_.missing()) missing_shares_.push_back(shares_[column]);
+    const double missing = std::accumulate(shares_.begin(), shares_.end(), -gathered_.gradients);
+    for (const uint32_t column : remaining_.missing()) {
+      missing_shares_.push_back(sorted_ ? missing / (alive - here) : shares_[column]);
+    }
   }
   const Found found = stop_search_.best(remaining_, missing_shares_, gathered_, plan_, terms_);
   const std::string at =
       fmt::format("{}: at {} with {} here", name_, brief(midway.now), so_many(here, alive));
   if (found.closes && here > 0) {
     return Choice{.cutoff = here,
+                  .time_limit = midway.now,
                   .at_least = here,
                   .reason = at + ", closes, since nothing that may still come is worth its wait"};
   }
-  if (!found.closes) plan_ = found.plan;
+  const bool changed = found.changed && !found.closes;
+  if (changed) plan_ = found.plan;
+  const std::string until =
+      plan_.until < kNoTimeLimit ? fmt::format(" until {}", brief(plan_.until)) : "";
   const double pause = kReviewAfter * midway.now;
-  return Choice{.cutoff = plan_.arrivals,
-                .time_limit = plan_.until,
-                .at_least = std::max(1u, here),
-                .reason = fmt::format("{}, {} for {} until {}", at,
-                                      found.changed ? "decides to wait" : "still waits",
-                                      so_many(plan_.arrivals, alive), brief(plan_.until)),
-                .review = {.arrivals = here + std::max(1u, (alive - here) / kReviews),
-                           .at = midway.now + pause}};
+  return Choice{
+      .cutoff = plan_.arrivals,
+      .time_limit = plan_.until,
+      .at_least = std::min(plan_.arrivals, std::max({1u, here, at_least_})),
+      .reason = fmt::format("{}, {} for {}{}", at, changed ? "decides to wait" : "still waits",
+                            so_many(plan_.arrivals, alive), until),
+      .review = {.arrivals = here + std::max(1u, (alive - here) / kReviews),
+                 .at = midway.now + pause}};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {

@@ -65,6 +65,7 @@ class ForecastPolicy : public Policy {
   // Live: the open step as it was forecast, what it waits for, and what counts.
   bool sorted_ = false;
   WaitPlan plan_;
+  uint32_t at_least_ = 1;  // that the plan waits for beyond its limit
   Terms terms_;
   Remaining remaining_;
   StopSearch stop_search_;

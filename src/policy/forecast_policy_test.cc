@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
+
+#include "policy/decider.h"
 
 namespace drover {
 namespace {
@@ -10,9 +14,13 @@ namespace {
 // Forecasts what it is told to, once it has seen all of those alive.
 class FakeForecaster : public Forecaster {
  public:
-  explicit FakeForecaster(std::vector<std::vector<float>> rows) : rows_(std::move(rows)) {}
+  explicit FakeForecaster(std::vector<std::vector<float>> rows, bool by_worker = true)
+      : rows_(std::move(rows)), by_worker_(by_worker) {}
 
-  void learn(const StepTimes& times) override { known_ = times.known.size(); }
+  void learn(const StepTimes& times) override {
+    known_ = times.known.size();
+    told = times;
+  }
   void learn_late(Step step, WorkerId worker, double seconds) override {
     late = {step, worker, seconds};
   }
@@ -22,7 +30,9 @@ class FakeForecaster : public Forecaster {
     for (uint32_t i = 0; i < rows_.size(); ++i) {
       for (size_t j = 0; j < alive.size(); ++j) out.row(i)[j] = rows_[i][alive[j]];
     }
+    out.sorted = !by_worker_;
   }
+  bool by_worker() const override { return by_worker_; }
   std::string basis() const override { return "what the test says"; }
 
   struct Late {
@@ -30,9 +40,11 @@ class FakeForecaster : public Forecaster {
     WorkerId worker = 0;
     double seconds = 0.0;
   } late;
+  StepTimes told;
 
  private:
   const std::vector<std::vector<float>> rows_;
+  const bool by_worker_;  // or else rows are order statistics
   size_t known_ = 0;
 };
 
@@ -116,6 +128,258 @@ TEST(ForecastPolicy, GoodputWaitsForFewerWhenThereIsLittleNoise) {
   EXPECT_EQ(known.reason,
             "fake: 2 of 4 workers, goodput 1.11 per time expected by 1.2, noise 1 gradients; what "
             "the test says");
+}
+
+// --- Live: decided again inside the step.
+
+// Past the warm-up.
+std::unique_ptr<ForecastPolicy> live_policy(std::vector<std::vector<float>> rows,
+                                            bool hedged = false, bool by_worker = true) {
+  const size_t workers = rows.front().size();
+  auto policy = std::make_unique<ForecastPolicy>(
+      "fake", std::make_unique<FakeForecaster>(std::move(rows), by_worker),
+      ForecastPolicySettings{.warmup = 1, .hedged = hedged, .live = true});
+  policy->learn(seen(0, workers));
+  return policy;
+}
+
+constexpr double kNot = kNoTimeLimit;  // arrived yet
+
+std::optional<Choice> ask(ForecastPolicy& policy, double now, const std::vector<double>& arrived) {
+  return policy.reconsider({.step = 1, .now = now, .arrived = arrived});
+}
+
+TEST(ForecastPolicy, LiveClosesWhenNothingIsWorthItsWait) {
+  auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.2F}});
+  const Choice first = policy->decide({1, kAlive});
+  EXPECT_EQ(first.cutoff, 4u);
+  EXPECT_LE(first.review.arrivals, 4u) << "it is to be asked again";
+  EXPECT_LE(first.review.at, 1.2 + 1e-6);
+  const auto choice = ask(*policy, 3.0, {1.0, 1.0, 1.0, kNot});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->cutoff, 3u) << "as many as are here";
+  EXPECT_EQ(choice->reason,
+            "fake: at 3 with 3 of 4 workers here, closes, since nothing that may still come is "
+            "worth its wait");
+  EXPECT_EQ(choice->review.at, kNoTimeLimit) << "that was the last word";
+}
+
+TEST(ForecastPolicy, LiveClosesWithinLimitsAndSaysNoMore) {
+  Decider decider(live_policy({{1.0F, 1.0F, 1.0F, 1.2F}}), {.max_wait = 10.0});
+  decider.decide({1, kAlive});
+  const auto choice =
+      decider.reconsider({.step = 1, .now = 3.0, .arrived = std::vector{1.0, 1.0, 1.0, kNot}});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->reason,
+            "fake: at 3 with 3 of 4 workers here, closes, since nothing that may still come is "
+            "worth its wait")
+      << "who closes does not wait any more";
+}
+
+TEST(ForecastPolicy, LiveKeepsAPlanThatIsAsGoodAsAny) {
+  auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.2F}});
+  const Choice first = policy->decide({1, kAlive});
+  const auto choice = ask(*policy, 1.05, {1.0, 1.0, 1.0, kNot});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->cutoff, first.cutoff);
+  EXPECT_EQ(choice->time_limit, first.time_limit);
+  EXPECT_EQ(choice->reason,
+            "fake: at 1.05 with 3 of 4 workers here, still waits for all 4 workers");
+  EXPECT_GT(choice->review.at, 1.05) << "and is to be asked again";
+  EXPECT_LT(choice->review.at, kNoTimeLimit);
+  EXPECT_GT(choice->review.arrivals, 3u);
+}
+
+// A node of four that is slow in most samples, and whose first member tells early if it is not.
+std::unique_ptr<ForecastPolicy> with_a_node() {
+  const std::vector<float> slow = {9.0F, 10.0F, 10.0F, 10.0F, 1.0F, 1.05F, 1.1F, 1.2F};
+  const std::vector<float> well = {0.5F, 1.3F, 1.3F, 1.3F, 1.0F, 1.05F, 1.1F, 1.2F};
+  return live_policy({slow, slow, slow, well});
+}
+
+TEST(ForecastPolicy, LiveDecidesToWaitForWhatIsAboutToCome) {
+  auto policy = with_a_node();
+  const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(policy->decide({1, alive}).cutoff, 4u);
+  const auto choice = ask(*policy, 1.0, {0.5, kNot, kNot, kNot, 1.0, kNot, kNot, kNot});
+  ASSERT_TRUE(choice);
+  EXPECT_GT(choice->cutoff, 4u);
+  EXPECT_GE(choice->time_limit, static_cast<double>(1.3F));
+  EXPECT_LT(choice->time_limit, 9.0);
+  EXPECT_EQ(choice->at_least, 2u) << "at that time, with whoever is here";
+  EXPECT_EQ(choice->reason.find("fake: at 1 with 2 of 8 workers here, decides to wait for "), 0u)
+      << choice->reason;
+  EXPECT_NE(choice->reason.find(" until 1.3"), std::string::npos) << choice->reason;
+  // The new plan is the one that stands from now on.
+  const auto next = ask(*policy, 1.1, {0.5, kNot, kNot, kNot, 1.0, 1.05, 1.1, kNot});
+  ASSERT_TRUE(next) << "four are here, and it goes on";
+  EXPECT_EQ(next->cutoff, choice->cutoff);
+  EXPECT_NE(next->reason.find("still waits"), std::string::npos) << next->reason;
+}
+
+TEST(ForecastPolicy, LiveSaysNothingWhenTheStepIsAboutToCloseAnyway) {
+  auto policy = with_a_node();
+  const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
+  policy->decide({1, alive});
+  EXPECT_FALSE(ask(*policy, 1.2, {kNot, kNot, kNot, kNot, 1.0, 1.05, 1.1, 1.2}));
+}
+
+TEST(ForecastPolicy, LiveRepeatsItself) {
+  const auto reasons = [] {
+    auto policy = with_a_node();
+    const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
+    policy->decide({1, alive});
+    std::string all;
+    for (const double now : {1.0, 1.02, 1.04}) {
+      const auto choice = ask(*policy, now, {kNot, kNot, kNot, kNot, 1.0, kNot, kNot, kNot});
+      all += choice ? choice->reason + "; " : "nothing";
+    }
+    return all;
+  };
+  EXPECT_EQ(reasons(), reasons());
+}
+
+TEST(ForecastPolicy, LiveIsAskedInVainInTheWarmUp) {
+  ForecastPolicy policy(
+      "fake",
+      std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{{1.0F, 1.0F, 1.0F, 1.0F}}),
+      {.warmup = 2, .live = true});
+  EXPECT_EQ(policy.decide({0, kAlive}).review.at, kNoTimeLimit);
+  EXPECT_FALSE(policy.reconsider({.step = 0, .now = 9.0, .arrived = std::vector(4, kNot)}));
+}
+
+TEST(ForecastPolicy, WhoIsNotLiveDecidesOnce) {
+  auto policy = policy_of({{1.0F, 1.0F, 1.0F, 1.2F}}, Objective::kThroughput, 1);
+  policy.learn(seen(0));
+  const Choice choice = policy.decide({1, kAlive});
+  EXPECT_EQ(choice.review.arrivals, Review{}.arrivals);
+  EXPECT_EQ(choice.review.at, kNoTimeLimit);
+  EXPECT_FALSE(ask(policy, 3.0, {1.0, 1.0, 1.0, kNot}));
+}
+
+TEST(ForecastPolicy, LiveDoesNotCloseWithNobody) {
+  auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.0F}});
+  policy->decide({1, kAlive});
+  // Everybody should have been here long ago: nobody knows when the first comes.
+  const auto choice = ask(*policy, 30.0, {kNot, kNot, kNot, kNot});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->reason, "fake: at 30 with 0 of 4 workers here, still waits for all 4 workers");
+  EXPECT_GE(choice->at_least, 1u);
+  EXPECT_GT(choice->review.at, 30.0);
+}
+
+// --- Live and hedged: ten workers, all soon or all late.
+
+const std::vector<WorkerId> kTen = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+std::unique_ptr<ForecastPolicy> soon_or_late() {
+  return live_policy({std::vector<float>(10, 1.0F), std::vector<float>(10, 5.0F)}, true);
+}
+
+TEST(ForecastPolicy, LiveKeepsAllOfAPlan) {
+  auto policy = soon_or_late();
+  const Choice first = policy->decide({1, kTen});
+  ASSERT_GT(first.at_least, 1u) << "so many even if all are late";
+  ASSERT_LT(first.time_limit, kNoTimeLimit);
+  const auto choice = ask(*policy, 3.0, std::vector(10, kNot));
+  ASSERT_TRUE(choice);
+  EXPECT_NE(choice->reason.find("still waits"), std::string::npos) << choice->reason;
+  EXPECT_EQ(choice->cutoff, first.cutoff);
+  EXPECT_EQ(choice->time_limit, first.time_limit);
+  EXPECT_EQ(choice->at_least, first.at_least);
+}
+
+TEST(ForecastPolicy, LiveWaitsForTheLeastNumberAloneBeyondTheLimit) {
+  auto policy = soon_or_late();
+  const Choice first = policy->decide({1, kTen});
+  const auto choice = ask(*policy, 2.0 * first.time_limit, std::vector(10, kNot));
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->at_least, first.at_least);
+  EXPECT_EQ(choice->cutoff, first.at_least);
+  EXPECT_EQ(choice->reason.find("until"), std::string::npos) << choice->reason;
+  std::vector<double> some(10, kNot);
+  std::fill_n(some.begin(), first.at_least, 1.0);
+  EXPECT_FALSE(ask(*policy, 2.5 * first.time_limit, some)) << "they are here";
+}
+
+// --- Shares of a mini-batch.
+
+TEST(ForecastPolicy, ForecastsTheSharesThatAreDealt) {
+  auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.0F}});
+  EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive}).cutoff, 4u);
+  const std::vector<double> shares = {0.5, 0.5, 0.5, 2.5};
+  EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive, .shares = shares}).cutoff, 3u);
+  // Nearly all of it is fixed: 1 + 0.01 (s - 1).
+  EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive, .shares = shares, .fixed = 0.99}).cutoff,
+            4u);
+}
+
+TEST(ForecastPolicy, LiveWaitsLongerForALargeShare) {
+  // Three at 1 and one at 2, whatever their shares; an overhead of 4 makes all four the plan.
+  const auto choice_with = [](const std::vector<double>& shares) {
+    std::vector<float> whole;
+    for (size_t i = 0; i < 4; ++i) {
+      whole.push_back(static_cast<float>((i < 3 ? 1.0 : 2.0) / shares[i]));
+    }
+    auto policy = live_policy({whole});
+    EXPECT_EQ(
+        policy->decide({.step = 1, .alive = kAlive, .overhead = 4.0, .shares = shares}).cutoff, 4u);
+    return ask(*policy, 1.0, {1.0, 1.0, 1.0, kNot}).value();
+  };
+  EXPECT_EQ(choice_with({0.5, 0.5, 0.5, 2.5}).cutoff, 4u) << "1.5 in 5, or 4 in 6";
+  EXPECT_EQ(choice_with({1.3, 1.3, 1.3, 0.1}).cutoff, 3u) << "3.9 in 5, or 4 in 6";
+}
+
+TEST(ForecastPolicy, LiveCountsWhatIsMissingWhosesoeverTheRunTimesAre) {
+  // Order statistics do not say who comes last, but who is missing is known, and so is its share.
+  const auto choice_with = [](const std::vector<double>& shares) {
+    auto policy = live_policy({{1.0F, 1.0F, 1.0F, 2.5F}}, false, false);
+    EXPECT_EQ(
+        policy->decide({.step = 1, .alive = kAlive, .overhead = 4.0, .shares = shares}).cutoff, 4u);
+    return ask(*policy, 1.0, {kNot, 1.0, 1.0, 1.0}).value();
+  };
+  EXPECT_EQ(choice_with({0.1, 1.3, 1.3, 1.3}).cutoff, 3u) << "3.9 in 5, or 4 in 6.5";
+  EXPECT_EQ(choice_with({2.5, 0.5, 0.5, 0.5}).cutoff, 4u) << "1.5 in 5, or 4 in 6.5";
+}
+
+TEST(ForecastPolicy, ForecastersLearnOfWholeMiniBatches) {
+  auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{});
+  const FakeForecaster& heard = *forecaster;
+  ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
+  const StepTimes times{
+      .step = 7,
+      .seconds = {0.7, 2.2, 1.7, 0.0},
+      .known = {Known::kArrived, Known::kArrived, Known::kLonger, Known::kNothing},
+      .elapsed = 2.2,
+      .contributors = 2,
+      .fixed = 0.2,
+      .shares = {0.5, 2.0, 1.5, 1.0}};
+  policy.learn(times);
+  EXPECT_NEAR(heard.told.seconds[0], 0.2 + 0.5 / 0.5, 1e-12);
+  EXPECT_NEAR(heard.told.seconds[1], 0.2 + 2.0 / 2.0, 1e-12);
+  EXPECT_NEAR(heard.told.seconds[2], 0.2 + 1.5 / 1.5, 1e-12) << "bounds as well";
+  EXPECT_EQ(heard.told.seconds[3], 0.0);
+  EXPECT_EQ(heard.told.known, times.known);
+  EXPECT_EQ(heard.told.step, 7u);
+  policy.learn_late(7, 2, 3.2);
+  EXPECT_NEAR(heard.late.seconds, 0.2 + 3.0 / 1.5, 1e-12) << "by what it had in that step";
+  policy.learn_late(6, 2, 3.2);
+  EXPECT_EQ(heard.late.seconds, 3.2) << "a step without shares";
+}
+
+TEST(ForecastPolicy, OrderStatisticsAreLearnedAsTheyWere) {
+  auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{}, false);
+  const FakeForecaster& heard = *forecaster;
+  ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
+  policy.learn({.step = 7,
+                .seconds = {0.7, 2.2},
+                .known = {Known::kArrived, Known::kLonger},
+                .elapsed = 2.2,
+                .contributors = 1,
+                .shares = {0.5, 1.5}});
+  EXPECT_EQ(heard.told.seconds, (std::vector{0.7, 2.2}));
+  policy.learn_late(7, 1, 3.2);
+  EXPECT_EQ(heard.late.seconds, 3.2);
 }
 
 TEST(ForecastPolicy, PassesOnWhatCameLate) {

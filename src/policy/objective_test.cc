@@ -196,6 +196,90 @@ TEST(Goal, GoodputTakesTheNoiseOfTheStep) {
             "4.12 gradients per time expected by 7.65, noise not known yet");
 }
 
+// --- Inside a step, where gradients may count unequally.
+
+TEST(Terms, ValueOfIsValueWhereGradientsAreWhole) {
+  for (const Terms& terms :
+       {Terms{}, Terms{.overhead = 0.5}, Terms{.overhead = 0.5, .lambda = 3.0}, Terms{.noise = 4.0},
+        Terms{.overhead = 0.2, .lambda = 1.0, .noise = 4.0}}) {
+    for (uint32_t cutoff = 1; cutoff < 20; ++cutoff) {
+      EXPECT_EQ(terms.value_of(cutoff, 1.5), terms.value(cutoff, 1.5));
+    }
+  }
+}
+
+TEST(Terms, AGradientCountsAsMuchAsItsShare) {
+  EXPECT_DOUBLE_EQ(Terms{.overhead = 0.5}.value_of(2.6, 1.5), 1.3);
+  const Terms rate{.overhead = 0.5, .lambda = 3.0};
+  EXPECT_DOUBLE_EQ(rate.value_of(2.6, 1.5), 2.6 - 3.0 * 2.0);
+  EXPECT_DOUBLE_EQ(rate.value_of(0.0, 1.5), -6.0);
+  // Progress p(c) = c (nu + 1) / (nu + c).
+  const Terms noisy{.lambda = 1.0, .noise = 3.0};
+  EXPECT_DOUBLE_EQ(noisy.value_of(1.5, 2.0), 1.5 * 4.0 / 4.5 - 2.0);
+}
+
+TEST(Terms, WorthLeavesOutWhatTheTimeWouldBringElsewhere) {
+  const Terms ratio{.overhead = 0.5};
+  EXPECT_DOUBLE_EQ(ratio.worth_of(2.6, 1.5), ratio.value_of(2.6, 1.5));
+  const Terms rate{.overhead = 0.5, .lambda = 3.0};
+  EXPECT_DOUBLE_EQ(rate.worth_of(2.6, 1.5), 2.6);
+  EXPECT_DOUBLE_EQ(rate.worth_of(2.6, 900.0), 2.6);
+  for (const double noise : {0.5, 3.0, 100.0}) {
+    const Terms terms{.overhead = 0.1, .lambda = 2.0, .noise = noise};
+    EXPECT_DOUBLE_EQ(terms.value_of(4.0, 1.0), terms.worth_of(4.0, 1.0) - 2.0 * 1.1);
+  }
+}
+
+TEST(Goal, InTheLongRunEveryObjectiveComparesWithWhatItHasReached) {
+  for (const Objective objective :
+       {Objective::kThroughput, Objective::kRate, Objective::kGoodput}) {
+    Goal goal(objective);
+    goal.terms(0.5, 0.0);
+    EXPECT_FALSE(goal.long_run().lambda) << "nothing is known yet";
+    goal.learn({.elapsed = 1.5, .contributors = 10});
+    goal.terms(0.5, 0.0);
+    EXPECT_DOUBLE_EQ(goal.long_run().lambda.value(), 5.0) << name_of(objective);
+    EXPECT_EQ(goal.long_run().overhead, 0.5);
+  }
+}
+
+TEST(Goal, InTheLongRunOnlyGoodputKnowsOfNoise) {
+  Goal throughput(Objective::kThroughput);
+  throughput.terms(0.0, 3.0);
+  EXPECT_FALSE(throughput.long_run().noise);
+  Goal goodput(Objective::kGoodput);
+  goodput.terms(0.5, 3.0);
+  // 9 gradients advance as much as 9 (3 + 1) / (3 + 9) = 3 steps with one.
+  goodput.learn({.elapsed = 1.0, .contributors = 9});
+  goodput.terms(0.5, 7.0);
+  const Terms terms = goodput.long_run();
+  EXPECT_DOUBLE_EQ(terms.lambda.value(), 3.0 / 1.5) << "in progress, by the noise of that step";
+  EXPECT_EQ(terms.noise, 7.0) << "of the step that is open";
+}
+
+TEST(Goal, CountsSharesOfThoseWhoArrived) {
+  const StepTimes times{
+      .seconds = {1.0, 1.0, 2.0, 0.0},
+      .known = {Known::kArrived, Known::kArrived, Known::kLonger, Known::kNothing},
+      .elapsed = 2.0,
+      .contributors = 2,
+      .shares = {1.5, 0.5, 1.0, 1.0}};
+  for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
+    Goal goal(objective);
+    goal.learn(times);
+    EXPECT_DOUBLE_EQ(goal.long_run().lambda.value(), 2.0 / 2.0);
+  }
+  StepTimes large = times;
+  large.shares = {2.5, 0.5, 0.5, 0.5};
+  Goal goal(Objective::kRate);
+  goal.learn(large);
+  EXPECT_DOUBLE_EQ(goal.long_run().lambda.value(), 3.0 / 2.0);
+  Goal goodput(Objective::kGoodput);
+  goodput.terms(0.0, 3.0);
+  goodput.learn(large);
+  EXPECT_DOUBLE_EQ(goodput.long_run().lambda.value(), 3.0 * 4.0 / 6.0 / 2.0) << "progress of 3";
+}
+
 TEST(Objective, HasNames) {
   for (const Objective objective :
        {Objective::kThroughput, Objective::kRate, Objective::kGoodput}) {

@@ -35,16 +35,37 @@ StepTimes known_of(Step step, std::span<const double> run_times, const StepClose
 std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, double noise) {
   std::vector<Walked> walked;
   for (Step step = 0; step < trace.size(); ++step) {
-    const std::vector<double>& run_times = trace[step];
+    std::vector<double> run_times = trace[step];
     const std::vector<WorkerId> alive = alive_in(run_times);
+    Walked here;
+    if (step == 0) decider.plan_shares(step, alive);
+    if (decider.balances()) {
+      for (WorkerId worker = 0; worker < run_times.size(); ++worker) {
+        here.shares.push_back(decider.share(step, worker));
+        run_times[worker] *= here.shares.back();
+      }
+    }
     std::vector<double> sorted;
     for (const WorkerId worker : alive) sorted.push_back(run_times[worker]);
     std::sort(sorted.begin(), sorted.end());
-    Walked here;
     here.choice = decider.decide({step, alive, overhead, noise});
+    decider.plan_shares(step + 1, alive);
     here.alive = static_cast<uint32_t>(alive.size());
     here.close = close_of(here.choice, sorted);
     here.longest = sorted.back();
+    double at = review_of(here.choice, sorted);
+    while (at < here.close.elapsed) {
+      std::vector<double> arrived;
+      for (const WorkerId worker : alive)
+        arrived.push_back(run_times[worker] <= at ? run_times[worker] : kNoTimeLimit);
+      here.reviews.push_back({at, decider.reconsider({step, at, arrived})});
+      if (!here.reviews.back().choice) break;
+      here.choice = *here.reviews.back().choice;
+      here.close = close_of(here.choice, sorted, at);
+      const double next = review_of(here.choice, sorted);
+      DROVER_CHECK(next > at);  // a review is of the future
+      at = next;
+    }
     decider.learn(known_of(step, run_times, here.close));
     walked.push_back(std::move(here));
   }
@@ -52,15 +73,20 @@ std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, 
 }
 
 std::vector<Walked> walk(std::string_view policy, const Trace& trace, double overhead,
-                         PolicySettings settings, const DecisionLimits& limits) {
+                         PolicySettings settings, const DecisionLimits& limits,
+                         std::optional<BalanceSettings> balance) {
   settings.foresight = [&](Step step, std::span<const WorkerId> alive) {
     std::vector<double> times;
     for (const WorkerId worker : alive) times.push_back(trace[step][worker]);
     return times;
   };
   auto made = make_policy(policy, settings);
+  if (!made && settings.live) {
+    settings.live = false;  // it has no forecast to look at again
+    made = make_policy(policy, settings);
+  }
   DROVER_CHECK(made.ok());
-  Decider decider(std::move(made).value(), limits);
+  Decider decider(std::move(made).value(), limits, balance);
   return walk(decider, trace, overhead,
               settings.objective == Objective::kGoodput ? kWalkNoise : 0.0);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,11 +22,19 @@ namespace drover::testing_support {
 using Trace = std::vector<std::vector<double>>;
 inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
+// A decision inside a step.
+struct Reviewed {
+  double at = 0.0;
+  std::optional<Choice> choice;
+};
+
 struct Walked {
-  Choice choice;
+  Choice choice;  // the last one
   uint32_t alive = 0;
   StepClose close;
-  double longest = 0.0;  // what waiting for everybody would have taken
+  double longest = 0.0;        // what waiting for everybody would have taken
+  std::vector<double> shares;  // by worker; empty: all a whole one
+  std::vector<Reviewed> reviews{};
 };
 
 std::vector<WorkerId> alive_in(std::span<const double> run_times);
@@ -33,13 +42,15 @@ std::vector<WorkerId> alive_in(std::span<const double> run_times);
 // What a run that closed after `close.elapsed` knows of a step.
 StepTimes known_of(Step step, std::span<const double> run_times, const StepClose& close);
 
-// Decide, close, learn, step by step.
+// Decide, look again, close, learn, step by step. Where work is balanced, a share of it takes a
+// share of the time.
 std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, double noise = 0.0);
 // `policy` as the user writes it; an oracle gets foresight of the trace, and with `goodput` the
 // noise is kWalkNoise gradients. The text must be right.
 inline constexpr double kWalkNoise = 4.0;
 std::vector<Walked> walk(std::string_view policy, const Trace& trace, double overhead = 0.1,
-                         PolicySettings settings = {}, const DecisionLimits& limits = {});
+                         PolicySettings settings = {}, const DecisionLimits& limits = {},
+                         std::optional<BalanceSettings> balance = std::nullopt);
 
 // Gradients over time, overheads included, from step `from` on.
 double throughput(std::span<const Walked> walked, double overhead, size_t from = 0);

@@ -164,7 +164,7 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
       std::optional<Choice> revised =
           decider.reconsider({.step = step, .now = at, .arrived = arrived});
       decision += clock() - asked_again;
-      ++reviews;
+      if (step >= settings.warmup) ++reviews;
       if (!revised) break;
       choice = std::move(*revised);
       close = close_of(choice, recorded.sorted, at);
@@ -212,7 +212,7 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
   result.cutoff_mean =
       static_cast<double>(contributors) / static_cast<double>(result.measured_steps);
   result.inclusion_min = least_included(used, recorded_in);
-  result.reviews_mean = static_cast<double>(reviews) / static_cast<double>(trace.steps());
+  result.reviews_mean = static_cast<double>(reviews) / static_cast<double>(result.measured_steps);
   result.decision_p50 = percentile(decisions, 50);
   result.decision_p99 = percentile(decisions, 99);
   return result;

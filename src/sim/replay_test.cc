@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/chance.h"
 #include "core/numbers.h"
+#include "sim/overheard_policy.h"
 
 namespace drover {
 namespace {
@@ -47,12 +50,16 @@ class FakePolicy : public Policy {
   explicit FakePolicy(std::function<Choice(const Situation&)> choose)
       : choose_(std::move(choose)) {}
   Choice decide(const Situation& situation) override { return choose_(situation); }
+  std::optional<Choice> reconsider(const Midway& midway) override {
+    return choose_again ? choose_again(midway) : std::nullopt;
+  }
   void learn(const StepTimes& times) override { told.push_back(times); }
   void learn_late(Step step, WorkerId worker, double seconds) override {
     late.push_back({step, worker, seconds});
     told_before.push_back(told.size());
   }
 
+  std::function<std::optional<Choice>(const Midway&)> choose_again;
   std::vector<StepTimes> told;
   std::vector<LateArrival> late;
   std::vector<size_t> told_before;  // steps that were told before each of these
@@ -78,8 +85,9 @@ struct Replayed {
 };
 
 Replayed run(const Trace& trace, std::unique_ptr<Policy> policy, const ReplaySettings& settings,
-             const DecisionLimits& limits = {}) {
-  Decider decider(std::move(policy), limits);
+             const DecisionLimits& limits = {},
+             std::optional<BalanceSettings> balance = std::nullopt) {
+  Decider decider(std::move(policy), limits, balance);
   Replayed replayed;
   const auto result = replay(trace, hindsight_of(trace, settings.overhead), decider, settings,
                              ticking_clock(), [&](const ReplayedStep& step) {
@@ -251,9 +259,13 @@ bool same_decisions(const Replayed& a, const Replayed& b) {
          std::equal(a.closes.begin(), a.closes.end(), b.closes.begin(), b.closes.end(), same);
 }
 
-std::unique_ptr<Policy> made(const std::string& name, const Trace& trace, Objective objective) {
-  auto policy = make_policy(
-      name, {.objective = objective, .warmup = 5, .seed = 3, .foresight = foresight_of(trace)});
+std::unique_ptr<Policy> made(const std::string& name, const Trace& trace, Objective objective,
+                             bool live = false) {
+  auto policy = make_policy(name, {.objective = objective,
+                                   .warmup = 5,
+                                   .seed = 3,
+                                   .live = live,
+                                   .foresight = foresight_of(trace)});
   if (!policy) ADD_FAILURE() << name << ": " << policy.error().message;
   return std::move(policy).value();
 }
@@ -367,6 +379,382 @@ TEST(Replay, RepeatsExactly) {
     const auto once = run(trace, made(name, trace, Objective::kThroughput), {.warmup = 5});
     const auto again = run(trace, made(name, trace, Objective::kThroughput), {.warmup = 5});
     EXPECT_TRUE(same_decisions(once, again));
+  }
+}
+
+// --- Inside a step.
+
+// Waits for everybody; asks to be asked again when one is here and then every `every`.
+std::unique_ptr<FakePolicy> reviewing(double every) {
+  auto policy = std::make_unique<FakePolicy>([](const Situation& situation) {
+    return Choice{.cutoff = static_cast<uint32_t>(situation.alive.size()),
+                  .reason = "waits",
+                  .review = {.arrivals = 1}};
+  });
+  policy->choose_again = [every](const Midway& midway) {
+    return Choice{.cutoff = static_cast<uint32_t>(midway.arrived.size()),
+                  .reason = "waits on",
+                  .review = {.at = midway.now + every}};
+  };
+  return policy;
+}
+
+TEST(Replay, TellsAReviewWhoIsHereAndNothingElse) {
+  const Trace trace = make_trace(4, {1, 2.2, kAbsent, 3, 4, 2, 1.5, 2.25});
+  auto policy = reviewing(1.0);
+  std::vector<std::vector<double>> arrived;
+  std::vector<double> moments;
+  std::vector<Step> steps;
+  policy->choose_again = [&, next = policy->choose_again](const Midway& midway) {
+    arrived.emplace_back(midway.arrived.begin(), midway.arrived.end());
+    moments.push_back(midway.now);
+    steps.push_back(midway.step);
+    return next(midway);
+  };
+  const Replayed replayed = run(trace, std::move(policy), {.warmup = 0});
+  EXPECT_EQ(steps, (std::vector<Step>{0, 0, 1, 1, 1}));
+  EXPECT_EQ(moments, (std::vector<double>{1, 2, 1.5, 2.5, 3.5}))
+      << "not at 3: the step closes by itself then";
+  constexpr double kNot = HUGE_VAL;
+  EXPECT_EQ(arrived[0], (std::vector<double>{1, kNot, kNot})) << "in the order of those alive";
+  EXPECT_EQ(arrived[1], (std::vector<double>{1, kNot, kNot}));
+  EXPECT_EQ(arrived[2], (std::vector<double>{kNot, kNot, 1.5, kNot}));
+  EXPECT_EQ(arrived[3], (std::vector<double>{kNot, 2, 1.5, 2.25}));
+  EXPECT_EQ(replayed.closes[0].elapsed, 3.0);
+  EXPECT_EQ(replayed.closes[1].elapsed, 4.0);
+  EXPECT_EQ(replayed.reasons[0], "waits on") << "the last choice is the one that is told";
+  EXPECT_DOUBLE_EQ(replayed.result.reviews_mean, 2.5);
+}
+
+TEST(Replay, AReviewCanCloseTheStep) {
+  const Trace trace = make_trace(4, {1, 2, 3, 9, 1, 2, 3, 9});
+  auto policy = reviewing(1.0);
+  FakePolicy& told = *policy;
+  policy->choose_again = [](const Midway& midway) {
+    const auto here = std::count_if(midway.arrived.begin(), midway.arrived.end(),
+                                    [](double time) { return time < HUGE_VAL; });
+    const bool enough = midway.now >= 2.4;
+    return Choice{.cutoff = enough ? static_cast<uint32_t>(here) : 4,
+                  .reason = enough ? "closes" : "waits on",
+                  .review = {.at = midway.now + 0.5}};
+  };
+  Decider decider(std::move(policy), {});
+  std::vector<StepClose> closes;
+  const auto result =
+      replay(trace, hindsight_of(trace, 0.0), decider, {.warmup = 0}, ticking_clock(),
+             [&](const ReplayedStep& step) {
+               closes.push_back(step.close);
+               EXPECT_EQ(step.choice.reason, "closes");
+               EXPECT_EQ(step.included, (std::vector<bool>{true, true, false, false}));
+               return done();
+             });
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(closes[0].contributors, 2u);
+  EXPECT_EQ(closes[0].elapsed, 2.5) << "when it was decided, not when the last one came";
+  EXPECT_DOUBLE_EQ(result.value().throughput_total, 2.0 / 2.5);
+  EXPECT_EQ(told.told[0].known[2], Known::kLonger);
+  EXPECT_EQ(told.told[0].seconds[2], 2.5);
+}
+
+TEST(Replay, WithNothingNewTheLastChoiceStandsUnasked) {
+  const Trace trace = make_trace(3, {1, 2, 9, 1, 2, 9});
+  auto policy = reviewing(0.1);
+  size_t asked = 0;
+  policy->choose_again = [&](const Midway&) {
+    ++asked;
+    return std::nullopt;
+  };
+  const Replayed replayed = run(trace, std::move(policy), {.warmup = 0});
+  EXPECT_EQ(asked, 2u) << "once in each step";
+  EXPECT_EQ(replayed.closes[0].elapsed, 9.0);
+  EXPECT_EQ(replayed.reasons[0], "waits");
+}
+
+TEST(OverheardPolicy, IsAskedInsideAStepAsWell) {
+  size_t heard = 0;
+  const auto overheard = std::make_unique<OverheardPolicy>(
+      reviewing(1.0), [&heard](const StepTimes&) { ++heard; }, [](Step, WorkerId) {});
+  EXPECT_EQ(overheard->reconsider({0, 1.0, std::vector{1.0, HUGE_VAL}}).value().reason, "waits on");
+  overheard->learn({});
+  EXPECT_EQ(heard, 1u);
+}
+
+TEST(Replay, CountsReviewsAfterTheWarmUp) {
+  const Trace trace = make_trace(2, {1, 9.5, 1, 9.5, 1, 2.5, 1, 1});
+  EXPECT_DOUBLE_EQ(run(trace, reviewing(1.0), {.warmup = 2}).result.reviews_mean, 1.0)
+      << "two, and none where both come at once";
+}
+
+// A policy whose every word is kept.
+class Overheard : public Policy {
+ public:
+  struct Said {
+    Step step = 0;
+    double at = 0.0;
+    std::string reason;
+    bool operator==(const Said&) const = default;
+  };
+  Overheard(std::unique_ptr<Policy> policy, std::vector<Said>& said,
+            std::vector<std::vector<double>>& shares)
+      : policy_(std::move(policy)), said_(said), shares_(shares) {}
+  Choice decide(const Situation& situation) override {
+    std::vector<double> shares(situation.alive.back() + size_t{1}, 1.0);
+    for (size_t i = 0; i < situation.shares.size(); ++i)
+      shares[situation.alive[i]] = situation.shares[i];
+    shares_.push_back(shares);
+    Choice choice = policy_->decide(situation);
+    said_.push_back({situation.step, 0.0, choice.reason});
+    return choice;
+  }
+  std::optional<Choice> reconsider(const Midway& midway) override {
+    auto choice = policy_->reconsider(midway);
+    said_.push_back({midway.step, midway.now, choice ? choice->reason : "nothing"});
+    return choice;
+  }
+  void learn(const StepTimes& times) override { policy_->learn(times); }
+  void learn_late(Step step, WorkerId worker, double seconds) override {
+    policy_->learn_late(step, worker, seconds);
+  }
+
+ private:
+  const std::unique_ptr<Policy> policy_;
+  std::vector<Said>& said_;
+  std::vector<std::vector<double>>& shares_;
+};
+
+struct Conversation {
+  std::vector<Overheard::Said> said;
+  std::vector<std::vector<double>> shares;  // by step and worker
+};
+
+Conversation overhear(const Trace& trace, std::unique_ptr<Policy> policy,
+                      const std::optional<BalanceSettings>& balance) {
+  Conversation heard;
+  run(trace, std::make_unique<Overheard>(std::move(policy), heard.said, heard.shares),
+      {.warmup = 5, .overhead = 0.1}, {}, balance);
+  return heard;
+}
+
+// From that moment on everything is different.
+Trace changed_after(const Trace& trace, const Conversation& heard, Step step, double moment,
+                    uint64_t seed) {
+  Trace changed = trace;
+  const size_t workers = trace.workers.size();
+  for (size_t i = step * workers; i < changed.times.size(); ++i) {
+    const double chance = unit_interval(draw({seed, i, 9}));
+    if (i / workers > step) {
+      changed.times[i] *= 0.5 + chance;
+      continue;
+    }
+    const size_t worker = i % workers;
+    const double share = worker < heard.shares[step].size() ? heard.shares[step][worker] : 1.0;
+    if (!(changed.times[i] * share > moment)) continue;
+    changed.times[i] = moment / share * (1.0 + 1e-6 + 4.0 * chance);
+  }
+  return changed;
+}
+
+using PolicyMaker = std::function<std::unique_ptr<Policy>(const Trace&)>;
+
+// Whether, of these conversations, some differ in what was said up to a review when only what came
+// after it was different. Counts what was looked at.
+bool leaks_inside_a_step(const Trace& trace, const PolicyMaker& make,
+                         const std::optional<BalanceSettings>& balance, size_t& looked_at) {
+  const Conversation heard = overhear(trace, make(trace), balance);
+  size_t reviews = 0;
+  for (size_t i = 0; i < heard.said.size(); ++i) {
+    const Overheard::Said& said = heard.said[i];
+    if (said.at == 0.0 || reviews++ % 13 != 0) continue;
+    const Trace changed = changed_after(trace, heard, said.step, said.at, i);
+    const Conversation again = overhear(changed, make(changed), balance);
+    ++looked_at;
+    if (again.said.size() <= i) return true;
+    const auto end = static_cast<std::ptrdiff_t>(i + 1);
+    if (!std::equal(heard.said.begin(), heard.said.begin() + end, again.said.begin())) return true;
+  }
+  return false;
+}
+
+TEST(Replay, NothingSaidInsideAStepDependsOnWhatHasNotHappenedYet) {
+  size_t looked_at = 0;
+  for (const std::string name : {"ecdf", "ecdf:hedge=on", "ewma", "elfving-online", "bayes"}) {
+    for (const auto& balance :
+         {std::optional<BalanceSettings>(), std::optional(BalanceSettings{.warmup = 5})}) {
+      SCOPED_TRACE(name);
+      const Trace trace = random_trace(4, 12, 30);
+      const auto make = [&](const Trace& whole) {
+        return made(name, whole, Objective::kThroughput, true);
+      };
+      EXPECT_FALSE(leaks_inside_a_step(trace, make, balance, looked_at));
+    }
+  }
+  EXPECT_GT(looked_at, 20u);
+}
+
+TEST(Replay, AndThatIsNoticedToo) {
+  const Trace trace = random_trace(4, 12, 30);
+  const auto peeking = [](const Trace& whole) {
+    auto policy = reviewing(0.2);
+    policy->choose_again = [&whole, next = policy->choose_again](const Midway& midway) {
+      const auto row = whole.row(midway.step);
+      auto choice = next(midway);
+      choice->reason += " until " + std::to_string(row[0] + row[1]);
+      return choice;
+    };
+    return policy;
+  };
+  size_t looked_at = 0;
+  EXPECT_TRUE(leaks_inside_a_step(trace, peeking, std::nullopt, looked_at));
+}
+
+TEST(Replay, NoDecisionThatIsLiveDependsOnARunTimeThatWasNotSeen) {
+  const ReplaySettings settings{.warmup = 5, .overhead = 0.1};
+  for (const PolicyInfo& info : policies()) {
+    if (info.name == "oracle") continue;
+    std::string name(info.name);
+    if (name == "deadline") name = "deadline:1.2";
+    const Trace trace = random_trace(2, 12, 40);
+    // Those without a forecast, and without steps, cannot be.
+    if (!make_policy(name, {.live = true, .foresight = foresight_of(trace)})) continue;
+    SCOPED_TRACE(name);
+    const DecisionLimits limits{.max_wait = 1.8};
+    const Replayed before =
+        run(trace, made(name, trace, Objective::kThroughput, true), settings, limits);
+    const Trace changed = changed_beyond(trace, before.closes, 1);
+    const Replayed after =
+        run(changed, made(name, changed, Objective::kThroughput, true), settings, limits);
+    EXPECT_TRUE(same_decisions(before, after));
+  }
+}
+
+TEST(Replay, LiveAndBalancedRepeatsExactly) {
+  const Trace trace = random_trace(5, 10, 60);
+  for (const PolicyInfo& info : policies()) {
+    const std::string name(info.name);
+    if (!make_policy(name, {.live = true, .foresight = foresight_of(trace)})) continue;
+    SCOPED_TRACE(name);
+    for (const auto& balance :
+         {std::optional<BalanceSettings>(), std::optional(BalanceSettings{.warmup = 5})}) {
+      const auto replayed = [&] {
+        return run(trace, made(name, trace, Objective::kThroughput, true),
+                   {.warmup = 5, .overhead = 0.1}, {}, balance);
+      };
+      const Replayed once = replayed();
+      const Replayed again = replayed();
+      EXPECT_TRUE(same_decisions(once, again));
+      EXPECT_EQ(once.result.throughput_total, again.result.throughput_total);
+      EXPECT_EQ(once.result.inclusion_min, again.result.inclusion_min);
+      EXPECT_EQ(once.result.reviews_mean, again.result.reviews_mean);
+    }
+  }
+}
+
+TEST(Replay, LiveDoesNotWaitForANodeThatHasFallenBehind) {
+  // In every eighth step half of the workers take ten times as long.
+  std::vector<double> times;
+  for (Step step = 0; step < 200; ++step) {
+    for (uint32_t worker = 0; worker < 16; ++worker) {
+      const double usual = 1.0 + 0.1 * unit_interval(draw({step, worker}));
+      times.push_back(step % 8 == 7 && worker < 8 ? 10.0 * usual : usual);
+    }
+  }
+  const Trace trace = make_trace(16, times);
+  const auto throughput = [&](bool live) {
+    return run(trace, made("ecdf", trace, Objective::kThroughput, live), {.warmup = 20})
+        .result.throughput_total;
+  };
+  EXPECT_GT(throughput(true), 1.2 * throughput(false));
+}
+
+// --- Balanced mini-batches.
+
+// One of eight is twice as slow, always.
+Trace one_slow(Step steps) {
+  std::vector<double> times;
+  for (Step step = 0; step < steps; ++step) {
+    for (uint32_t worker = 0; worker < 8; ++worker) times.push_back(worker == 3 ? 2.0 : 1.0);
+  }
+  return make_trace(8, times);
+}
+
+TEST(Replay, BalanceBeatsTheBestCutoffWithEqualMiniBatches) {
+  // Without the slow one: 7 in 1. With its half of 16 / 15 each: 8 in 16 / 15, which is 7.5.
+  const Trace trace = one_slow(200);
+  const BalanceSettings balance{.warmup = 20};
+  const ReplayResult cut = run(trace, fixed_cutoff(7), {.warmup = 30}).result;
+  EXPECT_DOUBLE_EQ(cut.throughput_total, 7.0);
+  EXPECT_DOUBLE_EQ(cut.oracle_share_total, 1.0);
+  EXPECT_EQ(cut.inclusion_min, 0.0);
+  for (const std::string name : {"sync", "ecdf"}) {
+    SCOPED_TRACE(name);
+    const ReplayResult dealt =
+        run(trace, made(name, trace, Objective::kThroughput), {.warmup = 30}, {}, balance).result;
+    EXPECT_GT(dealt.throughput_total, 1.02 * cut.throughput_total);
+    EXPECT_LE(dealt.throughput_total, 7.5 + 1e-6) << "no more than there is";
+    EXPECT_GT(dealt.oracle_share_total, 1.02) << "of the best with equal mini-batches";
+    if (name == "sync") {
+      EXPECT_DOUBLE_EQ(dealt.inclusion_min, 1.0);
+      EXPECT_LT(dealt.time_vs_sync, 0.6);
+    }
+  }
+}
+
+TEST(Replay, AStepCountsTheSharesOfThoseUsed) {
+  const Trace trace = random_trace(6, 9, 60);
+  Decider decider(fixed_cutoff(6), {}, BalanceSettings{.warmup = 10});
+  double gradients = 0.0;
+  double time = 0.0;
+  const ReplaySettings settings{.warmup = 15, .overhead = 0.3};
+  const auto result =
+      replay(trace, hindsight_of(trace, 0.3), decider, settings, ticking_clock(),
+             [&](const ReplayedStep& step) {
+               EXPECT_EQ(std::count(step.included.begin(), step.included.end(), true),
+                         step.close.contributors);
+               for (WorkerId worker = 0; worker < 9; ++worker) {
+                 const double share = decider.share(step.step, worker);
+                 if (step.seen.known[worker] == Known::kArrived) {
+                   EXPECT_DOUBLE_EQ(step.seen.seconds[worker], share * trace.row(step.step)[worker])
+                       << "a share of the work takes a share of the time";
+                 }
+                 if (step.step >= 15 && step.included[worker]) gradients += share;
+               }
+               if (step.step >= 15) time += 0.3 + step.close.elapsed;
+               return done();
+             });
+  ASSERT_TRUE(result.ok());
+  EXPECT_NEAR(result.value().throughput_total, gradients / time, 1e-9);
+  EXPECT_DOUBLE_EQ(result.value().cutoff_mean, 6.0) << "workers, whatever their shares";
+}
+
+// --- Without either, a replay gives what it always gave.
+
+TEST(Replay, OfEqualSharesDecidedOnceIsWhatItWasByHand) {
+  // 1.5 and 8 beside 1: the best is two in 1.5. In the last step the first is late.
+  std::vector<double> times;
+  for (Step step = 0; step < 9; ++step) times.insert(times.end(), {1.0, 1.5, 8.0});
+  times.insert(times.end(), {2.0, 1.5, 8.0});
+  const Trace trace = make_trace(3, times);
+  const auto result_of = [&](const std::string& name) {
+    return run(trace, made(name, trace, Objective::kThroughput), {.warmup = 6}).result;
+  };
+  const ReplayResult sync = result_of("sync");
+  EXPECT_DOUBLE_EQ(sync.throughput_total, 12.0 / 32.0);
+  EXPECT_DOUBLE_EQ(sync.time_vs_sync, 1.0);
+  EXPECT_DOUBLE_EQ(sync.inclusion_min, 1.0);
+  EXPECT_DOUBLE_EQ(sync.oracle_share_total, (12.0 / 32.0) / (8.0 / 6.5));
+  const ReplayResult fixed = result_of("static:k=2");
+  EXPECT_DOUBLE_EQ(fixed.throughput_total, 8.0 / 6.5);
+  EXPECT_DOUBLE_EQ(fixed.throughput_median, 2.0 / 1.5);
+  EXPECT_DOUBLE_EQ(fixed.time_vs_sync, 6.5 / 32.0);
+  EXPECT_DOUBLE_EQ(fixed.oracle_share_total, 1.0);
+  EXPECT_DOUBLE_EQ(fixed.inclusion_min, 0.0);
+  const ReplayResult ecdf = result_of("ecdf");
+  EXPECT_DOUBLE_EQ(ecdf.throughput_total, fixed.throughput_total);
+  EXPECT_DOUBLE_EQ(ecdf.cutoff_mean, 2.0);
+  EXPECT_DOUBLE_EQ(ecdf.time_vs_sync, fixed.time_vs_sync);
+  for (const ReplayResult& each : {sync, fixed, ecdf}) {
+    EXPECT_EQ(each.reviews_mean, 0.0);
+    EXPECT_LE(each.oracle_share_total, 1.0);
   }
 }
 

@@ -2,11 +2,13 @@
 // from.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
 #include "forecast/learned/learned_model.h"
 #include "forecast/learned/random_model.h"
+#include "forecast/remaining.h"
 #include "forecast/sort_rows.h"
 #include "forecast/test_steps.h"
 
@@ -75,6 +77,28 @@ TEST(Allocation, IsNotNeededToDecide) {
       }
       EXPECT_EQ(allocations, before) << name_of(emission) << ", " << workers << " workers";
     }
+  }
+}
+
+TEST(Allocation, IsNotNeededToLookAgainInsideAStep) {
+  for (const uint32_t workers : {16U, 158U, 1500U}) {
+    Forecast forecast;
+    forecast.resize(128, workers);
+    Remaining remaining;
+    std::vector<bool> arrived(workers);
+    size_t before = 0;
+    for (Step step = 0; step < 10; ++step) {
+      for (size_t i = 0; i < forecast.times.size(); ++i) {
+        forecast.times[i] = static_cast<float>(std::exp(0.3 * spread_draw(step, i)));
+      }
+      if (step == 1) before = allocations;
+      remaining.start(forecast);
+      for (uint32_t here = 0; here < workers; here += 1 + workers / 16) {
+        for (uint32_t i = 0; i < workers; ++i) arrived[i] = i < here;
+        remaining.condition(arrived, 0.5 + 0.1 * here, forecast_draws(1, step, here));
+      }
+    }
+    EXPECT_EQ(allocations, before) << workers << " workers";
   }
 }
 
