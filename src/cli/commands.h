@@ -46,8 +46,9 @@ struct ReplayOptions {
   uint32_t min_contributors = 1;
   double max_wait = std::numeric_limits<double>::infinity();
   double min_inclusion = 0.0;
-  bool live = false;      // decide again inside the step
-  bool balance = false;   // deal out work by speed
+  bool live = false;     // decide again inside the step
+  bool balance = false;  // deal out work by speed
+  std::string decide_every = "1";
   double probe = 0.0;     // share of those cut that is let finish
   std::string decisions;  // a CSV file; empty: none
   std::string save;       // a run file; empty: none

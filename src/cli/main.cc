@@ -74,6 +74,10 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
       ->capture_default_str();
   app.add_flag("--live", replay.live,
                "decide again inside each step, as gradients arrive (policies with a forecast)");
+  app.add_option("--decide-every", replay.decide_every,
+                 "steps that a decision holds for, or auto: as long as nothing changes")
+      ->type_name("STEPS")
+      ->capture_default_str();
   app.add_flag("--balance", replay.balance,
                "give each worker a mini-batch in proportion to its speed");
   app.add_option("--probe", replay.probe,

@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/run_report.h"
+#include "cli/settings.h"
 #include "cli/version.h"
 #include "core/chance.h"
 #include "node/clock.h"
@@ -74,6 +75,16 @@ Error wrong_flag(const char* flag, const std::string& why) {
   return invalid_input(fmt::format("{}: {}", flag, why));
 }
 
+// As a run reads it.
+Result<uint32_t> decide_every_of(const std::string& text) {
+  Job job;
+  for (const Setting& setting : job_settings()) {
+    if (setting.key != "decide_every") continue;
+    if (const Status status = setting.set(job, text); !status) return status.error();
+  }
+  return job.decide_every;
+}
+
 Result<Plan> plan_of(const ReplayOptions& options) {
   Plan plan;
   const Result<Objective> objective = parse_objective(options.objective);
@@ -110,9 +121,12 @@ Result<Plan> plan_of(const ReplayOptions& options) {
                  // Only whether there is one matters yet.
                  .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
                  .fitter = stepped_fitters()};
+  const Result<uint32_t> every = decide_every_of(options.decide_every);
+  if (!every) return wrong_flag("--decide-every", every.error().message);
   plan.limits = {.at_least = options.min_contributors,
                  .max_wait = options.max_wait,
-                 .min_inclusion = options.min_inclusion};
+                 .min_inclusion = options.min_inclusion,
+                 .decide_every = every.value()};
   if (options.balance)
     plan.balance = BalanceSettings{.warmup = options.warmup, .seed = options.seed};
   plan.replay = {.warmup = options.warmup,
@@ -189,7 +203,8 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
                      {"min_inclusion", fmt::format("{}", options.min_inclusion)},
                      {"probe", fmt::format("{}", options.probe)},
                      {"live", options.live ? "true" : "false"},
-                     {"balance", options.balance ? "true" : "false"}};
+                     {"balance", options.balance ? "true" : "false"},
+                     {"decide_every", options.decide_every}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;

@@ -24,6 +24,8 @@ struct Situation {
   std::span<const WorkerId> alive;  // who can contribute, in order; not empty
   double overhead = 0.0;            // what a step costs beyond waiting for gradients
   double noise = 0.0;               // noise scale of the gradients, in gradients; 0: unknown
+  uint32_t members =
+      0;  // workers of the run, `alive` and those who are busy otherwise; 0: as alive
   // How much of a usual mini-batch each has to do in this step, in the order of `alive`; empty: all
   // a whole one.
   std::span<const double> shares{};

@@ -29,7 +29,8 @@ StaticSharePolicy::StaticSharePolicy(double share) : share_(share) {
 }
 
 Choice StaticSharePolicy::decide(const Situation& situation) {
-  const uint32_t alive = alive_in(situation);
+  // Who finishes an earlier step is not alive in this one, but no reason to wait for fewer still.
+  const uint32_t alive = std::max(alive_in(situation), situation.members);
   // Rounded, as in the published experiments (0.943 of 2,175 is 2,051, of 106 it is 100); but a
   // share below one means that somebody is spare, even of four workers.
   const auto nearest = static_cast<uint32_t>(std::round(share_ * static_cast<double>(alive)));

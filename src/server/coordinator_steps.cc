@@ -53,10 +53,12 @@ void Coordinator::decide(CoordinatorOutput& out) {
   // A step opens on a shard in the moment in which the one before closes there, so run-times
   // contain everything that a step costs: nothing is left over for `overhead`.
   const double noise = settings_.batch > 0 ? ledger_->noise_scale() / settings_.batch : 0.0;
-  choice_ =
-      decider_
-          ? decider_->decide({.step = step_, .alive = counted_on_, .overhead = 0.0, .noise = noise})
-          : free_choice();
+  choice_ = decider_ ? decider_->decide({.step = step_,
+                                         .alive = counted_on_,
+                                         .overhead = 0.0,
+                                         .noise = noise,
+                                         .members = members_.count()})
+                     : free_choice();
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace drover {
@@ -26,6 +27,8 @@ class CoordinatorTest : public ::testing::Test {
     std::vector<std::vector<WorkerId>> alive;  // in each of those
     std::vector<StepTimes> learned;
     std::vector<std::tuple<Step, WorkerId, double>> late;
+    std::optional<Choice> revised;  // what it says when it is asked again
+    std::vector<std::pair<double, std::vector<double>>> asked_again;  // when, who was here
   };
   class Fixed : public Policy {
    public:
@@ -37,6 +40,11 @@ class CoordinatorTest : public ::testing::Test {
       notes_->noise = situation.noise;
       notes_->alive.emplace_back(situation.alive.begin(), situation.alive.end());
       return notes_->choice;
+    }
+    std::optional<Choice> reconsider(const Midway& midway) override {
+      notes_->asked_again.emplace_back(
+          midway.now, std::vector<double>(midway.arrived.begin(), midway.arrived.end()));
+      return notes_->revised;
     }
     void learn(const StepTimes& times) override { notes_->learned.push_back(times); }
     void learn_late(Step step, WorkerId worker, double seconds) override {
@@ -479,6 +487,96 @@ TEST_F(CoordinatorTest, AQuickShardsNewsMayOvertakeASlowOnes) {
   EXPECT_EQ(coordinator_.step(), 1u);
   tell(Role::kShard, 1, closed(1));
   EXPECT_EQ(coordinator_.step(), 2u);
+}
+
+TEST_F(CoordinatorTest, DecidesAgainWhenEnoughHaveArrivedOnAllShards) {
+  policy_.choice.review = {.arrivals = 1, .at = kNoTimeLimit};
+  policy_.revised = Choice{.cutoff = 1, .at_least = 1, .reason = "closes"};
+  gather();
+  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 1u);
+  out_ = {};
+  now_ = 7ms;
+  tell(Role::kShard, 0, Arrived{.step = 0, .arrivals = {{1, 5ms, 0}}});
+  EXPECT_TRUE(policy_.asked_again.empty()) << "the other shard has not got it yet";
+  tell(Role::kShard, 1, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
+  ASSERT_EQ(policy_.asked_again.size(), 1u);
+  EXPECT_DOUBLE_EQ(policy_.asked_again[0].first, 0.007);
+  EXPECT_DOUBLE_EQ(policy_.asked_again[0].second[1], 0.006);
+  EXPECT_GT(policy_.asked_again[0].second[0], 1e9) << "nobody knows yet when worker 0 comes";
+  ASSERT_EQ(sent<Decision>().size(), 2u) << "every shard is told";
+  EXPECT_EQ(sent<Decision>()[0].second.cutoff, 1u);
+  EXPECT_EQ(sent<Decision>()[0].second.step, 0u);
+  ASSERT_EQ(happened<DecisionRecord>().size(), 1u);
+  EXPECT_EQ(happened<DecisionRecord>()[0].at, 7ms);
+  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "closes");
+}
+
+TEST_F(CoordinatorTest, DecidesAgainWhenItsTimeHasCome) {
+  policy_.choice.review.at = 0.02;
+  gather();
+  ASSERT_EQ(coordinator_.wake_at(), now_ + 20ms);
+  out_ = {};
+  coordinator_.on_time(now_ + 19ms, out_);
+  EXPECT_TRUE(policy_.asked_again.empty());
+  coordinator_.on_time(now_ + 20ms, out_);
+  ASSERT_EQ(policy_.asked_again.size(), 1u);
+  EXPECT_TRUE(sent<Decision>().empty()) << "the choice stands";
+  EXPECT_FALSE(coordinator_.wake_at()) << "and is not asked about again";
+}
+
+TEST_F(CoordinatorTest, NewsOfAnotherStepIsNoReasonToDecideAgain) {
+  policy_.choice.review = {.arrivals = 1, .at = kNoTimeLimit};
+  gather();
+  close(0, {0, 1});
+  for (const ShardId shard : {0u, 1u})
+    tell(Role::kShard, shard, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
+  EXPECT_TRUE(policy_.asked_again.empty());
+}
+
+TEST_F(CoordinatorTest, APolicyThatDecidesOnceWantsNoNews) {
+  gather();
+  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 0u);
+  EXPECT_FALSE(coordinator_.wake_at());
+}
+
+class BalancingCoordinator : public CoordinatorTest {
+ protected:
+  BalancingCoordinator()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 60,
+                         .full_samples = 200,
+                         .batch = 100,
+                         .balance = BalanceSettings{.warmup = 4}}) {}
+  void close_with(Step step, double first, double second) {
+    StepClosed closed{.step = step, .elapsed = from_seconds(std::max(first, second)), .samples = 8};
+    closed.arrivals = {{0, from_seconds(first), step}, {1, from_seconds(second), step}};
+    for (const ShardId shard : {0u, 1u}) tell(Role::kShard, shard, closed);
+  }
+};
+
+TEST_F(BalancingCoordinator, DealsOutTheNextStepsSamplesBySpeed) {
+  gather();
+  std::map<WorkerId, Share> now_in_force;
+  const auto count = [&](WorkerId worker) {
+    return now_in_force.contains(worker) ? now_in_force[worker].count : 100;
+  };
+  for (Step step = 0; step < 50; ++step) {
+    for (const auto& [to, share] : sent<Share>()) {
+      EXPECT_EQ(share.from, step + 1) << "before the step is begun";
+      now_in_force[to.index] = share;
+    }
+    const std::map<WorkerId, Share> next = now_in_force;
+    out_ = {};
+    // Worker 1 takes three times as long for a sample. (Counts of the step before: about right.)
+    close_with(step, 0.001 * count(0), 0.003 * count(1));
+    if (next.size() < 2) continue;
+    EXPECT_EQ(next.at(0).count + next.at(1).count, 200u) << "as many samples as ever";
+    EXPECT_EQ(next.at(1).first, next.at(0).count) << "and none twice";
+    EXPECT_EQ(next.at(0).total, 200u);
+  }
+  EXPECT_NEAR(count(0), 150, 8);
+  EXPECT_NEAR(count(1), 50, 8);
 }
 
 TEST_F(CoordinatorTest, TellsStragglersToStop) {

@@ -74,11 +74,54 @@ class ShardTimeTest : public ::testing::Test {
     return found;
   }
 
+  std::vector<Arrived> take_news() {
+    std::vector<Arrived> found;
+    for (const Outgoing& each : out_) {
+      const auto* control = std::get_if<Control>(&each.frame.payload);
+      if (control == nullptr) continue;
+      if (const auto* arrived = std::get_if<Arrived>(control)) found.push_back(*arrived);
+    }
+    out_.clear();
+    return found;
+  }
+
   uint32_t workers_ = 0;
   Shard shard_{0};
   Outbox out_;
   TimePoint now_{};
 };
+
+TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
+  start(4);
+  Decision decision{.step = 0, .cutoff = 4, .alive = {0, 1, 2, 3}, .news_every = 2};
+  shard_.on_decision(decision, now_, out_);
+  now_ = 10ms;
+  push_block(1, 0, 0);
+  EXPECT_TRUE(take_news().empty()) << "half a gradient has not arrived";
+  push_block(1, 0, 1);
+  EXPECT_TRUE(take_news().empty()) << "two at a time";
+  now_ = 12ms;
+  push(3, 0);
+  const std::vector<Arrived> news = take_news();
+  ASSERT_EQ(news.size(), 1u);
+  EXPECT_EQ(news[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
+  // Decided again: what is here is enough.
+  decision.cutoff = 2;
+  shard_.on_decision(decision, now_, out_);
+  EXPECT_EQ(take_closed().size(), 1u);
+}
+
+TEST_F(ShardTimeTest, TellsOfThoseWhoCameBeforeTheDecision) {
+  start(3);
+  shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
+  take_news();
+  now_ = 5ms;
+  push(2, 1);  // quicker than the decision
+  EXPECT_TRUE(take_news().empty());
+  shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  ASSERT_EQ(take_news().size(), 1u);
+}
 
 TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
   start(3);
