@@ -10,10 +10,10 @@
 namespace drover {
 namespace {
 
-// Often enough that little is missed, seldom enough to cost little: after every sixteenth of those
-// missing, and when a twentieth of the time waited so far has passed.
-constexpr uint32_t kReviews = 16;
-constexpr double kReviewAfter = 0.05;
+// Often enough that little is missed, seldom enough to cost little: after every eighth of those
+// missing, and when a tenth of the time waited so far has passed.
+constexpr uint32_t kReviews = 8;
+constexpr double kReviewAfter = 0.1;
 // Before so many are here nothing can be worth closing for.
 constexpr uint32_t kFirstReview = 2;
 

@@ -65,24 +65,30 @@ void StopSearch::add_row(const Remaining& remaining, uint32_t row, std::span<con
     return sum;
   };
   const size_t wanted = planned.arrivals - gathered.arrivals;  // of the plan there is
-  const size_t sorted = std::min(next_.size(), std::max(by_count_.size(), wanted));
+  const auto end_of_plan = std::min(static_cast<float>(planned.until), limits_.back());
+  bool counted = false;
+  if (wanted <= next_.size()) {
+    // The plan's last one need only be found; the others need not be in order.
+    const auto last_wanted = next_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
+    std::nth_element(next_.begin(), last_wanted, next_.end());
+    counted = last_wanted->first <= end_of_plan;
+    gradients = gathered.gradients;
+    for (auto each = next_.begin(); counted && each <= last_wanted; ++each)
+      gradients += static_cast<double>(each->second);
+    if (counted)
+      as_planned_ += weight * terms.value_of(gradients, static_cast<double>(last_wanted->first));
+  }
+  const size_t sorted = by_count_.size();
   std::partial_sort(next_.begin(), next_.begin() + static_cast<std::ptrdiff_t>(sorted),
                     next_.end());
-  const auto end_of_plan = std::min(static_cast<float>(planned.until), limits_.back());
   gradients = gathered.gradients;
-  bool counted = false;
   for (size_t c = 0; c < sorted; ++c) {
     const auto [time, share] = next_[c];
     gradients += static_cast<double>(share);
-    if (c < by_count_.size()) {
-      by_count_[c] +=
-          weight * (time <= limits_.back() ? terms.value_of(gradients, static_cast<double>(time))
-                                           : terms.value_of(by_then(limits_.back()),
-                                                            static_cast<double>(limits_.back())));
-    }
-    if (c + 1 != wanted || time > end_of_plan) continue;
-    as_planned_ += weight * terms.value_of(gradients, static_cast<double>(time));
-    counted = true;
+    by_count_[c] +=
+        weight * (time <= limits_.back() ? terms.value_of(gradients, static_cast<double>(time))
+                                         : terms.value_of(by_then(limits_.back()),
+                                                          static_cast<double>(limits_.back())));
   }
   if (!counted) {
     const float end = std::min(end_of_plan, last);

@@ -197,7 +197,7 @@ TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
     objective().backward();
     const at::Tensor gradient = flat.grad();
     EXPECT_GT(gradient.count_nonzero().item<int64_t>(), gradient.numel() / 2);
-    const at::NoGradGuard no_gradient;
+    const torch::NoGradGuard no_gradient;
     double* const values = flat.data_ptr<double>();
     for (int64_t i = 0; i < flat.numel(); ++i) {
       constexpr double kStep = 1e-6;
