@@ -13,9 +13,10 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 .PHONY: build test demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
 
 test: build ## Build and run all tests
+	@cmake --build --preset release -j $(JOBS)
 	@ctest --preset release -j $(TEST_JOBS) --no-tests=error
 	@echo "All tests passed."
 

@@ -240,6 +240,28 @@ TEST(Stragglers, ThatFinishAreNotStoppedAndBecomeKnown) {
   }
 }
 
+TEST(Adaptive, DecidesInsideStepsAndDealsOutWork) {
+  const TemporaryFolder folder;
+  const RunReader run =
+      train(folder, "run.db",
+            small_job() + Words{"--workers", "3", "--steps", "60", "--batch", "24", "--policy",
+                                "ecdf", "--policy-warmup", "8", "--live", "--balance", "--slow",
+                                "worker=2,factor=4"});
+  const auto arrivals = run.arrivals().value();
+  std::map<uint32_t, std::set<uint32_t>> samples;  // by worker
+  for (const RecordedArrival& each : arrivals) {
+    if (each.arrival.samples > 0) samples[each.arrival.worker].insert(each.arrival.samples);
+  }
+  // However quick the machine is, the warm-up moves shares up and down.
+  for (const uint32_t worker : {0u, 1u})
+    EXPECT_GT(samples[worker].size(), 1u) << "worker " << worker << " was told of its shares";
+  const auto settings = run.header().value().settings;
+  EXPECT_TRUE(std::any_of(settings.begin(), settings.end(), [](const auto& each) {
+    return each.first == "live" && each.second == "true";
+  }));
+  EXPECT_EQ(run.steps().value().size(), 60u);
+}
+
 TEST(Pieces, OfAGradientMakeTheSameGradient) {
   const TemporaryFolder folder;
   const Words job = small_job() + Words{"--deterministic", "--steps", "20", "--batch", "16"};

@@ -34,16 +34,17 @@ Error unknown_name(std::string_view what, std::string_view name,
                                    did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
+// Whether somebody can know the future is for the command to say: a simulation can.
+std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
+  return std::vector<double>(alive.size(), 1.0);
+}
+
 // The catalogue knows which there are; here it is only asked whether it takes the text.
 Result<std::string> parse_policy(const std::string& text) {
   const auto free_running = free_running_of(text);
   if (!free_running) return free_running.error();
   if (free_running.value()) return text;
-  // Whether somebody can know the future is for the command to say: a simulation can.
-  const Foresight some = [](Step, std::span<const WorkerId> alive) {
-    return std::vector<double>(alive.size(), 1.0);
-  };
-  const auto policy = make_policy(text, {.foresight = some});
+  const auto policy = make_policy(text, {.foresight = some_foresight});
   if (!policy) return policy.error();
   return text;
 }
@@ -389,10 +390,7 @@ Status check_live_and_balance(const Job& job) {
         job.live ? "decide again inside one" : "balance in one"));
   }
   if (job.live) {
-    const Foresight some = [](Step, std::span<const WorkerId> alive) {
-      return std::vector<double>(alive.size(), 1.0);
-    };
-    const auto policy = make_policy(job.policy, {.live = true, .foresight = some});
+    const auto policy = make_policy(job.policy, {.live = true, .foresight = some_foresight});
     if (!policy) return invalid_input("live (--live): " + policy.error().message);
   }
   if (job.balance && job.balance_least * job.batch < 1.0) {

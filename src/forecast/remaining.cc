@@ -8,8 +8,7 @@
 namespace drover {
 namespace {
 
-// A decision inside a step is made many times: with these it costs a third, and replays are as
-// good.
+// A decision inside a step is made many times: with fewer samples than the one before it.
 constexpr uint32_t kSamples = 64;
 constexpr size_t kExcesses = 1024;
 // What others' samples count beside a worker's own, in samples.

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "node/alarm.h"
 #include "node/channel.h"
 #include "node/clock.h"
 #include "node/host.h"
@@ -122,22 +123,6 @@ class CoordinatorNode {
     carry_out(std::move(out));
   }
 
-  // Keeps the timer at the moment at which a step is to be decided again.
-  void set_alarm() {
-    const auto wake_at = machine_.wake_at();
-    if (wake_at == alarm_at_) return;
-    alarm_at_ = wake_at;
-    alarm_.cancel();
-    if (!wake_at) return;
-    alarm_.expires_after(*wake_at - clock_now());
-    alarm_.async_wait([this, at = *wake_at](const boost::system::error_code& error) {
-      // One that has expired while it was being replaced is not ours any more.
-      if (error || alarm_at_ != at) return;
-      alarm_at_.reset();
-      work([&](CoordinatorOutput& out) { machine_.on_time(clock_now(), out); });
-    });
-  }
-
   void carry_out(CoordinatorOutput out) {
     for (Outgoing& message : out.messages) {
       const auto found = peers_.find({message.to.role, message.to.index});
@@ -151,7 +136,7 @@ class CoordinatorNode {
       if (end != nullptr) record_end(*end);
     }
     if (machine_.ended() && !leaving_) leave();
-    set_alarm();
+    review_.set(machine_.wake_at());
   }
 
   // Memory is read when somebody is told that the run is over: later it would be gone.
@@ -238,8 +223,9 @@ class CoordinatorNode {
   boost::asio::io_context loop_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
-  boost::asio::steady_timer alarm_{loop_};
-  std::optional<TimePoint> alarm_at_;  // absent: it is not set
+  // A step is to be decided again.
+  Alarm review_{
+      loop_, [this] { work([&](CoordinatorOutput& out) { machine_.on_time(clock_now(), out); }); }};
   boost::asio::posix::stream_descriptor exits_;
   boost::asio::streambuf exit_lines_;
   Coordinator machine_;

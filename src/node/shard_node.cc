@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "node/alarm.h"
 #include "node/channel.h"
 #include "node/clock.h"
 #include "node/host.h"
@@ -147,23 +148,7 @@ class ShardNode {
     busy_ += clock_now() - began;
     // New parameters come before the news of the close, so that they have left when it does.
     for (Outgoing& message : out) send(std::move(message), began);
-    set_alarm();
-  }
-
-  // Keeps the timer at the moment at which the machine wants to be woken.
-  void set_alarm() {
-    const auto wake_at = shard_.wake_at();
-    if (wake_at == alarm_at_) return;
-    alarm_at_ = wake_at;
-    alarm_.cancel();
-    if (!wake_at) return;
-    alarm_.expires_after(*wake_at - clock_now());
-    alarm_.async_wait([this, at = *wake_at](const boost::system::error_code& error) {
-      // One that has expired while it was being replaced is not ours any more.
-      if (error || alarm_at_ != at) return;
-      alarm_at_.reset();
-      work([&](Outbox& out) { shard_.on_time(clock_now(), out); });
-    });
+    alarm_.set(shard_.wake_at());
   }
 
   void send(Outgoing message, TimePoint began) {
@@ -194,8 +179,7 @@ class ShardNode {
   const ShardSettings settings_;
   boost::asio::io_context loop_{1};
   Shard shard_;
-  boost::asio::steady_timer alarm_{loop_};
-  std::optional<TimePoint> alarm_at_;  // absent: it is not set
+  Alarm alarm_{loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }};
   std::unique_ptr<Doorman> doorman_;
   std::shared_ptr<Channel> coordinator_;
   std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries

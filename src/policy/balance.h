@@ -89,9 +89,8 @@ class Balancer {
 void balanced_shares(std::span<const double> costs, double least, double most, double sum,
                      std::vector<double>& shares);
 
-// Whole numbers of samples: `batch` times the shares, each at least 1, `total` in all. REQUIRES:
-// total
-// >= the number of shares.
+// Whole numbers of samples: `batch` times the shares, each at least 1, `total` in all.
+// REQUIRES: total >= the number of shares.
 std::vector<uint32_t> whole_samples(std::span<const double> shares, uint32_t batch, uint64_t total);
 
 }  // namespace drover

@@ -14,8 +14,8 @@ namespace {
 // missing, and when a tenth of the time waited so far has passed.
 constexpr uint32_t kReviews = 8;
 constexpr double kReviewAfter = 0.1;
-// Before so many are here nothing can be worth closing for.
-constexpr uint32_t kFirstReview = 2;
+// Before half of the cutoff is here, nothing can be worth closing for.
+constexpr uint32_t kFirstReview = 2;  // the cutoff over this
 
 constexpr uint64_t kLiveDraws = 5;  // beside those of the forecasters
 

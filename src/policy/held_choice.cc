@@ -8,7 +8,7 @@
 namespace drover {
 namespace {
 
-constexpr uint32_t kLongest = 32;     // steps
+constexpr uint32_t kLongest = 4;      // steps: to hold longer costs more than to decide
 constexpr double kAlike = 0.02;       // of the cutoff; one more or less is alike in any case
 constexpr double kAlikeLimits = 0.1;  // of the time limit
 constexpr double kOdd = 1.5;          // times as long as usual, or as short

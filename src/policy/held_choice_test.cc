@@ -39,7 +39,7 @@ TEST(HeldChoice, EveryStepIsDecidedIfNothingIsToBeHeld) {
 TEST(HeldChoice, HoldsLongerAndLongerWhileDecidingComesToTheSame) {
   HeldChoice held(0);
   EXPECT_EQ(decided_at(held, std::vector<uint32_t>(32, 100)),
-            (std::vector<Step>{0, 1, 3, 7, 15, 31}));
+            (std::vector<Step>{0, 1, 3, 7, 11, 15, 19, 23, 27, 31}));
 }
 
 TEST(HeldChoice, BeginsAgainWhenDecidingComesToSomethingElse) {

@@ -18,6 +18,8 @@ OraclePolicy::OraclePolicy(Objective objective, Foresight foresight)
 Choice OraclePolicy::decide(const Situation& situation) {
   std::vector<double> times = foresight_(situation.step, situation.alive);
   DROVER_CHECK(times.size() == situation.alive.size());
+  // Foresight is of whole mini-batches.
+  for (size_t i = 0; i < situation.shares.size(); ++i) times[i] *= situation.shares[i];
   std::sort(times.begin(), times.end());
   const Promise best = CutoffSearch::best(times, goal_.terms(situation.overhead, situation.noise));
   return {.cutoff = best.cutoff,

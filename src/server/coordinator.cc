@@ -15,6 +15,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       members_(settings_.workers),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
+  DROVER_CHECK(!settings_.balance || settings_.batch > 0);
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
        worker < settings_.workers; ++worker) {

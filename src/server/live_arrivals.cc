@@ -1,6 +1,7 @@
 #include "server/live_arrivals.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace drover {
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <span>
 #include <vector>
 

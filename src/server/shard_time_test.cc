@@ -63,23 +63,13 @@ class ShardTimeTest : public ::testing::Test {
     now_ = when;
   }
 
-  std::vector<StepClosed> take_closed() {
-    std::vector<StepClosed> found;
+  template <typename Message>
+  std::vector<Message> take() {
+    std::vector<Message> found;
     for (const Outgoing& each : out_) {
       const auto* control = std::get_if<Control>(&each.frame.payload);
       if (control == nullptr) continue;
-      if (const auto* closed = std::get_if<StepClosed>(control)) found.push_back(*closed);
-    }
-    out_.clear();
-    return found;
-  }
-
-  std::vector<Arrived> take_news() {
-    std::vector<Arrived> found;
-    for (const Outgoing& each : out_) {
-      const auto* control = std::get_if<Control>(&each.frame.payload);
-      if (control == nullptr) continue;
-      if (const auto* arrived = std::get_if<Arrived>(control)) found.push_back(*arrived);
+      if (const auto* message = std::get_if<Message>(control)) found.push_back(*message);
     }
     out_.clear();
     return found;
@@ -97,30 +87,30 @@ TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
   shard_.on_decision(decision, now_, out_);
   now_ = 10ms;
   push_block(1, 0, 0);
-  EXPECT_TRUE(take_news().empty()) << "half a gradient has not arrived";
+  EXPECT_TRUE(take<Arrived>().empty()) << "half a gradient has not arrived";
   push_block(1, 0, 1);
-  EXPECT_TRUE(take_news().empty()) << "two at a time";
+  EXPECT_TRUE(take<Arrived>().empty()) << "two at a time";
   now_ = 12ms;
   push(3, 0);
-  const std::vector<Arrived> news = take_news();
+  const std::vector<Arrived> news = take<Arrived>();
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
   // Decided again: what is here is enough.
   decision.cutoff = 2;
   shard_.on_decision(decision, now_, out_);
-  EXPECT_EQ(take_closed().size(), 1u);
+  EXPECT_EQ(take<StepClosed>().size(), 1u);
 }
 
 TEST_F(ShardTimeTest, TellsOfThoseWhoCameBeforeTheDecision) {
   start(3);
   shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
   for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
-  take_news();
+  take<Arrived>();
   now_ = 5ms;
   push(2, 1);  // quicker than the decision
-  EXPECT_TRUE(take_news().empty());
+  EXPECT_TRUE(take<Arrived>().empty());
   shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
-  ASSERT_EQ(take_news().size(), 1u);
+  ASSERT_EQ(take<Arrived>().size(), 1u);
 }
 
 TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
@@ -132,10 +122,10 @@ TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
   EXPECT_EQ(shard_.wake_at(), 50ns);
   now_ = 49ns;
   shard_.on_time(now_, out_);
-  EXPECT_TRUE(take_closed().empty());
+  EXPECT_TRUE(take<StepClosed>().empty());
   now_ = 50ns;
   shard_.on_time(now_, out_);
-  const auto closed = take_closed();
+  const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].elapsed, 50ns);
   EXPECT_EQ(closed[0].arrivals.size(), 1u);
@@ -147,17 +137,17 @@ TEST_F(ShardTimeTest, TellsHowLongABlockHadEnoughBeforeTheDecisionCame) {
   decide(0, {.cutoff = 2});
   push(0, 0);
   push(1, 0);
-  EXPECT_EQ(take_closed().at(0).undecided, 0ns) << "decided before";
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "decided before";
   now_ = 100ns;
   push(0, 1);
   now_ = 130ns;
   push_block(1, 1, 0);
   now_ = 150ns;
   push_block(1, 1, 1);
-  EXPECT_TRUE(take_closed().empty()) << "undecided: everybody is waited for";
+  EXPECT_TRUE(take<StepClosed>().empty()) << "undecided: everybody is waited for";
   now_ = 190ns;
   decide(1, {.cutoff = 2});
-  const auto closed = take_closed();
+  const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].undecided, 60ns) << "of the block that waited longest";
   EXPECT_EQ(closed[0].closing, 60ns);
@@ -180,25 +170,25 @@ TEST_F(ShardTimeTest, OnlyTheFirstDecisionAboutAStepIsWaitedFor) {
   push(1, 0);
   now_ = 100ns;
   decide(0, {.cutoff = 2});  // again, and fewer
-  EXPECT_EQ(take_closed().at(0).undecided, 0ns);
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns);
   push(0, 1);
   now_ = 140ns;
   decide(1, {.cutoff = 2});
   now_ = 200ns;
   push(1, 1);
-  EXPECT_EQ(take_closed().at(0).undecided, 0ns) << "it had not enough when it came";
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "it had not enough when it came";
 }
 
 TEST_F(ShardTimeTest, ATimeLimitThatIsOverWhenItIsDecidedWasWaitedForToo) {
   start(3);
   decide(0, {.cutoff = 1});
   push(0, 0);
-  take_closed();
+  take<StepClosed>();
   now_ = 10ns;
   push(0, 1);
   now_ = 90ns;
   decide(1, {.cutoff = 3, .time_limit = 50.0});
-  const auto closed = take_closed();
+  const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].undecided, 40ns) << "since the limit, for one was there";
 }
@@ -207,7 +197,7 @@ TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
   start(3);
   decide(0, {.cutoff = 1});
   push(0, 0);
-  take_closed();
+  take<StepClosed>();
   now_ = 10ns;
   push(0, 1);
   shard_.on_lost(0, now_, out_);
@@ -216,7 +206,7 @@ TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
   now_ = 70ns;
   Decision decision{.step = 1, .cutoff = 1, .alive = {1, 2}};
   shard_.on_decision(decision, now_, out_);
-  EXPECT_EQ(take_closed().at(0).undecided, 40ns);
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 40ns);
 }
 
 TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
@@ -226,7 +216,7 @@ TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
   EXPECT_FALSE(shard_.wake_at());
   now_ = 80ns;
   push(1, 0);
-  const auto closed = take_closed();
+  const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].elapsed, 80ns);
 }
@@ -235,12 +225,12 @@ TEST_F(ShardTimeTest, ADecisionThatComesAfterItsLimitClosesAtOnce) {
   start(3);
   decide(0, {.cutoff = 3});
   for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
-  ASSERT_EQ(take_closed().size(), 1u);
+  ASSERT_EQ(take<StepClosed>().size(), 1u);
   now_ = 30ns;
   push(0, 1);
   now_ = 90ns;
   decide(1, {.cutoff = 3, .time_limit = 50.0});
-  const auto closed = take_closed();
+  const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].step, 1u);
   EXPECT_EQ(closed[0].elapsed, 90ns);
@@ -252,10 +242,10 @@ TEST_F(ShardTimeTest, HalfAGradientIsNotEnough) {
   push_block(0, 0, 0);
   now_ = 60ns;
   shard_.on_time(now_, out_);
-  EXPECT_TRUE(take_closed().empty()) << "the other block has nothing";
+  EXPECT_TRUE(take<StepClosed>().empty()) << "the other block has nothing";
   EXPECT_FALSE(shard_.wake_at()) << "the one with a gradient has closed";
   push_block(0, 0, 1);
-  EXPECT_EQ(take_closed().size(), 1u);
+  EXPECT_EQ(take<StepClosed>().size(), 1u);
 }
 
 TEST_F(ShardTimeTest, WhatALostWorkerDeliveredIsNotTheLeastNumber) {
@@ -266,7 +256,7 @@ TEST_F(ShardTimeTest, WhatALostWorkerDeliveredIsNotTheLeastNumber) {
   EXPECT_FALSE(shard_.wake_at());
   now_ = 60ns;
   push(1, 0);
-  ASSERT_EQ(take_closed().size(), 1u);
+  ASSERT_EQ(take<StepClosed>().size(), 1u);
 }
 
 TEST_F(ShardTimeTest, ANewDecisionForTheSameStepMovesTheAlarm) {
@@ -302,9 +292,9 @@ TEST_F(ShardTimeTest, AgreesWithTheCloseRule) {
     std::vector<StepClosed> closed;
     for (const auto& [run_time, worker] : arrivals) {
       wait_until(opened + run_time);
-      if (closed = take_closed(); !closed.empty()) break;
+      if (closed = take<StepClosed>(); !closed.empty()) break;
       push(worker, step);
-      if (closed = take_closed(); !closed.empty()) break;
+      if (closed = take<StepClosed>(); !closed.empty()) break;
     }
     const StepClose expected = close_of(choice, sorted);
     ASSERT_EQ(closed.size(), 1u) << "step " << step;

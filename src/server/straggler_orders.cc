@@ -27,8 +27,7 @@ void StragglerOrders::on_closed(Step step, std::span<const WorkerId> stragglers)
 bool StragglerOrders::stop(Step step, WorkerId worker, TimePoint now) {
   // The order is a watermark: it would end what the worker is busy with.
   if (is_busy(worker)) return false;
-  const auto luck = draw({seed_, static_cast<uint64_t>(Purpose::kProbes), step, worker});
-  if (rule_ == StragglerRule::kFinish || unit_interval(luck) < probe_) {
+  if (rule_ == StragglerRule::kFinish || is_probe(seed_, probe_, step, worker)) {
     busy_[worker] = step;
     return false;
   }

@@ -82,11 +82,11 @@ SimulationSettings small_run(uint32_t workers, Step steps) {
   return settings;
 }
 
-Record run(const SimulationSettings& settings, const std::string& policy) {
+Record run(const SimulationSettings& settings, const std::string& policy, bool live = false) {
   PullTask task;
   Record record;
   auto made = settings.coordinator.free_running ? Result<std::unique_ptr<Policy>>(nullptr)
-                                                : make_policy(policy, {.warmup = 3});
+                                                : make_policy(policy, {.warmup = 3, .live = live});
   EXPECT_TRUE(made.ok());
   Simulation simulation(settings, std::move(made).value(), task, {&record}, nullptr);
   const auto end = simulation.run([] { return true; });
@@ -264,6 +264,55 @@ TEST(Simulation, RepeatsExactly) {
   EXPECT_EQ(first, run(settings, "ecdf").text.str());
   settings.seed = 6;
   EXPECT_NE(first, run(settings, "ecdf").text.str());
+}
+
+SimulationSettings uneven_run() {
+  SimulationSettings settings = small_run(4, 60);
+  settings.batch = settings.coordinator.batch = 40;
+  settings.coordinator.full_samples = 160;
+  settings.coordinator.balance = BalanceSettings{.warmup = 5};
+  settings.scenario.run_times.push_back(
+      {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.05}});
+  settings.scenario.slow.push_back({.whom = {.workers = {{3, 3}}}, .factor = 3.0});
+  return settings;
+}
+
+TEST(Simulation, BalanceLetsTheSlowFinishWithTheOthers) {
+  const Record record = run(uneven_run(), "sync");
+  ASSERT_EQ(record.steps.size(), 60u);
+  for (Step step = 30; step < 60; ++step) {
+    uint64_t samples = 0;
+    for (const ArrivalRecord& each : record.arrivals[step]) samples += each.samples;
+    EXPECT_EQ(samples, 160u) << "as many as ever, step " << step;
+    EXPECT_EQ(record.steps[step].samples, 160u);
+    EXPECT_NEAR(record.arrivals[step][3].samples, 16, 4) << "a third of what the others do";
+    EXPECT_LT(seconds(record.steps[step].elapsed), 1.6) << "not three";
+  }
+}
+
+TEST(Simulation, DecidesAgainInsideAStepThatTurnsOutOtherwise) {
+  SimulationSettings settings = small_run(8, 60);
+  settings.scenario.run_times.push_back(
+      {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.05}});
+  // Half of them are ten times as slow from one step to the next.
+  settings.scenario.slow.push_back(
+      {.whom = {.workers = {{4, 7}}}, .steps = {.first = 40, .end = 41}, .factor = 10.0});
+  const Record once = run(settings, "ecdf");
+  EXPECT_GT(seconds(once.steps[40].elapsed), 9.0);
+  const Record live = run(settings, "ecdf", true);
+  EXPECT_LT(seconds(live.steps[40].elapsed), 5.0);
+  const auto again = std::find_if(
+      live.decisions.begin(), live.decisions.end(),
+      [](const DecisionRecord& each) { return each.step == 40 && each.at > Duration::zero(); });
+  ASSERT_NE(again, live.decisions.end());
+  EXPECT_NE(again->reason.find("here"), std::string::npos) << again->reason;
+}
+
+TEST(Simulation, LiveAndBalancedRepeatsExactly) {
+  SimulationSettings settings = uneven_run();
+  settings.scenario.deaths.push_back({.worker = 2, .when = {.step = 20}});
+  settings.scenario.joins.push_back({.worker = 2, .when = {.step = 40}});
+  EXPECT_EQ(run(settings, "ecdf", true).text.str(), run(settings, "ecdf", true).text.str());
 }
 
 TEST(Simulation, GoesOnWithoutTheDeadAndWithThoseWhoCome) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/straggler_rule.h"
 
 namespace drover {
 
@@ -44,9 +44,9 @@ void Probes::step_closed(Step step, double opened, std::span<const double> run_t
   if (share_ == 0.0) return;
   for (size_t i = 0; i < run_times.size(); ++i) {
     if (!(run_times[i] > close.elapsed)) continue;  // it was seen, or took no part
-    const auto chance = draw({seed_, static_cast<uint64_t>(Purpose::kProbes), step, i});
-    if (unit_interval(chance) >= share_) continue;
-    under_way_.push_back({opened + run_times[i], {step, static_cast<WorkerId>(i), run_times[i]}});
+    const auto worker = static_cast<WorkerId>(i);
+    if (!is_probe(seed_, share_, step, worker)) continue;
+    under_way_.push_back({opened + run_times[i], {step, worker, run_times[i]}});
     std::push_heap(under_way_.begin(), under_way_.end(), kLater);
   }
 }

@@ -2,6 +2,7 @@
 #include "fit/torch/elbo.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -197,7 +198,7 @@ TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
     objective().backward();
     const at::Tensor gradient = flat.grad();
     EXPECT_GT(gradient.count_nonzero().item<int64_t>(), gradient.numel() / 2);
-    const torch::NoGradGuard no_gradient;
+    const c10::NoGradGuard no_gradient;
     double* const values = flat.data_ptr<double>();
     for (int64_t i = 0; i < flat.numel(); ++i) {
       constexpr double kStep = 1e-6;
