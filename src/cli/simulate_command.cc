@@ -39,6 +39,7 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
                             .batch = file.job.batch,
                             .own_parts = file.job.task.partition != DataPartition::kNone,
                             .seed = file.job.task.seed,
+                            .number_type = file.job.wire_dtype,
                             .scenario = file.scenario};
 }
 
