@@ -167,7 +167,9 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--balance-most",
                        "2",
                        "--probe",
-                       "0.02"});
+                       "0.02",
+                       "--wire-dtype",
+                       "bfloat16"});
   Job expected;
   expected.task = {"mlp", "generated", "/d", 7, 99, 4, DataPartition::kRandom};
   expected.workers = 8;
@@ -201,6 +203,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
                    parse_slow_rule("share=0.05,delay=200ms").value()};
   expected.transport = Transport::kTcp;
+  expected.wire_dtype = NumberType::kBfloat16;
   expected.listen = "0.0.0.0:9";
   expected.run_file = "r.db";
   expected.save_model = "m.bin";

@@ -27,6 +27,7 @@ void put_blocks(const BlockPlan& plan, pb::BlockPlan* out) {
   for (const Block& block : plan.blocks) {
     pb::Block* each = out->add_blocks();
     each->set_tensor(block.tensor);
+    each->set_tensors(block.tensors);
     each->set_offset(block.offset);
     each->set_length(block.length);
     each->set_shard(block.shard);
@@ -236,6 +237,7 @@ BlockPlan get_blocks(const pb::BlockPlan& from, Reader& reader) {
     plan.blocks.push_back(
         {.id = static_cast<BlockId>(plan.blocks.size()),
          .tensor = reader.at_most(each.tensor(), kTensorsMax, "a block's tensor"),
+         .tensors = reader.at_most(each.tensors(), kTensorsMax, "a block's tensors"),
          .offset = reader.at_most(each.offset(), kParametersMax, "a block's offset"),
          .length = reader.at_most(each.length(), kBlockFloatsMax, "a block's length"),
          .shard = each.shard(),

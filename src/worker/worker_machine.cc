@@ -31,13 +31,16 @@ void WorkerMachine::begin_step() {
   DROVER_CHECK(pulling_ && ready());
   pulling_ = false;
   gradient_step_ = step();
+  ready_.assign(plan_.blocks.size(), 0);
 }
 
 void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
   DROVER_CHECK(gradient_step_ == step());
   samples_ = samples;
-  for (const BlockId id : plan_.blocks_of_tensor(tensor))
-    offer_block(plan_.blocks[id], step(), out);
+  for (const BlockId id : plan_.blocks_of_tensor(tensor)) {
+    const Block& block = plan_.blocks[id];
+    if (++ready_[id] == block.tensors) offer_block(block, step(), out);
+  }
 }
 
 void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) const {

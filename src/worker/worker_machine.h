@@ -74,6 +74,7 @@ class WorkerMachine {
   bool pulling_ = false;               // parameters may be written to
   std::optional<Step> gradient_step_;  // the step that the gradient buffer belongs to
   uint32_t samples_ = 0;               // behind that gradient
+  std::vector<uint32_t> ready_;        // of it, by block: tensors
   Step stop_before_ = 0;               // the least step still wanted
 };
 

@@ -12,7 +12,7 @@ namespace {
 class WorkerMachineTest : public ::testing::Test {
  protected:
   static Layout layout() {
-    return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kTrained}});
+    return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kAveraged}});
   }
 
   WorkerMachineTest()
@@ -66,6 +66,36 @@ TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
   EXPECT_EQ(out_[0].frame.header.samples, 32u);
   EXPECT_EQ(out_[0].frame.header.worker, 5u);
   EXPECT_EQ(std::get<FloatSlice>(out_[0].frame.payload).length, 10u);
+}
+
+TEST_F(WorkerMachineTest, OffersABlockOfSeveralTensorsWhenAllAreReady) {
+  const Layout small({{"a", 5'000, TensorKind::kTrained},
+                      {"b", 20, TensorKind::kTrained},
+                      {"c", 20, TensorKind::kTrained}});
+  BlockPlan plan = plan_blocks(small, 1);
+  ASSERT_EQ(plan.blocks.size(), 2u) << "b and c are one block";
+  const auto buffer = std::make_shared<FloatBuffer>(small.buffer_size());
+  WorkerMachine machine(5, plan, buffer, buffer);
+  for (Version version = 0; version < 2; ++version) {
+    machine.begin_pull(out_);
+    for (const Block& block : plan.blocks) {
+      const FrameHeader header{.type = FrameType::kParameters,
+                               .step = version + 1,
+                               .version = version,
+                               .block = block.id,
+                               .length = block.length * static_cast<uint32_t>(sizeof(float))};
+      ASSERT_TRUE(machine.on_frame(0, header, out_).ok());
+    }
+    machine.begin_step();
+    out_.clear();
+    machine.offer(2, 32, out_);
+    EXPECT_TRUE(out_.empty());
+    machine.offer(1, 32, out_);
+    ASSERT_EQ(out_.size(), 1u);
+    EXPECT_EQ(out_[0].frame.header.block, 1u);
+    machine.offer(0, 32, out_);
+    EXPECT_EQ(out_.size(), 2u);
+  }
 }
 
 TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters) {
