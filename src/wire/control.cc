@@ -296,10 +296,11 @@ Control get(const pb::Plan& from, Reader& reader) {
   if (!reader.error()) {
     const Layout layout(plan.tensors);
     for (const Block& block : plan.blocks.blocks) {
-      if (block.tensor >= plan.tensors.size() || block.offset < layout.offset(block.tensor) ||
-          block.offset + block.length >
-              layout.offset(block.tensor) + plan.tensors[block.tensor].size) {
-        reader.fail("a block lies outside its tensor");
+      const size_t end = size_t{block.tensor} + block.tensors;
+      if (block.tensors == 0 || end > plan.tensors.size() ||
+          block.offset < layout.offset(block.tensor) ||
+          block.offset + block.length > layout.offset(end - 1) + plan.tensors[end - 1].size) {
+        reader.fail("a block lies outside its tensors");
       }
     }
   }

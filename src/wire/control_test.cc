@@ -100,7 +100,12 @@ TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
   plan.blocks.blocks.back().offset += 1;
   const auto decoded = decode_control(bytes_of(encode_control(plan)));
   ASSERT_FALSE(decoded.ok());
-  EXPECT_NE(decoded.error().message.find("outside its tensor"), std::string::npos);
+  EXPECT_NE(decoded.error().message.find("outside its tensors"), std::string::npos);
+  plan = sample_plan();
+  for (const uint32_t tensors : {0u, 1000u}) {
+    plan.blocks.blocks[0].tensors = tensors;
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok()) << tensors;
+  }
 }
 
 TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
