@@ -47,9 +47,10 @@ struct Job {
   std::vector<SlowRule> slow;
   Transport transport = Transport::kUnix;
   std::string listen =
-      "127.0.0.1:0";       // the coordinator's address with Transport::kTcp; port 0: any free one
-  std::string run_file;    // empty: runs/<time>-<model>-<data>.db
-  std::string save_model;  // empty: do not save the final parameters
+      "127.0.0.1:0";  // the coordinator's address with Transport::kTcp; port 0: any free one
+  uint64_t window = 1 << 20;  // bytes of gradients under way to one shard at once
+  std::string run_file;       // empty: runs/<time>-<model>-<data>.db
+  std::string save_model;     // empty: do not save the final parameters
 
   bool operator==(const Job&) const = default;
 };

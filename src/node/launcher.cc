@@ -120,7 +120,8 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
       return run_shard({.id = shard,
                         .key = key,
                         .listen = addresses.shards[shard],
-                        .coordinator = addresses.coordinator});
+                        .coordinator = addresses.coordinator,
+                        .window_bytes = job.window});
     });
   }
   for (WorkerId worker = 0; worker < job.workers && started; ++worker) {

@@ -25,7 +25,8 @@ const Error kNotJoined =
 
 class ShardNode {
  public:
-  explicit ShardNode(const ShardSettings& settings) : settings_(settings), shard_(settings.id) {}
+  explicit ShardNode(const ShardSettings& settings)
+      : settings_(settings), shard_(settings.id, settings.window_bytes) {}
 
   int run() {
     if (const Status started = start(); !started) {

@@ -1,10 +1,12 @@
 // The shard process: drives a Shard with sockets and the real clock.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "core/ids.h"
 #include "node/doorman.h"
+#include "server/shard.h"
 
 namespace drover {
 
@@ -13,6 +15,7 @@ struct ShardSettings {
   RunKey key;
   std::string listen;       // where workers reach it
   std::string coordinator;  // its address
+  size_t window_bytes = Shard::kWindowBytes;
 };
 
 // Serves until the run is over. Returns the process's exit status.
