@@ -99,7 +99,7 @@ void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
   BlockOptimizer optimizer(settings, TensorKind::kTrained, size);
   optimizer.start(now.span());
   BufferPool pool;
-  GradientSum sum(SumOrder::kArrival, size);
+  GradientSum sum(SumOrder::kArrival, size, &pool);
   for (WorkerId worker = 0; worker < 2; ++worker) {
     SharedBuffer gradient = pool.take(size);
     fill(gradient->span());
@@ -128,7 +128,7 @@ void aggregate(benchmark::State& state, SumOrder order) {
   std::vector<GradientSum> sums;
   std::vector<BlockOptimizer> optimizers;
   for (size_t block = 0; block < blocks; ++block) {
-    sums.emplace_back(order, block_floats);
+    sums.emplace_back(order, block_floats, &pool);
     optimizers.emplace_back(settings, TensorKind::kTrained, block_floats);
     optimizers.back().start(now.span().subspan(block * block_floats, block_floats));
   }
@@ -145,7 +145,6 @@ void aggregate(benchmark::State& state, SumOrder order) {
     for (WorkerId worker = 0; worker < workers; ++worker) {
       for (size_t block = 0; block < blocks; ++block) {
         SharedBuffer& arrival = arrivals[worker * blocks + block];
-        benchmark::DoNotOptimize(sum_of_squares(arrival->span()));
         sums[block].add(worker, 16, std::move(arrival));
       }
     }

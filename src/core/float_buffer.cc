@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace drover {
@@ -15,7 +16,7 @@ constexpr size_t kAlignmentBytes = 64;
 }  // namespace
 
 void FloatBuffer::Free::operator()(float* pointer) const {
-  ::operator delete[](pointer, std::align_val_t{kAlignmentBytes});
+  if (!keeper) ::operator delete[](pointer, std::align_val_t{kAlignmentBytes});
 }
 
 FloatBuffer::FloatBuffer(size_t size)
@@ -25,12 +26,23 @@ FloatBuffer::FloatBuffer(size_t size)
   std::memset(data_.get(), 0, size * sizeof(float));
 }
 
+FloatBuffer::FloatBuffer(float* data, size_t size, std::shared_ptr<const void> keeper,
+                         std::optional<Stamp> stamp)
+    : size_(size), stamp_(stamp), data_(data, Free{std::move(keeper)}) {}
+
+bool FloatBuffer::intact() const {
+  if (!stamp_) return true;
+  // Everything read before this is read before the word.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return stamp_->word->load(std::memory_order_relaxed) == stamp_->value;
+}
+
 struct BufferPool::Shelf {
   std::mutex mutex;
   std::map<size_t, std::vector<std::unique_ptr<FloatBuffer>>> free;  // by size; guarded by mutex
 };
 
-BufferPool::BufferPool() : shelf_(std::make_shared<Shelf>()) {}
+BufferPool::BufferPool(Make make) : shelf_(std::make_shared<Shelf>()), make_(std::move(make)) {}
 
 SharedBuffer BufferPool::take(size_t size) {
   std::unique_ptr<FloatBuffer> buffer;
@@ -42,6 +54,7 @@ SharedBuffer BufferPool::take(size_t size) {
       free.pop_back();
     }
   }
+  if (!buffer && make_) buffer = make_(size);
   if (!buffer) buffer = std::make_unique<FloatBuffer>(size);
   return SharedBuffer(buffer.release(), [shelf = shelf_](FloatBuffer* returned) {
     std::unique_ptr<FloatBuffer> owned(returned);

@@ -1,41 +1,163 @@
 #include "net/connection.h"
 
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
-#include <limits>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 namespace drover {
 namespace {
 
-// Asio's own completion condition moves at most 64 KB per system call; this one lets the kernel
-// take all it can.
-struct TransferEverything {
-  size_t operator()(const boost::system::error_code& error, size_t /*transferred*/) const {
-    return error ? 0 : std::numeric_limits<int>::max();
-  }
-};
+// Parts in one system call; the kernel takes 1,024.
+constexpr size_t kPartsMax = 256;
 
-Status to_status(const boost::system::error_code& error) {
-  if (!error) return done();
-  if (error == boost::asio::error::eof)
-    return Error{ErrorKind::kDisconnected, "the connection was closed"};
-  return Error{ErrorKind::kDisconnected, error.message()};
-}
+Status lost(const std::string& why) { return Error{ErrorKind::kDisconnected, why}; }
 
 }  // namespace
 
-void Connection::read(std::span<std::byte> into, Done done) {
-  boost::asio::async_read(
-      socket_, boost::asio::buffer(into.data(), into.size()), TransferEverything{},
-      [self = shared_from_this(), done = std::move(done)](const boost::system::error_code& error,
-                                                          size_t) { done(to_status(error)); });
+bool Connection::read(std::span<std::byte> into, Done done) {
+  const size_t ready = std::min(into.size(), ahead_end_ - ahead_begin_);
+  std::memcpy(into.data(), ahead_.data() + ahead_begin_, ready);
+  ahead_begin_ += ready;
+  into_ = into.subspan(ready);
+  if (into_.empty()) return true;
+  const Progress progress = receive();
+  if (progress == Progress::kDone) return true;
+  read_done_ = std::move(done);
+  if (progress == Progress::kWaits) {
+    wait_to_read();
+  } else {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      self->tell(self->read_done_, lost(self->trouble_));
+    });
+  }
+  return false;
 }
 
-void Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done done) {
-  boost::asio::async_write(
-      socket_, parts, TransferEverything{},
-      [self = shared_from_this(), done = std::move(done)](const boost::system::error_code& error,
-                                                          size_t) { done(to_status(error)); });
+// One call fills what is asked for, and brings what follows if it is there.
+Connection::Progress Connection::receive() {
+  while (!into_.empty()) {
+    ahead_begin_ = ahead_end_ = 0;
+    std::array<iovec, 2> parts{iovec{into_.data(), into_.size()},
+                               iovec{ahead_.data(), ahead_.size()}};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> extra;
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    message.msg_control = extra.data();
+    message.msg_controllen = extra.size();
+    const ssize_t count =
+        ::recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return Progress::kWaits;
+      trouble_ = std::strerror(errno);
+      return Progress::kFailed;
+    }
+    if (count == 0) {
+      trouble_ = "the connection was closed";
+      return Progress::kFailed;
+    }
+    keep_file(message);
+    const auto bytes = static_cast<size_t>(count);
+    const size_t wanted = std::min(bytes, into_.size());
+    into_ = into_.subspan(wanted);
+    ahead_end_ = bytes - wanted;
+  }
+  return Progress::kDone;
+}
+
+void Connection::keep_file(const msghdr& message) {
+  for (const cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
+       each = CMSG_NXTHDR(const_cast<msghdr*>(&message), const_cast<cmsghdr*>(each))) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(each), sizeof(fd));
+    file_ = Descriptor(fd);
+  }
+}
+
+void Connection::wait_to_read() {
+  socket_.async_wait(
+      Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+        if (error) return self->tell(self->read_done_, lost(error.message()));
+        const Progress progress = self->receive();
+        if (progress == Progress::kWaits) return self->wait_to_read();
+        self->tell(self->read_done_, progress == Progress::kDone ? done() : lost(self->trouble_));
+      });
+}
+
+bool Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done done, int file) {
+  out_.clear();
+  out_begin_ = 0;
+  out_file_ = file;
+  for (const auto& part : parts) {
+    if (part.size() > 0) out_.push_back({const_cast<void*>(part.data()), part.size()});
+  }
+  const Progress progress = send();
+  if (progress == Progress::kDone) return true;
+  write_done_ = std::move(done);
+  if (progress == Progress::kWaits) {
+    wait_to_write();
+  } else {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      self->tell(self->write_done_, lost(self->trouble_));
+    });
+  }
+  return false;
+}
+
+Connection::Progress Connection::send() {
+  while (out_begin_ < out_.size()) {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> extra{};
+    msghdr message{};
+    message.msg_iov = out_.data() + out_begin_;
+    message.msg_iovlen = std::min(out_.size() - out_begin_, kPartsMax);
+    if (out_file_ >= 0) {
+      message.msg_control = extra.data();
+      message.msg_controllen = extra.size();
+      cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(rights), &out_file_, sizeof(int));
+    }
+    const ssize_t count = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return Progress::kWaits;
+      trouble_ = std::strerror(errno);
+      return Progress::kFailed;
+    }
+    out_file_ = -1;
+    auto bytes = static_cast<size_t>(count);
+    while (out_begin_ < out_.size() && bytes >= out_[out_begin_].iov_len)
+      bytes -= out_[out_begin_++].iov_len;
+    if (bytes > 0) {
+      iovec& part = out_[out_begin_];
+      part.iov_base = static_cast<std::byte*>(part.iov_base) + bytes;
+      part.iov_len -= bytes;
+    }
+  }
+  return Progress::kDone;
+}
+
+void Connection::wait_to_write() {
+  socket_.async_wait(
+      Socket::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
+        if (error) return self->tell(self->write_done_, lost(error.message()));
+        const Progress progress = self->send();
+        if (progress == Progress::kWaits) return self->wait_to_write();
+        self->tell(self->write_done_, progress == Progress::kDone ? done() : lost(self->trouble_));
+      });
+}
+
+// The callback may begin the next read or write.
+void Connection::tell(Done& pending, const Status& status) {
+  if (const Done callback = std::exchange(pending, nullptr)) callback(status);
 }
 
 void Connection::close() {

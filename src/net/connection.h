@@ -1,17 +1,23 @@
 // Connection: reads and writes whole buffers on a socket, one thing after another, without knowing
 // what they mean.
 //
-// Lives on one event loop; every call and every callback happens on that loop's thread.
+// Lives on one event loop; every call and every callback happens on that loop's thread. What can be
+// done at once is done at once, so that a stream of small things costs few system calls.
 #pragma once
 
+#include <sys/uio.h>
+
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/result.h"
+#include "net/descriptor.h"
 #include "net/socket.h"
 
 namespace drover {
@@ -22,20 +28,50 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   explicit Connection(Socket socket) : socket_(std::move(socket)) {}
 
-  // Fills `into` completely, then calls `done`; an end of the stream before that is an error.
+  // Fills `into` completely. Returns true if it has done so; else it calls `done` when it has, or
+  // when that is no longer possible: an end of the stream before that is an error.
   // REQUIRES: no other read is under way; `into` stays valid until `done`.
-  void read(std::span<std::byte> into, Done done);
+  bool read(std::span<std::byte> into, Done done);
 
-  // Writes all of `parts` with as few system calls as the kernel allows, then calls `done`.
+  // Writes all of `parts` with as few system calls as the kernel allows. Returns and calls as
+  // read() does. A copy of `file`, if there is one, goes to the peer with the first byte; only Unix
+  // sockets carry one.
   // REQUIRES: no other write is under way; the memory stays valid until `done`.
-  void write(const std::vector<boost::asio::const_buffer>& parts, Done done);
+  bool write(const std::vector<boost::asio::const_buffer>& parts, Done done, int file = -1);
+
+  // The file that came with what was last read, if one did.
+  Descriptor take_file() { return std::move(file_); }
 
   // Pending calls end with an error.
   void close();
   bool is_open() const { return socket_.is_open(); }
+  Socket::executor_type executor() { return socket_.get_executor(); }
 
  private:
+  enum class Progress : uint8_t { kDone, kWaits, kFailed };
+
+  Progress receive();
+  Progress send();
+  void keep_file(const msghdr& message);
+  void wait_to_read();
+  void wait_to_write();
+  void tell(Done& done, const Status& status);
+
   Socket socket_;
+  std::string trouble_;  // why kFailed
+
+  // What was read beyond what was asked for: most often whole small frames.
+  std::array<std::byte, 8192> ahead_;
+  size_t ahead_begin_ = 0;
+  size_t ahead_end_ = 0;
+  std::span<std::byte> into_;  // what is still to be filled
+  Done read_done_;
+  Descriptor file_;
+
+  std::vector<iovec> out_;
+  size_t out_begin_ = 0;  // parts before this are written
+  int out_file_ = -1;
+  Done write_done_;
 };
 
 }  // namespace drover

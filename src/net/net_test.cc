@@ -187,15 +187,17 @@ TEST_F(NetTest, LargeBuffersCrossBothWaysAtOnce) {
       EXPECT_TRUE(status.ok());
       ++finished;
     };
-    pair.accepted->read(got_there, count);
-    pair.connected->read(got_back, count);
+    const auto count_now = [&](bool now) { finished += now ? 1 : 0; };
+    count_now(pair.accepted->read(got_there, count));
+    count_now(pair.connected->read(got_back, count));
     // In parts of all sizes, some empty.
     const std::span all(there);
-    pair.connected->write({boost::asio::buffer(all.data(), 64), boost::asio::buffer(all.data(), 0),
-                           boost::asio::buffer(all.data() + 64, 2'000'000),
-                           boost::asio::buffer(all.data() + 2'000'064, 999'936)},
-                          count);
-    pair.accepted->write({boost::asio::buffer(back.data(), back.size())}, count);
+    count_now(pair.connected->write(
+        {boost::asio::buffer(all.data(), 64), boost::asio::buffer(all.data(), 0),
+         boost::asio::buffer(all.data() + 64, 2'000'000),
+         boost::asio::buffer(all.data() + 2'000'064, 999'936)},
+        count));
+    count_now(pair.accepted->write({boost::asio::buffer(back.data(), back.size())}, count));
     ASSERT_TRUE(run_until([&] { return finished == 4; }));
     EXPECT_EQ(got_there, there);
     EXPECT_EQ(got_back, back);
@@ -221,15 +223,45 @@ TEST_F(NetTest, AnEndBeforeTheBufferIsFullIsAnError) {
   std::optional<Status> read;
   pair.accepted->read(got, [&](const Status& status) { read = status; });
   const auto bytes = pattern(99, 4);
-  bool written = false;
-  pair.connected->write({boost::asio::buffer(bytes)}, [&](const Status&) { written = true; });
-  ASSERT_TRUE(run_until([&] { return written; }));
+  EXPECT_TRUE(pair.connected->write({boost::asio::buffer(bytes)}, [](const Status&) {}));
   EXPECT_FALSE(read.has_value());
   pair.connected->close();
   ASSERT_TRUE(run_until([&] { return read.has_value(); }));
   ASSERT_FALSE(read->ok());
   EXPECT_EQ(read->error().kind, ErrorKind::kDisconnected);
   EXPECT_EQ(read->error().message, "the connection was closed");
+}
+
+TEST_F(NetTest, WhatIsThereAlreadyIsReadAtOnceAndInOrder) {
+  const Pair pair = connect(own_name("ahead"));
+  const auto bytes = pattern(1000, 5);
+  ASSERT_TRUE(pair.connected->write({boost::asio::buffer(bytes)}, nullptr));
+  const auto never = [](const Status&) { ADD_FAILURE(); };
+  std::vector<std::byte> got(bytes.size());
+  for (size_t at = 0; at < got.size(); at += 100)
+    ASSERT_TRUE(pair.accepted->read(std::span(got).subspan(at, 100), never)) << at;
+  EXPECT_EQ(got, bytes);
+}
+
+TEST_F(NetTest, AFileGoesWithTheBytes) {
+  const Pair pair = connect(own_name("file"));
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  const Descriptor from(ends[0]);
+  Descriptor to(ends[1]);
+  const auto bytes = pattern(10, 6);
+  ASSERT_TRUE(pair.connected->write({boost::asio::buffer(bytes)}, nullptr, to.get()));
+  to = Descriptor();
+  std::vector<std::byte> got(bytes.size());
+  ASSERT_TRUE(pair.accepted->read(got, nullptr));
+  EXPECT_EQ(got, bytes);
+  const Descriptor received = pair.accepted->take_file();
+  ASSERT_TRUE(received.open());
+  EXPECT_FALSE(pair.accepted->take_file().open()) << "only once";
+  ASSERT_EQ(::write(received.get(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(from.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
 }
 
 TEST_F(NetTest, ClosingEndsWhatIsPending) {

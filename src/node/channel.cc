@@ -1,6 +1,8 @@
 #include "node/channel.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -10,6 +12,10 @@ namespace drover {
 namespace {
 
 constexpr size_t kFramesPerWrite = 64;
+// Frames of one peer that are taken before others have their turn.
+constexpr int kFramesPerTurn = 64;
+// Of control messages that a peer has not read; a run's largest are a few megabytes.
+constexpr size_t kQueuedBytesMax = 64 << 20;
 
 }  // namespace
 
@@ -18,72 +24,110 @@ Channel::Channel(Socket socket, RunId run)
 
 void Channel::start(Callbacks callbacks) {
   replace_callbacks(std::move(callbacks));
-  read_header();
+  read_frames();
 }
 
 void Channel::replace_callbacks(Callbacks callbacks) {
   callbacks_ = std::make_shared<Callbacks>(std::move(callbacks));
 }
 
-void Channel::read_header() {
+// --- reading
+
+// As long as frames are there; then on_read() goes on.
+void Channel::read_frames() {
+  for (int turn = 0; callbacks_ && turn < kFramesPerTurn; ++turn) {
+    if (reading_ == Reading::kHeader && !read_header()) return;
+    if (reading_ == Reading::kPayload && !read_payload()) return;
+  }
   if (!callbacks_) return;
-  connection_->read(header_bytes_, [self = shared_from_this()](const Status& status) {
-    if (!self->callbacks_) return;
-    if (!status) return self->fail(status.error());
-    const auto header = decode_header(self->header_bytes_);
-    if (!header) return self->fail(header.error());
-    if (header.value().run != self->run_)
-      return self->fail(invalid_input("the peer belongs to another run"));
-    self->read_payload(header.value());
-  });
+  boost::asio::post(connection_->executor(), [self = shared_from_this()] { self->read_frames(); });
 }
 
-void Channel::read_payload(const FrameHeader& header) {
-  if (header.length == 0) return deliver(header);
+// These return false if the frame has to be waited for, or the channel is at its end.
+bool Channel::read_header() {
+  const bool here = connection_->read(
+      header_bytes_, [self = shared_from_this()](const Status& status) { self->on_read(status); });
+  return here && on_header();
+}
+
+bool Channel::on_header() {
+  const auto header = decode_header(header_bytes_);
+  if (!header) {
+    fail(header.error());
+    return false;
+  }
+  if (header.value().run != run_) {
+    fail(invalid_input("the peer belongs to another run"));
+    return false;
+  }
+  header_ = header.value();
+  reading_ = Reading::kPayload;
+  return true;
+}
+
+bool Channel::read_payload() {
+  if (header_.length == 0) return deliver();
   std::span<std::byte> into;
-  if (header.type == FrameType::kControl) {
-    control_bytes_.resize(header.length);
+  if (header_.type == FrameType::kControl) {
+    control_bytes_.resize(header_.length);
     into = control_bytes_;
   } else {
     const auto callbacks = callbacks_;
-    if (!callbacks->payload_for)
-      return fail(invalid_input("the peer sent a block where none belongs"));
-    auto place = callbacks->payload_for(header);
-    if (!place) return fail(place.error());
-    DROVER_CHECK(place.value().size() == header.length);
+    if (!callbacks->payload_for) {
+      fail(invalid_input("the peer sent a block where none belongs"));
+      return false;
+    }
+    auto place = callbacks->payload_for(header_);
+    if (!place) {
+      fail(place.error());
+      return false;
+    }
+    DROVER_CHECK(place.value().size() == header_.length);
     into = place.value();
   }
-  connection_->read(into, [self = shared_from_this(), header](const Status& status) {
-    if (!self->callbacks_) return;
-    if (!status) return self->fail(status.error());
-    self->deliver(header);
-  });
+  const bool here = connection_->read(
+      into, [self = shared_from_this()](const Status& status) { self->on_read(status); });
+  return here && deliver();
 }
 
-void Channel::deliver(const FrameHeader& header) {
+// What was waited for is here.
+void Channel::on_read(const Status& status) {
+  if (!callbacks_) return;
+  if (!status) return fail(status.error());
+  if (reading_ == Reading::kHeader ? on_header() : deliver()) read_frames();
+}
+
+bool Channel::deliver() {
+  reading_ = Reading::kHeader;
   // Held here, because the callback may close the channel or replace the callbacks.
   const auto callbacks = callbacks_;
   Status status = done();
-  if (header.type == FrameType::kControl) {
-    auto message = decode_control(std::span(control_bytes_).first(header.length));
-    if (!message) return fail(message.error());
+  if (header_.type == FrameType::kControl) {
+    auto message = decode_control(std::span(control_bytes_).first(header_.length));
+    if (!message) {
+      fail(message.error());
+      return false;
+    }
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
-      return fail(Error{ErrorKind::kDisconnected, "it refused us: " + refusal->reason});
+      fail(Error{ErrorKind::kDisconnected, "it refused us: " + refusal->reason});
+      return false;
     }
     status = callbacks->on_control
                  ? callbacks->on_control(std::move(message).value())
                  : Status(invalid_input("the peer sent a message where none belongs"));
   } else {
     status = callbacks->on_frame
-                 ? callbacks->on_frame(header)
+                 ? callbacks->on_frame(header_)
                  : Status(invalid_input("the peer sent a block frame where none belongs"));
   }
-  if (!callbacks_) return;
-  if (!status) return fail(status.error());
-  read_header();
+  if (!callbacks_) return false;
+  if (!status) fail(status.error());
+  return status.ok() && callbacks_;
 }
 
-void Channel::send(Frame frame) {
+// --- writing
+
+void Channel::send(Frame frame, int file) {
   if (!callbacks_ || close_when_sent_) return;
   Queued queued;
   frame.header.run = run_;
@@ -92,47 +136,107 @@ void Channel::send(Frame frame) {
     queued.control = encode_control(*control);
     frame.header.length = static_cast<uint32_t>(queued.control.size());
   } else if (auto* floats = std::get_if<FloatSlice>(&frame.payload)) {
-    frame.header.length = static_cast<uint32_t>(floats->length * sizeof(float));
+    frame.header.length =
+        static_cast<uint32_t>(floats->length * bytes_of(frame.header.number_type));
     queued.floats = std::move(*floats);
   }
-  queued.header = encode_header(frame.header);
-  queue_.push_back(std::move(queued));
-  write_queued();
+  queued.header = frame.header;
+  queued.encoded = encode_header(frame.header);
+  queued.file = file;
+  enqueue(std::move(queued));
+  plan_write();
+}
+
+void Channel::enqueue(Queued queued) {
+  queued_bytes_ += kHeaderBytes + queued.control.size();
+  if (queued.header.type != FrameType::kParameters) return queue_.push_back(std::move(queued));
+  auto place = queue_.end();
+  while (place != queue_.begin()) {
+    Queued& before = *std::prev(place);
+    if (before.header.type != FrameType::kParameters) break;
+    if (before.header.block == queued.header.block && before.header.flags == queued.header.flags) {
+      before = std::move(queued);
+      queued_bytes_ -= kHeaderBytes;
+      return;
+    }
+    if (before.header.block < queued.header.block) break;
+    --place;
+  }
+  queue_.insert(place, std::move(queued));
+}
+
+void Channel::plan_write() {
+  if (writing_ || std::exchange(write_planned_, true)) return;
+  boost::asio::post(connection_->executor(), [self = shared_from_this()] {
+    self->write_planned_ = false;
+    self->write_queued();
+  });
 }
 
 void Channel::write_queued() {
-  if (writing_ || !callbacks_) return;
-  if (queue_.empty()) {
-    if (close_when_sent_) close();
-    return;
+  while (callbacks_ && !writing_ && !queue_.empty()) {
+    if (queued_bytes_ > kQueuedBytesMax)
+      return fail(Error{ErrorKind::kDisconnected, "it does not read what it is sent"});
+    if (write_some()) on_written();
   }
-  // Everything that waits goes out together: one system call for many small frames.
-  const size_t count = std::min(queue_.size(), kFramesPerWrite);
+  if (callbacks_ && !writing_ && close_when_sent_) close();
+}
+
+// Everything that waits goes out together: one system call for many small frames. Returns whether
+// it is out.
+bool Channel::write_some() {
   being_written_.clear();
-  std::move(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count),
-            std::back_inserter(being_written_));
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<boost::asio::const_buffer> parts;
-  for (const Queued& queued : being_written_) {
-    parts.emplace_back(queued.header.data(), queued.header.size());
+  int file = -1;
+  while (!queue_.empty() && being_written_.size() < kFramesPerWrite) {
+    // A file goes with the first byte of what is written together.
+    if (queue_.front().file >= 0 && !being_written_.empty()) break;
+    file = std::max(file, queue_.front().file);
+    queued_bytes_ -= kHeaderBytes + queue_.front().control.size();
+    being_written_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  for (Queued& queued : being_written_) {
+    parts.emplace_back(queued.encoded.data(), queued.encoded.size());
     if (!queued.control.empty()) parts.emplace_back(queued.control.data(), queued.control.size());
-    if (queued.floats.buffer) {
+    if (!queued.floats.buffer) continue;
+    if (queued.header.number_type == NumberType::kFloat32) {
       const auto floats = queued.floats.span();
       parts.emplace_back(floats.data(), floats.size_bytes());
+    } else {
+      if (!spare_halves_.empty()) {
+        queued.halves = std::move(spare_halves_.back());
+        spare_halves_.pop_back();
+      }
+      queued.halves.resize(queued.floats.length);
+      narrow(queued.header.number_type, queued.floats.span(), queued.halves);
+      parts.emplace_back(queued.halves.data(), queued.halves.size() * sizeof(uint16_t));
     }
   }
   writing_ = true;
-  connection_->write(parts, [self = shared_from_this()](const Status& status) {
-    self->writing_ = false;
-    const auto callbacks = self->callbacks_;
-    const auto sent = std::exchange(self->being_written_, {});
-    if (!callbacks) return;
-    for (const Queued& queued : sent) {
-      if (queued.floats.buffer && callbacks->on_floats_sent) callbacks->on_floats_sent();
-    }
-    if (!status) return self->fail(status.error());
-    self->write_queued();
-  });
+  return connection_->write(
+      parts,
+      [self = shared_from_this()](const Status& status) {
+        if (!status) {
+          self->writing_ = false;
+          self->being_written_.clear();
+          if (self->callbacks_) self->fail(status.error());
+          return;
+        }
+        self->on_written();
+        self->write_queued();
+      },
+      file);
+}
+
+void Channel::on_written() {
+  writing_ = false;
+  const auto callbacks = callbacks_;
+  auto sent = std::exchange(being_written_, {});
+  for (Queued& queued : sent) {
+    if (!queued.halves.empty()) spare_halves_.push_back(std::move(queued.halves));
+    if (callbacks && queued.floats.buffer && callbacks->on_floats_sent) callbacks->on_floats_sent();
+  }
 }
 
 void Channel::refuse(const std::string& reason) {
@@ -141,6 +245,7 @@ void Channel::refuse(const std::string& reason) {
 }
 
 void Channel::close() {
+  if (callbacks_ && !writing_ && !queue_.empty()) write_some();
   callbacks_.reset();
   queue_.clear();
   connection_->close();
@@ -151,7 +256,7 @@ void Channel::close_when_sent() {
   close_when_sent_ = true;
   // Nothing more is taken in; keep the channel only for what is still to be written.
   replace_callbacks({});
-  if (!writing_) write_queued();
+  plan_write();
 }
 
 void Channel::fail(const Error& why) {
@@ -159,6 +264,7 @@ void Channel::fail(const Error& why) {
   if (why.kind == ErrorKind::kInvalidInput) {
     refuse(why.message);
   } else {
+    queue_.clear();
     close();
   }
   if (callbacks && callbacks->on_closed) callbacks->on_closed(why);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -42,11 +43,18 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // For whoever takes the channel over after its greeting.
   void replace_callbacks(Callbacks callbacks);
 
-  void send(Frame frame);
+  // Goes out when the caller has returned to the loop, with everything else that is sent until
+  // then. Parameters wait in the order of their blocks, and replace older ones of the same block
+  // that have not begun to move: a peer that reads slowly is never sent what is already old. One
+  // that does not read at all is given up before it fills our memory.
+  // A copy of `file`, if there is one, goes with the frame (Unix sockets only).
+  void send(Frame frame, int file = -1);
+  // The file that came with the control message that is being delivered, if one did.
+  Descriptor take_file() { return connection_->take_file(); }
 
   // Tells the peer why it is not wanted, then closes. on_closed is not called.
   void refuse(const std::string& reason);
-  // Closes at once; on_closed is not called.
+  // Closes at once, with what the kernel takes of what is queued; on_closed is not called.
   void close();
   // Closes when everything queued has been written; on_closed is not called.
   void close_when_sent();
@@ -54,26 +62,42 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
  private:
   struct Queued {
-    HeaderBytes header;
-    std::string control;  // encoded
-    FloatSlice floats;    // or these
+    FrameHeader header;
+    HeaderBytes encoded;
+    std::string control;           // encoded
+    FloatSlice floats;             // or these
+    std::vector<uint16_t> halves;  // in place of them, if they travel so
+    int file = -1;
   };
 
-  void read_header();
-  void read_payload(const FrameHeader& header);
-  void deliver(const FrameHeader& header);
+  void read_frames();
+  bool read_header();
+  bool on_header();
+  bool read_payload();
+  void on_read(const Status& status);
+  bool deliver();
+  void enqueue(Queued queued);
+  void plan_write();
   void write_queued();
+  bool write_some();
+  void on_written();
   // Ends the channel because of the peer, or of the connection to it.
   void fail(const Error& why);
 
   std::shared_ptr<Connection> connection_;
   const RunId run_;
   std::shared_ptr<Callbacks> callbacks_;  // null once closed
+  enum class Reading : uint8_t { kHeader, kPayload };
+  Reading reading_ = Reading::kHeader;
   HeaderBytes header_bytes_{};
+  FrameHeader header_;  // of the frame whose payload is read
   std::vector<std::byte> control_bytes_;
   std::deque<Queued> queue_;
+  size_t queued_bytes_ = 0;  // of control messages and headers in it
   std::vector<Queued> being_written_;
+  std::vector<std::vector<uint16_t>> spare_halves_;
   bool writing_ = false;
+  bool write_planned_ = false;
   bool close_when_sent_ = false;
 };
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,19 +21,23 @@
 namespace drover {
 
 enum class SumOrder : uint8_t {
-  kArrival,  // each gradient is added when it comes; two buffers are held at most
+  kArrival,  // each gradient is added when it comes; the sum is all that is held
   kWorker,   // by worker id, whoever comes first: the same bits every time, for one buffer a worker
 };
 
 class GradientSum {
  public:
-  GradientSum(SumOrder order, size_t length) : order_(order), length_(length) {}
+  // `pool` must outlive this.
+  GradientSum(SumOrder order, size_t length, BufferPool* pool)
+      : order_(order), length_(length), pool_(pool) {}
 
-  // Takes a gradient in, and the buffer over: it may be written to, and is let go when no longer
-  // needed, at the latest by reset().
+  // Takes a gradient in, reading it once. Returns the sum of its squares. The gradient is not
+  // taken, and the sum is what it was, if it has NaN or infinity (or the sum would: NaN is
+  // returned), or if it lies in memory of another process that has overwritten it meanwhile
+  // (nothing is returned).
   // REQUIRES: `worker` has not contributed since the last reset; samples >= 1; the buffer has
-  // `length` floats, all finite, and no other owner.
-  void add(WorkerId worker, uint32_t samples, SharedBuffer gradient);
+  // `length` floats; only somebody foreign() may still write to it.
+  std::optional<double> add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
 
   // Forgets everything and lets all buffers go.
   void reset();
@@ -44,8 +49,8 @@ class GradientSum {
   const std::vector<WorkerId>& workers() const { return workers_; }
   bool has(WorkerId worker) const;
 
-  // Writes elements begin, begin + 1, ... of the mean to `out`. Made for closing a block chunk by
-  // chunk: the last gradient is added here, and used by the caller while still in the cache.
+  // Writes elements begin, begin + 1, ... of the mean to `out`: made for closing a block chunk by
+  // chunk, each used by the caller while still in the cache.
   // REQUIRES: contributors() >= 1, begin + out.size() <= length().
   void write_mean(size_t begin, std::span<float> out) const;
   // Also adds the squares of what it writes to `squares`, in the same pass.
@@ -56,19 +61,25 @@ class GradientSum {
   struct Held {
     WorkerId worker;
     uint32_t samples;
-    SharedBuffer gradient;
+    ConstBuffer gradient;
   };
-  float weight(const Held& held) const;
-  // The sum, relative to the first's samples: times mean_factor() it is the mean.
-  void write_sum(size_t begin, std::span<float> out) const;
+  struct Taken {
+    std::optional<double> squares;  // as add() returns them
+    ConstBuffer values;             // what is held from now on
+  };
+  Taken take(uint32_t samples, ConstBuffer gradient) const;
+  float weight(uint32_t samples) const;
   float mean_factor() const;
+  std::span<const float> part(size_t index, size_t begin, size_t size) const;
+  void write_sum(size_t begin, std::span<float> out) const;
 
   SumOrder order_;
   size_t length_;
+  BufferPool* pool_;
   uint64_t samples_ = 0;
   std::vector<WorkerId> workers_;
-  // In the order of summing. With kArrival the first is the sum of all that came, except the
-  // latest, which is the second: write_mean() reads it anyway, so adding it there is free.
+  // In the order of summing. With kArrival there is one, the sum of all, under the name of the
+  // first.
   std::vector<Held> held_;
 };
 

@@ -42,6 +42,7 @@ constexpr size_t kStretch = kScaledMax;
 // Squares of small gradients would be subnormal, which many processors handle a hundred times more
 // slowly. With this factor on the values they are so only below 1e-26.
 constexpr float kLift = 0x1.0p24F;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLift2 = static_cast<double>(kLift) * static_cast<double>(kLift);
 
 // From and to wherever floats begin. By reference: how vectors are returned depends on the machine.
@@ -86,8 +87,8 @@ void squares_loop(const float* __restrict values, size_t size, double* __restric
 }
 
 DROVER_KERNEL
-void scale_and_square_loop(float* __restrict values, float factor, size_t size,
-                           double* __restrict lanes) {
+void set_scaled_and_square_loop(float* __restrict out, const float* __restrict in, float factor,
+                                size_t size, double* __restrict lanes) {
   size_t i = 0;
   const size_t whole = size - size % (2 * kLanes);
   Lanes a{};
@@ -95,20 +96,101 @@ void scale_and_square_loop(float* __restrict values, float factor, size_t size,
   for (; i < whole; i += 2 * kLanes) {
     Lanes p;
     Lanes q;
-    load(values + i, p);
-    load(values + i + kLanes, q);
+    load(in + i, p);
+    load(in + i + kLanes, q);
     p *= factor;
     q *= factor;
-    store(p, values + i);
-    store(q, values + i + kLanes);
+    store(p, out + i);
+    store(q, out + i + kLanes);
     a += (kLift * p) * (kLift * p);
     b += (kLift * q) * (kLift * q);
   }
   add_lanes(a + b, lanes);
   for (; i < size; ++i) {
-    values[i] *= factor;
-    lanes[i % kLanes] += lifted_square(values[i]);
+    out[i] = factor * in[i];
+    lanes[i % kLanes] += lifted_square(out[i]);
   }
+}
+
+// Zero times what was written adds up to zero, unless something was not finite.
+inline bool all_zero(const Lanes& sums) {
+  float sum = 0.0F;
+  for (size_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
+  return sum == 0.0F;
+}
+
+// Returns whether all that was written is finite.
+DROVER_KERNEL
+bool copy_in_loop(float* __restrict out, const float* __restrict in, size_t size,
+                  double* __restrict lanes) {
+  size_t i = 0;
+  const size_t whole = size - size % (2 * kLanes);
+  Lanes zero{};
+  while (i < whole) {
+    Lanes a{};
+    Lanes b{};
+    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
+      Lanes p;
+      Lanes q;
+      load(in + i, p);
+      load(in + i + kLanes, q);
+      store(p, out + i);
+      store(q, out + i + kLanes);
+      zero += 0.0F * p;
+      zero += 0.0F * q;
+      a += (kLift * p) * (kLift * p);
+      b += (kLift * q) * (kLift * q);
+    }
+    add_lanes(a + b, lanes);
+  }
+  float rest = 0.0F;
+  for (; i < size; ++i) {
+    const float value = in[i];
+    out[i] = value;
+    rest += 0.0F * value;
+    lanes[i % kLanes] += lifted_square(value);
+  }
+  return all_zero(zero) && rest == 0.0F;
+}
+
+DROVER_KERNEL
+bool add_in_loop(float* __restrict out, const float* __restrict sum, const float* __restrict in,
+                 float weight, size_t size, double* __restrict lanes) {
+  size_t i = 0;
+  const size_t whole = size - size % (2 * kLanes);
+  Lanes zero{};
+  while (i < whole) {
+    Lanes a{};
+    Lanes b{};
+    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
+      Lanes p;
+      Lanes q;
+      Lanes s;
+      Lanes t;
+      load(in + i, p);
+      load(in + i + kLanes, q);
+      load(sum + i, s);
+      load(sum + i + kLanes, t);
+      s += weight * p;
+      t += weight * q;
+      store(s, out + i);
+      store(t, out + i + kLanes);
+      zero += 0.0F * s;
+      zero += 0.0F * t;
+      a += (kLift * p) * (kLift * p);
+      b += (kLift * q) * (kLift * q);
+    }
+    add_lanes(a + b, lanes);
+  }
+  float rest = 0.0F;
+  for (; i < size; ++i) {
+    const float value = in[i];
+    const float total = sum[i] + weight * value;
+    out[i] = total;
+    rest += 0.0F * total;
+    lanes[i % kLanes] += lifted_square(value);
+  }
+  return all_zero(zero) && rest == 0.0F;
 }
 
 DROVER_KERNEL
@@ -123,8 +205,8 @@ void set_sum_loop(float* __restrict out, const float* __restrict a, const float*
 }
 
 DROVER_KERNEL
-void scale_loop(float* __restrict values, float factor, size_t size) {
-  for (size_t i = 0; i < size; ++i) values[i] *= factor;
+void set_scaled_loop(float* __restrict out, const float* __restrict in, float factor, size_t size) {
+  for (size_t i = 0; i < size; ++i) out[i] = factor * in[i];
 }
 
 DROVER_KERNEL
@@ -149,7 +231,7 @@ double sum_of_squares(std::span<const float> values) {
   SquareSum squares;
   squares_loop(values.data(), values.size(), squares.lanes.data());
   if (const double quick = squares.total(); std::isfinite(quick)) return quick;
-  if (!all_finite(values)) return std::numeric_limits<double>::quiet_NaN();
+  if (!all_finite(values)) return kNaN;
   double sum = 0.0;  // the square of no float overflows a double
   for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
   return sum;
@@ -167,13 +249,34 @@ void set_sum(std::span<float> out, std::span<const float> a, std::span<const flo
   set_sum_loop(out.data(), a.data(), b.data(), weight, out.size());
 }
 
-void scale(std::span<float> values, float factor) {
-  scale_loop(values.data(), factor, values.size());
+void set_scaled(std::span<float> out, std::span<const float> in, float factor) {
+  DROVER_CHECK(in.size() == out.size());
+  set_scaled_loop(out.data(), in.data(), factor, out.size());
 }
 
-void scale_and_square(std::span<float> values, float factor, SquareSum& squares) {
-  DROVER_CHECK(values.size() <= kScaledMax);
-  scale_and_square_loop(values.data(), factor, values.size(), squares.lanes.data());
+void set_scaled(std::span<float> out, std::span<const float> in, float factor, SquareSum& squares) {
+  DROVER_CHECK(in.size() == out.size());
+  DROVER_CHECK(out.size() <= kScaledMax);
+  set_scaled_and_square_loop(out.data(), in.data(), factor, out.size(), squares.lanes.data());
+}
+
+double take_in(std::span<float> out, std::span<const float> in) {
+  DROVER_CHECK(in.size() == out.size());
+  SquareSum squares;
+  if (!copy_in_loop(out.data(), in.data(), out.size(), squares.lanes.data())) return kNaN;
+  const double quick = squares.total();
+  return std::isfinite(quick) ? quick : sum_of_squares(in);
+}
+
+double take_in(std::span<float> out, std::span<const float> sum, std::span<const float> in,
+               float weight) {
+  DROVER_CHECK(sum.size() == out.size());
+  DROVER_CHECK(in.size() == out.size());
+  SquareSum squares;
+  if (!add_in_loop(out.data(), sum.data(), in.data(), weight, out.size(), squares.lanes.data()))
+    return kNaN;
+  const double quick = squares.total();
+  return std::isfinite(quick) ? quick : sum_of_squares(in);
 }
 
 void move_towards(std::span<float> follower, std::span<const float> leader, float share) {

@@ -46,9 +46,6 @@ void add_scaled(std::span<float> sum, std::span<const float> in, float weight);
 void set_sum(std::span<float> out, std::span<const float> a, std::span<const float> b,
              float weight);
 
-// values_i = factor * values_i
-void scale(std::span<float> values, float factor);
-
 // A sum of squares that is made piece by piece. In lanes, which no piece has to add up.
 struct SquareSum {
   static constexpr size_t kLanes = 16;
@@ -58,10 +55,22 @@ struct SquareSum {
   double total() const;
 };
 
-// The same as scale(); adds the squares of the new values to `squares`. REQUIRES: at most
-// kScaledMax values.
-void scale_and_square(std::span<float> values, float factor, SquareSum& squares);
+// out_i = factor * in_i
+void set_scaled(std::span<float> out, std::span<const float> in, float factor);
+
+// The same; adds the squares of what it writes to `squares`. REQUIRES: at most kScaledMax values.
+void set_scaled(std::span<float> out, std::span<const float> in, float factor, SquareSum& squares);
 inline constexpr size_t kScaledMax = 4096;
+
+// The two ways into a sum, each in one pass. Both tell the sum of the squares of what came in, or
+// NaN if something that was written is NaN or infinite: what is checked is what was written, so
+// that whoever can still write to what came in cannot slip anything past.
+
+// out_i = in_i
+double take_in(std::span<float> out, std::span<const float> in);
+// out_i = sum_i + weight * in_i
+double take_in(std::span<float> out, std::span<const float> sum, std::span<const float> in,
+               float weight);
 
 // follower_i = follower_i + share * (leader_i - follower_i)
 void move_towards(std::span<float> follower, std::span<const float> leader, float share);

@@ -96,21 +96,63 @@ TEST(SumOfSquares, IsNanExactlyIfAValueIsNotFinite) {
   EXPECT_EQ(sum_of_squares({}), 0.0);
 }
 
-TEST(ScaleAndSquare, GivesTheBitsOfScaleAndTheSquaresOfTheResult) {
+TEST(SetScaled, WithSquaresGivesTheSameBitsAndTheSquaresOfTheResult) {
   SquareSum squares;
   double exact = 0.0;
   for (const size_t length : lengths()) {
     if (length > kScaledMax) continue;
     for (const size_t offset : {0U, 1U}) {
-      std::vector<float> values = random_values(length, length + offset);
-      std::vector<float> scaled = values;
-      scale(std::span(scaled).subspan(offset), 0.3F);
-      scale_and_square(std::span(values).subspan(offset), 0.3F, squares);
-      ASSERT_EQ(bits_of(values), bits_of(scaled)) << length;
-      exact += exact_squares(std::span(values).subspan(offset));
+      const std::vector<float> all = random_values(1 + length, length + offset);
+      const std::span values = std::span(all).subspan(offset);
+      std::vector<float> scaled(values.size());
+      std::vector<float> squared(values.size());
+      set_scaled(scaled, values, 0.3F);
+      set_scaled(squared, values, 0.3F, squares);
+      ASSERT_EQ(bits_of(squared), bits_of(scaled)) << length;
+      exact += exact_squares(squared);
     }
   }
   EXPECT_NEAR(squares.total(), exact, 1e-6 * exact);
+}
+
+TEST(TakeIn, WritesTheSumAndTellsTheSquares) {
+  for (const size_t length : lengths()) {
+    for (const size_t offset : {0U, 1U, 3U}) {
+      const std::vector<float> a_all = random_values(2 * length, length + offset);
+      const std::vector<float> b = random_values(2 * length + 1, length);
+      const std::span a = std::span(a_all).subspan(offset);
+      std::vector<float> wanted(length);
+      std::vector<float> out(length, kNan);
+      set_sum(wanted, a, b, 0.7F);
+      const double exact = exact_squares(b);
+      EXPECT_NEAR(take_in(out, a, b, 0.7F), exact, 1e-6 * exact);
+      ASSERT_EQ(bits_of(out), bits_of(wanted)) << length;
+      EXPECT_NEAR(take_in(out, b), exact, 1e-6 * exact);
+      ASSERT_EQ(bits_of(out), bits_of(b));
+    }
+  }
+  const std::vector<float> huge(100, 1e30F);  // their squares overflow a float
+  std::vector<float> out(100);
+  EXPECT_NEAR(take_in(out, huge) / exact_squares(huge), 1.0, 1e-6);
+  EXPECT_NEAR(take_in(out, huge, huge, 1.0F) / exact_squares(huge), 1.0, 1e-6);
+}
+
+TEST(TakeIn, IsNanExactlyIfSomethingWrittenIsNotFinite) {
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    for (const size_t length : {1U, 7U, 32U, 67U, 5000U}) {
+      const std::vector<float> fine(length, -2.0F);
+      std::vector<float> out(length);
+      EXPECT_TRUE(std::isfinite(take_in(out, fine)));
+      EXPECT_TRUE(std::isfinite(take_in(out, fine, fine, 0.5F)));
+      for (size_t i = 0; i < length; i += 1 + length / 50) {
+        std::vector<float> spoilt = fine;
+        spoilt[i] = bad;
+        ASSERT_TRUE(std::isnan(take_in(out, spoilt))) << i << " of " << length;
+        ASSERT_TRUE(std::isnan(take_in(out, fine, spoilt, 0.5F))) << i << " of " << length;
+        ASSERT_TRUE(std::isnan(take_in(out, spoilt, fine, 0.5F))) << i << " of " << length;
+      }
+    }
+  }
 }
 
 TEST(AllFinite, AcceptsEveryKindOfFiniteValue) {
@@ -169,9 +211,8 @@ TEST(Kernels, EqualAPlainLoopToTheBit) {
       set_sum(fresh, a, b, weight);
       ASSERT_EQ(bits_of(fresh), bits_of(sum_wanted));
 
-      out = a_all;
-      scale(written, weight);
-      ASSERT_EQ(bits_of(written), bits_of(scaled_wanted));
+      set_scaled(fresh, a, weight);
+      ASSERT_EQ(bits_of(fresh), bits_of(scaled_wanted));
 
       out = a_all;
       move_towards(written, b, weight);
@@ -186,7 +227,9 @@ TEST(Kernels, WriteNothingOutsideTheirSpan) {
     const std::vector<float> in(length, 1.0F);
     const std::span inside = std::span(room).subspan(1, length);
     add_scaled(inside, in, 2.0F);
-    scale(inside, 2.0F);
+    set_scaled(inside, in, 2.0F);
+    take_in(inside, in);
+    take_in(inside, in, in, 2.0F);
     set_sum(inside, in, in, 2.0F);
     move_towards(inside, in, 0.5F);
     ASSERT_EQ(room.front(), 5.0F) << length;
@@ -200,6 +243,9 @@ TEST(KernelsDeathTest, RefuseUnequalSizes) {
   EXPECT_DEATH(add_scaled(three, four, 1.0F), "internal error");
   EXPECT_DEATH(set_sum(three, three, four, 1.0F), "internal error");
   EXPECT_DEATH(move_towards(three, four, 1.0F), "internal error");
+  EXPECT_DEATH(set_scaled(three, four, 1.0F), "internal error");
+  EXPECT_DEATH(take_in(three, four), "internal error");
+  EXPECT_DEATH(take_in(three, three, four, 1.0F), "internal error");
 }
 
 }  // namespace

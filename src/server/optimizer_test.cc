@@ -16,6 +16,8 @@
 namespace drover {
 namespace {
 
+BufferPool pool;
+
 constexpr OptimizerKind kKinds[] = {OptimizerKind::kSgd,      OptimizerKind::kMomentum,
                                     OptimizerKind::kNesterov, OptimizerKind::kRmsProp,
                                     OptimizerKind::kAdam,     OptimizerKind::kAdamW};
@@ -37,7 +39,7 @@ std::vector<uint32_t> bits_of(std::span<const float> values) {
 std::vector<float> next_of(BlockOptimizer& optimizer, double learning_rate,
                            const std::vector<float>& parameters,
                            const std::vector<float>& gradient) {
-  GradientSum sum(SumOrder::kArrival, parameters.size());
+  GradientSum sum(SumOrder::kArrival, parameters.size(), &pool);
   sum.add(0, 4, buffer_of(gradient));
   std::vector<float> next(parameters.size(), std::nanf(""));
   optimizer.apply(sum, learning_rate, parameters, next);
@@ -131,7 +133,7 @@ TEST(BlockOptimizer, AgreesWithTheFormulasInDoublePrecision) {
         BlockOptimizer optimizer = started(settings, now);
         std::vector<float> next(length);
         std::vector<float> mean(length);
-        GradientSum sum(seed % 2 == 0 ? SumOrder::kArrival : SumOrder::kWorker, length);
+        GradientSum sum(seed % 2 == 0 ? SumOrder::kArrival : SumOrder::kWorker, length, &pool);
         for (int step = 0; step < 20; ++step) {
           const double rate = 0.02 / (1.0 + step % 5);
           sum.reset();
@@ -234,7 +236,7 @@ TEST(BlockOptimizer, FusedEqualsSumFirstUpdateLater) {
       BlockOptimizer fused = started(settings, now);
       BlockOptimizer unfused = started(settings, now);
       for (int step = 0; step < 3; ++step) {
-        GradientSum sum(SumOrder::kArrival, length);
+        GradientSum sum(SumOrder::kArrival, length, &pool);
         for (WorkerId worker = 0; worker < 5; ++worker) {
           std::vector<float> gradient(length);
           for (float& each : gradient) each = value(random);
@@ -270,7 +272,7 @@ TEST(BlockOptimizer, GivesTheSameBitsOnEveryMachine) {
       for (size_t i = 0; i < length; ++i) now[i] = value(1, 0, i);
       BlockOptimizer optimizer = started(settings, now);
       for (uint64_t step = 0; step < 5; ++step) {
-        GradientSum sum(SumOrder::kWorker, length);
+        GradientSum sum(SumOrder::kWorker, length, &pool);
         for (WorkerId worker = 0; worker < 3; ++worker) {
           std::vector<float> gradient(length);
           for (size_t i = 0; i < length; ++i) gradient[i] = value(2 + step, worker, i);
@@ -298,7 +300,7 @@ TEST(BlockOptimizer, StaysWhereItIsIfNobodyContributed) {
     std::vector<float> now = next_of(with_gap, 0.1, initial, {1.0F, 1.0F, 1.0F});
     ASSERT_EQ(now, next_of(without, 0.1, initial, {1.0F, 1.0F, 1.0F}));
 
-    const GradientSum nobody(SumOrder::kArrival, 3);
+    const GradientSum nobody(SumOrder::kArrival, 3, &pool);
     std::vector<float> copy(3);
     with_gap.apply(nobody, 0.1, now, copy);
     EXPECT_EQ(bits_of(copy), bits_of(now));
@@ -326,7 +328,7 @@ TEST(BlockOptimizer, TakesTheMeanOfAveragedBlocks) {
       .kind = OptimizerKind::kAdam, .weight_decay = 0.1, .ema_decay = 0.9};
   const std::vector<float> initial(3000, 100.0F);
   BlockOptimizer optimizer = started(settings, initial, TensorKind::kAveraged);
-  GradientSum sum(SumOrder::kArrival, 3000);
+  GradientSum sum(SumOrder::kArrival, 3000, &pool);
   sum.add(0, 1, buffer_of(std::vector<float>(3000, 2.0F)));
   sum.add(1, 3, buffer_of(std::vector<float>(3000, 6.0F)));
   std::vector<float> next(3000);
@@ -334,7 +336,7 @@ TEST(BlockOptimizer, TakesTheMeanOfAveragedBlocks) {
   EXPECT_EQ(next, std::vector<float>(3000, 5.0F));
   EXPECT_TRUE(optimizer.averaged().empty()) << "the values themselves are to be evaluated";
 
-  optimizer.apply(GradientSum(SumOrder::kArrival, 3000), 0.1, initial, next);
+  optimizer.apply(GradientSum(SumOrder::kArrival, 3000, &pool), 0.1, initial, next);
   EXPECT_EQ(next, initial);
 }
 
@@ -350,7 +352,7 @@ TEST(BlockOptimizer, TakesManySmallBatchesForOneLargeOne) {
     BlockOptimizer one_optimizer = started({.kind = kind}, one);
     BlockOptimizer four_optimizer = started({.kind = kind}, four);
     for (int step = 0; step < 50; ++step) {
-      GradientSum sum(SumOrder::kArrival, length);
+      GradientSum sum(SumOrder::kArrival, length, &pool);
       std::vector<double> total(length, 0.0);
       for (WorkerId worker = 0; worker < 4; ++worker) {
         std::vector<float> gradient(length);
@@ -375,7 +377,7 @@ TEST(BlockOptimizerDeathTest, WantsEqualLengthsAndAStart) {
   std::vector<float> two(2);
   std::vector<float> three(3);
   std::vector<float> out(3);
-  const GradientSum sum(SumOrder::kArrival, 3);
+  const GradientSum sum(SumOrder::kArrival, 3, &pool);
   BlockOptimizer optimizer({}, TensorKind::kTrained, 3);
   EXPECT_DEATH(optimizer.apply(sum, 0.1, three, out), "internal error") << "not started";
   EXPECT_DEATH(optimizer.start(two), "internal error");

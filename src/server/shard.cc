@@ -8,7 +8,8 @@
 
 namespace drover {
 
-Shard::Shard(ShardId id, size_t window_bytes) : id_(id), offers_(window_bytes) {}
+Shard::Shard(ShardId id, size_t window_bytes, BufferPool::Make published)
+    : id_(id), published_(std::move(published)), offers_(window_bytes) {}
 
 void Shard::on_plan(const Plan& plan) {
   DROVER_CHECK(!plan_);
@@ -17,7 +18,8 @@ void Shard::on_plan(const Plan& plan) {
   least_push_.assign(plan.workers, 0);
   for (const Block& block : plan.blocks.blocks) {
     if (block.shard != id_) continue;
-    blocks_[block.id] = Hosted{std::make_unique<ShardBlock>(block, *plan_, &pool_), {}};
+    blocks_[block.id] =
+        Hosted{std::make_unique<ShardBlock>(block, *plan_, &pool_, &published_), {}};
   }
   if (plan.free_running) clocks_.emplace(plan.workers, blocks_.size(), plan.staleness);
 }
@@ -133,7 +135,10 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
                              std::to_string(block.version()) + ")");
       }
       const size_t bytes = block.block().length * sizeof(float);
-      // An offer says that a block is ready; an empty block says that it no longer is.
+      // An offer in place says where the floats lie.
+      const bool in_place = header.type == FrameType::kOffer && (header.flags & kInPlaceFlag) != 0;
+      if (header.length == 0 && in_place) return static_cast<size_t>(block.block().length);
+      // Any other says that a block is ready; an empty block says that it no longer is.
       if (header.length == 0) return size_t{0};
       if (header.length != bytes) {
         return invalid_input(who + " pushed " + std::to_string(header.length) +
@@ -148,7 +153,7 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
   }
 }
 
-Status Shard::on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload,
                        TimePoint now, Outbox& out) {
   const auto floats = payload_floats(worker, header);
   if (!floats) return floats.error();
@@ -188,8 +193,8 @@ Answer Shard::judge(const ShardBlock& block, Step step, WorkerId worker) const {
   return verdict == Answer::kAccepted && !members_.has(worker) ? Answer::kLate : verdict;
 }
 
-void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
-                     TimePoint now, Outbox& out) {
+void Shard::on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
+                     Outbox& out) {
   if (payload) return on_block(worker, header, std::move(payload), now, out);
   Hosted& hosted = *find(header.block);
   if (header.step != kInitialStep) {
@@ -208,8 +213,8 @@ void Shard::on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer pa
                .bytes = hosted.block->block().length * sizeof(float)});
 }
 
-void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
-                     TimePoint now, Outbox& out) {
+void Shard::on_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
+                     Outbox& out) {
   if (clocks_ && header.step != kInitialStep)
     return on_free_block(worker, header, std::move(payload), now, out);
   Hosted& hosted = *find(header.block);
@@ -220,7 +225,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
   }
   if (header.step == kInitialStep) {
     const bool first = !hosted.block->started();
-    if (first) hosted.block->start(std::move(payload), members_);
+    if (first) hosted.block->start(payload->span(), members_);
     answer(worker, header.step, hosted, first ? Answer::kAccepted : Answer::kDuplicate, out);
     return request_initial(out);
   }
@@ -245,7 +250,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, SharedBuffer pa
 
 // A gradient where workers run freely: it is applied at once, and its worker goes on. Without
 // `payload` it is one that cannot be used.
-void Shard::on_free_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
+void Shard::on_free_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload,
                           TimePoint now, Outbox& out) {
   Hosted& hosted = *find(header.block);
   ShardBlock& block = *hosted.block;

@@ -27,7 +27,9 @@ class Shard {
   // Bytes of gradients that may be under way to this shard at once.
   static constexpr size_t kWindowBytes = 1 << 20;
 
-  explicit Shard(ShardId id, size_t window_bytes = kWindowBytes);
+  // Parameters are published in buffers that `published` makes, if it is given.
+  explicit Shard(ShardId id, size_t window_bytes = kWindowBytes,
+                 BufferPool::Make published = nullptr);
 
   // What to keep and how to learn. Comes once, before any worker.
   void on_plan(const Plan& plan);
@@ -51,7 +53,7 @@ class Shard {
   Result<size_t> payload_floats(WorkerId worker, const FrameHeader& header) const;
 
   // A whole frame. `payload` has the size told by payload_floats(), or is null if that is 0.
-  Status on_frame(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+  Status on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                   Outbox& out);
 
   // Whether the run has such a worker, be it a member now or not. REQUIRES: has_plan().
@@ -102,12 +104,12 @@ class Shard {
   void on_members_changed(TimePoint now, Outbox& out);
   bool update_members(const std::vector<WorkerId>& alive);
   Answer judge(const ShardBlock& block, Step step, WorkerId worker) const;
-  void on_offer(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+  void on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                 Outbox& out);
-  void on_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload, TimePoint now,
+  void on_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                 Outbox& out);
-  void on_free_block(WorkerId worker, const FrameHeader& header, SharedBuffer payload,
-                     TimePoint now, Outbox& out);
+  void on_free_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
+                     Outbox& out);
   void on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, Outbox& out);
   void excuse(WorkerId worker, TimePoint now, Outbox& out);
   void note_late(WorkerId worker, Step step, TimePoint now);
@@ -135,6 +137,7 @@ class Shard {
 
   const ShardId id_;
   BufferPool pool_;
+  BufferPool published_;
   OfferQueue offers_;
   std::optional<Plan> plan_;
   std::map<BlockId, Hosted> blocks_;

@@ -4,26 +4,29 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "server/kernels.h"
 
 namespace drover {
 
-ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool)
+ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
+                       BufferPool* published)
     : block_(block),
       steps_(plan.steps),
       evaluate_every_(plan.evaluate_every),
       free_running_(plan.free_running),
       pool_(pool),
-      sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length),
+      published_(published),
+      sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length, pool),
       optimizer_(plan.optimizer, block.kind, block.length),
       pushes_(plan.workers, Push::kOwed),
       next_push_(plan.workers, 0) {}
 
-void ShardBlock::start(SharedBuffer initial, const Membership& members) {
+void ShardBlock::start(std::span<const float> initial, const Membership& members) {
   DROVER_CHECK(!started());
-  DROVER_CHECK(initial->size() == block_.length);
-  optimizer_.start(initial->span());
-  parameters_ = std::move(initial);
+  DROVER_CHECK(initial.size() == block_.length);
+  SharedBuffer first = published_->take(block_.length);
+  std::copy(initial.begin(), initial.end(), first->data());
+  optimizer_.start(first->span());
+  parameters_ = std::move(first);
   on_members_changed(members);
 }
 
@@ -37,16 +40,20 @@ Answer ShardBlock::judge(Step step, WorkerId worker) const {
   return Answer::kAccepted;
 }
 
-Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, ConstBuffer gradient,
                         const Membership& members) {
   const Answer answer = judge(step, worker);
   if (answer != Answer::kAccepted) return answer;
   if (members.has(worker) && is_missing(worker)) --missing_;
   pushes_[worker] = Push::kAnswered;
-  const double squares = sum_of_squares(gradient->span());
-  if (!std::isfinite(squares)) return Answer::kNotFinite;
-  weighted_squares_ += static_cast<double>(samples) * squares;
-  sum_.add(worker, samples, std::move(gradient));
+  const auto squares = sum_.add(worker, samples, std::move(gradient));
+  if (!squares) {
+    // Its worker has gone on to another step, as if it had withdrawn the offer.
+    pushes_[worker] = Push::kExcused;
+    return Answer::kLate;
+  }
+  if (!std::isfinite(*squares)) return Answer::kNotFinite;
+  weighted_squares_ += static_cast<double>(samples) * *squares;
   if (members.has(worker)) ++contributed_;
   return Answer::kAccepted;
 }
@@ -89,14 +96,15 @@ NoiseEstimate ShardBlock::close(double learning_rate, const Membership& members)
   return estimate;
 }
 
-Answer ShardBlock::apply(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+Answer ShardBlock::apply(Step step, WorkerId worker, uint32_t samples, ConstBuffer gradient,
                          double learning_rate) {
   const Answer answer = judge(step, worker);
   if (answer != Answer::kAccepted) return answer;
   pass_over(step, worker);
   ++round_.answered;
-  if (!all_finite(gradient->span())) return Answer::kNotFinite;
-  sum_.add(worker, samples, std::move(gradient));
+  const auto squares = sum_.add(worker, samples, std::move(gradient));
+  if (!squares) return Answer::kLate;
+  if (!std::isfinite(*squares)) return Answer::kNotFinite;
   publish(learning_rate);
   ++round_.gradients;
   round_.samples += samples;
@@ -115,7 +123,7 @@ void ShardBlock::end_round() {
 NoiseEstimate ShardBlock::publish(double learning_rate) {
   DROVER_CHECK(started());
   DROVER_CHECK(!finished());
-  SharedBuffer next = pool_->take(block_.length);
+  SharedBuffer next = published_->take(block_.length);
   const double mean_square =
       optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
   const NoiseEstimate estimate =

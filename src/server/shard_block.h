@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/float_buffer.h"
@@ -26,7 +27,8 @@ namespace drover {
 
 class ShardBlock {
  public:
-  ShardBlock(const Block& block, const Plan& plan, BufferPool* pool);
+  // Both pools must outlive this. Parameters are published in buffers of `published`.
+  ShardBlock(const Block& block, const Plan& plan, BufferPool* pool, BufferPool* published);
 
   const Block& block() const { return block_; }
   bool started() const { return parameters_ != nullptr; }
@@ -35,15 +37,15 @@ class ShardBlock {
   const ConstBuffer& parameters() const { return parameters_; }
 
   // Version 0. REQUIRES: not started.
-  void start(SharedBuffer initial, const Membership& members);
+  void start(std::span<const float> initial, const Membership& members);
 
   // What would be answered if `worker` pushed for `step` now; lets a shard refuse before the bytes
   // move.
   Answer judge(Step step, WorkerId worker) const;
 
-  // Takes a push in if judge() accepts it and its values are finite. REQUIRES: buffer has
-  // block().length floats.
-  Answer push(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+  // Takes a push in if judge() accepts it and its values are finite. Late also if it lies in memory
+  // of its worker, which has overwritten it meanwhile. REQUIRES: buffer has block().length floats.
+  Answer push(Step step, WorkerId worker, uint32_t samples, ConstBuffer gradient,
               const Membership& members);
 
   // The bytes of a push that judge() accepts are on their way.
@@ -72,7 +74,7 @@ class ShardBlock {
   // close
 
   // Applies a push at once if judge() accepts it and its values are finite. REQUIRES: as push().
-  Answer apply(Step step, WorkerId worker, uint32_t samples, SharedBuffer gradient,
+  Answer apply(Step step, WorkerId worker, uint32_t samples, ConstBuffer gradient,
                double learning_rate);
   // A push for `step` has come and is not used: it is not waited for any more.
   void pass_over(Step step, WorkerId worker);
@@ -113,6 +115,7 @@ class ShardBlock {
   const Step evaluate_every_;
   const bool free_running_;
   BufferPool* pool_;
+  BufferPool* published_;
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientSum sum_;

@@ -76,6 +76,8 @@ HeaderBytes encode_header(const FrameHeader& header) {
   put(bytes, 40, header.samples);
   put(bytes, 44, header.length);
   put(bytes, 48, static_cast<uint32_t>(header.answer));
+  put(bytes, 52, header.place);
+  put(bytes, 56, static_cast<uint8_t>(header.number_type));
   put(bytes, kChecksumAt, checksum(bytes.data()));
   return bytes;
 }
@@ -97,8 +99,12 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
   }
   const auto type = get<uint8_t>(bytes, 5);
   if (type < static_cast<uint8_t>(FrameType::kControl) ||
-      type > static_cast<uint8_t>(FrameType::kStop)) {
+      type > static_cast<uint8_t>(FrameType::kTaken)) {
     return invalid_input("a frame has the unknown type " + std::to_string(type));
+  }
+  const auto number_type = get<uint8_t>(bytes, 56);
+  if (number_type > static_cast<uint8_t>(NumberType::kFloat16)) {
+    return invalid_input("a frame has numbers of the unknown type " + std::to_string(number_type));
   }
   const FrameHeader header{.type = static_cast<FrameType>(type),
                            .flags = get<uint16_t>(bytes, 6),
@@ -109,7 +115,9 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
                            .block = get<uint32_t>(bytes, 36),
                            .samples = get<uint32_t>(bytes, 40),
                            .length = get<uint32_t>(bytes, 44),
-                           .answer = static_cast<Answer>(get<uint32_t>(bytes, 48))};
+                           .answer = static_cast<Answer>(get<uint32_t>(bytes, 48)),
+                           .place = get<uint32_t>(bytes, 52),
+                           .number_type = static_cast<NumberType>(number_type)};
   if (header.length > payload_limit(header.type)) {
     return invalid_input("a frame of type " + std::to_string(type) + " claims a payload of " +
                          std::to_string(header.length) + " bytes, more than the limit of " +

@@ -4,8 +4,8 @@
 //    0 u32 magic "DRV1"   4 u8 protocol version   5 u8 type   6 u16 flags
 //    8 u64 run           16 u64 step             24 u64 version
 //   32 u32 worker        36 u32 block            40 u32 samples   44 u32 length of the payload in
-//   bytes 48 u32 answer        52 u32 zero             56 u32 zero      60 u32 CRC-32 of the first
-//   60 bytes
+//   bytes 48 u32 answer        52 u32 place            56 u8 number type, 3 zero bytes
+//   60 u32 CRC-32 of the first 60 bytes
 //
 // Control messages (wire/control.h) and raw blocks of float32 both follow such a header.
 #pragma once
@@ -18,10 +18,11 @@
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "wire/number_type.h"
 
 namespace drover {
 
-inline constexpr uint8_t kProtocolVersion = 1;
+inline constexpr uint8_t kProtocolVersion = 2;
 inline constexpr size_t kHeaderBytes = 64;
 
 enum class FrameType : uint8_t {
@@ -40,11 +41,16 @@ enum class FrameType : uint8_t {
   kGone = 8,  // version: the newest snapshot, the one pulled is no longer there; step: as above
   // The order to stop: nothing up to `step` is wanted any more. Monotonic, may be repeated.
   kStop = 9,
+  // Worker to shard: I have copied what you published at `place`.
+  kTaken = 10,
 };
 
 enum FrameFlags : uint16_t {
-  kSnapshotFlag =
-      1,  // on kPull, kParameters: the parameters for evaluation, of exactly this version
+  // On kPull, kParameters: the parameters for evaluation, of exactly this version.
+  kSnapshotFlag = 1,
+  // No payload follows. On kOffer: the block lies in the memory that its worker shares, in gradient
+  // buffer number `place`. On kParameters: in the memory that the shard shares, at `place`.
+  kInPlaceFlag = 2,
 };
 
 enum class Answer : uint32_t {
@@ -72,6 +78,8 @@ struct FrameHeader {
   uint32_t samples = 0;
   uint32_t length = 0;
   Answer answer = Answer::kAccepted;
+  uint32_t place = 0;                             // in shared memory
+  NumberType number_type = NumberType::kFloat32;  // of a block's payload
 
   bool operator==(const FrameHeader&) const = default;
 };

@@ -11,7 +11,7 @@ namespace drover {
 namespace {
 
 FrameHeader random_header(std::mt19937_64& random) {
-  FrameHeader header{.type = static_cast<FrameType>(1 + random() % 9),
+  FrameHeader header{.type = static_cast<FrameType>(1 + random() % 10),
                      .flags = static_cast<uint16_t>(random()),
                      .run = random(),
                      .step = random(),
@@ -20,7 +20,9 @@ FrameHeader random_header(std::mt19937_64& random) {
                      .block = static_cast<uint32_t>(random()),
                      .samples = static_cast<uint32_t>(random() % kSamplesMax),
                      .length = 0,
-                     .answer = static_cast<Answer>(random() % 4)};
+                     .answer = static_cast<Answer>(random() % 4),
+                     .place = static_cast<uint32_t>(random()),
+                     .number_type = static_cast<NumberType>(random() % 3)};
   if (header.type == FrameType::kBlock)
     header.length = static_cast<uint32_t>(random() % kBlockBytesMax);
   return header;

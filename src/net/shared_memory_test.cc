@@ -1,0 +1,85 @@
+// Memory shared between processes: what one writes the other sees, and nothing that the other does
+// can harm.
+#include "net/shared_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace drover {
+namespace {
+
+constexpr size_t kBytes = 10'000;
+
+std::shared_ptr<SharedMemory> create() {
+  auto memory = SharedMemory::create(kBytes, "a test", SharedMemory::Pages::kAtOnce);
+  EXPECT_TRUE(memory.ok()) << memory.error().message;
+  return std::move(memory).value();
+}
+
+Descriptor copy_of(const SharedMemory& memory) { return Descriptor(::dup(memory.file())); }
+
+TEST(SharedMemory, ReadersSeeWhatIsWritten) {
+  const auto memory = create();
+  const auto reader = SharedMemory::map(copy_of(*memory), kBytes);
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  EXPECT_EQ(reader.value()->data()[kBytes - 1], std::byte{0});
+  memory->data()[kBytes - 1] = std::byte{7};
+  EXPECT_EQ(reader.value()->data()[kBytes - 1], std::byte{7});
+}
+
+TEST(SharedMemory, OutlivesTheProcessThatMadeIt) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  // A child writes into memory that it shares with us, and is killed.
+  const auto memory = create();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::memset(memory->data(), 9, kBytes);
+    [[maybe_unused]] const ssize_t told = ::write(ends[1], "x", 1);
+    ::pause();
+    ::_exit(0);
+  }
+  const auto reader = SharedMemory::map(copy_of(*memory), kBytes);
+  ASSERT_TRUE(reader.ok());
+  char byte = 0;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(reader.value()->data()[kBytes / 2], std::byte{9});
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(SharedMemory, CannotBeResizedOrWrittenByAnotherWhoHoldsIt) {
+  const auto memory = create();
+  const Descriptor other = copy_of(*memory);
+  EXPECT_NE(::ftruncate(other.get(), 0), 0);
+  EXPECT_NE(::ftruncate(other.get(), 2 * kBytes), 0);
+  EXPECT_EQ(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, other.get(), 0),
+            MAP_FAILED);
+  EXPECT_LT(::pwrite(other.get(), "x", 1, 0), 0);
+}
+
+TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
+  const auto memory = create();
+  const auto refusal = [](Descriptor file, size_t bytes) {
+    const auto mapped = SharedMemory::map(std::move(file), bytes);
+    return mapped ? std::string() : mapped.error().message;
+  };
+  EXPECT_NE(refusal(copy_of(*memory), kBytes + 1), "") << "another size";
+  EXPECT_NE(refusal(copy_of(*memory), kBytes - 1), "") << "another size";
+  EXPECT_NE(refusal(Descriptor(), kBytes), "") << "nothing at all";
+  Descriptor loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(loose.get(), kBytes), 0);
+  EXPECT_EQ(refusal(std::move(loose), kBytes), "the peer shares memory that it could take away");
+  EXPECT_NE(refusal(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), kBytes), "");
+}
+
+}  // namespace
+}  // namespace drover
