@@ -39,7 +39,8 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
                             .batch = file.job.batch,
                             .own_parts = file.job.task.partition != DataPartition::kNone,
                             .seed = file.job.task.seed,
-                            .scenario = file.scenario};
+                            .scenario = file.scenario,
+                            .window_bytes = file.job.window};
 }
 
 int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {

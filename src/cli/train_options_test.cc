@@ -119,6 +119,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "tcp",
                        "--listen",
                        "0.0.0.0:9",
+                       "--window",
+                       "65536",
                        "--run-file",
                        "r.db",
                        "--save-model",
@@ -202,6 +204,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                    parse_slow_rule("share=0.05,delay=200ms").value()};
   expected.transport = Transport::kTcp;
   expected.listen = "0.0.0.0:9";
+  expected.window = 65'536;
   expected.run_file = "r.db";
   expected.save_model = "m.bin";
   EXPECT_EQ(got, expected);

@@ -54,7 +54,7 @@ class ChannelEnd {
     while (frames_left_ > 0 && queued_ < frames) {
       const uint64_t begin = next_ * kBlockBytesMax;
       const uint64_t length = std::min<uint64_t>(kBlockBytesMax, bytes_ - begin);
-      channel_->send(Frame{{.type = FrameType::kParameters, .block = static_cast<BlockId>(next_)},
+      channel_->send(Frame{{.type = FrameType::kBlock, .block = static_cast<BlockId>(next_)},
                            FloatSlice{message_, begin / sizeof(float), length / sizeof(float)}});
       ++queued_;
       --frames_left_;

@@ -6,16 +6,14 @@
 
 namespace drover {
 
-// What an update reads and writes, as so many streams of equal length: two gradients (the sum and
-// the one that came last) and the parameters in, the state of the optimiser in and out, the new
-// parameters out.
+// What an update reads and writes, as so many streams of equal length: the summed gradients and the
+// parameters in, the state of the optimiser in and out, the new parameters out.
 struct UpdateStreams {
   std::span<const float> sum;
-  std::span<const float> last;
   std::span<const float> now;
   std::span<float> next;
   std::span<float> momentum;  // empty: none
-  std::span<float> squares;   // empty: none; REQUIRES: then there is momentum as well, if not empty
+  std::span<float> squares;   // empty: none
 };
 
 // Floats that move for one element: each stream counts once each way. The line that a store fetches

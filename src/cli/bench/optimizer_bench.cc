@@ -1,7 +1,7 @@
 // drover bench optimizer: how near to the speed of memory a shard's update is.
 //
-// One round updates all parameters once, block by block as a shard does: each block has two
-// gradients in its sum (all before, and the last), the mean of them is made and used in one pass,
+// One round updates all parameters once, block by block as a shard does: each block has the sum of
+// two gradients, their mean is made (and its squares added up, for the noise) and used in one pass,
 // new parameters go into another buffer. The floor moves the same floats through memory with a
 // plain loop (cli/bench/floors.h), over streams of its own that are as long.
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ void fill(std::span<float> values) {
 
 struct HostedBlock {
   HostedBlock(const OptimizerSettings& settings, BufferPool& pool, size_t length)
-      : sum(SumOrder::kArrival, length),
+      : sum(SumOrder::kArrival, length, &pool),
         optimizer(settings, TensorKind::kTrained, length),
         now(pool.take(length)),
         next(pool.take(length)) {
@@ -73,13 +73,12 @@ class OptimizerBench {
                          settings.kind == OptimizerKind::kAdamW
                      ? floats
                      : 0),
-        gradients_{FloatBuffer(floats), FloatBuffer(floats)},
+        sum_(floats),
         parameters_{FloatBuffer(floats), FloatBuffer(floats)} {
     for (size_t begin = 0; begin < floats; begin += kBlockFloatsMax) {
       blocks_.emplace_back(settings, pool_, std::min<size_t>(kBlockFloatsMax, floats - begin));
     }
-    for (FloatBuffer* each :
-         {&gradients_[0], &gradients_[1], &parameters_[0], &parameters_[1], &momentum_, &squares_})
+    for (FloatBuffer* each : {&sum_, &parameters_[0], &parameters_[1], &momentum_, &squares_})
       fill(each->span());
   }
 
@@ -95,8 +94,7 @@ class OptimizerBench {
 
  private:
   UpdateStreams streams() {
-    return {.sum = gradients_[0].span(),
-            .last = gradients_[1].span(),
+    return {.sum = sum_.span(),
             .now = parameters_[0].span(),
             .next = parameters_[1].span(),
             .momentum = momentum_.span(),
@@ -107,7 +105,7 @@ class OptimizerBench {
   std::vector<HostedBlock> blocks_;
   FloatBuffer momentum_;
   FloatBuffer squares_;
-  std::array<FloatBuffer, 2> gradients_;
+  FloatBuffer sum_;
   std::array<FloatBuffer, 2> parameters_;
 };
 

@@ -98,20 +98,20 @@ Status BenchProcesses::all_alive() {
       fmt::format("{} of the benchmark is gone before its end: {}", name, describe_exit(status)));
 }
 
-Result<SharedMemory> SharedMemory::make(size_t bytes) {
+Result<CommonMemory> CommonMemory::make(size_t bytes) {
   void* const data =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return system_error(
         fmt::format("cannot share {} bytes of memory: {}", bytes, std::strerror(errno)));
   }
-  return SharedMemory(static_cast<std::byte*>(data), bytes);
+  return CommonMemory(static_cast<std::byte*>(data), bytes);
 }
 
-SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+CommonMemory::CommonMemory(CommonMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
-SharedMemory::~SharedMemory() {
+CommonMemory::~CommonMemory() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 

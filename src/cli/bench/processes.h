@@ -39,17 +39,17 @@ class BenchProcesses {
 };
 
 // Zeros that this process and those it forks later have in common.
-class SharedMemory {
+class CommonMemory {
  public:
-  static Result<SharedMemory> make(size_t bytes);
-  SharedMemory(SharedMemory&& other) noexcept;
-  SharedMemory& operator=(SharedMemory&&) = delete;
-  ~SharedMemory();
+  static Result<CommonMemory> make(size_t bytes);
+  CommonMemory(CommonMemory&& other) noexcept;
+  CommonMemory& operator=(CommonMemory&&) = delete;
+  ~CommonMemory();
 
   std::span<std::byte> bytes() { return {data_, size_}; }
 
  private:
-  SharedMemory(std::byte* data, size_t size) : data_(data), size_(size) {}
+  CommonMemory(std::byte* data, size_t size) : data_(data), size_(size) {}
   std::byte* data_;
   size_t size_;
 };

@@ -66,7 +66,6 @@ class PlainMemory {
   Duration update() {
     const TimePoint began = clock_now();
     touch({.sum = sum_.span(),
-           .last = gradients_.back().span(),
            .now = now_.span(),
            .next = next_.span(),
            .momentum = {},

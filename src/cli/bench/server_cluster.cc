@@ -97,7 +97,7 @@ class PlainServer {
 
 class LiveCluster final : public ServerCluster {
  public:
-  explicit LiveCluster(const ClusterSettings& settings, SharedMemory board, SharedMemory shared)
+  explicit LiveCluster(const ClusterSettings& settings, CommonMemory board, CommonMemory shared)
       : settings_(settings),
         board_memory_(std::move(board)),
         shared_(std::move(shared)),
@@ -396,8 +396,8 @@ class LiveCluster final : public ServerCluster {
   }
 
   const ClusterSettings settings_;
-  SharedMemory board_memory_;
-  SharedMemory shared_;
+  CommonMemory board_memory_;
+  CommonMemory shared_;
   std::vector<BoardLine*> board_;
   const RunKey key_;
   boost::asio::io_context loop_{1};
@@ -424,9 +424,9 @@ class LiveCluster final : public ServerCluster {
 
 Result<std::unique_ptr<ServerCluster>> ServerCluster::start(const ClusterSettings& settings) {
   raise_file_limit();
-  auto board = SharedMemory::make((settings.workers + 1) * sizeof(BoardLine));
+  auto board = CommonMemory::make((settings.workers + 1) * sizeof(BoardLine));
   if (!board) return board.error();
-  auto shared = SharedMemory::make(settings.floats * sizeof(float));
+  auto shared = CommonMemory::make(settings.floats * sizeof(float));
   if (!shared) return shared.error();
   auto cluster =
       std::make_unique<LiveCluster>(settings, std::move(board).value(), std::move(shared).value());
