@@ -15,7 +15,8 @@
 namespace drover {
 namespace {
 
-constexpr std::array<std::string_view, 2> kTransports = {"unix", "tcp"};
+constexpr std::array<std::string_view, 4> kTransports = {"auto", "shm", "uds", "tcp"};
+constexpr std::array<std::string_view, 3> kNumberTypes = {"float32", "bfloat16", "float16"};
 constexpr std::array<std::string_view, 3> kPartitions = {"none", "random", "label"};
 constexpr std::array<std::string_view, 2> kStragglerRules = {"stop", "finish"};
 
@@ -95,10 +96,22 @@ std::string_view transport_name(Transport transport) {
 }
 
 Result<Transport> parse_transport(const std::string& name) {
-  for (const Transport transport : {Transport::kUnix, Transport::kTcp}) {
+  if (name == "unix") return Transport::kUnix;
+  for (const Transport transport :
+       {Transport::kAuto, Transport::kShm, Transport::kUnix, Transport::kTcp}) {
     if (transport_name(transport) == name) return transport;
   }
   return unknown_name("transport", name, kTransports);
+}
+
+std::string_view number_type_name(NumberType type) { return name_of(type); }
+
+Result<NumberType> parse_number_type(const std::string& name) {
+  for (const NumberType type :
+       {NumberType::kFloat32, NumberType::kBfloat16, NumberType::kFloat16}) {
+    if (name_of(type) == name) return type;
+  }
+  return unknown_name("type of numbers", name, kNumberTypes);
 }
 
 std::string_view partition_name(DataPartition partition) {
@@ -210,8 +223,13 @@ std::vector<Setting> make_settings() {
           {"shards", "--shards", kProcesses, "server processes that share the parameters"},
           [](auto& job) -> auto& { return job.shards; }, 1, kShardsMax),
       choice_setting(
-          {"transport", "--transport", kProcesses, "unix (one machine) or tcp"},
+          {"transport", "--transport", kProcesses,
+           "auto, shm (memory of one machine), uds (its sockets) or tcp"},
           [](auto& job) -> auto& { return job.transport; }, transport_name, parse_transport),
+      choice_setting(
+          {"wire_dtype", "--wire-dtype", kProcesses,
+           "gradients on sockets as float32, bfloat16 or float16"},
+          [](auto& job) -> auto& { return job.wire_dtype; }, number_type_name, parse_number_type),
       choice_setting(
           {"listen", "--listen", kProcesses,
            "the coordinator's address with tcp; port 0: any free one"},

@@ -38,9 +38,10 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   return SimulationSettings{.coordinator = coordinator.value(),
                             .batch = file.job.batch,
                             .own_parts = file.job.task.partition != DataPartition::kNone,
+                            .window_bytes = file.job.window,
                             .seed = file.job.task.seed,
-                            .scenario = file.scenario,
-                            .window_bytes = file.job.window};
+                            .number_type = file.job.wire_dtype,
+                            .scenario = file.scenario};
 }
 
 int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {

@@ -43,16 +43,17 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes, const s
   return memory;
 }
 
-Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, size_t bytes) {
+Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, size_t at_least) {
   if (!file.open()) return invalid_input("the peer shares no memory");
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kFixedSize) != kFixedSize)
     return invalid_input("the peer shares memory that it could take away");
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0 || static_cast<size_t>(status.st_size) != bytes) {
+  if (::fstat(file.get(), &status) != 0 || static_cast<size_t>(status.st_size) < at_least) {
     return invalid_input("the peer shares " + std::to_string(status.st_size) +
-                         " bytes of memory where " + std::to_string(bytes) + " belong");
+                         " bytes of memory where " + std::to_string(at_least) + " are needed");
   }
+  const auto bytes = static_cast<size_t>(status.st_size);
   void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (data == MAP_FAILED) return system_error("cannot map memory that a peer shares: " + reason());
   // The mapping keeps the memory; the descriptor is one less to run out of.

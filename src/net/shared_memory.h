@@ -22,9 +22,8 @@ class SharedMemory {
   static Result<std::shared_ptr<SharedMemory>> create(size_t bytes, const std::string& what,
                                                       Pages pages);
 
-  // What another process has created, for reading. Refuses what has another size, or could be
-  // shortened.
-  static Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t bytes);
+  // What another process has created, for reading. Refuses what is smaller, or could be shortened.
+  static Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t at_least);
 
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;

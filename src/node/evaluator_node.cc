@@ -49,7 +49,7 @@ class Evaluator : public Member::Handler {
     welcome_ = welcome;
     pull_.emplace(kEvaluator, welcome_.blocks, PullKind::kSnapshot);
   }
-  void on_connected() override {
+  void on_connected(bool) override {
     const std::lock_guard lock(mutex_);
     connected_ = true;
     changed_.notify_all();

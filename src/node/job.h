@@ -13,12 +13,18 @@
 #include "core/time.h"
 #include "core/training.h"
 #include "policy/catalogue.h"
+#include "wire/number_type.h"
 #include "worker/slowness.h"
 #include "worker/task_spec.h"
 
 namespace drover {
 
-enum class Transport : uint8_t { kUnix, kTcp };
+enum class Transport : uint8_t {
+  kAuto,  // memory shared between processes of one host, sockets where that is not possible
+  kShm,
+  kUnix,
+  kTcp,
+};
 
 struct Job {
   TaskSpec task;  // task.seed is the run's seed: all chance follows from it
@@ -45,7 +51,8 @@ struct Job {
   Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   std::vector<SlowRule> slow;
-  Transport transport = Transport::kUnix;
+  Transport transport = Transport::kAuto;
+  NumberType wire_dtype = NumberType::kFloat32;  // of gradients, where they are sent
   std::string listen =
       "127.0.0.1:0";  // the coordinator's address with Transport::kTcp; port 0: any free one
   uint64_t window = 1 << 20;  // bytes of gradients under way to one shard at once

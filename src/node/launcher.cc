@@ -70,6 +70,11 @@ Result<Addresses> choose_addresses(const Job& job, const std::string& run_name) 
   return addresses;
 }
 
+Sharing sharing_of(Transport transport) {
+  if (transport == Transport::kAuto) return Sharing::kIfPossible;
+  return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
+}
+
 int coordinator_main(const Job& job, const RunHeader& header,
                      const CoordinatorNodeSettings& settings, int ready_fd,
                      const Company& company) {
@@ -121,6 +126,7 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
                         .key = key,
                         .listen = addresses.shards[shard],
                         .coordinator = addresses.coordinator,
+                        .sharing = sharing_of(job.transport),
                         .window_bytes = job.window});
     });
   }
@@ -131,7 +137,9 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
                          .batch = job.batch,
                          .own_part = job.task.partition != DataPartition::kNone,
                          .seed = job.task.seed,
-                         .slow = job.slow},
+                         .slow = job.slow,
+                         .wire_dtype = job.wire_dtype,
+                         .sharing = sharing_of(job.transport)},
                         task);
     });
   }

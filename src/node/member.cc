@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cstring>
 #include <utility>
 
 #include "node/host.h"
+#include "node/shared_floats.h"
 
 namespace drover {
 namespace {
@@ -14,12 +17,13 @@ constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler)
+Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory)
     : identity_(std::move(identity)),
       layout_(layout),
       handler_(handler),
       loop_(1),
       keep_running_(boost::asio::make_work_guard(loop_)),
+      memory_(memory),
       patience_(loop_) {}
 
 Member::~Member() {
@@ -81,6 +85,7 @@ void Member::on_coordinator(Control message) {
 }
 
 void Member::connect_shards(const Welcome& welcome) {
+  shared_.resize(welcome.shards.size());
   for (ShardId shard = 0; shard < welcome.shards.size(); ++shard) {
     const Status connected = connect_shard(shard, welcome.shards[shard]);
     if (!connected) return lose(peer_name(Role::kShard, shard), connected.error());
@@ -104,24 +109,46 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
     return handler_.payload_for(shard, header);
   };
   callbacks.on_frame = [this, shard](const FrameHeader& header) {
+    if (header.type == FrameType::kParameters && (header.flags & kInPlaceFlag) != 0) {
+      if (const Status copied = copy_parameters(shard, header); !copied) return copied;
+    }
     return handler_.on_frame(shard, header);
   };
-  callbacks.on_control = [this, shard](const Control& message) {
-    if (std::holds_alternative<Welcome>(message)) {
-      if (++shards_connected_ == control_.size()) {
-        handler_.on_connected();
-        coordinator_->send(control_frame(Ready{}));
-      }
-    } else if (std::holds_alternative<WantInitial>(message)) {
-      handler_.on_want_initial(shard);
-    }
-    return done();
-  };
+  callbacks.on_control = [this, shard](const Control& message) { return on_shard(shard, message); };
   callbacks.on_closed = [this, shard](const Error& why) { lose_shard(shard, why); };
   callbacks.on_floats_sent = [this] { handler_.on_floats_sent(); };
   channel->start(std::move(callbacks));
-  channel->send(control_frame(hello(lane)));
+  channel->send(control_frame(hello(lane)), lane == Lane::kControl ? memory_ : -1);
   return channel;
+}
+
+Status Member::on_shard(ShardId shard, const Control& message) {
+  if (std::holds_alternative<WantInitial>(message)) handler_.on_want_initial(shard);
+  if (!std::holds_alternative<Welcome>(message)) return done();
+  if (Descriptor file = control_[shard]->take_file(); file.open()) {
+    auto memory = SharedMemory::map(std::move(file), 0);
+    if (!memory) return memory.error();
+    shared_[shard] = std::move(memory).value();
+  }
+  if (++shards_connected_ == control_.size()) {
+    handler_.on_connected(std::all_of(shared_.begin(), shared_.end(),
+                                      [](const auto& memory) { return memory != nullptr; }));
+    coordinator_->send(control_frame(Ready{}));
+  }
+  return done();
+}
+
+// The shard leaves them where they are until it hears that they have been taken.
+Status Member::copy_parameters(ShardId shard, const FrameHeader& header) {
+  if (!shared_[shard]) return invalid_input("parameters in memory that is not shared");
+  const auto into = handler_.payload_for(shard, header);
+  if (!into) return into.error();
+  const auto from = published_at(*shared_[shard], header.place, into.value().size());
+  if (!from) return from.error();
+  std::memcpy(into.value().data(), from.value().data(), into.value().size());
+  control_[shard]->send(
+      {{.type = FrameType::kTaken, .worker = identity_.worker(), .place = header.place}, {}});
+  return done();
 }
 
 void Member::send(Outbox messages) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "net/shared_memory.h"
 #include "node/channel.h"
 #include "node/doorman.h"
 #include "wire/outbox.h"
@@ -40,8 +41,10 @@ class Member {
     virtual ~Handler() = default;
     // The coordinator said where everything is; shards are about to be connected.
     virtual void on_welcome(const Welcome& welcome) = 0;
-    // All shards are connected.
-    virtual void on_connected() = 0;
+    // All shards are connected. `in_place`: they read gradients from the memory that was shared
+    // with them; blocks need only be offered with kInPlaceFlag.
+    virtual void on_connected(bool in_place) = 0;
+    // Where parameters go; also asked when they are copied from memory that the shard shares.
     virtual Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) = 0;
     virtual Status on_frame(ShardId shard, const FrameHeader& header) = 0;
     virtual void on_want_initial(ShardId shard) = 0;
@@ -52,7 +55,8 @@ class Member {
     virtual void on_over(const Farewell& farewell) = 0;
   };
 
-  Member(MemberIdentity identity, const Layout& layout, Handler& handler);
+  // `memory`: of gradients, to share with shards; -1: none.
+  Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory = -1);
   ~Member();  // stops the thread
 
   // Connects to the coordinator and starts the thread.
@@ -66,6 +70,8 @@ class Member {
   void connect_shards(const Welcome& welcome);
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
+  Status on_shard(ShardId shard, const Control& message);
+  Status copy_parameters(ShardId shard, const FrameHeader& header);
   void deliver(Outbox messages);
   void lose_shard(ShardId shard, const Error& why);
   void lose(const std::string& peer, const Error& why);
@@ -81,7 +87,9 @@ class Member {
   std::vector<std::shared_ptr<Channel>> control_;  // by shard
   std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
   size_t shards_connected_ = 0;
-  boost::asio::steady_timer patience_;  // see lose_shard()
+  const int memory_;                                         // see the constructor
+  std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
+  boost::asio::steady_timer patience_;                       // see lose_shard()
   bool over_ = false;
   std::thread thread_;
 };

@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "node/alarm.h"
 #include "node/channel.h"
@@ -26,7 +26,9 @@ const Error kNotJoined =
 class ShardNode {
  public:
   explicit ShardNode(const ShardSettings& settings)
-      : settings_(settings), shard_(settings.id, settings.window_bytes) {}
+      : settings_(settings), shard_(settings.id, settings.window_bytes, [this](size_t floats) {
+          return published_.make(floats);
+        }) {}
 
   int run() {
     if (const Status started = start(); !started) {
@@ -38,13 +40,25 @@ class ShardNode {
   }
 
  private:
+  struct Incoming {
+    SharedBuffer floats;
+    std::vector<uint16_t> halves;  // of which they are made, where numbers are short
+  };
+  struct Lent {
+    ConstBuffer parameters;
+    uint32_t times = 0;
+  };
   struct Peer {
     std::shared_ptr<Channel> control;
     std::shared_ptr<Channel> bulk;
     // One payload at a time is being read on each lane.
-    SharedBuffer control_payload;
-    SharedBuffer bulk_payload;
+    Incoming control_payload;
+    Incoming bulk_payload;
     bool joined = false;
+    // Where both share memory: its gradients, and what was published there that it has not taken.
+    Descriptor memory;
+    std::optional<GradientView> gradients;
+    std::map<uint32_t, Lent> lent;  // by place
   };
 
   Status start() {
@@ -77,8 +91,16 @@ class ShardNode {
   Status on_coordinator(const Control& message) {
     if (const auto* plan = std::get_if<Plan>(&message)) {
       if (shard_.has_plan()) return invalid_input("a second plan");
+      if (const Status shared = share_memory(*plan); !shared) {
+        stop(Farewell{RunOutcome::kFailed, shared.error().message + "; try --transport uds"});
+        return done();
+      }
       shard_.on_plan(*plan);
-      for (auto& [worker, peer] : peers_) join_if_complete(worker, peer);
+      gradient_floats_ = Layout(plan->tensors).buffer_size();
+      // Joining may lose a peer, and with it its entry.
+      std::vector<WorkerId> waiting;
+      for (const auto& [worker, peer] : peers_) waiting.push_back(worker);
+      for (const WorkerId worker : waiting) join_if_complete(worker);
     } else if (const auto* decision = std::get_if<Decision>(&message)) {
       if (!shard_.has_plan()) return invalid_input("a decision before the plan");
       work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
@@ -100,6 +122,7 @@ class ShardNode {
     auto& lane = hello.lane == Lane::kControl ? peer.control : peer.bulk;
     if (lane) return invalid_input(peer_name(hello.role, hello.index) + " is connected already");
     lane = channel;
+    if (hello.lane == Lane::kControl) peer.memory = channel->take_file();
     auto& payload = hello.lane == Lane::kControl ? peer.control_payload : peer.bulk_payload;
     Channel::Callbacks callbacks;
     callbacks.payload_for = [this, worker, &peer,
@@ -107,27 +130,87 @@ class ShardNode {
       if (!peer.joined) return kNotJoined;
       const auto floats = shard_.payload_floats(worker, header);
       if (!floats) return floats.error();
-      payload = shard_.pool().take(floats.value());
-      return std::as_writable_bytes(payload->span());
+      payload.floats = shard_.pool().take(floats.value());
+      if (header.number_type == NumberType::kFloat32)
+        return std::as_writable_bytes(payload.floats->span());
+      payload.halves.resize(floats.value());
+      return std::as_writable_bytes(std::span(payload.halves));
     };
     callbacks.on_frame = [this, worker, &peer, &payload](const FrameHeader& header) {
       if (!peer.joined) return Status(kNotJoined);
+      if (header.type == FrameType::kTaken) return on_taken(peer, header.place);
+      if (payload.floats && header.number_type != NumberType::kFloat32)
+        widen(header.number_type, payload.halves, payload.floats->span());
+      ConstBuffer values = std::exchange(payload.floats, nullptr);
+      if ((header.flags & kInPlaceFlag) != 0) {
+        auto view = view_of(worker, peer, header);
+        if (!view) return Status(view.error());
+        values = std::move(view).value();
+      }
       Status status = done();
       work([&](Outbox& out) {
-        status = shard_.on_frame(worker, header, std::exchange(payload, nullptr), clock_now(), out);
+        status = shard_.on_frame(worker, header, std::move(values), clock_now(), out);
       });
       return status;
     };
     callbacks.on_closed = [this, worker](const Error&) { lose(worker); };
     channel->replace_callbacks(std::move(callbacks));
-    join_if_complete(worker, peer);
+    join_if_complete(worker);
     return done();
   }
 
-  void join_if_complete(WorkerId worker, Peer& peer) {
+  void join_if_complete(WorkerId worker) {
+    Peer& peer = peers_.at(worker);
     if (peer.joined || !peer.control || !peer.bulk || !shard_.has_plan()) return;
+    if (published_.reserved() && peer.memory.open()) {
+      auto view = GradientView::map(std::move(peer.memory), gradient_floats_);
+      if (!view) {
+        peer.control->refuse(view.error().message);
+        return lose(worker);
+      }
+      peer.gradients = std::move(view).value();
+    }
     peer.joined = true;
     work([&](Outbox& out) { shard_.on_joined(worker, out); });
+  }
+
+  Status share_memory(const Plan& plan) {
+    if (settings_.sharing == Sharing::kNo) return done();
+    const Status reserved = published_.reserve(plan.blocks, settings_.id);
+    return settings_.sharing == Sharing::kMust ? reserved : done();
+  }
+
+  // What an offer in place offers.
+  Result<ConstBuffer> view_of(WorkerId worker, const Peer& peer, const FrameHeader& header) {
+    const auto floats = shard_.payload_floats(worker, header);
+    if (!floats) return floats.error();
+    if (!peer.gradients || floats.value() == 0)
+      return invalid_input("a block is offered in memory that is not shared");
+    return peer.gradients->block(header.place, header.step, shard_.block(header.block));
+  }
+
+  static Status on_taken(Peer& peer, uint32_t place) {
+    const auto found = peer.lent.find(place);
+    if (found == peer.lent.end())
+      return invalid_input("parameters were taken that had not been given");
+    if (--found->second.times == 0) peer.lent.erase(found);
+    return done();
+  }
+
+  // Tells a peer that reads in place where to find parameters. Returns whether that was possible.
+  bool lend(Peer& peer, const Frame& frame) {
+    if (!peer.gradients || frame.header.type != FrameType::kParameters) return false;
+    const auto& floats = std::get<FloatSlice>(frame.payload);
+    const auto place = published_.place_of(floats.buffer->data() + floats.offset);
+    if (!place) return false;
+    Lent& lent = peer.lent[*place];
+    lent.parameters = floats.buffer;
+    ++lent.times;
+    FrameHeader header = frame.header;
+    header.flags |= kInPlaceFlag;
+    header.place = *place;
+    peer.control->send({header, {}});
+    return true;
   }
 
   void lose(WorkerId worker) {
@@ -165,8 +248,12 @@ class ShardNode {
     const WorkerId worker = message.to.role == Role::kEvaluator ? kEvaluator : message.to.index;
     const auto found = peers_.find(worker);
     if (found == peers_.end()) return;
-    (message.to.lane == Lane::kControl ? found->second.control : found->second.bulk)
-        ->send(std::move(message.frame));
+    Peer& peer = found->second;
+    if (lend(peer, message.frame)) return;
+    const auto* control = std::get_if<Control>(&message.frame.payload);
+    const bool welcomes = control != nullptr && std::holds_alternative<Welcome>(*control);
+    (message.to.lane == Lane::kControl ? peer.control : peer.bulk)
+        ->send(std::move(message.frame), welcomes && peer.gradients ? published_.file() : -1);
   }
 
   void stop(const Farewell& farewell) {
@@ -179,7 +266,9 @@ class ShardNode {
 
   const ShardSettings settings_;
   boost::asio::io_context loop_{1};
+  ParameterMemory published_;
   Shard shard_;
+  size_t gradient_floats_ = 0;
   Alarm alarm_{loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }};
   std::unique_ptr<Doorman> doorman_;
   std::shared_ptr<Channel> coordinator_;

@@ -6,6 +6,7 @@
 
 #include "core/ids.h"
 #include "node/doorman.h"
+#include "node/shared_floats.h"
 #include "server/shard.h"
 
 namespace drover {
@@ -13,8 +14,9 @@ namespace drover {
 struct ShardSettings {
   ShardId id = 0;
   RunKey key;
-  std::string listen;       // where workers reach it
-  std::string coordinator;  // its address
+  std::string listen;              // where workers reach it
+  std::string coordinator;         // its address
+  Sharing sharing = Sharing::kNo;  // of memory with workers
   size_t window_bytes = Shard::kWindowBytes;
 };
 

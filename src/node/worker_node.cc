@@ -24,12 +24,15 @@ namespace {
 // Joins the training loop (main thread) and the connections (Member's thread) to one WorkerMachine.
 class LiveSession : public TrainingSession, public Member::Handler {
  public:
-  LiveSession(const WorkerSettings& settings, Task& task)
+  // `memory`: where gradients lie for shards to read; null: they are sent.
+  LiveSession(const WorkerSettings& settings, Task& task, std::unique_ptr<GradientMemory> memory)
       : settings_(settings),
+        memory_(std::move(memory)),
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
-        gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        gradient_(memory_ ? memory_->buffer(0)
+                          : std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         share_(settings.identity.index, settings.workers, settings.batch, settings.own_part),
-        member_(settings.identity, task.layout(), *this) {
+        member_(settings.identity, task.layout(), *this, memory_ ? memory_->file() : -1) {
     task.initial_parameters(parameters_->span());
   }
 
@@ -58,6 +61,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
     if (over_) return std::nullopt;
     machine_->begin_step();
     step_ = machine_->step();
+    if (memory_) memory_->begin(0, step_);
     batch_ = share_.batch_of(step_);
     if (abandoned_) {
       abandoned_->resumed = step_;
@@ -110,10 +114,12 @@ class LiveSession : public TrainingSession, public Member::Handler {
     const std::lock_guard lock(mutex_);
     machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_,
                      welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
+    machine_->send_numbers_as(settings_.wire_dtype);
   }
 
-  void on_connected() override {
+  void on_connected(bool in_place) override {
     const std::lock_guard lock(mutex_);
+    in_place_ = in_place;
     connected_ = true;
     changed_.notify_all();
   }
@@ -123,7 +129,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
     const auto block = machine_->destination(shard, header);
     if (!block) return block.error();
     if (!machine_->expects(header)) {
-      unwanted_.resize(header.length);
+      unwanted_.resize(block.value().length * sizeof(float));
       return std::span(unwanted_);
     }
     return std::as_writable_bytes(
@@ -177,7 +183,12 @@ class LiveSession : public TrainingSession, public Member::Handler {
  private:
   // REQUIRES: mutex_ is held.
   void send(Outbox out) {
-    for (const Outgoing& message : out) {
+    for (Outgoing& message : out) {
+      FrameHeader& header = message.frame.header;
+      if (in_place_ && header.type == FrameType::kOffer && header.step != kInitialStep) {
+        header.flags |= kInPlaceFlag;
+        message.frame.payload = {};
+      }
       if (std::holds_alternative<FloatSlice>(message.frame.payload)) ++floats_under_way_;
     }
     member_.send(std::move(out));
@@ -199,6 +210,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   }
 
   const WorkerSettings settings_;
+  const std::unique_ptr<GradientMemory> memory_;
   const SharedBuffer parameters_;
   const SharedBuffer gradient_;
   std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
@@ -218,6 +230,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
   std::optional<WorkerMachine> machine_;
   SampleShare share_;
   bool connected_ = false;
+  bool in_place_ = false;  // shards read gradients from memory_
   bool over_ = false;
   int exit_status_ = 0;
   int64_t floats_under_way_ = 0;  // frames that are sent out of our buffers
@@ -237,7 +250,17 @@ std::string explain(const std::exception& trouble) {
 }  // namespace
 
 int run_worker(const WorkerSettings& settings, Task& task) {
-  LiveSession session(settings, task);
+  std::unique_ptr<GradientMemory> memory;
+  if (settings.sharing != Sharing::kNo) {
+    auto made = GradientMemory::create(task.layout().buffer_size(), 1);
+    if (made) {
+      memory = std::move(made).value();
+    } else if (settings.sharing == Sharing::kMust) {
+      spdlog::error("{}; try --transport uds", made.error().message);
+      return 1;
+    }
+  }
+  LiveSession session(settings, task, std::move(memory));
   if (const Status started = session.start(); !started) {
     spdlog::error("{}", started.error().message);
     return 1;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "node/member.h"
+#include "node/shared_floats.h"
 #include "worker/slowness.h"
 #include "worker/task.h"
 
@@ -17,6 +18,8 @@ struct WorkerSettings {
   bool own_part = false;  // see SampleShare
   uint64_t seed = 1;
   std::vector<SlowRule> slow;
+  NumberType wire_dtype = NumberType::kFloat32;  // of gradients that are sent
+  Sharing sharing = Sharing::kNo;                // of memory with shards
 };
 
 // Trains until the run is over. Returns the process's exit status: 0 if the run ended as it should.

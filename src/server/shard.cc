@@ -134,7 +134,7 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
                              ", which has not begun (the block is at " +
                              std::to_string(block.version()) + ")");
       }
-      const size_t bytes = block.block().length * sizeof(float);
+      const size_t bytes = block.block().length * bytes_of(header.number_type);
       // An offer in place says where the floats lie.
       const bool in_place = header.type == FrameType::kOffer && (header.flags & kInPlaceFlag) != 0;
       if (header.length == 0 && in_place) return static_cast<size_t>(block.block().length);

@@ -52,6 +52,9 @@ class Shard {
   // error means that the peer breaks the protocol; its connection should be closed.
   Result<size_t> payload_floats(WorkerId worker, const FrameHeader& header) const;
 
+  // A block of this shard. REQUIRES: payload_floats() took a frame for it.
+  const Block& block(BlockId id) const { return find(id)->block->block(); }
+
   // A whole frame. `payload` has the size told by payload_floats(), or is null if that is 0.
   Status on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                   Outbox& out);

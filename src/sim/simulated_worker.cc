@@ -39,6 +39,7 @@ void SimulatedWorker::on_welcome(const Welcome& welcome) {
   task_.initial_parameters(parameters_->span());
   machine_.emplace(settings_.id, welcome.blocks, parameters_, gradient_,
                    welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
+  machine_->send_numbers_as(settings_.number_type);
 }
 
 void SimulatedWorker::on_connected(ShardId shard) {

@@ -24,8 +24,9 @@ struct SimulatedWorkerSettings {
   uint32_t workers = 1;  // of the job: decides which samples are whose
   uint32_t shards = 1;
   uint32_t batch = 1;
-  bool own_part = false;                       // see SampleShare
-  uint32_t layers = 0;                         // see Scenario
+  bool own_part = false;  // see SampleShare
+  uint32_t layers = 0;    // see Scenario
+  NumberType number_type = NumberType::kFloat32;
   std::function<Duration(Step)> compute_time;  // for `batch` samples
   std::function<bool(Step)> poisoned;          // whether this step's gradient has NaN
 };

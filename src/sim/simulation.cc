@@ -127,6 +127,7 @@ void Simulation::start_worker(WorkerId id) {
       .batch = settings_.batch_of(id),
       .own_part = settings_.own_parts,
       .layers = scenario.layers,
+      .number_type = settings_.number_type,
       .compute_time = [this, id](Step step) { return from_seconds(run_times_.seconds(step, id)); },
       .poisoned =
           [&scenario, id](Step step) {
@@ -329,14 +330,20 @@ void Simulation::send(Endpoint from, Outgoing message) {
   size_t bytes = kControlBytes;
   SharedBuffer floats;
   if (auto* slice = std::get_if<FloatSlice>(&message.frame.payload)) {
-    header.length = static_cast<uint32_t>(slice->length * sizeof(float));
+    header.length = static_cast<uint32_t>(slice->length * bytes_of(header.number_type));
     bytes = kHeaderBytes + header.length;
     if (from.role == Role::kWorker) {
       // The buffer will be written to while this is under way: what is sent is what is there now,
       // and goes straight into a buffer of the shard's.
       floats = shards_[to.index]->pool().take(slice->length);
       const auto values = slice->span();
-      std::copy(values.begin(), values.end(), floats->data());
+      if (header.number_type == NumberType::kFloat32) {
+        std::copy(values.begin(), values.end(), floats->data());
+      } else {
+        halves_.resize(values.size());
+        narrow(header.number_type, values, halves_);
+        widen(header.number_type, halves_, floats->span());
+      }
       slice->buffer = floats;
       slice->offset = 0;
     }

@@ -36,6 +36,7 @@ struct SimulationSettings {
   std::vector<uint32_t> batches;  // by worker, where they differ; else `batch` for all
   size_t window_bytes = Shard::kWindowBytes;
   uint64_t seed = 1;
+  NumberType number_type = NumberType::kFloat32;  // of gradients under way
   Scenario scenario;
 
   uint32_t batch_of(WorkerId worker) const { return batches.empty() ? batch : batches[worker]; }
@@ -113,7 +114,8 @@ class Simulation {
   std::multimap<Step, std::function<void()>> at_step_;
   uint64_t coordinator_said_ = 0;  // messages: the key of their chances
   bool training_ = false;
-  std::string failure_;  // to record the run
+  std::vector<uint16_t> halves_;  // a gradient on its way
+  std::string failure_;           // to record the run
   std::string breach_;
   RunEnd end_;
 };

@@ -59,8 +59,10 @@ void WorkerMachine::send_block(const Block& block, Step step, FrameType type, Ou
   // After the loop has gone on, the buffer belongs to another step: an empty block withdraws the
   // offer.
   const bool still_there = initial ? !gradient_step_ : gradient_step_ == step;
-  if (still_there)
+  if (still_there) {
     frame.payload = FloatSlice{initial ? parameters_ : gradient_, block.offset, block.length};
+    if (!initial) frame.header.number_type = number_type_;
+  }
   const Lane lane = type == FrameType::kOffer ? Lane::kControl : Lane::kBulk;
   out.push_back({to_shard(block.shard, lane), std::move(frame)});
 }
@@ -71,7 +73,8 @@ Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& heade
                          std::to_string(header.block) + ", which it does not have");
   }
   const Block& block = plan_.blocks[header.block];
-  if (header.length != block.length * sizeof(float)) {
+  const bool in_place = (header.flags & kInPlaceFlag) != 0 && header.length == 0;
+  if (!in_place && header.length != block.length * sizeof(float)) {
     return invalid_input("shard " + std::to_string(shard) + " sent " +
                          std::to_string(header.length) + " bytes for block " +
                          std::to_string(header.block));

@@ -25,6 +25,9 @@ class WorkerMachine {
   WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
                 ConstBuffer gradient, PullKind pull = PullKind::kTogether);
 
+  // How the numbers of gradients travel.
+  void send_numbers_as(NumberType type) { number_type_ = type; }
+
   // A shard wants the initial parameters of its blocks. REQUIRES: `parameters` holds them.
   void on_want_initial(ShardId shard, Outbox& out);
 
@@ -65,6 +68,7 @@ class WorkerMachine {
   const BlockPlan plan_;
   const ConstBuffer parameters_;
   const ConstBuffer gradient_;
+  NumberType number_type_ = NumberType::kFloat32;
   ParameterPull pull_;
   bool began_ = false;                 // a first pull was made
   bool pulling_ = false;               // parameters may be written to

@@ -165,11 +165,11 @@ uint64_t tcp_retransmits() {
 }
 
 Result<SocketKind> parse_socket_kind(const std::string& name) {
-  static constexpr std::array<std::string_view, 2> kKinds = {"uds", "tcp"};
+  static constexpr std::array<std::string_view, 3> kKinds = {"uds", "tcp", "shm"};
   if (name == kKinds[0]) return SocketKind::kUnix;
   if (name == kKinds[1]) return SocketKind::kTcp;
-  return invalid_input(fmt::format("--transport: '{}' is not known; there are uds and tcp.{}", name,
-                                   did_you_mean(name, kKinds)));
+  return invalid_input(fmt::format("--transport: '{}' is not known; there are shm, uds and tcp.{}",
+                                   name, did_you_mean(name, kKinds)));
 }
 
 std::string listen_address(SocketKind kind, const std::string& listen, const std::string& name) {

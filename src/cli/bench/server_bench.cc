@@ -2,8 +2,8 @@
 //
 // push: from telling W workers to push a gradient each until the shard has all of them summed,
 // through offers, grants, blocks and answers. Its floor adds as many bytes up in this process's own
-// memory, with the same loop; beside it, for sockets, stands a plain Asio server that reads 256 KB
-// at a time and adds them (no offers, no checks, no answers but the last).
+// memory, with the same loop; beside it stands a plain Asio server that reads 256 KB at a time and
+// adds them (no offers, no checks, no answers but the last), with shared memory over Unix sockets.
 // publish: from the decision to close until the last worker has the new parameters in its own
 // memory; the update is in it. Its floor is the update's traffic through memory, and then W
 // processes that copy as many bytes at once.
@@ -199,11 +199,13 @@ Status check(const ServerBenchOptions& options, uint64_t bytes) {
 int bench_server_command(const ServerBenchOptions& options) {
   const uint64_t bytes = options.kb > 0 ? uint64_t{options.kb} << 10 : options.mb << 20;
   if (const Status status = check(options, bytes); !status) return fail(status.error(), kExitUsage);
-  const Result<SocketKind> kind = parse_socket_kind(options.transport);
+  const bool share_memory = options.transport == "shm";
+  const Result<SocketKind> kind = parse_socket_kind(share_memory ? "uds" : options.transport);
   if (!kind) return fail(kind.error(), kExitUsage);
   std::signal(SIGPIPE, SIG_IGN);
   const size_t floats = bytes / sizeof(float);
   const auto cluster = ServerCluster::start({.sockets = kind.value(),
+                                             .share_memory = share_memory,
                                              .listen = options.listen,
                                              .netns = split_names(options.netns),
                                              .workers = options.workers,

@@ -197,6 +197,8 @@ class LiveCluster final : public ServerCluster {
     std::string plain;
   };
 
+  Sharing sharing() const { return settings_.share_memory ? Sharing::kMust : Sharing::kNo; }
+
   float sum_at(size_t index) const {
     float sum = 0.0F;
     for (uint32_t worker = 0; worker < settings_.workers; ++worker)
@@ -225,6 +227,7 @@ class LiveCluster final : public ServerCluster {
                         .listen = listen_address(settings_.sockets, host + ":0",
                                                  "drover-bench-shard-" + key_.token),
                         .coordinator = addresses.coordinator,
+                        .sharing = sharing(),
                         .window_bytes = settings_.window});
     });
     for (uint32_t i = 0; i <= settings_.workers && started; ++i)
@@ -271,7 +274,8 @@ class LiveCluster final : public ServerCluster {
                        .batch = 1,
                        .own_part = false,
                        .seed = 1,
-                       .slow = {}},
+                       .slow = {},
+                       .sharing = sharing()},
                       *task.value());
   }
 

@@ -20,6 +20,7 @@ namespace drover {
 
 struct ClusterSettings {
   SocketKind sockets = SocketKind::kUnix;
+  bool share_memory = false;       // gradients and parameters do not move over the sockets
   std::string listen;              // HOST:PORT with kTcp
   std::vector<std::string> netns;  // of the workers, in turn; empty: this one
   uint32_t workers = 1;            // that push
