@@ -75,5 +75,107 @@ TEST(BenchDecide, SaysWhatIsWrong) {
   EXPECT_THAT(told({"--repaet", "3"}), HasSubstr("'--repeat'"));
 }
 
+// One JSON object, whose figures have all that they should.
+nlohmann::json figures(const Words& words) {
+  const TemporaryFolder folder;
+  const Outcome outcome = drover(Words{"bench"} + words + Words{"--json"}, folder.path());
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  const nlohmann::json all = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(all.at("bench"), words.front());
+  return all;
+}
+
+void expect_beside(const nlohmann::json& figure, const std::string& name,
+                   const std::string& unit = "gb_per_s") {
+  EXPECT_GT(figure.at(unit), 0.0);
+  EXPECT_LE(figure.at(unit + "_min"), figure.at(unit + "_max"));
+  EXPECT_GT(figure.at(name + "_" + unit), 0.0);
+  EXPECT_GT(figure.at("ratio_to_" + name), 0.0);
+  EXPECT_LE(figure.at("ratio_to_" + name + "_min"), figure.at("ratio_to_" + name));
+  EXPECT_GE(figure.at("ratio_to_" + name + "_max"), figure.at("ratio_to_" + name));
+}
+
+TEST(BenchOptimizer, HoldsEveryKindAgainstItsFloor) {
+  const std::vector<std::pair<std::string, double>> streams = {{"sgd", 3.0},      {"momentum", 5.0},
+                                                               {"nesterov", 5.0}, {"rmsprop", 5.0},
+                                                               {"adam", 7.0},     {"adamw", 7.0}};
+  for (const auto& [kind, count] : streams) {
+    const auto all = figures({"optimizer", "--kind", kind, "--mb", "1", "--rounds", "2"});
+    EXPECT_EQ(all.at("settings").at("streams"), count) << kind;
+    expect_beside(all.at("figures").at(0), "floor");
+  }
+}
+
+TEST(BenchTransport, HoldsAChannelAgainstPlainAsio) {
+  for (const char* transport : {"uds", "tcp"}) {
+    const auto all =
+        figures({"transport", "--transport", transport, "--volume-mb", "1", "--rounds", "2"});
+    const auto& lines = all.at("figures");
+    ASSERT_EQ(lines.size(), 4U);
+    expect_beside(lines[0], "asio", "p50_us");
+    EXPECT_GE(lines[0].at("p90_us"), 0.0);
+    for (size_t i = 1; i < lines.size(); ++i) {
+      expect_beside(lines[i], "asio");
+      expect_beside(lines[i], "floor");
+    }
+  }
+}
+
+// It checks the sums itself, and fails if one is wrong.
+TEST(BenchServer, HoldsAShardAgainstThePlainSum) {
+  for (const char* transport : {"uds", "tcp"}) {
+    const auto all = figures(
+        {"server", "--transport", transport, "--workers", "3", "--mb", "1", "--rounds", "2"});
+    const auto& lines = all.at("figures");
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0].at("what"), "push");
+    expect_beside(lines[0], "floor");
+    expect_beside(lines[0], "asio");
+    EXPECT_EQ(lines[1].at("what"), "publish");
+    expect_beside(lines[1], "floor");
+  }
+}
+
+// Blocks that travel with their offers, and a last one that is shorter than the others.
+TEST(BenchServer, TakesGradientsOfAnySize) {
+  for (const char* kb : {"1", "300"}) {
+    const auto all = figures({"server", "--workers", "2", "--kb", kb, "--rounds", "1"});
+    expect_beside(all.at("figures").at(0), "floor");
+  }
+}
+
+TEST(BenchDataPath, ShowsATable) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      drover({"bench", "server", "--workers", "2", "--mb", "1", "--rounds", "1"}, folder.path());
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("2 workers and a shard over uds"), HasSubstr("floor"),
+                                 HasSubstr("\npush "), HasSubstr("\npublish ")));
+}
+
+TEST(BenchDataPath, SaysWhatIsWrong) {
+  const auto told = [](const Words& words, int status = 2) {
+    const TemporaryFolder folder;
+    const Outcome outcome = drover(Words{"bench"} + words, folder.path());
+    EXPECT_EQ(outcome.status(), status);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    return outcome.err;
+  };
+  EXPECT_THAT(told({"optimizer", "--kind", "adan"}),
+              AllOf(HasSubstr("--kind"), HasSubstr("Did you mean 'adam'?")));
+  EXPECT_THAT(told({"optimizer", "--mb", "0"}), HasSubstr("--mb: must be from 1 to"));
+  EXPECT_THAT(told({"transport", "--transport", "udp"}),
+              AllOf(HasSubstr("--transport: 'udp' is not known"), HasSubstr("Did you mean")));
+  EXPECT_THAT(told({"transport", "--rounds", "0"}), HasSubstr("--rounds: must be from 1 to"));
+  EXPECT_THAT(told({"server", "--workers", "0"}), HasSubstr("--workers: must be from 1 to"));
+  EXPECT_THAT(told({"server", "--workers", "1000", "--mb", "1000"}), HasSubstr("would take"));
+  EXPECT_THAT(told({"server", "--window", "0"}), HasSubstr("--window: must be from 1"));
+  EXPECT_THAT(told({"server", "--transport", "tcp", "--listen", "nowhere:1"}, 1),
+              HasSubstr("is not of the form tcp:HOST:PORT"));
+  EXPECT_THAT(told({"transport", "--transport", "tcp", "--netns", "no-such"}, 1),
+              HasSubstr("cannot open the network namespace"));
+}
+
 }  // namespace
 }  // namespace drover::testing_support

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cli/bench/rounds.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
 #include "core/chance.h"
@@ -82,12 +83,6 @@ struct Timing {
   double sort = 0.0;
   double search = 0.0;
 };
-
-double quantile(std::vector<double> values, double share) {
-  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
-  return values[at];
-}
 
 class DecideBench {
  public:

@@ -101,6 +101,40 @@ struct BenchOptions {
 };
 int bench_decide_command(const BenchOptions& options);
 
+// A shard's update against the speed of memory.
+struct OptimizerBenchOptions {
+  std::string kind = "momentum";
+  uint64_t mb = 100;  // of parameters
+  uint32_t rounds = 9;
+  bool json = false;
+};
+int bench_optimizer_command(const OptimizerBenchOptions& options);
+
+// Frames between two processes against plain Asio on the same kind of socket.
+struct TransportBenchOptions {
+  std::string transport = "uds";
+  std::string listen = "127.0.0.1:0";  // with tcp
+  std::string netns;                   // the network namespace of the far end; empty: this one
+  uint32_t rounds = 7;
+  uint32_t volume_mb = 256;  // moved for each figure in each round
+  bool json = false;
+};
+int bench_transport_command(const TransportBenchOptions& options);
+
+// A real shard and real workers against the plain sum of the same gradients.
+struct ServerBenchOptions {
+  std::string transport = "uds";
+  std::string listen = "127.0.0.1:0";  // with tcp
+  std::string netns;                   // network namespaces of the workers, with commas, in turn
+  uint32_t workers = 8;
+  uint64_t mb = 4;  // of gradient, each
+  uint32_t kb = 0;  // the same in kilobytes, if not 0
+  uint64_t window = 1 << 20;
+  uint32_t rounds = 15;
+  bool json = false;
+};
+int bench_server_command(const ServerBenchOptions& options);
+
 struct PoliciesOptions {
   bool json = false;
 };

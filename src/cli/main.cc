@@ -160,6 +160,67 @@ void add_bench_options(CLI::App& app, BenchOptions& bench) {
   app.add_flag("--json", bench.json, "one JSON object for each number of workers");
 }
 
+void add_rounds(CLI::App& app, uint32_t& rounds, bool& json) {
+  app.add_option("--rounds", rounds, "rounds, each measuring everything once")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_flag("--json", json, "one JSON object instead of a table");
+}
+
+void add_sockets(CLI::App& app, std::string& transport, std::string& listen, std::string& netns,
+                 const char* whose) {
+  app.add_option("--transport", transport, "uds, tcp or shm")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--listen", listen, "with tcp: address to listen on; port 0: any free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  app.add_option("--netns", netns, whose)->type_name("NAME");
+}
+
+void add_optimizer_bench(CLI::App& app, OptimizerBenchOptions& bench) {
+  app.add_option("--kind", bench.kind, "sgd, momentum, nesterov, rmsprop, adam or adamw")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--mb", bench.mb, "megabytes of parameters")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  add_rounds(app, bench.rounds, bench.json);
+}
+
+void add_transport_bench(CLI::App& app, TransportBenchOptions& bench) {
+  add_sockets(app, bench.transport, bench.listen, bench.netns,
+              "with tcp: network namespace of the far end");
+  app.add_option("--volume-mb", bench.volume_mb, "megabytes moved for each figure in each round")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  add_rounds(app, bench.rounds, bench.json);
+}
+
+void add_server_bench(CLI::App& app, ServerBenchOptions& bench) {
+  add_sockets(app, bench.transport, bench.listen, bench.netns,
+              "with tcp: network namespaces of the workers, separated by commas, in turn");
+  app.add_option("--workers", bench.workers, "processes that push")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--mb", bench.mb, "megabytes (of 1048576) of gradient each")
+      ->check(check_whole)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--kb", bench.kb, "kilobytes (of 1024) of gradient each, instead of --mb")
+      ->check(check_whole)
+      ->type_name("COUNT");
+  app.add_option("--window", bench.window, "bytes of gradients that may be under way at once")
+      ->check(check_whole)
+      ->type_name("BYTES")
+      ->capture_default_str();
+  add_rounds(app, bench.rounds, bench.json);
+}
+
 int run(int argc, char** argv) {
   set_log_name("");
   CLI::App app("Distributed training that does not wait for slow machines.", "drover");
@@ -226,6 +287,18 @@ int run(int argc, char** argv) {
   CLI::App* decide_app = bench_app->add_subcommand(
       "decide", "How long a decision takes with a learned model of random weights, on one core");
   add_bench_options(*decide_app, bench);
+  OptimizerBenchOptions optimizer_bench;
+  CLI::App* optimizer_app =
+      bench_app->add_subcommand("optimizer", "How near to the speed of memory a shard's update is");
+  add_optimizer_bench(*optimizer_app, optimizer_bench);
+  TransportBenchOptions transport_bench;
+  CLI::App* transport_app = bench_app->add_subcommand(
+      "transport", "Round trips and bandwidth between two processes, beside plain Asio");
+  add_transport_bench(*transport_app, transport_bench);
+  ServerBenchOptions server_bench;
+  CLI::App* server_app = bench_app->add_subcommand(
+      "server", "How fast a shard takes gradients and gives out parameters, beside plain memory");
+  add_server_bench(*server_app, server_bench);
 
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
@@ -260,6 +333,12 @@ int run(int argc, char** argv) {
     status = fit_command(fit);
   } else if (decide_app->parsed()) {
     status = bench_decide_command(bench);
+  } else if (optimizer_app->parsed()) {
+    status = bench_optimizer_command(optimizer_bench);
+  } else if (transport_app->parsed()) {
+    status = bench_transport_command(transport_bench);
+  } else if (server_app->parsed()) {
+    status = bench_server_command(server_bench);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {

@@ -234,6 +234,10 @@ std::vector<Setting> make_settings() {
           {"listen", "--listen", kProcesses,
            "the coordinator's address with tcp; port 0: any free one"},
           [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
+      count_setting(
+          {"window", "--window", kProcesses,
+           "bytes of gradients that may be under way to one shard at once"},
+          [](auto& job) -> auto& { return job.window; }, 1, kWindowMax),
 
       choice_setting(
           {"policy", "--policy", kWaiting,

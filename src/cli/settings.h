@@ -24,6 +24,7 @@ inline constexpr double kWeightDecayMax = 1.0;
 inline constexpr size_t kSlowRulesMax = 1'000;
 inline constexpr uint32_t kDecideEveryMax = 1'000'000;
 inline constexpr double kBalanceMost = 1'000.0;
+inline constexpr uint64_t kWindowMax = uint64_t{1} << 40;
 inline constexpr Duration kMaxWaitMax = std::chrono::hours(24);
 
 // A setting's value as a job file or a flag can give it.

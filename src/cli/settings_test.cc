@@ -64,6 +64,7 @@ Job unusual_job() {
   job.transport = Transport::kTcp;
   job.wire_dtype = NumberType::kBfloat16;
   job.listen = "localhost:1";
+  job.window = 65'536;
   job.run_file = "r";
   job.save_model = "s";
   return job;
@@ -77,8 +78,8 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
                policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
                balance, balance_least, balance_most, stragglers, probe, deterministic,
-               evaluate_every, stop_at, slow, transport, wire_dtype, listen, run_file, save_model] =
-      unusual;
+               evaluate_every, stop_at, slow, transport, wire_dtype, listen, window, run_file,
+               save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -126,6 +127,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(transport, usual_job.transport);
   EXPECT_NE(wire_dtype, usual_job.wire_dtype);
   EXPECT_NE(listen, usual_job.listen);
+  EXPECT_NE(window, usual_job.window);
   EXPECT_NE(run_file, usual_job.run_file);
   EXPECT_NE(save_model, usual_job.save_model);
   EXPECT_NE(objective, usual_job.objective);

@@ -38,6 +38,7 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   return SimulationSettings{.coordinator = coordinator.value(),
                             .batch = file.job.batch,
                             .own_parts = file.job.task.partition != DataPartition::kNone,
+                            .window_bytes = file.job.window,
                             .seed = file.job.task.seed,
                             .number_type = file.job.wire_dtype,
                             .scenario = file.scenario};

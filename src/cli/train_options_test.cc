@@ -119,6 +119,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "tcp",
                        "--listen",
                        "0.0.0.0:9",
+                       "--window",
+                       "65536",
                        "--run-file",
                        "r.db",
                        "--save-model",
@@ -205,6 +207,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.transport = Transport::kTcp;
   expected.wire_dtype = NumberType::kBfloat16;
   expected.listen = "0.0.0.0:9";
+  expected.window = 65'536;
   expected.run_file = "r.db";
   expected.save_model = "m.bin";
   EXPECT_EQ(got, expected);

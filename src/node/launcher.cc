@@ -126,7 +126,8 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
                         .key = key,
                         .listen = addresses.shards[shard],
                         .coordinator = addresses.coordinator,
-                        .sharing = sharing_of(job.transport)});
+                        .sharing = sharing_of(job.transport),
+                        .window_bytes = job.window});
     });
   }
   for (WorkerId worker = 0; worker < job.workers && started; ++worker) {

@@ -1,6 +1,7 @@
 // The shard process: drives a Shard with sockets and the real clock.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "core/ids.h"

@@ -1,0 +1,160 @@
+// drover bench optimizer: how near to the speed of memory a shard's update is.
+//
+// One round updates all parameters once, block by block as a shard does: each block has the sum of
+// two gradients, their mean is made (and its squares added up, for the noise) and used in one pass,
+// new parameters go into another buffer. The floor moves the same floats through memory with a
+// plain loop (cli/bench/floors.h), over streams of its own that are as long.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "cli/bench/floors.h"
+#include "cli/bench/rounds.h"
+#include "cli/commands.h"
+#include "cli/run_report.h"
+#include "core/float_buffer.h"
+#include "core/layout.h"
+#include "core/training.h"
+#include "node/clock.h"
+#include "server/gradient_sum.h"
+#include "server/optimizer.h"
+
+namespace drover {
+namespace {
+
+constexpr uint64_t kMostMegabytes = 4096;
+constexpr uint64_t kMostRounds = 1000;
+constexpr uint32_t kSamples = 32;
+constexpr double kRate = 1e-3;
+
+void fill(std::span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = 1e-3F * static_cast<float>(i % 1000) + 1e-3F;
+}
+
+struct HostedBlock {
+  HostedBlock(const OptimizerSettings& settings, BufferPool& pool, size_t length)
+      : sum(SumOrder::kArrival, length, &pool),
+        optimizer(settings, TensorKind::kTrained, length),
+        now(pool.take(length)),
+        next(pool.take(length)) {
+    fill(now->span());
+    optimizer.start(now->span());
+    for (WorkerId worker = 0; worker < 2; ++worker) {
+      SharedBuffer gradient = pool.take(length);
+      fill(gradient->span());
+      sum.add(worker, kSamples, std::move(gradient));
+    }
+  }
+
+  void update() {
+    optimizer.apply(sum, kRate, now->span(), next->span());
+    std::swap(now, next);
+  }
+
+  GradientSum sum;
+  BlockOptimizer optimizer;
+  SharedBuffer now;
+  SharedBuffer next;
+};
+
+class OptimizerBench {
+ public:
+  OptimizerBench(const OptimizerSettings& settings, size_t floats)
+      : momentum_(settings.kind == OptimizerKind::kSgd || settings.kind == OptimizerKind::kRmsProp
+                      ? 0
+                      : floats),
+        squares_(settings.kind == OptimizerKind::kRmsProp ||
+                         settings.kind == OptimizerKind::kAdam ||
+                         settings.kind == OptimizerKind::kAdamW
+                     ? floats
+                     : 0),
+        sum_(floats),
+        parameters_{FloatBuffer(floats), FloatBuffer(floats)} {
+    for (size_t begin = 0; begin < floats; begin += kBlockFloatsMax) {
+      blocks_.emplace_back(settings, pool_, std::min<size_t>(kBlockFloatsMax, floats - begin));
+    }
+    for (FloatBuffer* each : {&sum_, &parameters_[0], &parameters_[1], &momentum_, &squares_})
+      fill(each->span());
+  }
+
+  double bytes() { return static_cast<double>(floats_moved(streams()) * sizeof(float)); }
+
+  void update() {
+    for (HostedBlock& block : blocks_) block.update();
+  }
+  void move() {
+    touch(streams());
+    std::swap(parameters_[0], parameters_[1]);
+  }
+
+ private:
+  UpdateStreams streams() {
+    return {.sum = sum_.span(),
+            .now = parameters_[0].span(),
+            .next = parameters_[1].span(),
+            .momentum = momentum_.span(),
+            .squares = squares_.span()};
+  }
+
+  BufferPool pool_;
+  std::vector<HostedBlock> blocks_;
+  FloatBuffer momentum_;
+  FloatBuffer squares_;
+  FloatBuffer sum_;
+  std::array<FloatBuffer, 2> parameters_;
+};
+
+Status check(const OptimizerBenchOptions& options) {
+  if (const Status status = check_range("--mb", options.mb, 1, kMostMegabytes); !status)
+    return status;
+  return check_range("--rounds", options.rounds, 1, kMostRounds);
+}
+
+}  // namespace
+
+int bench_optimizer_command(const OptimizerBenchOptions& options) {
+  if (const Status status = check(options); !status) return fail(status.error(), kExitUsage);
+  const Result<OptimizerKind> kind = parse_optimizer(options.kind);
+  if (!kind) return fail(invalid_input("--kind: " + kind.error().message), kExitUsage);
+
+  const size_t floats = options.mb * 1'000'000 / sizeof(float);
+  OptimizerBench bench({.kind = kind.value()}, floats);
+  Figure figure{.what = options.kind,
+                .unit = "gb_per_s",
+                .values = {},
+                .beside = {{"floor", {}}},
+                .further = {}};
+  const auto timed = [&](auto&& work) {
+    const TimePoint began = clock_now();
+    work();
+    return gb_per_s(bench.bytes(), clock_now() - began);
+  };
+  bench.update();  // for the page faults
+  bench.move();
+  const std::array<std::function<void()>, 2> both = {
+      [&] { figure.values.push_back(timed([&] { bench.update(); })); },
+      [&] { figure.beside[0].values.push_back(timed([&] { bench.move(); })); }};
+  for (uint32_t round = 0; round < options.rounds; ++round) take_turns(round, both);
+
+  print({.title = fmt::format("An update of {} MB of parameters with {}, bytes read and written "
+                              "once each, on one core; the floor is a plain loop over as many "
+                              "streams:",
+                              options.mb, options.kind),
+         .bench = "optimizer",
+         .settings = {{"kind", options.kind},
+                      {"mb", options.mb},
+                      {"rounds", options.rounds},
+                      {"block_floats", kBlockFloatsMax},
+                      {"streams", bench.bytes() / static_cast<double>(floats * sizeof(float))}},
+         .figures = {figure},
+         .notes = {}},
+        options.json);
+  return 0;
+}
+
+}  // namespace drover
