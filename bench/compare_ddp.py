@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""Step time of drover's synchronous training against PyTorch DistributedDataParallel on gloo.
+"""Step time of drover's synchronous training against PyTorch DistributedDataParallel on gloo, and against no
+communication at all.
 
-Same network (drover's LeNet), batch, number of workers, threads (one each) and optimiser (SGD with momentum), on
-the same data, in interleaved rounds on this machine. Both read Fashion-MNIST from Debian's package and pick a random
-batch each step. Prints one JSON object: the median step of each round, and the ratio drover / DDP per round.
+Same network, batch, number of workers, threads (one each) and optimiser (SGD with momentum), on the same data, in
+rounds that take turns on this machine. Both read the same IDX files (Fashion-MNIST) and pick a random batch each step.
+"bare" is the same step in PyTorch without any communication, as many processes at once: what is left if moving
+gradients cost nothing. Prints a JSON object for each number of workers and shards: the median step of each, and ratios,
+round by round, as median, least and greatest.
 
-    /usr/bin/python3 bench/compare_ddp.py [--drover build/release/drover] [--workers 4] [--batch 32]
-                                          [--steps 300] [--rounds 5] [--shards 2]
+    python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|resnet20|mlp25m] [--workers 2,4,8]
+                                 [--shards 1,2,4] [--batch 32] [--steps 300] [--rounds 5] [--transport auto]
+                                 [--data /usr/share/datasets/fashion-mnist] [--without-ddp]
+
+How step time grows with workers and shards, without PyTorch: --without-ddp --workers 1,2,4,8,16 --shards 1,2,4
 """
 import argparse
 import gzip
@@ -21,32 +27,80 @@ import sys
 import tempfile
 import time
 
-DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
+STEPS = {"lenet": 300, "resnet20": 60, "mlp25m": 60}  # of each run, unless told otherwise
+LIMIT = 1800  # seconds that no run should take
 
 
-def ddp_worker(rank, world, port, batch, steps, out):
+def idx_bytes(folder, name, header):
+    path = pathlib.Path(folder) / name
+    packed = path.with_name(path.name + ".gz")
+    return bytearray((gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes())[header:])
+
+
+def make_model(name):
+    """The networks of src/tasks/torch/nets.cc, for images of 28 x 28."""
+    import torch
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self, into, out, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(into, out, 3, stride, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(out)
+            self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(out)
+            self.stride, self.added = stride, (out - into) // 2
+
+        def forward(self, x):
+            shortcut = x
+            if self.stride > 1 or self.added > 0:
+                fewer = x[:, :, ::self.stride, ::self.stride]
+                shortcut = nn.functional.pad(fewer, (0, 0, 0, 0, self.added, self.added))
+            x = torch.relu(self.bn1(self.conv1(x)))
+            return torch.relu(self.bn2(self.conv2(x)) + shortcut)
+
+    if name == "lenet":
+        return nn.Sequential(
+            nn.Conv2d(1, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(32 * 16, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    if name == "mlp25m":
+        return nn.Sequential(
+            nn.Flatten(), nn.Linear(784, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(),
+            nn.Linear(4096, 1200), nn.ReLU(), nn.Linear(1200, 10))
+    layers, into = [nn.Conv2d(1, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()], 16
+    for out in (16, 32, 64):
+        for block in range(3):
+            layers.append(Residual(into, out, 2 if block == 0 and out != 16 else 1))
+            into = out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
+def torch_worker(settings):
+    """One process of PyTorch's; writes its step times if it is the first."""
     import torch
     import torch.distributed as dist
     from torch import nn
 
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    rank, world = settings["rank"], settings["world"]
+    images = torch.frombuffer(idx_bytes(settings["data"], "train-images-idx3-ubyte", 16), dtype=torch.uint8)
+    images = images.view(-1, 1, 28, 28)
+    labels = torch.frombuffer(idx_bytes(settings["data"], "train-labels-idx1-ubyte", 8), dtype=torch.uint8).long()
+    # Also where there is nothing to say: so all begin together.
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(settings["port"]))
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo", rank=rank, world_size=world)
-    raw = gzip.decompress((DATA / "train-images-idx3-ubyte.gz").read_bytes())[16:]
-    images = torch.frombuffer(bytearray(raw), dtype=torch.uint8).view(-1, 1, 28, 28)
-    raw = gzip.decompress((DATA / "train-labels-idx1-ubyte.gz").read_bytes())[8:]
-    labels = torch.frombuffer(bytearray(raw), dtype=torch.uint8).long()
-    model = nn.Sequential(
-        nn.Conv2d(1, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(32 * 16, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
-    model = nn.parallel.DistributedDataParallel(model)
+    model = make_model(settings["model"])
+    if settings["ddp"]:
+        model = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()
     generator = torch.Generator().manual_seed(rank)
+    dist.barrier()
     times, before = [], time.perf_counter()
-    for _ in range(steps):
-        index = torch.randint(0, len(labels), (batch,), generator=generator)
+    for _ in range(settings["steps"]):
+        index = torch.randint(0, len(labels), (settings["batch"],), generator=generator)
         loss = loss_of(model((images[index].float() / 255 - 0.2860) / 0.3530), labels[index])
         optimizer.zero_grad()
         loss.backward()
@@ -55,33 +109,41 @@ def ddp_worker(rank, world, port, batch, steps, out):
         times.append(now - before)
         before = now
     if rank == 0:
-        pathlib.Path(out).write_text(json.dumps(times))
+        pathlib.Path(settings["out"]).write_text(json.dumps(times))
     dist.barrier()
+    dist.destroy_process_group()
 
 
-def run_ddp(options, folder):
+def run_torch(options, workers, folder, ddp):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    out = folder / "ddp.json"
-    command = [sys.executable, __file__, "--ddp-worker"]
-    workers = [
-        subprocess.Popen(command + [str(rank), str(options.workers), str(port), str(options.batch),
-                                    str(options.steps), str(out)])
-        for rank in range(options.workers)
-    ]
-    if any([worker.wait() for worker in workers]):
-        sys.exit("a DDP worker failed")
+    out = folder / "torch.json"
+    settings = {"world": workers, "port": port, "ddp": ddp, "model": options.model, "batch": options.batch,
+                "steps": options.steps, "data": options.data, "out": str(out)}
+    running = [subprocess.Popen([sys.executable, __file__, "--torch-worker", json.dumps({**settings, "rank": rank})],
+                                env={**os.environ, "OMP_NUM_THREADS": "1"})
+               for rank in range(workers)]
+    try:
+        deadline = time.monotonic() + LIMIT
+        if any([worker.wait(timeout=max(1.0, deadline - time.monotonic())) for worker in running]):
+            sys.exit("compare_ddp: a PyTorch worker failed")
+    finally:
+        for worker in running:
+            if worker.poll() is None:
+                worker.kill()
     return json.loads(out.read_text())
 
 
-def run_drover(options, folder, name):
-    run_file = folder / f"{name}.db"
+def run_drover(options, workers, shards, folder):
+    run_file = folder / "drover.db"
+    run_file.unlink(missing_ok=True)
     subprocess.run(
-        [options.drover, "train", "--model", "lenet", "--data", "fashion-mnist", "--workers", str(options.workers),
-         "--shards", str(options.shards), "--batch", str(options.batch), "--steps", str(options.steps),
-         "--optimizer", "momentum", "--lr", "0.02", "--quiet", "--json", "--run-file", str(run_file)],
-        check=True, stdout=subprocess.DEVNULL)
+        [options.drover, "train", "--model", options.model, "--data", options.data, "--workers", str(workers),
+         "--shards", str(shards), "--batch", str(options.batch), "--steps", str(options.steps),
+         "--transport", options.transport, "--optimizer", "momentum", "--lr", "0.02", "--quiet", "--json",
+         "--run-file", str(run_file)],
+        check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
     with sqlite3.connect(run_file) as db:
         steps = [row[0] / 1e9 for row in db.execute("select elapsed_ns from steps order by step")]
         outside = [row[0] / 1e9 for row in db.execute(
@@ -89,42 +151,78 @@ def run_drover(options, folder, name):
     return steps, outside
 
 
+def measure_round(options, workers, folder, backwards):
+    """Median and mean step of each, in milliseconds."""
+    warmup = min(20, options.steps // 4)
+    found = {}
+
+    def note(name, times):
+        found[name + "_ms"] = 1e3 * statistics.median(times[warmup:])
+        found[name + "_mean_ms"] = 1e3 * statistics.mean(times[warmup:])
+
+    def drover(shards):
+        steps, outside = run_drover(options, workers, shards, folder)
+        note(f"drover{shards}", steps)
+        found[f"drover{shards}_outside_ms"] = 1e3 * statistics.median(outside[warmup:])
+
+    turns = [lambda shards=shards: drover(shards) for shards in options.shards]
+    if not options.without_ddp:
+        turns = [lambda: note("ddp", run_torch(options, workers, folder, True)), *turns,
+                 lambda: note("bare", run_torch(options, workers, folder, False))]
+    for turn in reversed(turns) if backwards else turns:
+        turn()
+    return found
+
+
+def spread(values):
+    return [round(each, 3) for each in (statistics.median(values), min(values), max(values))]
+
+
+def report(options, workers, shards, rounds):
+    mine = f"drover{shards}"
+    line = {"model": options.model, "workers": workers, "shards": shards, "batch": options.batch,
+            "steps": options.steps, "rounds": options.rounds, "transport": options.transport,
+            "drover_ms": spread([each[mine + "_ms"] for each in rounds]),
+            "drover_outside_ms": spread([each[mine + "_outside_ms"] for each in rounds])}
+    pairs = [] if options.without_ddp else [(mine, "ddp"), (mine, "bare"), ("ddp", "bare")]
+    for name in () if options.without_ddp else ("ddp", "bare"):
+        line[name + "_ms"] = spread([each[name + "_ms"] for each in rounds])
+    for a, b in pairs:
+        key = f"{'drover' if a == mine else a}_to_{b}"
+        line[key] = spread([each[a + "_ms"] / each[b + "_ms"] for each in rounds])
+        line[key + "_of_means"] = spread([each[a + "_mean_ms"] / each[b + "_mean_ms"] for each in rounds])
+    print(json.dumps(line), flush=True)
+
+
 def main():
+    def counts(text):
+        return [int(each) for each in text.split(",")]
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drover", default="build/release/drover")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--model", choices=sorted(STEPS), default="lenet")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--workers", type=counts, default=[4])
+    parser.add_argument("--shards", type=counts, default=[2])
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=0, help="0: as many as the model needs to show its step")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--transport", default="auto")
+    parser.add_argument("--without-ddp", action="store_true", help="drover alone: no PyTorch is needed")
     options = parser.parse_args()
-    warmup = min(20, options.steps // 4)
-    rounds = []
+    options.steps = options.steps or STEPS[options.model]
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        for number in range(options.rounds):
-            ddp = run_ddp(options, folder)[warmup:]
-            drover, outside = run_drover(options, folder, f"round{number}")
-            drover, outside = drover[warmup:], outside[warmup:]
-            rounds.append({
-                "ddp_ms": 1e3 * statistics.median(ddp), "drover_ms": 1e3 * statistics.median(drover),
-                "ddp_mean_ms": 1e3 * statistics.mean(ddp), "drover_mean_ms": 1e3 * statistics.mean(drover),
-                "drover_outside_ms": 1e3 * statistics.median(outside)})
-            rounds[-1]["ratio"] = rounds[-1]["drover_ms"] / rounds[-1]["ddp_ms"]
-            rounds[-1]["ratio_mean"] = rounds[-1]["drover_mean_ms"] / rounds[-1]["ddp_mean_ms"]
-            print(json.dumps({key: round(value, 3) for key, value in rounds[-1].items()}), file=sys.stderr)
-    ratios = sorted(each["ratio"] for each in rounds)
-    means = sorted(each["ratio_mean"] for each in rounds)
-    print(json.dumps({"workers": options.workers, "shards": options.shards, "batch": options.batch,
-                      "steps": options.steps, "rounds": options.rounds,
-                      "ratio_median": round(statistics.median(ratios), 3),
-                      "ratio_min": round(ratios[0], 3), "ratio_max": round(ratios[-1], 3),
-                      "ratio_of_means_median": round(statistics.median(means), 3),
-                      "ratio_of_means_min": round(means[0], 3), "ratio_of_means_max": round(means[-1], 3)}))
+        for workers in options.workers:
+            rounds = []
+            for number in range(options.rounds):
+                rounds.append(measure_round(options, workers, pathlib.Path(folder), number % 2 == 1))
+                print(json.dumps({key: round(value, 3) for key, value in rounds[-1].items()}), file=sys.stderr)
+            for shards in options.shards:
+                report(options, workers, shards, rounds)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] == "--ddp-worker":
-        ddp_worker(*map(int, sys.argv[2:7]), sys.argv[7])
+    if len(sys.argv) > 2 and sys.argv[1] == "--torch-worker":
+        torch_worker(json.loads(sys.argv[2]))
     else:
         main()

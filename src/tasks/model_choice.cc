@@ -10,8 +10,8 @@
 namespace drover {
 namespace {
 
-constexpr std::array<std::string_view, 5> kModels = {"logistic", "mlp", "lenet", "resnet20",
-                                                     "transformer"};
+constexpr std::array<std::string_view, 6> kModels = {"logistic", "mlp",      "mlp25m",
+                                                     "lenet",    "resnet20", "transformer"};
 constexpr uint32_t kLenetSideMin =
     16;  // two convolutions of 5 x 5 and two poolings leave one pixel
 constexpr uint32_t kResnetSideMin = 8;
@@ -58,7 +58,7 @@ Status check_model_fits(const std::string& model, const Dataset& dataset) {
     }
     return done();
   }
-  if (model == "logistic" || model == "mlp") {
+  if (model == "logistic" || model == "mlp" || model == "mlp25m") {
     if (dataset.kind == DataKind::kText) return mismatch("images or rows of features", instead);
     return done();
   }

@@ -27,7 +27,7 @@ TEST(ModelChoice, KnowsWhoLearnsFromWhat) {
   rows.kind = DataKind::kRows;
   rows.width = 3;
   Dataset text = generate_text(1, 1000);
-  for (const char* model : {"logistic", "mlp"}) {
+  for (const char* model : {"logistic", "mlp", "mlp25m"}) {
     EXPECT_TRUE(check_model_fits(model, images).ok());
     EXPECT_TRUE(check_model_fits(model, rows).ok());
     EXPECT_FALSE(check_model_fits(model, text).ok());

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -29,27 +30,29 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(200);
 
-// Looks after the processes while a loop runs.
-class Watch {
+// Looks after the processes while a loop runs. Owned by shared pointer: a timer that has just run
+// out cannot be cancelled any more, and finds nobody.
+class Watch : public std::enable_shared_from_this<Watch> {
  public:
   Watch(boost::asio::io_context& loop, BenchProcesses& processes, TimePoint deadline)
-      : loop_(loop), processes_(processes), timer_(loop), deadline_(deadline) {
-    wait();
-  }
+      : loop_(loop), processes_(processes), timer_(loop), deadline_(deadline) {}
 
   const Status& status() const { return status_; }
   bool late() const { return late_; }
 
- private:
   void wait() {
     timer_.expires_after(kLookEvery);
-    timer_.async_wait([this](const boost::system::error_code& error) {
-      if (error) return;
-      status_ = processes_.all_alive();
-      late_ = clock_now() > deadline_;
-      if (!status_ || late_) return loop_.stop();
-      wait();
+    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code&) {
+      if (const auto self = weak.lock()) self->look();
     });
+  }
+
+ private:
+  void look() {
+    status_ = processes_.all_alive();
+    late_ = clock_now() > deadline_;
+    if (!status_ || late_) return loop_.stop();
+    wait();
   }
 
   boost::asio::io_context& loop_;
@@ -117,11 +120,12 @@ CommonMemory::~CommonMemory() {
 
 Status run_until_stopped(boost::asio::io_context& loop, BenchProcesses& processes,
                          const std::string& what, Duration patience) {
-  Watch watch(loop, processes, clock_now() + patience);
+  const auto watch = std::make_shared<Watch>(loop, processes, clock_now() + patience);
+  watch->wait();
   loop.restart();
   loop.run();
-  if (!watch.status()) return watch.status();
-  if (!watch.late()) return done();
+  if (!watch->status()) return watch->status();
+  if (!watch->late()) return done();
   return Error{ErrorKind::kTimedOut,
                fmt::format("{} took longer than {:.0f} seconds; is the machine busy, or the "
                            "network very slow?",

@@ -30,6 +30,7 @@
 #include "core/layout.h"
 #include "node/clock.h"
 #include "server/kernels.h"
+#include "wire/limits.h"
 
 namespace drover {
 namespace {
@@ -181,10 +182,12 @@ class ServerBench {
 };
 
 Status check(const ServerBenchOptions& options, uint64_t bytes) {
-  for (const Status& status : {check_range("--workers", options.workers, 1, kMostWorkers),
-                               check_range("--mb", options.mb, 1, kMostMegabytes),
-                               check_range("--rounds", options.rounds, 1, kMostRounds),
-                               check_range("--window", options.window, 1, uint64_t{1} << 40)}) {
+  for (const Status& status :
+       {check_range("--workers", options.workers, 1, kMostWorkers),
+        check_range("--mb", options.mb, 1, kMostMegabytes),
+        check_range("--rounds", options.rounds, 1, kMostRounds),
+        check_range("--window", options.window, 1, uint64_t{1} << 40),
+        check_range("--block-kb", options.block_kb, 1, kBlockBytesMax >> 10)}) {
     if (!status) return status;
   }
   if (bytes * options.workers <= kMostBytes) return done();
@@ -210,6 +213,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                                              .netns = split_names(options.netns),
                                              .workers = options.workers,
                                              .floats = floats,
+                                             .block_floats = (options.block_kb << 10) / 4,
                                              .window = options.window});
   if (!cluster) return fail(cluster.error());
   ServerBench bench(*cluster.value(), options.workers, floats);
@@ -222,6 +226,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                       {"kb", bytes >> 10},
                       {"transport", options.transport},
                       {"window", options.window},
+                      {"block_kb", options.block_kb},
                       {"rounds", options.rounds},
                       {"listen", options.listen},
                       {"netns", options.netns}},

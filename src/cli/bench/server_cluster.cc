@@ -314,7 +314,7 @@ class LiveCluster final : public ServerCluster {
 
   void welcome_workers() {
     const Layout layout = push_layout(settings_.floats);
-    const BlockPlan blocks = plan_blocks(layout, 1);
+    const BlockPlan blocks = plan_blocks(layout, 1, settings_.block_floats);
     shard_->send(control_frame(Plan{.workers = settings_.workers + 1,
                                     .steps = kManySteps,
                                     .optimizer = {.kind = OptimizerKind::kSgd},

@@ -25,6 +25,7 @@ struct ClusterSettings {
   std::vector<std::string> netns;  // of the workers, in turn; empty: this one
   uint32_t workers = 1;            // that push
   size_t floats = 0;               // of each gradient
+  uint32_t block_floats = 0;       // at most, of each block
   uint64_t window = 0;             // bytes of gradients under way at once
 };
 
