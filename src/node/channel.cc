@@ -128,7 +128,8 @@ void Channel::write_queued() {
     const auto sent = std::exchange(self->being_written_, {});
     if (!callbacks) return;
     for (const Queued& queued : sent) {
-      if (queued.floats.buffer && callbacks->on_floats_sent) callbacks->on_floats_sent();
+      if (queued.floats.buffer && callbacks->on_floats_sent)
+        callbacks->on_floats_sent(queued.floats.buffer);
     }
     if (!status) return self->fail(status.error());
     self->write_queued();

@@ -32,7 +32,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     // The connection is gone; nothing is called after this.
     std::function<void(const Error&)> on_closed;
     // Floats handed to send() are no longer read from.
-    std::function<void()> on_floats_sent;
+    std::function<void(const ConstBuffer&)> on_floats_sent;
   };
 
   // Frames of another run are refused.

@@ -55,7 +55,7 @@ struct End {
       return done();
     };
     result.on_closed = [this](const Error& why) { closed.push_back(why); };
-    result.on_floats_sent = [this] { ++floats_sent; };
+    result.on_floats_sent = [this](const ConstBuffer&) { ++floats_sent; };
     return result;
   }
 };

@@ -29,13 +29,13 @@ class WorkerMachineTest : public ::testing::Test {
                                .version = version,
                                .block = block.id,
                                .length = block.length * static_cast<uint32_t>(sizeof(float))};
-      const Status status = machine_.on_frame(block.shard, header, out_);
+      const Status status = machine_.on_frame(block.shard, header, TimePoint{}, out_);
       ASSERT_TRUE(status.ok()) << status.error().message;
     }
   }
 
   void begin_step(Version version) {
-    machine_.begin_pull(out_);
+    machine_.begin_pull(TimePoint{}, out_);
     deliver(version);
     ASSERT_TRUE(machine_.ready());
     machine_.begin_step();
@@ -71,13 +71,13 @@ TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
 TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters) {
   begin_step(0);
   machine_.offer(0, 32, out_);
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   out_.clear();
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(
-      machine_
-          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
-          .ok());
+  ASSERT_TRUE(machine_
+                  .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id},
+                            TimePoint{}, out_)
+                  .ok());
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_EQ(out_[0].to, to_shard(block.shard, Lane::kBulk));
   const auto& slice = std::get<FloatSlice>(out_[0].frame.payload);
@@ -90,10 +90,10 @@ TEST_F(WorkerMachineTest, WithdrawsWhatIsGrantedTooLate) {
   machine_.offer(0, 32, out_);
   begin_step(1);
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(
-      machine_
-          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
-          .ok());
+  ASSERT_TRUE(machine_
+                  .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id},
+                            TimePoint{}, out_)
+                  .ok());
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(out_[0].frame.payload))
       << "the buffer belongs to step 1 now";
@@ -107,7 +107,7 @@ TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
   EXPECT_TRUE(machine_.wanted(5));
   machine_.on_stop(2);
   EXPECT_FALSE(machine_.wanted(4)) << "a watermark never goes back";
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
@@ -119,7 +119,7 @@ TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
   const std::vector<std::vector<Version>> versions = {{4, 3}, {4, 4}, {9, 8}};
   for (uint64_t pull = 0; pull < versions.size(); ++pull) {
     out.clear();
-    machine.begin_pull(out);
+    machine.begin_pull(TimePoint{}, out);
     EXPECT_EQ(out.at(0).frame.header.version, pull == 0 ? 0u : 4 + pull);
     for (const BlockId block : {0u, 1u}) {
       EXPECT_FALSE(machine.ready());
@@ -128,7 +128,7 @@ TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
                                .version = versions[pull][block],
                                .block = block,
                                .length = 40};
-      ASSERT_TRUE(machine.on_frame(0, header, out).ok());
+      ASSERT_TRUE(machine.on_frame(0, header, TimePoint{}, out).ok());
     }
     ASSERT_TRUE(machine.ready());
     machine.begin_step();
@@ -155,7 +155,7 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
       .type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
   EXPECT_FALSE(machine_.destination(block.shard, header).ok())
       << "they would change under a running gradient";
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
   EXPECT_FALSE(machine_.destination(1 - block.shard, header).ok());
   header.length = 4;
