@@ -162,5 +162,123 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
 }
 
+// --- where not all blocks are waited for
+
+class PartialMachineTest : public ::testing::Test {
+ protected:
+  PartialMachineTest() {
+    machine_.begin_pull(TimePoint{}, out_);
+    for (const Block& block : plan_.blocks) deliver(block.id, 0, 0.0f);
+    begin();
+  }
+
+  void deliver(BlockId id, Version version, float value) {
+    const Block& block = plan_.blocks[id];
+    const FrameHeader header{.type = FrameType::kParameters,
+                             .version = version,
+                             .block = id,
+                             .length = block.length * static_cast<uint32_t>(sizeof(float))};
+    ASSERT_TRUE(machine_.destination(block.shard, header).ok());
+    ASSERT_TRUE(machine_.expects(header));
+    std::fill_n(machine_.begin_receiving(header)->data() + block.offset, block.length, value);
+    ASSERT_TRUE(machine_.on_frame(block.shard, header, TimePoint{}, out_).ok());
+  }
+  void begin() {
+    ASSERT_TRUE(machine_.ready());
+    in_use_ = 1 - in_use_;
+    machine_.begin_step(gradients_[in_use_]);
+    out_.clear();
+  }
+  void pull() {
+    machine_.begin_pull(TimePoint{}, out_);
+    out_.clear();
+  }
+  float held(BlockId id) const { return parameters_->data()[plan_.blocks[id].offset]; }
+  Outgoing granted(BlockId id, Step step) {
+    out_.clear();
+    const Status status = machine_.on_frame(plan_.blocks[id].shard,
+                                            {.type = FrameType::kGrant, .step = step, .block = id},
+                                            TimePoint{}, out_);
+    EXPECT_TRUE(status.ok() && out_.size() == 1);
+    return out_.front();
+  }
+
+  static Layout layout() {
+    return Layout({{"a", 6'000, TensorKind::kTrained}, {"b", 6'000, TensorKind::kTrained}});
+  }
+  const BlockPlan plan_ = plan_blocks(layout(), 2);
+  const SharedBuffer parameters_ = std::make_shared<FloatBuffer>(layout().buffer_size());
+  const std::array<SharedBuffer, 2> gradients_ = {
+      std::make_shared<FloatBuffer>(layout().buffer_size()),
+      std::make_shared<FloatBuffer>(layout().buffer_size())};
+  WorkerMachine machine_{
+      3, plan_, parameters_, gradients_[0], PullKind::kTogether, PartialPull::Settings{0.5, {}}};
+  size_t in_use_ = 0;
+  Outbox out_;
+};
+
+TEST_F(PartialMachineTest, ParametersThatComeWhileComputingWaitForTheNextPull) {
+  pull();
+  deliver(0, 1, 1.0f);
+  begin();
+  EXPECT_EQ(machine_.step(), 1u);
+  deliver(1, 1, 5.0f);
+  EXPECT_EQ(held(1), 0.0f) << "a gradient is being computed on it";
+  StepReport report;
+  machine_.describe_pull(TimePoint{}, report);
+  EXPECT_EQ(report.fresh, 1u);
+  EXPECT_EQ(report.staleness_max, 1u);
+  pull();
+  EXPECT_EQ(held(1), 5.0f);
+}
+
+// What is half there must not be used: the buffer that is written to is not the one computed on.
+TEST_F(PartialMachineTest, ABlockThatIsStillComingIsNotUsed) {
+  pull();
+  deliver(0, 1, 1.0f);
+  begin();
+  deliver(1, 1, 5.0f);
+  const Block& block = plan_.blocks[1];
+  const FrameHeader next{.type = FrameType::kParameters,
+                         .version = 2,
+                         .block = 1,
+                         .length = block.length * static_cast<uint32_t>(sizeof(float))};
+  machine_.begin_receiving(next)->data()[block.offset] = 6.0f;
+  pull();
+  EXPECT_EQ(held(1), 0.0f);
+  ASSERT_TRUE(machine_.on_frame(block.shard, next, TimePoint{}, out_).ok());
+  EXPECT_EQ(held(1), 6.0f);
+}
+
+TEST_F(PartialMachineTest, TheGradientOfTheStepBeforeCanStillBeHadAndNoOlder) {
+  machine_.offer(1, 4, out_);
+  for (Step step = 1; step <= 2; ++step) {
+    pull();
+    deliver(0, step, 1.0f);
+    begin();
+    const Outgoing block = granted(1, 0);
+    const bool there = std::holds_alternative<FloatSlice>(block.frame.payload);
+    EXPECT_EQ(there, step == 1) << "step " << step;
+    EXPECT_GT(block.frame.header.samples, 0u);
+  }
+}
+
+TEST_F(PartialMachineTest, AShardThatDoesNotAnswerIsNotOfferedMoreAndMore) {
+  size_t offers = 0;
+  for (Step step = 1; step <= 10; ++step) {
+    machine_.offer(1, 4, out_);
+    offers += out_.size();
+    pull();
+    deliver(0, step, 1.0f);
+    begin();
+  }
+  EXPECT_EQ(offers, 2u);
+  const FrameHeader answer{.type = FrameType::kAnswer, .step = 0, .block = 1};
+  ASSERT_TRUE(machine_.on_frame(plan_.blocks[1].shard, answer, TimePoint{}, out_).ok());
+  out_.clear();
+  machine_.offer(1, 4, out_);
+  EXPECT_EQ(out_.size(), 1u);
+}
+
 }  // namespace
 }  // namespace drover
