@@ -444,11 +444,6 @@ Status check_pull(const Job& job) {
         "to go on without. Leave one of the two out",
         job.policy));
   }
-  if (job.deterministic) {
-    return invalid_input(
-        "deterministic (--deterministic): with pull (--pull) below 1 gradients depend on which "
-        "blocks came in time, so no run repeats bit for bit. Leave one of the two out");
-  }
   return done();
 }
 

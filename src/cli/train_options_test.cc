@@ -168,6 +168,12 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "0.25",
                        "--balance-most",
                        "2",
+                       "--pull",
+                       "0.9",
+                       "--pull-grace",
+                       "5ms",
+                       "--push-grace",
+                       "2ms",
                        "--probe",
                        "0.02",
                        "--wire-dtype",
@@ -198,6 +204,9 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.balance = true;
   expected.balance_least = 0.25;
   expected.balance_most = 2.0;
+  expected.pull = 0.9;
+  expected.pull_grace = std::chrono::milliseconds(5);
+  expected.push_grace = std::chrono::milliseconds(2);
   expected.probe = 0.02;
   expected.deterministic = true;
   expected.evaluate_every = 20;

@@ -72,10 +72,10 @@ void PullChoice::learn(Duration compute, std::span<const PullResponse> responses
     answers.emplace_back(responses[shard].time, blocks);
   std::sort(answers.begin(), answers.end());
   const Duration first = answers.front().first;
-  const Duration rest = compute + first;
-  if (rest <= Duration::zero() || first < Duration::zero()) return;
+  if (compute <= Duration::zero() || first < Duration::zero()) return;
   if (pulls_.size() == kPullsKept) pulls_.pop_front();
-  std::vector<double>& pull = pulls_.emplace_back();
+  Pull& pull = pulls_.emplace_back();
+  pull.first = seconds(first);
   uint32_t here = 0;
   auto answer = answers.begin();
   Duration last = first;
@@ -84,7 +84,7 @@ void PullChoice::learn(Duration compute, std::span<const PullResponse> responses
       here += answer->second;
       last = answer->first;
     }
-    pull.push_back(seconds(compute + last));
+    pull.times.push_back(seconds(compute + last - first));
   }
 }
 
@@ -107,9 +107,9 @@ void PullChoice::weigh(uint32_t cutoff, uint32_t alive) {
   }
 }
 
-PullChoice::Promise PullChoice::promise(size_t candidate) {
+PullChoice::Promise PullChoice::promise(size_t candidate, double first) {
   column_.clear();
-  for (const std::vector<double>& pull : pulls_) column_.push_back(pull[candidate]);
+  for (const Pull& pull : pulls_) column_.push_back(pull.times[candidate] + first);
   std::sort(column_.begin(), column_.end());
   Promise promise;
   for (size_t i = 0; i < column_.size(); ++i) {
@@ -122,12 +122,14 @@ PullChoice::Promise PullChoice::promise(size_t candidate) {
 std::optional<PullChoice::Chosen> PullChoice::decide(Step step, uint32_t cutoff, uint32_t alive) {
   if (step < warmup_ || pulls_.size() < kPullsLeast || alive == 0) return std::nullopt;
   weigh(cutoff, alive);
-  const Promise all = promise(needs_.size() - 1);
+  double first = pulls_.front().first;
+  for (const Pull& pull : pulls_) first = std::min(first, pull.first);
+  const Promise all = promise(needs_.size() - 1, first);
   Promise best = all;
   size_t at = needs_.size() - 1;
   Promise now = all;
   for (size_t i = needs_.size() - 1; i-- > 0;) {
-    const Promise each = promise(i);
+    const Promise each = promise(i, first);
     if (i == chosen_) now = each;
     if (each.value <= best.value) continue;
     best = each;

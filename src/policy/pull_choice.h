@@ -3,7 +3,8 @@
 //
 // A pull shows, for every share b of the blocks, how long a step would have taken with it:
 //   t(b) = o + r(b),  r(b): from the first shard's answer to b of the blocks being there,
-//                     o: the rest of the step, computing and what is waited for in any case.
+//                     o: the rest of the step, the worker's computing and the quickest first
+//                     answer to anybody of late: who has to wait longer for that waits for others.
 // A step is as long as that of the slowest worker that it waits for, the c-th of n to finish, so
 // that what counts of t(b) is its c-th order statistic in n pulls. Of b the best is
 //   argmax_b E[ b / t_(c:n)(b) ],
@@ -54,7 +55,7 @@ class PullChoice {
     double time = 0.0;   // expected, of a step
   };
   void weigh(uint32_t cutoff, uint32_t alive);
-  Promise promise(size_t candidate);
+  Promise promise(size_t candidate, double first);
 
   const std::map<ShardId, uint32_t> blocks_on_;
   const Step warmup_;
@@ -63,8 +64,12 @@ class PullChoice {
   // shards each may leave out.
   std::vector<uint32_t> needs_;
   std::vector<uint32_t> left_out_;
-  size_t chosen_;                          // of those
-  std::deque<std::vector<double>> pulls_;  // the last: t(b) by needs_
+  size_t chosen_;  // of those
+  struct Pull {
+    std::vector<double> times;  // by needs_: computing and r(b)
+    double first = 0.0;         // answer
+  };
+  std::deque<Pull> pulls_;  // the last
   // Scratch: of each rank among pulls, how likely it is that of a step; and one column of pulls_.
   std::vector<double> weights_;
   std::vector<double> column_;

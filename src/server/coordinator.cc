@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/block_share.h"
 #include "core/check.h"
 #include "wire/limits.h"
 
@@ -82,7 +83,7 @@ Status Coordinator::admit_model(const Hello& hello) {
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
-  blocks_ = plan_blocks(*layout_, settings_.shards);
+  blocks_ = plan_blocks(*layout_, settings_.shards, block_floats_for(*layout_, settings_.shards));
   // A shard may have got no block (more shards than blocks); it has nothing to close.
   for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
   std::vector<ShardId> names;

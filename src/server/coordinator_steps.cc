@@ -273,7 +273,10 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   for (StepStory& story : ledger_->take_told(all)) {
     story.step.learning_rate *= rate_factor_of(story);
     const StepRecord& step = story.step;
-    empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
+    const bool some = std::any_of(step.block_counts.begin(), step.block_counts.end(),
+                                  [](const BlockCount& each) { return each.contributors > 0; });
+    const bool empty = step.contributors == 0 && step.refused > 0;
+    empty_steps_ = empty && !(settings_.pull.weak() && some) ? empty_steps_ + 1 : 0;
     std::map<WorkerId, BlockId> first_refused;
     for (const StepClosed::Refused& refused : story.refused)
       first_refused.try_emplace(refused.worker, refused.block);

@@ -259,6 +259,17 @@ bool StepLedger::contributed(const Open& open, size_t position) {
   return open.outcomes[position].arrived && !open.refused.contains(open.alive[position]);
 }
 
+// Whether its gradient is in the step: as a whole, or, where workers go on without some blocks, in
+// all blocks of some shard.
+bool StepLedger::took_part(const Open& open, size_t position, const StepReport& report) {
+  const WorkerId worker = open.alive[position];
+  if (contributed(open, position)) return true;
+  return report.blocks > 0 && !open.refused.contains(worker) &&
+         std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
+           return find_arrival(entry.second, worker) != nullptr;
+         });
+}
+
 const StepLedger::Open& StepLedger::closed_step(Step step) const {
   const Open& open = open_.at(step);
   DROVER_CHECK(all_closed(open) || open.advanced);
@@ -412,15 +423,16 @@ void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
   }
 }
 
-// Over those whose whole gradient was used, as for the loss.
+// Over those whose gradients were used, as for the loss.
 void StepLedger::tell_freshness(const Open& open, StepRecord& record) const {
   double fresh = 0.0;
   double staleness = 0.0;
   size_t told = 0;
   for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
     const auto found = open.reports.find(open.alive[i]);
-    if (found == open.reports.end() || found->second.blocks == 0 || !contributed(open, i)) continue;
+    if (found == open.reports.end() || found->second.blocks == 0) continue;
     const StepReport& report = found->second;
+    if (!took_part(open, i, report)) continue;
     const double share = static_cast<double>(report.fresh) / report.blocks;
     fresh += share;
     record.fresh_min = told == 0 ? share : std::min(record.fresh_min, share);
@@ -447,7 +459,7 @@ void StepLedger::tell_loss(const Open& open, StepRecord& record) const {
   for (const StepReport& report : open.round) add(report);
   for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
     const auto found = open.reports.find(open.alive[i]);
-    if (found != open.reports.end() && contributed(open, i)) add(found->second);
+    if (found != open.reports.end() && took_part(open, i, found->second)) add(found->second);
   }
   record.loss = samples > 0 ? loss / static_cast<double>(samples) : kUnknown;
   record.accuracy =

@@ -172,6 +172,7 @@ class StepLedger {
   Outcome outcome_of(const Open& open, WorkerId worker) const;
   void deal_reports();
   static bool contributed(const Open& open, size_t position);
+  static bool took_part(const Open& open, size_t position, const StepReport& report);
   StepStory tell(Step step, const Open& open) const;
   void tell_freshness(const Open& open, StepRecord& record) const;
   void tell_arrivals(const Open& open, StepStory& story) const;

@@ -277,8 +277,9 @@ RefereeSettings rules_for(const HuntCase& hunt) {
   };
   // Of a share that changes nothing is foretold.
   std::optional<uint32_t> needed;
-  const auto blocks =
-      static_cast<uint32_t>(plan_blocks(PullTask().layout(), job.shards).blocks.size());
+  const Layout layout = PullTask().layout();
+  const auto blocks = static_cast<uint32_t>(
+      plan_blocks(layout, job.shards, block_floats_for(layout, job.shards)).blocks.size());
   if (job.pull.weak()) needed = job.pull.choose ? 0 : blocks_needed(job.pull.share, blocks);
   return {
       .steps = job.steps,
