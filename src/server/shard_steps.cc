@@ -284,14 +284,14 @@ Shard::Progress& Shard::progress_of(Step step) {
   return progress;
 }
 
-// A sum over blocks, so that it does not depend on which shard holds which.
+// A sum over all values with their places, so that it depends neither on which shard holds which
+// block nor on where tensors are cut.
 uint64_t Shard::digest() const {
   uint64_t sum = 0;
   for (const auto& [id, hosted] : blocks_) {
-    uint64_t hash = id;
+    uint64_t place = hosted.block->block().offset;
     for (const float value : hosted.block->parameters()->span())
-      hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
-    sum += hash;
+      sum += mix_bits(mix_bits(place++) ^ std::bit_cast<uint32_t>(value));
   }
   return sum;
 }
