@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 BlockPlan blocks_on_shards(uint32_t blocks, uint32_t shards) {
   std::vector<TensorSpec> tensors;
   for (uint32_t i = 0; i < blocks; ++i) tensors.push_back({"t" + std::to_string(i), 16, {}});
-  return plan_blocks(Layout(tensors), shards);
+  return plan_blocks(Layout(tensors), shards, 16);  // none are gathered
 }
 
 FrameHeader block_of(BlockId block, Version version) {
