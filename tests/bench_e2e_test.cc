@@ -108,7 +108,7 @@ TEST(BenchOptimizer, HoldsEveryKindAgainstItsFloor) {
 }
 
 TEST(BenchTransport, HoldsAChannelAgainstPlainAsio) {
-  for (const char* transport : {"uds", "tcp"}) {
+  for (const char* transport : {"shm", "uds", "tcp"}) {
     const auto all =
         figures({"transport", "--transport", transport, "--volume-mb", "1", "--rounds", "2"});
     const auto& lines = all.at("figures");
@@ -124,7 +124,7 @@ TEST(BenchTransport, HoldsAChannelAgainstPlainAsio) {
 
 // It checks the sums itself, and fails if one is wrong.
 TEST(BenchServer, HoldsAShardAgainstThePlainSum) {
-  for (const char* transport : {"uds", "tcp"}) {
+  for (const char* transport : {"shm", "uds", "tcp"}) {
     const auto all = figures(
         {"server", "--transport", transport, "--workers", "3", "--mb", "1", "--rounds", "2"});
     const auto& lines = all.at("figures");

@@ -130,7 +130,8 @@ struct ServerBenchOptions {
   uint64_t mb = 4;  // of gradient, each
   uint32_t kb = 0;  // the same in kilobytes, if not 0
   uint64_t window = 1 << 20;
-  uint32_t block_kb = 256;  // blocks that a gradient is cut into
+  bool fixed_window = false;  // also while packets get lost
+  uint32_t block_kb = 256;    // blocks that a gradient is cut into
   uint32_t rounds = 15;
   bool json = false;
 };

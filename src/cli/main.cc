@@ -218,6 +218,7 @@ void add_server_bench(CLI::App& app, ServerBenchOptions& bench) {
       ->check(check_whole)
       ->type_name("COUNT")
       ->capture_default_str();
+  app.add_flag("--fixed-window", bench.fixed_window, "keep the window even while packets get lost");
   app.add_option("--window", bench.window, "bytes of gradients that may be under way at once")
       ->check(check_whole)
       ->type_name("BYTES")

@@ -257,7 +257,8 @@ std::vector<Setting> make_settings() {
           [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
       count_setting(
           {"window", "--window", kProcesses,
-           "bytes of gradients that may be under way to one shard at once"},
+           "bytes of gradients under way to one shard at once, at most; fewer while packets get "
+           "lost"},
           [](auto& job) -> auto& { return job.window; }, 1, kWindowMax),
 
       choice_setting(

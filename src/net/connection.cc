@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "net/tcp_news.h"
+
 namespace drover {
 namespace {
 
@@ -158,6 +160,10 @@ void Connection::wait_to_write() {
 // The callback may begin the next read or write.
 void Connection::tell(Done& pending, const Status& status) {
   if (const Done callback = std::exchange(pending, nullptr)) callback(status);
+}
+
+uint32_t Connection::packets_out_of_order() {
+  return tcp_packets_out_of_order(socket_.native_handle());
 }
 
 void Connection::close() {

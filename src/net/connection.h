@@ -10,6 +10,7 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -44,6 +45,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Pending calls end with an error.
   void close();
+  // Packets that came out of order so far, most often because others before them were lost; 0 where
+  // that cannot be known.
+  uint32_t packets_out_of_order();
   bool is_open() const { return socket_.is_open(); }
   Socket::executor_type executor() { return socket_.get_executor(); }
 

@@ -55,6 +55,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // that is right behind it).
   Descriptor take_file() { return connection_->take_file(); }
 
+  uint32_t packets_out_of_order() { return connection_->packets_out_of_order(); }
+
   // Tells the peer why it is not wanted, then closes. on_closed is not called.
   void refuse(const std::string& reason);
   // Closes at once, with what the kernel takes of what is queued; on_closed is not called.

@@ -15,6 +15,7 @@
 #include "node/channel.h"
 #include "node/clock.h"
 #include "node/host.h"
+#include "server/grant_window.h"
 #include "server/shard.h"
 
 namespace drover {
@@ -54,6 +55,7 @@ class ShardNode {
     // One payload at a time is being read on each lane.
     Incoming control_payload;
     Incoming bulk_payload;
+    uint32_t out_of_order = 0;  // packets, as far as is known
     bool joined = false;
     // Where both share memory: its gradients, and what was published there that it has not taken.
     Descriptor memory;
@@ -148,6 +150,7 @@ class ShardNode {
         if (!view) return Status(view.error());
         values = std::move(view).value();
       }
+      if (header.type == FrameType::kBlock) note_losses(peer, header.length);
       Status status = done();
       work([&](Outbox& out) {
         status = shard_.on_frame(worker, header, std::move(values), clock_now(), out);
@@ -212,6 +215,14 @@ class ShardNode {
     header.place = *place;
     peer.control->send({header, {}});
     return true;
+  }
+
+  // The kernel of the receiver sees a loss as packets that come before their turn.
+  void note_losses(Peer& peer, size_t bytes) {
+    if (!settings_.adapt_window || !peer.bulk) return;
+    const uint32_t seen = peer.bulk->packets_out_of_order();
+    window_.on_received(bytes, seen != std::exchange(peer.out_of_order, seen));
+    shard_.set_window(window_.bytes());
   }
 
   void lose(WorkerId worker) {
@@ -279,6 +290,7 @@ class ShardNode {
   std::shared_ptr<Channel> coordinator_;
   std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries
   Duration busy_{};                 // in the machine since the last step closed
+  GrantWindow window_{settings_.window_bytes};
   int exit_status_ = 0;
 };
 

@@ -18,6 +18,7 @@ struct ShardSettings {
   std::string coordinator;         // its address
   Sharing sharing = Sharing::kNo;  // of memory with workers
   size_t window_bytes = Shard::kWindowBytes;
+  bool adapt_window = true;  // smaller while packets of workers get lost
 };
 
 // Serves until the run is over. Returns the process's exit status.

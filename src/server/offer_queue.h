@@ -27,6 +27,9 @@ class OfferQueue {
   // One block may always be under way, however large.
   explicit OfferQueue(size_t window_bytes) : window_bytes_(window_bytes) {}
 
+  // For what is granted from now on.
+  void set_window(size_t bytes) { window_bytes_ = bytes; }
+
   void add(const Offer& offer) { waiting_.push_back(offer); }
 
   // The offers that fit the window now, oldest first; they count as under way until taken or lost.
@@ -46,7 +49,7 @@ class OfferQueue {
   size_t bytes_under_way() const { return under_way_bytes_; }
 
  private:
-  const size_t window_bytes_;
+  size_t window_bytes_;
   std::deque<Offer> waiting_;
   std::vector<Offer> under_way_;
   size_t under_way_bytes_ = 0;

@@ -59,6 +59,9 @@ class Shard {
   Status on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                   Outbox& out);
 
+  // Bytes of gradients that may be under way to this shard from now on.
+  void set_window(size_t bytes) { offers_.set_window(bytes); }
+
   // Whether the run has such a worker, be it a member now or not. REQUIRES: has_plan().
   bool knows(WorkerId worker) const { return worker < members_.size(); }
   // How much is kept for later, in entries.

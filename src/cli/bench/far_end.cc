@@ -7,11 +7,13 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/bench/processes.h"
 #include "core/float_buffer.h"
+#include "net/shared_memory.h"
 #include "net/socket.h"
 #include "node/channel.h"
 #include "wire/limits.h"
@@ -68,6 +70,45 @@ class ChannelEnd {
   uint64_t next_ = 0;  // frame of the message
   uint64_t frames_left_ = 0;
   uint64_t queued_ = 0;
+};
+
+// As a worker and a shard on one host: the bytes stay where they are, word of them travels, and the
+// other end says when it has them.
+class SharedEnd {
+ public:
+  SharedEnd(Socket socket, std::shared_ptr<SharedMemory> memory)
+      : memory_(std::move(memory)),
+        channel_(std::make_shared<Channel>(std::move(socket), kBenchRun)) {
+    std::fill_n(memory_->data(), memory_->size(), std::byte{1});
+    Channel::Callbacks callbacks;
+    callbacks.on_frame = [this](const FrameHeader& request) {
+      if (request.type == FrameType::kStop) {
+        channel_->send(Frame{request, {}});
+        return done();
+      }
+      if (request.type == FrameType::kPull) {
+        left_ = request.step;
+        for (uint64_t i = 0; i < kSharedMessages; ++i) offer(static_cast<BlockId>(i));
+      } else {
+        offer(request.block);
+      }
+      return done();
+    };
+    callbacks.on_closed = [](const Error&) {};
+    channel_->start(std::move(callbacks));
+    channel_->send(control_frame(Ready{}), memory_->file());
+  }
+
+ private:
+  void offer(BlockId place) {
+    if (left_ == 0) return;
+    --left_;
+    channel_->send(Frame{{.type = FrameType::kOffer, .block = place}, {}});
+  }
+
+  std::shared_ptr<SharedMemory> memory_;
+  std::shared_ptr<Channel> channel_;
+  uint64_t left_ = 0;
 };
 
 class PlainEnd {
@@ -127,8 +168,17 @@ int run_far_end(const FarEndSettings& settings) {
   if (!plain) return give_up(plain.error());
   const auto message = std::make_shared<FloatBuffer>(settings.largest_message / sizeof(float));
   std::fill_n(message->data(), message->size(), 1.0F);
-  ChannelEnd channel_end(std::move(ours).value(), message);
   PlainEnd plain_end(std::move(plain).value(), message);
+  std::optional<ChannelEnd> channel_end;
+  std::optional<SharedEnd> shared_end;
+  if (settings.share_memory) {
+    auto memory = SharedMemory::create(kSharedMessages * settings.largest_message,
+                                       "messages of the benchmark", SharedMemory::Pages::kAtOnce);
+    if (!memory) return give_up(memory.error());
+    shared_end.emplace(std::move(ours).value(), std::move(memory).value());
+  } else {
+    channel_end.emplace(std::move(ours).value(), message);
+  }
   loop.run();
   return 0;
 }

@@ -32,11 +32,15 @@ struct TransferAll {
 // A message moves over a channel in frames of at most a block: how many.
 uint64_t frames_of(uint64_t message_bytes);
 
+// Messages in shared memory that the near end has not copied out yet, at most; each has its place.
+inline constexpr uint64_t kSharedMessages = 2;
+
 struct FarEndSettings {
   std::string channel_address;
   std::string plain_address;
   std::string netns;             // to enter first; empty: none
   uint64_t largest_message = 0;  // in bytes
+  bool share_memory = false;     // messages lie in shared memory and only word of them is sent
 };
 
 // Serves until its connections are gone. Returns the process's exit status.

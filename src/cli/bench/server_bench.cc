@@ -214,7 +214,8 @@ int bench_server_command(const ServerBenchOptions& options) {
                                              .workers = options.workers,
                                              .floats = floats,
                                              .block_floats = (options.block_kb << 10) / 4,
-                                             .window = options.window});
+                                             .window = options.window,
+                                             .adapt_window = !options.fixed_window});
   if (!cluster) return fail(cluster.error());
   ServerBench bench(*cluster.value(), options.workers, floats);
   auto figures = bench.run(options.rounds);
@@ -226,6 +227,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                       {"kb", bytes >> 10},
                       {"transport", options.transport},
                       {"window", options.window},
+                      {"fixed_window", options.fixed_window},
                       {"block_kb", options.block_kb},
                       {"rounds", options.rounds},
                       {"listen", options.listen},

@@ -228,7 +228,8 @@ class LiveCluster final : public ServerCluster {
                                                  "drover-bench-shard-" + key_.token),
                         .coordinator = addresses.coordinator,
                         .sharing = sharing(),
-                        .window_bytes = settings_.window});
+                        .window_bytes = settings_.window,
+                        .adapt_window = settings_.adapt_window});
     });
     for (uint32_t i = 0; i <= settings_.workers && started; ++i)
       started = fork_worker(i, addresses);

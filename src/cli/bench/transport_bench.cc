@@ -4,7 +4,9 @@
 // A round trip is a header of 64 bytes there and back between peers that sleep while they wait. A
 // bandwidth is messages one way, from asking for them to having the last byte: over our channel in
 // frames of at most 256 KB, over plain Asio each in one piece behind 64 bytes. Both kinds of socket
-// have the same options (net/socket.h). The floor of bandwidth is memcpy of as many bytes.
+// have the same options (net/socket.h). With shared memory messages are copied out of it, and only
+// word of each and its answer travel, over Unix sockets. The floor of bandwidth is memcpy of as
+// many bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +27,7 @@
 #include "cli/bench/rounds.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
+#include "net/shared_memory.h"
 #include "net/socket.h"
 #include "node/channel.h"
 #include "node/clock.h"
@@ -87,6 +90,51 @@ class ChannelNearEnd final : public NearEnd {
   uint64_t frames_left_ = 0;
 };
 
+class SharedNearEnd final : public NearEnd {
+ public:
+  // `ready` is called when the memory is here.
+  SharedNearEnd(Socket socket, std::span<std::byte> into, Finished ready)
+      : into_(into), channel_(std::make_shared<Channel>(std::move(socket), kBenchRun)) {
+    Channel::Callbacks callbacks;
+    callbacks.on_control = [this, ready = std::move(ready)](const Control&) -> Status {
+      auto memory = SharedMemory::map(channel_->take_file(), kSharedMessages * kLargest);
+      if (!memory) return memory.error();
+      memory_ = std::move(memory).value();
+      ready();
+      return done();
+    };
+    callbacks.on_frame = [this](const FrameHeader& header) {
+      if (header.type == FrameType::kOffer) {
+        std::memcpy(into_.data(), memory_->data() + header.block * kLargest, bytes_);
+        channel_->send(Frame{{.type = FrameType::kAnswer, .block = header.block}, {}});
+      }
+      if (--left_ == 0) finished_();
+      return done();
+    };
+    channel_->start(std::move(callbacks));
+  }
+
+  void round_trip(Finished finished) override {
+    finished_ = std::move(finished);
+    left_ = 1;
+    channel_->send(Frame{{.type = FrameType::kStop}, {}});
+  }
+  void receive(uint64_t bytes, uint64_t count, Finished finished) override {
+    finished_ = std::move(finished);
+    bytes_ = bytes;
+    left_ = count;
+    channel_->send(Frame{{.type = FrameType::kPull, .step = count}, {}});
+  }
+
+ private:
+  const std::span<std::byte> into_;
+  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<const SharedMemory> memory_;
+  Finished finished_;
+  uint64_t bytes_ = 0;
+  uint64_t left_ = 0;
+};
+
 class PlainNearEnd final : public NearEnd {
  public:
   PlainNearEnd(Socket socket, std::span<std::byte> into)
@@ -136,7 +184,7 @@ class TransportBench {
  public:
   TransportBench() : into_(kLargest), from_(kLargest, std::byte{1}) {}
 
-  Status start(SocketKind kind, const TransportBenchOptions& options) {
+  Status start(SocketKind kind, bool share_memory, const TransportBenchOptions& options) {
     std::array<std::string, 2> addresses;
     for (size_t i = 0; i < addresses.size(); ++i) {
       auto listener = Listener::open(
@@ -145,16 +193,24 @@ class TransportBench {
       addresses[i] = listener.value()->address();
       listeners_.push_back(std::move(listener).value());
     }
-    const FarEndSettings far{addresses[0], addresses[1], options.netns, kLargest};
+    const FarEndSettings far{addresses[0], addresses[1], options.netns, kLargest, share_memory};
     if (const Status added = processes_.add("far end", [&] { return run_far_end(far); }); !added)
       return added;
-    listeners_[0]->start([this](Socket socket) {
-      ours_ = std::make_unique<ChannelNearEnd>(std::move(socket), into_);
-      if (ours_ && plain_) loop_.stop();
+    int ready = 0;
+    const auto one_more = [this, &ready] {
+      if (++ready == 2) loop_.stop();
+    };
+    listeners_[0]->start([this, share_memory, one_more](Socket socket) {
+      if (share_memory) {
+        ours_ = std::make_unique<SharedNearEnd>(std::move(socket), into_, one_more);
+      } else {
+        ours_ = std::make_unique<ChannelNearEnd>(std::move(socket), into_);
+        one_more();
+      }
     });
-    listeners_[1]->start([this](Socket socket) {
+    listeners_[1]->start([this, one_more](Socket socket) {
       plain_ = std::make_unique<PlainNearEnd>(std::move(socket), into_);
-      if (ours_ && plain_) loop_.stop();
+      one_more();
     });
     return run_until_stopped(loop_, processes_, "connecting to the far end");
   }
@@ -207,8 +263,8 @@ class TransportBench {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::byte> into_;
   std::vector<std::byte> from_;
-  std::unique_ptr<ChannelNearEnd> ours_;
-  std::unique_ptr<PlainNearEnd> plain_;
+  std::unique_ptr<NearEnd> ours_;
+  std::unique_ptr<NearEnd> plain_;
 };
 
 Result<Figure> measure_round_trips(TransportBench& bench, uint32_t rounds) {
@@ -288,11 +344,12 @@ int bench_transport_command(const TransportBenchOptions& options) {
                                check_range("--volume-mb", options.volume_mb, 1, kMostVolume)}) {
     if (!status) return fail(status.error(), kExitUsage);
   }
-  const Result<SocketKind> kind = parse_socket_kind(options.transport);
+  const bool share_memory = options.transport == "shm";
+  const Result<SocketKind> kind = parse_socket_kind(share_memory ? "uds" : options.transport);
   if (!kind) return fail(kind.error(), kExitUsage);
   std::signal(SIGPIPE, SIG_IGN);
   TransportBench bench;
-  if (const Status started = bench.start(kind.value(), options); !started)
+  if (const Status started = bench.start(kind.value(), share_memory, options); !started)
     return fail(started.error());
   auto figures = measure(bench, options);
   if (!figures) return fail(figures.error());

@@ -1,0 +1,20 @@
+#include "net/tcp_news.h"
+
+// Not <netinet/tcp.h>: its tcp_info lacks what newer kernels tell, and the two exclude each other.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+
+namespace drover {
+
+uint32_t tcp_packets_out_of_order(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  constexpr size_t needed = offsetof(tcp_info, tcpi_rcv_ooopack) + sizeof(info.tcpi_rcv_ooopack);
+  return size >= needed ? info.tcpi_rcv_ooopack : 0;
+}
+
+}  // namespace drover
