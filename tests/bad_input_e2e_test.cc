@@ -360,9 +360,9 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
 
       const Stranger newer(port);
       HeaderBytes header = encode_header({.run = run_id});
-      header[4] = std::byte{2};
+      header[4] = std::byte{kProtocolVersion + 1};
       newer.say(text_of(header));
-      EXPECT_THAT(newer.refusal(), HasSubstr("protocol version 2"));
+      EXPECT_THAT(newer.refusal(), HasSubstr("protocol version " + std::to_string(kProtocolVersion + 1)));
 
       const Stranger large(port);
       large.say(text_of(encode_header({.run = run_id, .length = 0xffff'ffff})));

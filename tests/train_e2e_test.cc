@@ -59,7 +59,14 @@ TEST(Deterministic, OneSeedGivesOneResultBitForBit) {
   EXPECT_EQ(digest("again.db", {"--seed", "1", "--shards", "2"}), first);
   EXPECT_EQ(digest("shards1.db", {"--seed", "1", "--shards", "1"}), first) << "one shard";
   EXPECT_EQ(digest("shards5.db", {"--seed", "1", "--shards", "5"}), first) << "five shards";
-  EXPECT_EQ(digest("tcp.db", {"--seed", "1", "--transport", "tcp"}), first) << "over TCP";
+  for (const char* const transport : {"shm", "uds", "tcp"}) {
+    EXPECT_EQ(digest(std::string(transport) + ".db", {"--seed", "1", "--transport", transport}),
+              first)
+        << transport;
+  }
+  EXPECT_NE(digest("short.db", {"--seed", "1", "--transport", "uds", "--wire-dtype", "bfloat16"}),
+            first)
+      << "gradients travel in other numbers";
   EXPECT_EQ(digest("slow.db", {"--seed", "1", "--slow", "share=0.3,delay=10ms"}), first)
       << "whoever is slow";
   EXPECT_NE(digest("other.db", {"--seed", "2"}), first) << "another seed";

@@ -72,7 +72,8 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
-    if (event.kind == "reached" && style_ == ProgressStyle::kNone) return done();  // no trouble
+    const bool trouble = event.kind != "reached" && event.kind != "pull";
+    if (!trouble && style_ == ProgressStyle::kNone) return done();
     const std::string who =
         event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");
     say(fmt::format("step {}: {}{}", event.step, who, event.text));

@@ -179,6 +179,16 @@ void read(TomlKeys& keys, SlowShard& slow) {
   keys.duration("delay", slow.delay);
 }
 
+void read(TomlKeys& keys, Stall& stall) {
+  std::optional<ShardId> shard;
+  keys.need("shard", "2");
+  keys.count("shard", shard, 0, kShardsMax);
+  if (shard) stall.shard = *shard;
+  read(keys, stall.when);
+  keys.need("length", "\"10s\"");
+  keys.duration("length", stall.length);
+}
+
 void read_worker(TomlKeys& keys, WorkerId& worker) {
   keys.need("worker", "3");
   keys.count("worker", worker, 0, kWorkersMax);
@@ -280,6 +290,7 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
   read_all(top, "death", scenario.deaths, complaints);
   read_all(top, "join", scenario.joins, complaints);
   read_all(top, "partition", scenario.partitions, complaints);
+  read_all(top, "stall", scenario.stalls, complaints);
   read_all(top, "poison", scenario.poisons, complaints);
   top.finish();
 }
@@ -383,14 +394,18 @@ Status validate(const Scenario& scenario, const Job& job) {
   check_workers(scenario.deaths, "death");
   check_workers(scenario.joins, "join");
   check_workers(scenario.poisons, "poison");
+  const auto check_shard = [&](ShardId shard, const std::string& rule) {
+    if (shard < job.shards) return;
+    checks.emplace_back(
+        invalid_input(fmt::format("{} names shard {}, but {} shards are numbered 0 to {}", rule,
+                                  shard, job.shards, job.shards - 1)));
+  };
   for (size_t i = 0; i < scenario.slow_shards.size(); ++i) {
-    const auto& shard = scenario.slow_shards[i].shard;
-    if (shard && *shard >= job.shards) {
-      checks.emplace_back(invalid_input(fmt::format(
-          "{} names shard {}, but {} shards are numbered 0 to {}",
-          name_of("slow_shard", i, scenario.slow_shards), *shard, job.shards, job.shards - 1)));
-    }
+    if (scenario.slow_shards[i].shard)
+      check_shard(*scenario.slow_shards[i].shard, name_of("slow_shard", i, scenario.slow_shards));
   }
+  for (size_t i = 0; i < scenario.stalls.size(); ++i)
+    check_shard(scenario.stalls[i].shard, name_of("stall", i, scenario.stalls));
   checks.push_back(check_start(scenario, job));
   const auto wrong =
       std::find_if(checks.begin(), checks.end(), [](const Status& check) { return !check.ok(); });

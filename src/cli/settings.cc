@@ -91,6 +91,27 @@ Result<uint32_t> parse_decide_every(const std::string& text) {
                                    kDecideEveryMax, text));
 }
 
+std::string pull_text(double share) {
+  return share == kPullAuto ? std::string(kAuto) : fmt::format("{}", share);
+}
+
+Result<double> parse_pull(const std::string& text) {
+  if (text == kAuto) return kPullAuto;
+  double share = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, share);
+  if (trouble == std::errc{} && stop == end && share > 0.0 && share <= 1.0) return share;
+  return invalid_input(fmt::format(
+      "must be a share of the blocks, more than 0 and at most 1, or auto, not '{}'", text));
+}
+
+Result<Duration> parse_grace(const std::string& text) {
+  const auto grace = parse_duration(text);
+  if (grace && *grace >= Duration::zero() && *grace <= kMaxWaitMax) return *grace;
+  return invalid_input(
+      fmt::format("must be a time such as 5ms or 0s, of at most a day, not '{}'", text));
+}
+
 std::string_view transport_name(Transport transport) {
   return kTransports[static_cast<size_t>(transport)];
 }
@@ -265,6 +286,18 @@ std::vector<Setting> make_settings() {
                       "share of steps that each worker should be part of; 0: any"},
                      [](auto& job) -> auto& { return job.min_inclusion; }, {0.0, 1.0}),
       choice_setting(
+          {"pull", "--pull", kWaiting,
+           "share of the blocks of parameters that a worker waits for before it begins, or auto"},
+          [](auto& job) -> auto& { return job.pull; }, pull_text, parse_pull),
+      choice_setting(
+          {"pull_grace", "--pull-grace", kWaiting,
+           "with pull: how much longer it waits for the others, e.g. 5ms"},
+          [](auto& job) -> auto& { return job.pull_grace; }, duration_text, parse_grace),
+      choice_setting(
+          {"push_grace", "--push-grace", kWaiting,
+           "how much longer a block that has enough gradients waits for others, e.g. 5ms"},
+          [](auto& job) -> auto& { return job.push_grace; }, duration_text, parse_grace),
+      choice_setting(
           {"stragglers", "--stragglers", kWaiting,
            "whom a step did not wait for: stop (start on the next one) or finish"},
           [](auto& job) -> auto& { return job.stragglers; }, straggler_rule_name,
@@ -404,6 +437,17 @@ std::string_view words_for(SettingKind kind) {
 
 namespace {
 
+Status check_pull(const Job& job) {
+  if (job.pull == 1.0) return done();
+  if (free_running_of(job.policy).value()) {
+    return invalid_input(fmt::format(
+        "pull (--pull): with the policy '{}' workers take all blocks as they are, so there is none "
+        "to go on without. Leave one of the two out",
+        job.policy));
+  }
+  return done();
+}
+
 Status check_live_and_balance(const Job& job) {
   const bool free_running = free_running_of(job.policy).value().has_value();
   if (free_running && (job.live || job.balance)) {
@@ -460,6 +504,7 @@ Status validate(const Job& job) {
                     "bit. Leave one of the two out",
                     job.policy));
   }
+  if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_live_and_balance(job); !status) return status;
   if (job.min_contributors > job.workers) {
     return invalid_input(fmt::format(

@@ -50,6 +50,9 @@ Job unusual_job() {
   job.min_contributors = 2;
   job.max_wait = std::chrono::milliseconds(1'500);
   job.min_inclusion = 0.25;
+  job.pull = 0.875;
+  job.pull_grace = std::chrono::milliseconds(5);
+  job.push_grace = std::chrono::microseconds(1'500);
   job.stragglers = StragglerRule::kFinish;
   job.live = true;
   job.decide_every = 7;
@@ -77,9 +80,9 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job unusual = unusual_job();
   const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
                policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
-               balance, balance_least, balance_most, stragglers, probe, deterministic,
-               evaluate_every, stop_at, slow, transport, wire_dtype, listen, window, run_file,
-               save_model] = unusual;
+               balance, balance_least, balance_most, pull, pull_grace, push_grace, stragglers,
+               probe, deterministic, evaluate_every, stop_at, slow, transport, wire_dtype, listen,
+               window, run_file, save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -94,6 +97,9 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(partition, usual_job.task.partition);
   EXPECT_NE(stragglers, usual_job.stragglers);
   EXPECT_NE(live, usual_job.live);
+  EXPECT_NE(pull, usual_job.pull);
+  EXPECT_NE(pull_grace, usual_job.pull_grace);
+  EXPECT_NE(push_grace, usual_job.push_grace);
   EXPECT_NE(decide_every, usual_job.decide_every);
   EXPECT_NE(balance, usual_job.balance);
   EXPECT_NE(balance_least, usual_job.balance_least);
@@ -280,7 +286,35 @@ TEST(Validate, LooksAtSettingsTogether) {
     EXPECT_NE(complaint_about(job).find("no run repeats bit for bit"), std::string::npos);
     job.deterministic = false;
     EXPECT_TRUE(validate(job).ok()) << policy;
+    for (const double share : {0.9, kPullAuto}) {
+      job.pull = share;
+      EXPECT_NE(complaint_about(job).find("none to go on without"), std::string::npos);
+    }
+    job.pull = 1.0;
+    job.pull_grace = std::chrono::milliseconds(5);  // without meaning, and without effect
+    EXPECT_TRUE(validate(job).ok()) << policy;
   }
+}
+
+TEST(Settings, SharesOfBlocksAndGracesAreHeldWithinReason) {
+  const auto set = [](std::string_view key, const std::string& text) {
+    for (const Setting& setting : job_settings()) {
+      if (setting.key != key) continue;
+      Job job;
+      const Status status = setting.set(job, SettingValue(text));
+      return status ? std::get<std::string>(setting.get(job)) : status.error().message;
+    }
+    return std::string("no such setting");
+  };
+  EXPECT_EQ(set("pull", "0.9"), "0.9");
+  EXPECT_EQ(set("pull", "1"), "1");
+  EXPECT_EQ(set("pull", "auto"), "auto");
+  for (const char* text : {"0", "-0.5", "1.5", "nan", "most", "90%", ""})
+    EXPECT_NE(set("pull", text).find("or auto"), std::string::npos) << text;
+  EXPECT_EQ(set("pull_grace", "5ms"), "5ms");
+  EXPECT_EQ(set("push_grace", "0s"), set("push_grace", "0ms"));
+  for (const char* text : {"-5ms", "5", "two days", "100000s"})
+    EXPECT_NE(set("push_grace", text).find("must be a time"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -193,6 +193,29 @@ void add_waste(Lines& lines, const RunSummary& summary) {
   lines.add("stopped", stops + share);
 }
 
+// How far workers went on without some blocks, and blocks without some workers.
+void add_weak(Lines& lines, const RunSummary& summary) {
+  const WeakStatistics& weak = summary.weak;
+  if (weak.fresh_mean) {
+    const std::string behind =
+        weak.staleness_max > 0 ? fmt::format("; in {:.2g} % of steps some were behind, by up to {}",
+                                             100.0 * static_cast<double>(weak.stale_steps) /
+                                                 static_cast<double>(summary.steps),
+                                             plural(weak.staleness_max, "step"))
+                               : "";
+    lines.add("pulled", fmt::format("{:.2f} % of blocks fresh, least {:.0f} %{}",
+                                    100.0 * *weak.fresh_mean, 100.0 * weak.fresh_min, behind));
+  }
+  if (weak.uneven_steps > 0) {
+    lines.add("blocks",
+              fmt::format("{:.3g} gradients each on average, from {} to {}; not all the same in "
+                          "{:.2g} % of steps",
+                          weak.contributors_mean, weak.contributors_min, weak.contributors_max,
+                          100.0 * static_cast<double>(weak.uneven_steps) /
+                              static_cast<double>(summary.steps)));
+  }
+}
+
 std::string job_line(const RunSummary& summary) {
   const std::string workers = plural(summary.workers, "worker");
   const std::string policy = summary.policy.empty() ? "" : ", policy " + summary.policy;
@@ -251,6 +274,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   if (!times) return times.error();
   const Result<WasteStatistics> waste = reader.waste();
   if (!waste) return waste.error();
+  const Result<WeakStatistics> weak = reader.weak();
+  if (!weak) return weak.error();
   Result<std::vector<WorkerStatistics>> workers = reader.workers();
   if (!workers) return workers.error();
   Result<std::vector<CurvePoint>> curve = reader.curve(kCurvePoints);
@@ -289,6 +314,7 @@ Result<RunSummary> summarize(const RunReader& reader) {
   summary.parameters_digest = end.value().parameters_digest;
   summary.step_times = times.value();
   summary.waste = waste.value();
+  summary.weak = weak.value();
   summary.waited_for = std::move(workers).value();
   for (const WorkerStatistics& worker : summary.waited_for)
     summary.gradients_left_behind += left_behind(worker);
@@ -332,6 +358,7 @@ std::string to_text(const RunSummary& summary) {
   add_stragglers(lines, summary);
   add_inclusion(lines, summary);
   add_waste(lines, summary);
+  add_weak(lines, summary);
   add_step_times(lines, summary);
   if (trains) add_closing(lines, summary);
   add_workers(lines, summary);
@@ -372,6 +399,10 @@ std::string to_json_line(const RunSummary& summary) {
   json["stopped"] = summary.waste.stopped;
   json["restart_seconds_median"] = number(summary.waste.restart_median);
   json["wasted_share"] = number(summary.waste.share);
+  json["fresh_blocks_mean"] = number(summary.weak.fresh_mean);
+  json["fresh_blocks_min"] = summary.weak.fresh_mean ? number(summary.weak.fresh_min) : nullptr;
+  json["staleness_max"] = summary.weak.staleness_max;
+  json["uneven_steps"] = summary.weak.uneven_steps;
   json["waited_for"] = nlohmann::json::array();
   for (const WorkerStatistics& worker : summary.waited_for) {
     const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);

@@ -44,6 +44,7 @@ struct RunSummary {
 
   StepStatistics step_times;
   WasteStatistics waste;
+  WeakStatistics weak;
   std::vector<WorkerStatistics> waited_for;  // most waited for, then slowest, first
   std::vector<EventRecord> lost;             // workers and others that went away
   std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak, by peer name

@@ -168,8 +168,16 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "0.25",
                        "--balance-most",
                        "2",
+                       "--pull",
+                       "0.9",
+                       "--pull-grace",
+                       "5ms",
+                       "--push-grace",
+                       "2ms",
                        "--probe",
-                       "0.02"});
+                       "0.02",
+                       "--wire-dtype",
+                       "bfloat16"});
   Job expected;
   expected.task = {"mlp", "generated", "/d", 7, 99, 4, DataPartition::kRandom};
   expected.workers = 8;
@@ -196,6 +204,9 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.balance = true;
   expected.balance_least = 0.25;
   expected.balance_most = 2.0;
+  expected.pull = 0.9;
+  expected.pull_grace = std::chrono::milliseconds(5);
+  expected.push_grace = std::chrono::milliseconds(2);
   expected.probe = 0.02;
   expected.deterministic = true;
   expected.evaluate_every = 20;
@@ -203,6 +214,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
                    parse_slow_rule("share=0.05,delay=200ms").value()};
   expected.transport = Transport::kTcp;
+  expected.wire_dtype = NumberType::kBfloat16;
   expected.listen = "0.0.0.0:9";
   expected.window = 65'536;
   expected.run_file = "r.db";

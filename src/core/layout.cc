@@ -50,7 +50,7 @@ std::vector<BlockId> BlockPlan::blocks_of_shard(ShardId shard) const {
 std::vector<BlockId> BlockPlan::blocks_of_tensor(uint32_t tensor) const {
   std::vector<BlockId> ids;
   for (const Block& block : blocks) {
-    if (block.tensor == tensor) ids.push_back(block.id);
+    if (block.tensor <= tensor && tensor < block.tensor + block.tensors) ids.push_back(block.id);
   }
   return ids;
 }
@@ -59,8 +59,21 @@ BlockPlan plan_blocks(const Layout& layout, uint32_t shards, uint32_t block_floa
   DROVER_CHECK(shards >= 1);
   DROVER_CHECK(block_floats_max >= 1);
   BlockPlan plan{.blocks = {}, .shards = shards};
+  const uint64_t gathered_max =
+      std::min<uint64_t>({kGatheredFloatsMax, block_floats_max,
+                          layout.buffer_size() / (uint64_t{shards} * kBlocksPerShard)});
   for (uint32_t tensor = 0; tensor < layout.tensors().size(); ++tensor) {
     const TensorSpec& spec = layout.tensors()[tensor];
+    if (spec.size == 0) continue;
+    if (!plan.blocks.empty()) {
+      Block& last = plan.blocks.back();
+      const uint64_t together = layout.offset(tensor) + spec.size - last.offset;
+      if (last.kind == spec.kind && together <= gathered_max) {
+        last.length = static_cast<uint32_t>(together);
+        last.tensors = tensor + 1 - last.tensor;
+        continue;
+      }
+    }
     for (uint64_t begin = 0; begin < spec.size; begin += block_floats_max) {
       plan.blocks.push_back(
           {.id = static_cast<BlockId>(plan.blocks.size()),

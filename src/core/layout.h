@@ -50,12 +50,14 @@ class Layout {
   uint64_t buffer_size_ = 0;
 };
 
-// A tensor, or a slice of a large one: the unit that is pushed, aggregated, versioned and pulled.
+// A tensor, a slice of a large one, or several small ones: the unit that is pushed, aggregated,
+// versioned and pulled.
 struct Block {
   BlockId id = 0;
-  uint32_t tensor = 0;
-  uint64_t offset = 0;  // into the flat buffer, in floats
-  uint32_t length = 0;  // in floats
+  uint32_t tensor = 0;   // the first
+  uint32_t tensors = 1;  // how many, with the padding between them
+  uint64_t offset = 0;   // into the flat buffer, in floats
+  uint32_t length = 0;   // in floats
   ShardId shard = 0;
   TensorKind kind = TensorKind::kTrained;
   bool operator==(const Block&) const = default;
@@ -71,8 +73,15 @@ struct BlockPlan {
 
 inline constexpr uint32_t kBlockFloatsMax = 64 * 1024;  // 256 KB: fits a core's second-level cache
 
-// Cuts tensors into blocks of at most `block_floats_max` and spreads them over the shards so that
-// all carry nearly the same number of bytes: largest block first, each to the least loaded shard.
+// Neighbours are gathered into blocks of at most so many floats (64 KB), and of at most this share
+// of what a shard holds: each block costs messages, but shards can only be loaded alike, and work
+// while others compute, if they have several.
+inline constexpr uint32_t kGatheredFloatsMax = 16 * 1024;
+inline constexpr uint32_t kBlocksPerShard = 4;
+
+// Cuts tensors into blocks of at most `block_floats_max`, gathers small ones of one kind that are
+// neighbours, and spreads the blocks over the shards so that all carry nearly the same number of
+// bytes: largest block first, each to the least loaded shard.
 // REQUIRES: shards >= 1, block_floats_max >= 1.
 BlockPlan plan_blocks(const Layout& layout, uint32_t shards,
                       uint32_t block_floats_max = kBlockFloatsMax);

@@ -34,6 +34,13 @@ struct DecisionRecord {
   Duration at{};          // since the step's opening: zero, or when it was decided again
 };
 
+// In a step, so many blocks of the parameters got so many gradients.
+struct BlockCount {
+  uint32_t contributors = 0;
+  uint32_t blocks = 0;
+  bool operator==(const BlockCount&) const = default;
+};
+
 struct StepRecord {
   Step step = 0;
   Duration at{};              // when the step opened
@@ -57,6 +64,14 @@ struct StepRecord {
   double noise = std::numeric_limits<double>::quiet_NaN();
   double noise_scale =
       std::numeric_limits<double>::quiet_NaN();  // smoothed noise / signal: samples
+  // Where workers need not wait for all blocks (--pull), of what the gradients used were computed
+  // on, over their workers: the share of blocks that were fresh, mean and least; and how many steps
+  // blocks were behind, mean (fresh ones are 0 behind) and most. NaN: not told.
+  double fresh_mean = std::numeric_limits<double>::quiet_NaN();
+  double fresh_min = std::numeric_limits<double>::quiet_NaN();
+  double staleness_mean = std::numeric_limits<double>::quiet_NaN();
+  uint64_t staleness_max = 0;
+  std::vector<BlockCount> block_counts;  // ascending; empty: not told
 };
 
 // Work that was thrown away, since its step had closed.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/time.h"
 
 namespace drover {
 
@@ -23,6 +24,14 @@ struct StepTimes {
   uint32_t contributors = 0;    // gradients that the step used
   double fixed = 0.0;           // of a run-time: what does not depend on the share
   std::vector<double> shares;   // by worker: of a usual mini-batch; empty: a whole one for all
+};
+
+// How long a shard took to answer a worker's pull: from asking to the last of its blocks being
+// there.
+struct PullResponse {
+  Duration time{};
+  bool came = false;  // if not, it has taken so long already
+  bool operator==(const PullResponse&) const = default;
 };
 
 }  // namespace drover

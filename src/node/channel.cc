@@ -144,7 +144,32 @@ void Channel::send(Frame frame, int file) {
   queued.encoded = encode_header(frame.header);
   queued.file = file;
   enqueue(std::move(queued));
+  if (queued_bytes_ > kQueuedBytesMax) return give_up();
   plan_write();
+}
+
+// Not from here: the caller may be in the middle of something.
+void Channel::give_up() {
+  if (std::exchange(gave_up_, true)) return;
+  boost::asio::post(connection_->executor(), [self = shared_from_this()] {
+    if (self->callbacks_)
+      self->fail(Error{ErrorKind::kDisconnected, "it does not read what it is sent"});
+  });
+}
+
+void Channel::send_latest(Frame frame) {
+  forget_older(frame.header);
+  send(std::move(frame));
+}
+
+void Channel::forget_older(const FrameHeader& header) {
+  const auto older = std::find_if(queue_.begin(), queue_.end(), [&](const Queued& queued) {
+    return queued.header.type == FrameType::kParameters && queued.header.block == header.block &&
+           queued.header.flags == header.flags;
+  });
+  if (header.type != FrameType::kParameters || older == queue_.end()) return;
+  queued_bytes_ -= kHeaderBytes;
+  queue_.erase(older);
 }
 
 void Channel::enqueue(Queued queued) {
@@ -152,14 +177,9 @@ void Channel::enqueue(Queued queued) {
   if (queued.header.type != FrameType::kParameters) return queue_.push_back(std::move(queued));
   auto place = queue_.end();
   while (place != queue_.begin()) {
-    Queued& before = *std::prev(place);
+    const Queued& before = *std::prev(place);
     if (before.header.type != FrameType::kParameters) break;
-    if (before.header.block == queued.header.block && before.header.flags == queued.header.flags) {
-      before = std::move(queued);
-      queued_bytes_ -= kHeaderBytes;
-      return;
-    }
-    if (before.header.block < queued.header.block) break;
+    if (before.header.block <= queued.header.block) break;
     --place;
   }
   queue_.insert(place, std::move(queued));
@@ -175,8 +195,6 @@ void Channel::plan_write() {
 
 void Channel::write_queued() {
   while (callbacks_ && !writing_ && !queue_.empty()) {
-    if (queued_bytes_ > kQueuedBytesMax)
-      return fail(Error{ErrorKind::kDisconnected, "it does not read what it is sent"});
     if (write_some()) on_written();
   }
   if (callbacks_ && !writing_ && close_when_sent_) close();
@@ -235,7 +253,8 @@ void Channel::on_written() {
   auto sent = std::exchange(being_written_, {});
   for (Queued& queued : sent) {
     if (!queued.halves.empty()) spare_halves_.push_back(std::move(queued.halves));
-    if (callbacks && queued.floats.buffer && callbacks->on_floats_sent) callbacks->on_floats_sent();
+    if (callbacks && queued.floats.buffer && callbacks->on_floats_sent)
+      callbacks->on_floats_sent(queued.floats.buffer);
   }
 }
 

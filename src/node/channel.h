@@ -33,7 +33,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     // The connection is gone; nothing is called after this.
     std::function<void(const Error&)> on_closed;
     // Floats handed to send() are no longer read from.
-    std::function<void()> on_floats_sent;
+    std::function<void(const ConstBuffer&)> on_floats_sent;
   };
 
   // Frames of another run are refused.
@@ -44,12 +44,15 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void replace_callbacks(Callbacks callbacks);
 
   // Goes out when the caller has returned to the loop, with everything else that is sent until
-  // then. Parameters wait in the order of their blocks, and replace older ones of the same block
-  // that have not begun to move: a peer that reads slowly is never sent what is already old. One
-  // that does not read at all is given up before it fills our memory.
+  // then. Parameters wait in the order of their blocks. A peer that does not read is given up
+  // before it fills our memory.
   // A copy of `file`, if there is one, goes with the frame (Unix sockets only).
   void send(Frame frame, int file = -1);
-  // The file that came with the control message that is being delivered, if one did.
+  // The same; parameters of the same block that have not begun to move are forgotten: a peer that
+  // reads slowly is not sent what is already old.
+  void send_latest(Frame frame);
+  // The file that came with the control message that is being delivered, if one did (or with one
+  // that is right behind it).
   Descriptor take_file() { return connection_->take_file(); }
 
   uint32_t packets_out_of_order() { return connection_->packets_out_of_order(); }
@@ -79,6 +82,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void on_read(const Status& status);
   bool deliver();
   void enqueue(Queued queued);
+  void forget_older(const FrameHeader& header);
+  void give_up();
   void plan_write();
   void write_queued();
   bool write_some();
@@ -100,6 +105,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::vector<std::vector<uint16_t>> spare_halves_;
   bool writing_ = false;
   bool write_planned_ = false;
+  bool gave_up_ = false;
   bool close_when_sent_ = false;
 };
 

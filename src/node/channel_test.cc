@@ -55,7 +55,7 @@ struct End {
       return done();
     };
     result.on_closed = [this](const Error& why) { closed.push_back(why); };
-    result.on_floats_sent = [this] { ++floats_sent; };
+    result.on_floats_sent = [this](const ConstBuffer&) { ++floats_sent; };
     return result;
   }
 };
@@ -195,6 +195,93 @@ TEST_F(ChannelTest, ManySmallFramesKeepTheirOrder) {
   ASSERT_TRUE(run_until([&] { return right_.order.size() == expected.size(); }));
   EXPECT_EQ(right_.order, expected);
   EXPECT_TRUE(run_until([&] { return left_.channel->idle(); }));
+}
+
+Frame parameters_of(BlockId block, Version version, const SharedBuffer& buffer) {
+  return {{.type = FrameType::kParameters, .version = version, .block = block},
+          FloatSlice{buffer, 0, buffer->size()}};
+}
+
+TEST_F(ChannelTest, ParametersGoInTheOrderOfTheirBlocks) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(4);
+  for (const BlockId block : {3u, 1u, 2u, 0u}) left_.channel->send(parameters_of(block, 1, buffer));
+  left_.channel->send({{.type = FrameType::kStop, .step = 5}, {}});
+  left_.channel->send(parameters_of(0, 2, buffer));
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 6; }));
+  std::vector<BlockId> blocks;
+  for (const FrameHeader& header : right_.frames) {
+    if (header.type == FrameType::kParameters) blocks.push_back(header.block);
+  }
+  EXPECT_EQ(blocks, (std::vector<BlockId>{0, 1, 2, 3, 0})) << "nothing overtakes other frames";
+}
+
+TEST_F(ChannelTest, WhatIsAlreadyOldIsNotSent) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(4);
+  for (Version version = 1; version <= 1000; ++version) {
+    for (const BlockId block : {0u, 1u})
+      left_.channel->send_latest(parameters_of(block, version, buffer));
+  }
+  EXPECT_EQ(buffer.use_count(), 3) << "the latest of each block, and ours";
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 2; }));
+  for (const FrameHeader& header : right_.frames) EXPECT_EQ(header.version, 1000u);
+}
+
+TEST_F(ChannelTest, APeerThatDoesNotReadIsGivenUp) {
+  start_left();
+  // Each call of the loop writes what the socket takes; nobody reads at the other end.
+  for (int i = 0; i < 2'000'000 && left_.closed.empty(); ++i) {
+    left_.channel->send({{.type = FrameType::kStop, .step = 5}, {}});
+    if (i % 1000 == 0) loop_.poll();
+    if (loop_.stopped()) loop_.restart();
+  }
+  ASSERT_EQ(left_.closed.size(), 1u);
+  EXPECT_EQ(left_.closed[0].message, "it does not read what it is sent");
+}
+
+TEST_F(ChannelTest, ShortNumbersArriveInTheirOwnForm) {
+  start_both();
+  const auto buffer = std::make_shared<FloatBuffer>(3);
+  const std::vector<float> values = {1.0F, -2.5F, 1e-3F};
+  std::copy(values.begin(), values.end(), buffer->data());
+  Frame frame = block_of(1, buffer, 0, 3);
+  frame.header.number_type = NumberType::kBfloat16;
+  std::vector<uint16_t> halves(3);
+  narrow(NumberType::kBfloat16, values, halves);
+  std::vector<uint16_t> got(3);
+  auto callbacks = right_.callbacks();
+  callbacks.payload_for = [&](const FrameHeader& header) -> Result<std::span<std::byte>> {
+    EXPECT_EQ(header.length, 6u);
+    EXPECT_EQ(header.number_type, NumberType::kBfloat16);
+    return std::as_writable_bytes(std::span(got));
+  };
+  right_.channel->replace_callbacks(std::move(callbacks));
+  left_.channel->send(std::move(frame));
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 1; }));
+  EXPECT_EQ(got, halves);
+}
+
+TEST_F(ChannelTest, AFileArrivesWithItsMessage) {
+  start_both();
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  const Descriptor from(ends[0]);
+  const Descriptor to(ends[1]);
+  auto callbacks = right_.callbacks();
+  std::vector<bool> files;
+  callbacks.on_control = [&](const Control& message) {
+    const bool carries = std::get<StepReport>(message).step == 2;
+    files.push_back(carries && right_.channel->take_file().open());
+    return done();
+  };
+  right_.channel->replace_callbacks(std::move(callbacks));
+  left_.channel->send(report_of(1));
+  left_.channel->send(report_of(2), to.get());
+  left_.channel->send(report_of(3));
+  ASSERT_TRUE(run_until([&] { return files.size() == 3; }));
+  EXPECT_TRUE(files[1]);
+  EXPECT_FALSE(right_.channel->take_file().open());
 }
 
 TEST_F(ChannelTest, TheReasonOfARefusalArrives) {

@@ -80,7 +80,8 @@ class Evaluator : public Member::Handler {
   void on_want_initial(ShardId) override {}
   void on_stop(Step) override {}
   void on_share(const Share&) override {}
-  void on_floats_sent() override {}
+  void on_pull_share(const PullShare&) override {}
+  void on_floats_sent(const ConstBuffer&) override {}
   void on_over(const Farewell& farewell) override {
     const std::lock_guard lock(mutex_);
     over_ = true;

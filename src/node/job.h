@@ -26,6 +26,9 @@ enum class Transport : uint8_t {
   kTcp,
 };
 
+// In place of a share of blocks: it is chosen from what is seen of shards' answers.
+inline constexpr double kPullAuto = 0.0;
+
 struct Job {
   TaskSpec task;  // task.seed is the run's seed: all chance follows from it
   uint32_t workers = 4;
@@ -45,6 +48,9 @@ struct Job {
   bool balance = false;           // mini-batches in proportion to speed
   double balance_least = 0.2;     // of `batch`, that every worker gets
   double balance_most = 3.0;      // of `batch`, that no worker gets more than
+  double pull = 1.0;              // share of the blocks that a worker waits for; kPullAuto: chosen
+  Duration pull_grace{};          // how much longer it waits for the others
+  Duration push_grace{};  // how much longer a block that has enough gradients waits for others
   StragglerRule stragglers = StragglerRule::kStop;
   double probe = 0.0;             // share of stragglers that is let finish all the same
   bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit

@@ -37,7 +37,12 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .stragglers = job.stragglers,
       .probe = job.probe,
       .seed = job.task.seed,
-      .free_running = free_running.value()};
+      .free_running = free_running.value(),
+      .pull = {.share = job.pull == kPullAuto ? 1.0 : job.pull,
+               .choose = job.pull == kPullAuto,
+               .warmup = job.policy_warmup,
+               .grace = job.pull_grace},
+      .push_grace = job.push_grace};
 }
 
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,

@@ -139,6 +139,7 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
                          .seed = job.task.seed,
                          .slow = job.slow,
                          .wire_dtype = job.wire_dtype,
+                         .partial = job.pull != 1.0,
                          .sharing = sharing_of(job.transport)},
                         task);
     });

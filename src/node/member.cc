@@ -79,6 +79,8 @@ void Member::on_coordinator(Control message) {
     connect_shards(*welcome);
   } else if (const auto* share = std::get_if<Share>(&message)) {
     handler_.on_share(*share);
+  } else if (const auto* pull = std::get_if<PullShare>(&message)) {
+    handler_.on_pull_share(*pull);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     over(*farewell);
   }
@@ -116,7 +118,7 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
   };
   callbacks.on_control = [this, shard](const Control& message) { return on_shard(shard, message); };
   callbacks.on_closed = [this, shard](const Error& why) { lose_shard(shard, why); };
-  callbacks.on_floats_sent = [this] { handler_.on_floats_sent(); };
+  callbacks.on_floats_sent = [this](const ConstBuffer& buffer) { handler_.on_floats_sent(buffer); };
   channel->start(std::move(callbacks));
   channel->send(control_frame(hello(lane)), lane == Lane::kControl ? memory_ : -1);
   return channel;

@@ -50,7 +50,9 @@ class Member {
     virtual void on_want_initial(ShardId shard) = 0;
     virtual void on_stop(Step step) = 0;
     virtual void on_share(const Share& share) = 0;
-    virtual void on_floats_sent() = 0;
+    virtual void on_pull_share(const PullShare& share) = 0;
+    // Floats of this buffer that were sent are no longer read from.
+    virtual void on_floats_sent(const ConstBuffer& buffer) = 0;
     // The run is over, or a peer without which it cannot go on is lost. Called once, last.
     virtual void on_over(const Farewell& farewell) = 0;
   };

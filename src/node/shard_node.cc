@@ -99,6 +99,7 @@ class ShardNode {
       }
       shard_.on_plan(*plan);
       gradient_floats_ = Layout(plan->tensors).buffer_size();
+      weak_ = plan->weak;
       // Joining may lose a peer, and with it its entry.
       std::vector<WorkerId> waiting;
       for (const auto& [worker, peer] : peers_) waiting.push_back(worker);
@@ -263,6 +264,9 @@ class ShardNode {
     if (lend(peer, message.frame)) return;
     const auto* control = std::get_if<Control>(&message.frame.payload);
     const bool welcomes = control != nullptr && std::holds_alternative<Welcome>(*control);
+    // Who goes on without some blocks counts what comes.
+    if (message.to.lane == Lane::kBulk && !weak_)
+      return peer.bulk->send_latest(std::move(message.frame));
     (message.to.lane == Lane::kControl ? peer.control : peer.bulk)
         ->send(std::move(message.frame), welcomes && peer.gradients ? published_.file() : -1);
   }
@@ -280,6 +284,7 @@ class ShardNode {
   ParameterMemory published_;
   Shard shard_;
   size_t gradient_floats_ = 0;
+  bool weak_ = false;
   Alarm alarm_{loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }};
   std::unique_ptr<Doorman> doorman_;
   std::shared_ptr<Channel> coordinator_;

@@ -31,6 +31,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         gradient_(memory_ ? memory_->buffer(0)
                           : std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+        gradients_{{gradient_}},
         share_(settings.identity.index, settings.workers, settings.batch, settings.own_part),
         member_(settings.identity, task.layout(), *this, memory_ ? memory_->file() : -1) {
     task.initial_parameters(parameters_->span());
@@ -53,15 +54,12 @@ class LiveSession : public TrainingSession, public Member::Handler {
     changed_.wait(lock, [&] { return over_ || connected_; });
     if (over_) return std::nullopt;
     Outbox out;
-    machine_->begin_pull(out);
+    machine_->begin_pull(clock_now(), out);
     member_.send(std::move(out));
-    // The gradient buffer is about to be overwritten; what still goes out of it is for a closed
-    // step, but whole.
-    changed_.wait(lock, [&] { return over_ || (machine_->ready() && floats_under_way_ == 0); });
-    if (over_) return std::nullopt;
-    machine_->begin_step();
+    if (!wait_for_parameters(lock)) return std::nullopt;
+    machine_->begin_step(gradient_);
     step_ = machine_->step();
-    if (memory_) memory_->begin(0, step_);
+    if (memory_) memory_->begin(place_, step_);
     batch_ = share_.batch_of(step_);
     if (abandoned_) {
       abandoned_->resumed = step_;
@@ -100,20 +98,23 @@ class LiveSession : public TrainingSession, public Member::Handler {
       abandoned_ = Abandoned{.step = step_, .resumed = 0, .wasted = clock_now() - began_};
       return;
     }
-    member_.send({{to_coordinator(), control_frame(StepReport{.step = step_,
-                                                              .samples = report.samples,
-                                                              .loss = report.loss,
-                                                              .correct = report.correct,
-                                                              .predictions = report.predictions,
-                                                              .compute = computed_ - began_})}});
+    StepReport told{.step = step_,
+                    .samples = report.samples,
+                    .loss = report.loss,
+                    .correct = report.correct,
+                    .predictions = report.predictions,
+                    .compute = computed_ - began_};
+    machine_->describe_pull(clock_now(), told);
+    member_.send({{to_coordinator(), control_frame(std::move(told))}});
   }
 
   // --- the connections' thread
 
   void on_welcome(const Welcome& welcome) override {
     const std::lock_guard lock(mutex_);
+    if (welcome.weak) partial_ = {welcome.pull_share, welcome.pull_grace};
     machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_,
-                     welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
+                     welcome.free_running ? PullKind::kMixed : PullKind::kTogether, partial_);
     machine_->send_numbers_as(settings_.wire_dtype);
   }
 
@@ -132,16 +133,16 @@ class LiveSession : public TrainingSession, public Member::Handler {
       unwanted_.resize(block.value().length * sizeof(float));
       return std::span(unwanted_);
     }
-    return std::as_writable_bytes(
-        parameters_->span().subspan(block.value().offset, block.value().length));
+    return std::as_writable_bytes(machine_->begin_receiving(header)->span().subspan(
+        block.value().offset, block.value().length));
   }
 
   Status on_frame(ShardId shard, const FrameHeader& header) override {
     const std::lock_guard lock(mutex_);
     Outbox out;
-    const Status status = machine_->on_frame(shard, header, out);
+    const Status status = machine_->on_frame(shard, header, clock_now(), out);
     send(std::move(out));
-    if (machine_->ready()) changed_.notify_all();
+    if (machine_->ready() || machine_->wake_at()) changed_.notify_all();
     return status;
   }
 
@@ -163,9 +164,14 @@ class LiveSession : public TrainingSession, public Member::Handler {
     share_.on_share(share);
   }
 
-  void on_floats_sent() override {
+  void on_pull_share(const PullShare& share) override {
     const std::lock_guard lock(mutex_);
-    if (--floats_under_way_ == 0) changed_.notify_all();
+    if (machine_) machine_->on_pull_share(share);
+  }
+
+  void on_floats_sent(const ConstBuffer& buffer) override {
+    const std::lock_guard lock(mutex_);
+    if (--under_way(buffer) == 0) changed_.notify_all();
   }
 
   void on_over(const Farewell& farewell) override {
@@ -187,11 +193,59 @@ class LiveSession : public TrainingSession, public Member::Handler {
       FrameHeader& header = message.frame.header;
       if (in_place_ && header.type == FrameType::kOffer && header.step != kInitialStep) {
         header.flags |= kInPlaceFlag;
+        header.place = place_;
         message.frame.payload = {};
       }
-      if (std::holds_alternative<FloatSlice>(message.frame.payload)) ++floats_under_way_;
+      if (const auto* slice = std::get_if<FloatSlice>(&message.frame.payload))
+        ++under_way(slice->buffer);
     }
     member_.send(std::move(out));
+  }
+
+  // Frames that are being sent out of a buffer: a gradient's, or that of the first parameters.
+  int64_t& under_way(const ConstBuffer& buffer) {
+    for (Sending& each : gradients_) {
+      if (each.buffer == buffer) return each.frames;
+    }
+    return parameters_under_way_;
+  }
+
+  // Until they are here and there is a buffer for the gradient, which is gradient_ then. Returns
+  // false if the run is over.
+  bool wait_for_parameters(std::unique_lock<std::mutex>& lock) {
+    while (!over_ && !(machine_->ready() && find_free_gradient())) {
+      const auto wake = machine_->wake_at();
+      if (!wake || machine_->ready()) {
+        changed_.wait(lock);
+      } else if (*wake > clock_now()) {
+        changed_.wait_for(lock, *wake - clock_now());
+      }
+      machine_->on_time(clock_now());
+    }
+    return !over_;
+  }
+
+  // A gradient is written where nothing is being sent from. Who waits for all parameters has one
+  // buffer: what still goes out of it is for a closed step, but whole. Otherwise shards may be
+  // behind: that of the step before is left for them, and what one that hangs holds on to is not
+  // waited for. The machine offers it no more than two steps, so that these are few.
+  bool find_free_gradient() {
+    if (parameters_under_way_ > 0) return false;
+    if (!partial_) return gradients_.front().frames == 0;
+    if (memory_) {
+      // Whoever reads it there finds out that it has been overwritten.
+      place_ = 1 - place_;
+      gradient_ = memory_->buffer(place_);
+      return true;
+    }
+    for (const Sending& each : gradients_) {
+      if (each.frames > 0 || each.buffer == gradient_) continue;
+      gradient_ = each.buffer;
+      return true;
+    }
+    gradient_ = std::make_shared<FloatBuffer>(gradient_->size());
+    gradients_.push_back({gradient_});
+    return true;
   }
 
   void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration) {
@@ -212,7 +266,13 @@ class LiveSession : public TrainingSession, public Member::Handler {
   const WorkerSettings settings_;
   const std::unique_ptr<GradientMemory> memory_;
   const SharedBuffer parameters_;
-  const SharedBuffer gradient_;
+  struct Sending {
+    SharedBuffer buffer;
+    int64_t frames = 0;  // that are sent out of it
+  };
+  SharedBuffer gradient_;            // of the step that is computed
+  uint32_t place_ = 0;               // of it in memory_
+  std::vector<Sending> gradients_;   // that one and others, guarded by mutex_
   std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
 
   // Of the training loop's thread alone.
@@ -233,7 +293,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
   bool in_place_ = false;  // shards read gradients from memory_
   bool over_ = false;
   int exit_status_ = 0;
-  int64_t floats_under_way_ = 0;  // frames that are sent out of our buffers
+  int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
+  std::optional<PartialPull::Settings> partial_;
 
   Member member_;  // last: its thread must end before what it uses does
 };
@@ -252,7 +313,7 @@ std::string explain(const std::exception& trouble) {
 int run_worker(const WorkerSettings& settings, Task& task) {
   std::unique_ptr<GradientMemory> memory;
   if (settings.sharing != Sharing::kNo) {
-    auto made = GradientMemory::create(task.layout().buffer_size(), 1);
+    auto made = GradientMemory::create(task.layout().buffer_size(), settings.partial ? 2 : 1);
     if (made) {
       memory = std::move(made).value();
     } else if (settings.sharing == Sharing::kMust) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/block_share.h"
 #include "core/check.h"
 #include "wire/limits.h"
 
@@ -16,6 +17,8 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   DROVER_CHECK(!settings_.balance || settings_.batch > 0);
+  DROVER_CHECK(!settings_.free_running || !settings_.pull.weak());
+  if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
        worker < settings_.workers; ++worker) {
@@ -80,11 +83,13 @@ Status Coordinator::admit_model(const Hello& hello) {
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
-  blocks_ = plan_blocks(*layout_, settings_.shards);
+  blocks_ = plan_blocks(*layout_, settings_.shards, block_floats_for(*layout_, settings_.shards));
   // A shard may have got no block (more shards than blocks); it has nothing to close.
-  std::set<ShardId> owners;
-  for (const Block& block : blocks_.blocks) owners.insert(block.shard);
-  ledger_.emplace(static_cast<uint32_t>(owners.size()), settings_.free_running.has_value());
+  for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
+  std::vector<ShardId> names;
+  for (const auto& [shard, blocks] : blocks_on_) names.push_back(shard);
+  ledger_.emplace(static_cast<uint32_t>(names.size()), settings_.free_running.has_value(), names);
+  if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
                   .deterministic = settings_.deterministic,
@@ -94,6 +99,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .full_samples = settings_.full_samples,
                   .free_running = settings_.free_running.has_value(),
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
+                  .weak = settings_.pull.weak(),
+                  .push_grace = settings_.push_grace,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [shard, address] : shard_addresses_) {
@@ -108,7 +115,10 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
                   .blocks = blocks_,
                   .steps = settings_.steps,
                   .evaluate_every = settings_.evaluate_every,
-                  .free_running = settings_.free_running.has_value()};
+                  .free_running = settings_.free_running.has_value(),
+                  .weak = settings_.pull.weak(),
+                  .pull_share = pull_share_,
+                  .pull_grace = settings_.pull.grace};
   for (const auto& [shard, address] : shard_addresses_) welcome.shards.push_back(address);
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
 }
@@ -130,6 +140,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   } else if (const auto* report = std::get_if<StepReport>(&message);
              report && role == Role::kWorker && ledger_) {
     ledger_->on_report(index, *report);
+    if (pull_choice_) pull_choice_->learn(report->compute, report->responses);
     tell_steps(false, now, out);
   } else if (const auto* abandoned = std::get_if<Abandoned>(&message);
              abandoned && role == Role::kWorker) {

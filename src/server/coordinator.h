@@ -22,6 +22,7 @@
 #include "core/training.h"
 #include "policy/catalogue.h"
 #include "policy/decider.h"
+#include "policy/pull_choice.h"
 #include "server/happening.h"
 #include "server/live_arrivals.h"
 #include "server/membership.h"
@@ -31,6 +32,15 @@
 #include "wire/outbox.h"
 
 namespace drover {
+
+// Blocks that a worker waits for before it begins a step.
+struct PullSettings {
+  double share = 1.0;
+  bool choose = false;  // the share, from what is seen of shards' answers
+  Step warmup = 20;     // then: steps in which all are waited for
+  Duration grace{};     // how much longer the others are waited for
+  bool weak() const { return choose || share < 1.0; }
+};
 
 struct CoordinatorSettings {
   uint32_t workers = 1;                      // indices that workers may have
@@ -51,6 +61,8 @@ struct CoordinatorSettings {
   double probe = 0.0;                       // share of stragglers that is let finish all the same
   uint64_t seed = 1;                        // decides who
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
+  PullSettings pull;                        // how many blocks workers wait for
+  Duration push_grace{};                    // see Plan
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
 
@@ -113,7 +125,10 @@ class Coordinator {
   void open_step(TimePoint now, CoordinatorOutput& out);
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                         CoordinatorOutput& out);
-  void close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out);
+  void close_steps(TimePoint now, CoordinatorOutput& out);
+  bool enough_closed() const;
+  void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
+  void choose_pull(TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
   Status admit_worker(const Hello& hello);
   void add_members(TimePoint now, CoordinatorOutput& out);
@@ -141,6 +156,7 @@ class Coordinator {
   std::set<WorkerId> workers_ready_;  // of those
   std::optional<Layout> layout_;
   BlockPlan blocks_;
+  std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
@@ -159,6 +175,8 @@ class Coordinator {
   LiveArrivals arrivals_;             // where the choice wants to be reviewed
   TimePoint opened_{};                // the open step
   std::map<WorkerId, Share> shares_;  // that were last sent
+  double pull_share_ = 1.0;           // of blocks, that workers wait for
+  std::optional<PullChoice> pull_choice_;
   TimePoint training_began_{};
   TimePoint training_ended_{};
   uint32_t empty_steps_ = 0;  // in a row

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/block_share.h"
 #include "server/coordinator.h"
+#include "wire/limits.h"
 
 namespace drover {
 namespace {
@@ -15,6 +17,9 @@ Duration wire_time_limit(double limit) {
   if (!(limit < kTimeLimitMax)) return Duration::zero();
   return std::max(Duration(1), from_seconds(limit));
 }
+
+// Between two reviews of a step, at least.
+constexpr double kReviewPause = 1e-6;
 
 bool wants_review(const Choice& choice) {
   return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
@@ -38,6 +43,7 @@ void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   opened_ = now;
   decide(out);
   deal_shares(out);
+  choose_pull(now, out);
 }
 
 // Whoever has come and is ready.
@@ -76,7 +82,8 @@ void Coordinator::on_arrived(ShardId shard, const Arrived& arrived, TimePoint no
 }
 
 std::optional<TimePoint> Coordinator::wake_at() const {
-  if (phase_ != Phase::kTraining || !(choice_.review.at < kTimeLimitMax)) return std::nullopt;
+  if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
+  if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
 }
 
@@ -98,6 +105,8 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
       decider_->reconsider({.step = step_, .now = since, .arrived = arrivals_.times()});
   if (!revised) return;
   choice_ = std::move(*revised);
+  // Time is in whole nanoseconds: a review too soon would be at the same moment, for ever.
+  choice_.review.at = std::max(choice_.review.at, since + kReviewPause);
   if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit) return;
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = std::min(choice_.cutoff, expected()),
@@ -155,7 +164,8 @@ uint32_t Coordinator::expected() const {
 
 void Coordinator::send_decision(CoordinatorOutput& out) const {
   // Workers may have been lost since it was decided: never wait for more than there are.
-  Decision decision{.step = step_,
+  // The last step may be over for most, and not for all.
+  Decision decision{.step = std::min(step_, settings_.steps - 1),
                     .cutoff = std::min(choice_.cutoff, expected()),
                     .time_limit = {},
                     .at_least = std::min(choice_.at_least, expected()),
@@ -182,17 +192,51 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
                          std::to_string(closed.step) + ", which was not open there");
   }
   digest_ += closed.digest;
-  const bool all = ledger_->on_closed(shard, closed, since_start(now));
+  ledger_->on_closed(shard, closed, since_start(now));
   for (const LateNews& late : ledger_->take_late()) {
     orders_.on_late(late.step, late.worker);
     if (decider_ && !late.was_busy)
       decider_->learn_late(late.step, late.worker, seconds(late.run_time));
   }
-  if (all) close_step_everywhere(closed.step, now, out);
+  close_steps(now, out);
   return done();
 }
 
-void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorOutput& out) {
+// Whether the next step may open: workers that need not wait for all blocks begin it when enough
+// of them have closed this one.
+bool Coordinator::enough_closed() const {
+  if (ledger_->is_closed(step_)) return true;
+  if (!settings_.pull.weak() || ledger_->steps_open_before(step_) >= kDecidedAheadMax) return false;
+  uint32_t closed = 0;
+  for (const auto& [shard, blocks] : blocks_on_)
+    closed += ledger_->is_closed_on(step_, shard) ? blocks : 0;
+  return closed >= blocks_needed(pull_share_, static_cast<uint32_t>(blocks_.blocks.size()));
+}
+
+void Coordinator::close_steps(TimePoint now, CoordinatorOutput& out) {
+  while (phase_ == Phase::kTraining && step_ < settings_.steps && enough_closed()) {
+    if (!ledger_->is_closed(step_)) ledger_->advance(step_, since_start(now));
+    close_step(step_, now, out);
+  }
+  tell_steps(false, now, out);
+  if (phase_ == Phase::kTraining && step_ == settings_.steps && ledger_->everything_closed())
+    finish_training(now, out);
+}
+
+// Of the next step, as with shares of samples.
+void Coordinator::choose_pull(TimePoint now, CoordinatorOutput& out) {
+  if (!pull_choice_) return;
+  const auto chosen = pull_choice_->decide(step_, choice_.cutoff, members_.count());
+  if (!chosen) return;
+  pull_share_ = chosen->share;
+  say("pull", "", chosen->reason, now, out);
+  for (const WorkerId worker : joined_) {
+    out.messages.push_back({to_worker(worker, Lane::kControl),
+                            control_frame(PullShare{.from = step_ + 1, .share = pull_share_})});
+  }
+}
+
+void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out) {
   if (decider_) {
     // Whoever has not delivered need not go on, unless we want to know how long it takes.
     const Frame stop{{.type = FrameType::kStop, .step = closed}, {}};
@@ -205,13 +249,8 @@ void Coordinator::close_step_everywhere(Step closed, TimePoint now, CoordinatorO
     decider_->learn(ledger_->times(closed, settings_.workers));
   }
   ++step_;
-  if (step_ == settings_.steps) {
-    tell_steps(false, now, out);
-    if (phase_ == Phase::kTraining) finish_training(now, out);
-    return;
-  }
+  if (step_ == settings_.steps) return;
   open_step(now, out);
-  tell_steps(false, now, out);
   for (const Early& early : std::exchange(early_, {})) {
     if (!on_step_closed(early.shard, early.closed, early.heard, out)) return;
   }
@@ -234,7 +273,10 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   for (StepStory& story : ledger_->take_told(all)) {
     story.step.learning_rate *= rate_factor_of(story);
     const StepRecord& step = story.step;
-    empty_steps_ = step.contributors == 0 && step.refused > 0 ? empty_steps_ + 1 : 0;
+    const bool some = std::any_of(step.block_counts.begin(), step.block_counts.end(),
+                                  [](const BlockCount& each) { return each.contributors > 0; });
+    const bool empty = step.contributors == 0 && step.refused > 0;
+    empty_steps_ = empty && !(settings_.pull.weak() && some) ? empty_steps_ + 1 : 0;
     std::map<WorkerId, BlockId> first_refused;
     for (const StepClosed::Refused& refused : story.refused)
       first_refused.try_emplace(refused.worker, refused.block);

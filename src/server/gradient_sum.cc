@@ -15,43 +15,81 @@ std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstB
   DROVER_CHECK(gradient != nullptr);
   DROVER_CHECK(gradient->size() == length_);
   DROVER_CHECK(!has(worker));
-  Taken taken = take(samples, std::move(gradient));
-  if (!taken.squares || !std::isfinite(*taken.squares)) return taken.squares;
+  std::optional<double> squares;
+  if (order_ == SumOrder::kWorker || held_.empty()) {
+    squares = hold(worker, samples, std::move(gradient));
+  } else if (sum_ && gradient->foreign()) {
+    squares = add_in_place(samples, std::move(gradient));
+  } else {
+    squares = add_apart(samples, *gradient);
+  }
+  if (!squares || !std::isfinite(*squares)) return squares;
   workers_.push_back(worker);
   samples_ += samples;
-  if (order_ == SumOrder::kArrival && !held_.empty()) {
-    held_.front().gradient = std::move(taken.values);
-    return taken.squares;
-  }
-  const auto place = std::find_if(held_.begin(), held_.end(),
-                                  [&](const Held& held) { return held.worker > worker; });
-  held_.insert(place,
-               Held{.worker = worker, .samples = samples, .gradient = std::move(taken.values)});
-  return taken.squares;
+  return squares;
 }
 
-// Into a buffer of its own, so that nothing is changed before all of it is known to be good. The
-// pool hands out what was let go last, which for the sum is the one before: it is still in the
-// cache.
-GradientSum::Taken GradientSum::take(uint32_t samples, ConstBuffer gradient) const {
-  const bool adds = order_ == SumOrder::kArrival && !held_.empty();
-  // Nobody else writes to it, so it can be held as it is.
-  if (!adds && !gradient->foreign()) {
-    const double squares = sum_of_squares(gradient->span());
-    return {squares, std::move(gradient)};
+std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
+  double squares = 0.0;
+  ConstBuffer source;
+  if (!gradient->foreign()) {
+    squares = sum_of_squares(gradient->span());  // nobody else writes to it: it is held as it is
+  } else {
+    SharedBuffer copy = pool_->take(length_);
+    squares = take_in(copy->span(), gradient->span());
+    if (!gradient->intact()) return std::nullopt;
+    source = std::exchange(gradient, copy);
+    if (order_ == SumOrder::kArrival && std::isfinite(squares)) sum_ = std::move(copy);
   }
+  if (!std::isfinite(squares)) return squares;
+  if (sum_) sources_.push_back({worker, samples, std::move(source)});
+  const auto place = std::find_if(held_.begin(), held_.end(),
+                                  [&](const Held& held) { return held.worker > worker; });
+  held_.insert(place, Held{.worker = worker, .samples = samples, .gradient = std::move(gradient)});
+  return squares;
+}
+
+// Into another buffer, so that nothing is changed before all of it is known to be good. The pool
+// hands out what was let go last, which is the sum before: it is still in the cache.
+std::optional<double> GradientSum::add_apart(uint32_t samples, const FloatBuffer& gradient) {
   SharedBuffer next = pool_->take(length_);
-  const double squares = adds ? take_in(next->span(), held_.front().gradient->span(),
-                                        gradient->span(), weight(samples))
-                              : take_in(next->span(), gradient->span());
-  if (!gradient->intact()) return {};
-  return {squares, std::move(next)};
+  const double squares =
+      take_in(next->span(), held_.front().gradient->span(), gradient.span(), weight(samples));
+  if (!gradient.intact()) return std::nullopt;
+  if (!std::isfinite(squares)) return squares;
+  held_.front().gradient = std::move(next);
+  sum_ = nullptr;
+  sources_.clear();
+  return squares;
+}
+
+// Into the sum itself, which is faster. If the gradient turns out to be bad, which is rare, the sum
+// is made again: everything that it is made of still lies where it was, since no worker goes on
+// before the step has closed. (One that does so all the same has spoilt its own gradient.)
+std::optional<double> GradientSum::add_in_place(uint32_t samples, ConstBuffer gradient) {
+  const double squares = add_in(sum_->span(), gradient->span(), weight(samples));
+  const bool intact = gradient->intact();
+  if (intact && std::isfinite(squares)) {
+    sources_.push_back({.worker = 0, .samples = samples, .gradient = std::move(gradient)});
+    return squares;
+  }
+  make_again();
+  if (!intact) return std::nullopt;
+  return squares;
+}
+
+void GradientSum::make_again() {
+  std::fill_n(sum_->data(), length_, -0.0F);  // to which anything adds up to itself
+  for (const Held& source : sources_)
+    add_in(sum_->span(), source.gradient->span(), weight(source.samples));
 }
 
 void GradientSum::reset() {
   samples_ = 0;
   workers_.clear();
   held_.clear();
+  sum_ = nullptr;
+  sources_.clear();
 }
 
 bool GradientSum::has(WorkerId worker) const {

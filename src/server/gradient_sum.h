@@ -63,11 +63,11 @@ class GradientSum {
     uint32_t samples;
     ConstBuffer gradient;
   };
-  struct Taken {
-    std::optional<double> squares;  // as add() returns them
-    ConstBuffer values;             // what is held from now on
-  };
-  Taken take(uint32_t samples, ConstBuffer gradient) const;
+  // Each returns what add() does, and leaves everything as it was if the gradient is not taken.
+  std::optional<double> hold(WorkerId worker, uint32_t samples, ConstBuffer gradient);
+  std::optional<double> add_apart(uint32_t samples, const FloatBuffer& gradient);
+  std::optional<double> add_in_place(uint32_t samples, ConstBuffer gradient);
+  void make_again();
   float weight(uint32_t samples) const;
   float mean_factor() const;
   std::span<const float> part(size_t index, size_t begin, size_t size) const;
@@ -81,6 +81,10 @@ class GradientSum {
   // In the order of summing. With kArrival there is one, the sum of all, under the name of the
   // first.
   std::vector<Held> held_;
+  // With kArrival, as long as all that came lies in memory of their workers: the sum, which is
+  // then ours to write to, and what it is made of.
+  SharedBuffer sum_;
+  std::vector<Held> sources_;
 };
 
 }  // namespace drover

@@ -206,6 +206,40 @@ TEST(GradientSum, TellsTheSquaresAndRefusesWhatIsNotFinite) {
   EXPECT_EQ(mean_of(sum), std::vector<float>{kLargest});
 }
 
+// The sum of gradients in their workers' memory, of which some are refused, must be to the bit that
+// of the same gradients sent by those who were not.
+TEST(GradientSum, InPlaceIsTheSameToTheBitWhateverWasRefused) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    std::vector<Contribution> all = random_contributions(random, 1 + random() % 200);
+    const std::atomic<uint64_t> word = 1;
+    BufferPool pool;
+    GradientSum in_place(SumOrder::kArrival, all.front().gradient.size(), &pool);
+    std::vector<Contribution> good;
+    for (Contribution& each : all) {
+      const bool bad = random() % 3 == 0;
+      const bool gone = !bad && random() % 4 == 0;
+      const bool sent = random() % 10 == 0;  // by somebody on another host
+      if (bad) each.gradient[random() % each.gradient.size()] = kNan;
+      const SharedBuffer buffer = sent ? buffer_of(each.gradient)
+                                       : std::make_shared<FloatBuffer>(
+                                             each.gradient.data(), each.gradient.size(),
+                                             std::make_shared<int>(), Stamp{&word, gone ? 0u : 1u});
+      const auto squares = in_place.add(each.worker, each.samples, buffer);
+      ASSERT_EQ(squares.has_value(), sent || !gone);
+      if (squares) {
+        ASSERT_EQ(std::isfinite(*squares), !bad);
+      }
+      if (squares && !bad) good.push_back(each);
+    }
+    ASSERT_EQ(in_place.contributors(), good.size());
+    if (good.empty()) continue;
+    ASSERT_EQ(bits_of(mean_of(in_place)), bits_of(mean_of(SumOrder::kArrival, good)));
+  }
+}
+
 // A worker that goes on writes the word first; here it does so before the sum is asked to look.
 TEST(GradientSum, DoesNotTakeWhatItsOwnerHasOverwritten) {
   for (const SumOrder order : kOrders) {

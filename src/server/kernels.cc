@@ -194,6 +194,52 @@ bool add_in_loop(float* __restrict out, const float* __restrict sum, const float
 }
 
 DROVER_KERNEL
+bool add_in_place_loop(float* __restrict sum, const float* __restrict in, float weight, size_t size,
+                       double* __restrict lanes) {
+  size_t i = 0;
+  const size_t whole = size - size % (2 * kLanes);
+  const Lanes none{};
+  Lanes zero{};
+  while (i < whole) {
+    Lanes a{};
+    Lanes b{};
+    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
+      Lanes p;
+      Lanes q;
+      Lanes s;
+      Lanes t;
+      load(in + i, p);
+      load(in + i + kLanes, q);
+      load(sum + i, s);
+      load(sum + i + kLanes, t);
+      const Lanes s_new = s + weight * p;
+      const Lanes t_new = t + weight * q;
+      const Lanes s_zero = 0.0F * s_new;
+      const Lanes t_zero = 0.0F * t_new;
+      s = s_zero == none ? s_new : s;
+      t = t_zero == none ? t_new : t;
+      store(s, sum + i);
+      store(t, sum + i + kLanes);
+      zero += s_zero;
+      zero += t_zero;
+      a += (kLift * p) * (kLift * p);
+      b += (kLift * q) * (kLift * q);
+    }
+    add_lanes(a + b, lanes);
+  }
+  float rest = 0.0F;
+  for (; i < size; ++i) {
+    const float value = in[i];
+    const float total = sum[i] + weight * value;
+    const float none_or_nan = 0.0F * total;
+    if (none_or_nan == 0.0F) sum[i] = total;
+    rest += none_or_nan;
+    lanes[i % kLanes] += lifted_square(value);
+  }
+  return all_zero(zero) && rest == 0.0F;
+}
+
+DROVER_KERNEL
 void add_scaled_loop(float* __restrict sum, const float* __restrict in, float weight, size_t size) {
   for (size_t i = 0; i < size; ++i) sum[i] += weight * in[i];
 }
@@ -274,6 +320,15 @@ double take_in(std::span<float> out, std::span<const float> sum, std::span<const
   DROVER_CHECK(in.size() == out.size());
   SquareSum squares;
   if (!add_in_loop(out.data(), sum.data(), in.data(), weight, out.size(), squares.lanes.data()))
+    return kNaN;
+  const double quick = squares.total();
+  return std::isfinite(quick) ? quick : sum_of_squares(in);
+}
+
+double add_in(std::span<float> sum, std::span<const float> in, float weight) {
+  DROVER_CHECK(in.size() == sum.size());
+  SquareSum squares;
+  if (!add_in_place_loop(sum.data(), in.data(), weight, sum.size(), squares.lanes.data()))
     return kNaN;
   const double quick = squares.total();
   return std::isfinite(quick) ? quick : sum_of_squares(in);

@@ -127,6 +127,9 @@ TEST(TakeIn, WritesTheSumAndTellsTheSquares) {
       const double exact = exact_squares(b);
       EXPECT_NEAR(take_in(out, a, b, 0.7F), exact, 1e-6 * exact);
       ASSERT_EQ(bits_of(out), bits_of(wanted)) << length;
+      out.assign(a.begin(), a.end());
+      EXPECT_NEAR(add_in(out, b, 0.7F), exact, 1e-6 * exact);
+      ASSERT_EQ(bits_of(out), bits_of(wanted)) << length;
       EXPECT_NEAR(take_in(out, b), exact, 1e-6 * exact);
       ASSERT_EQ(bits_of(out), bits_of(b));
     }
@@ -150,6 +153,9 @@ TEST(TakeIn, IsNanExactlyIfSomethingWrittenIsNotFinite) {
         ASSERT_TRUE(std::isnan(take_in(out, spoilt))) << i << " of " << length;
         ASSERT_TRUE(std::isnan(take_in(out, fine, spoilt, 0.5F))) << i << " of " << length;
         ASSERT_TRUE(std::isnan(take_in(out, spoilt, fine, 0.5F))) << i << " of " << length;
+        out = fine;
+        ASSERT_TRUE(std::isnan(add_in(out, spoilt, 0.5F))) << i << " of " << length;
+        for (size_t j = 0; j < length; ++j) ASSERT_EQ(out[j], j == i ? -2.0F : -3.0F) << j;
       }
     }
   }
@@ -230,6 +236,7 @@ TEST(Kernels, WriteNothingOutsideTheirSpan) {
     set_scaled(inside, in, 2.0F);
     take_in(inside, in);
     take_in(inside, in, in, 2.0F);
+    add_in(inside, in, 2.0F);
     set_sum(inside, in, in, 2.0F);
     move_towards(inside, in, 0.5F);
     ASSERT_EQ(room.front(), 5.0F) << length;

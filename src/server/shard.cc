@@ -16,10 +16,10 @@ void Shard::on_plan(const Plan& plan) {
   plan_ = plan;
   members_ = Membership(plan.workers);
   least_push_.assign(plan.workers, 0);
+  sent_.resize(plan.workers);
   for (const Block& block : plan.blocks.blocks) {
     if (block.shard != id_) continue;
-    blocks_[block.id] =
-        Hosted{std::make_unique<ShardBlock>(block, *plan_, &pool_, &published_), {}};
+    blocks_[block.id].block = std::make_unique<ShardBlock>(block, *plan_, &pool_, &published_);
   }
   if (plan.free_running) clocks_.emplace(plan.workers, blocks_.size(), plan.staleness);
 }
@@ -28,7 +28,11 @@ void Shard::on_joined(WorkerId worker, Outbox& out) {
   connected_.insert(worker);
   if (knows(worker)) {
     least_push_[worker] = 0;
-    for (auto& [id, hosted] : blocks_) hosted.block->forget_pushes(worker);
+    sent_[worker] = {};
+    for (auto& [id, hosted] : blocks_) {
+      hosted.block->forget_pushes(worker);
+      hosted.sent.erase(worker);
+    }
     if (clocks_) clocks_->on_joined(worker);
   }
   out.push_back({to_worker(worker, Lane::kControl), control_frame(Welcome{})});
@@ -58,6 +62,7 @@ void Shard::on_lost(WorkerId worker, TimePoint now, Outbox& out) {
   for (auto& [id, hosted] : blocks_) {
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
     if (knows(worker)) hosted.block->stop_expecting(worker);
+    hosted.early.erase(worker);
   }
   if (knows(worker)) forget_late(worker);
   if (initial_source_ == worker) {
@@ -81,6 +86,7 @@ void Shard::on_members_changed(TimePoint now, Outbox& out) {
 void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   const bool first = !decision_ || decision_->step != decision.step;
   decision_ = decision;
+  if (plan_->weak && decision.step >= step_) decisions_[decision.step] = decision;
   const bool changed = update_members(decision.alive);
   if (!open_) {
     open_ = true;
@@ -129,7 +135,8 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
       if (header.samples == 0 && header.step != kInitialStep)
         return invalid_input(who + " pushed without samples");
       const ShardBlock& block = *hosted->block;
-      if (header.step != kInitialStep && header.step > block.version() && !clocks_) {
+      const Version reached = block.version() + (plan_->weak ? kPushedAheadMax : 0);
+      if (header.step != kInitialStep && header.step > reached && !clocks_) {
         return invalid_input(who + " pushed for step " + std::to_string(header.step) +
                              ", which has not begun (the block is at " +
                              std::to_string(block.version()) + ")");
@@ -195,6 +202,7 @@ Answer Shard::judge(const ShardBlock& block, Step step, WorkerId worker) const {
 
 void Shard::on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                      Outbox& out) {
+  if (is_early(header)) return keep_early(worker, header, std::move(payload), out);
   if (payload) return on_block(worker, header, std::move(payload), now, out);
   Hosted& hosted = *find(header.block);
   if (header.step != kInitialStep) {
@@ -221,7 +229,10 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, ConstBuffer pay
   if (!payload) {
     // The worker has gone on to another step before this one's bytes were sent.
     if (header.step != kInitialStep) note_late(worker, header.step, now);
-    return answer(worker, header.step, hosted, Answer::kLate, out);
+    answer(worker, header.step, hosted, Answer::kLate, out);
+    if (header.step != hosted.block->version()) return;
+    hosted.block->withdraw(worker, members_);
+    return close_if_complete(hosted, now, out);
   }
   if (header.step == kInitialStep) {
     const bool first = !hosted.block->started();

@@ -77,10 +77,18 @@ class Shard {
     Version version = 0;
     bool snapshot = false;
   };
+  // A push for a step that its block has not reached: the worker went on without it.
+  struct Early {
+    Step step = 0;
+    uint32_t samples = 0;
+    ConstBuffer payload;  // null: only an offer
+  };
   struct Hosted {
     std::unique_ptr<ShardBlock> block;
     std::vector<Waiting> waiting;
     std::vector<TimePoint> contributed_at;  // of block->sum().workers(), in that order
+    std::map<WorkerId, Early> early;        // the last of each
+    std::map<WorkerId, Version> sent;       // where blocks may be behind: the newest to each
   };
   // How far each worker is in one step.
   struct Progress {
@@ -92,15 +100,18 @@ class Shard {
     uint32_t gradients_min = ~uint32_t{0};  // the same of a round, where workers run freely
     NoiseEstimate noise;                    // over the blocks that have closed
     Duration undecided{};                   // see note_undecided()
+    std::map<uint32_t, uint32_t> counts;    // of blocks, by how many gradients they got
   };
 
   Hosted* find(BlockId id);
   const Hosted* find(BlockId id) const;
   Progress& progress_of(Step step);
-  bool may_close(const ShardBlock& block, TimePoint now) const;
+  // The decision about a step, if it is known.
+  const Decision* decision_about(Step step) const;
+  bool may_close(const Hosted& hosted, TimePoint now) const;
   std::optional<TimePoint> deadline() const;
   bool enough_at_deadline(const ShardBlock& block) const;
-  std::optional<TimePoint> enough_since(const Hosted& hosted) const;
+  std::optional<TimePoint> enough_since(const Hosted& hosted, Duration grace) const;
   void note_undecided(TimePoint now);
   void close_complete(TimePoint now, Outbox& out);
   Duration since_opening(Step step, TimePoint now) const;
@@ -118,6 +129,12 @@ class Shard {
                      Outbox& out);
   void on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, Outbox& out);
   void excuse(WorkerId worker, TimePoint now, Outbox& out);
+  // --- where workers go on without some blocks (shard_weak.cc)
+  bool is_early(const FrameHeader& header) const;
+  void keep_early(WorkerId worker, const FrameHeader& header, ConstBuffer payload, Outbox& out);
+  void drop_early(Hosted& hosted, WorkerId worker, const Early& early, Outbox& out);
+  void take_early(Hosted& hosted, TimePoint now, Outbox& out);
+  bool serve_newest(Hosted& hosted, const Waiting& waiting, Outbox& out);
   void note_late(WorkerId worker, Step step, TimePoint now);
   void note_arrival(WorkerId worker, Outbox& out);
   void tell_news(Outbox& out);
@@ -132,7 +149,7 @@ class Shard {
   void note_stragglers(const Progress& progress, StepClosed& closed);
   // Sends what waits for this block and can be had; returns whether `waiting` was served (or never
   // can be).
-  bool serve(const Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out);
+  bool serve(Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out);
   bool may_have(const ShardBlock& block, const Waiting& waiting) const;
   static bool serve_snapshot(const ShardBlock& block, const Waiting& waiting, Outbox& out);
   static void send_parameters(const ShardBlock& block, const Waiting& waiting, Version version,
@@ -149,15 +166,22 @@ class Shard {
   std::map<BlockId, Hosted> blocks_;
   Membership members_;
   std::set<WorkerId> connected_;
-  std::vector<Step> least_push_;            // by worker: the least step it may still push for
+  std::vector<Step> least_push_;  // by worker: the least step it may still push for
+  // Where blocks may be behind, by worker: blocks sent to it, and those that it says have come.
+  struct Sent {
+    uint32_t blocks = 0;
+    uint32_t came = 0;
+  };
+  std::vector<Sent> sent_;
   std::optional<FreeClocks> clocks_;        // where workers run freely
   std::optional<WorkerId> initial_source_;  // who was asked for the initial parameters
   bool announced_ready_ = false;
 
-  bool open_ = false;  // step 0 has begun
-  Step step_ = 0;      // the least step that some block is still collecting for
-  std::optional<Decision> decision_;
-  std::map<Step, TimePoint> opened_;  // of the recent past, to tell how late the late are
+  bool open_ = false;                   // step 0 has begun
+  Step step_ = 0;                       // the least step that some block is still collecting for
+  std::optional<Decision> decision_;    // the last
+  std::map<Step, Decision> decisions_;  // where blocks may be behind: of open steps
+  std::map<Step, TimePoint> opened_;    // of the recent past, to tell how late the late are
   std::map<Step, Progress> progress_;
   std::map<std::pair<Step, WorkerId>, uint32_t> straggling_;  // blocks seen of gradients not whole
   std::vector<StepClosed::Arrival> news_;                     // of the open step, not told yet

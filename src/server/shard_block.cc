@@ -66,6 +66,12 @@ void ShardBlock::stop_expecting(WorkerId worker) {
   if (pushes_[worker] == Push::kExpected) pushes_[worker] = Push::kOwed;
 }
 
+void ShardBlock::withdraw(WorkerId worker, const Membership& members) {
+  if (pushes_[worker] != Push::kExpected) return;
+  pushes_[worker] = Push::kExcused;
+  if (members.has(worker)) --missing_;
+}
+
 void ShardBlock::excuse(WorkerId worker, const Membership& members) {
   if (pushes_[worker] != Push::kOwed) return;
   pushes_[worker] = Push::kExcused;

@@ -53,6 +53,9 @@ class ShardBlock {
   // They will not come: the worker has left.
   void stop_expecting(WorkerId worker);
 
+  // They will not come: the worker has something else in their place.
+  void withdraw(WorkerId worker, const Membership& members);
+
   // A worker will push nothing more for the open step: unless its bytes are on their way, it is
   // not waited for.
   void excuse(WorkerId worker, const Membership& members);
@@ -63,6 +66,8 @@ class ShardBlock {
   // Whether the open step has what it waits for: `cutoff` contributions of workers alive, or
   // nobody alive who still owes one.
   bool complete(uint32_t cutoff) const;
+  // Whether nobody alive still owes one.
+  bool everybody_done() const { return started() && !finished() && missing_ == 0; }
   // Contributions of workers alive to the open step.
   uint32_t contributed() const { return contributed_; }
 

@@ -9,6 +9,7 @@ void Shard::on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, O
   const Waiting request{worker, header.step, header.version, (header.flags & kSnapshotFlag) != 0};
   const bool trains = knows(worker) && !request.snapshot;
   if (trains && clocks_) clocks_->place(worker, step_);
+  if (trains) sent_[worker].came = header.samples;
   for (auto& [id, hosted] : blocks_) {
     // One pull at a time: a newer one replaces what is left of an older one.
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
@@ -31,10 +32,11 @@ void Shard::excuse(WorkerId worker, TimePoint now, Outbox& out) {
   }
 }
 
-bool Shard::serve(const Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out) {
+bool Shard::serve(Hosted& hosted, const Waiting& waiting, TimePoint now, Outbox& out) {
   const ShardBlock& block = *hosted.block;
   if (!open_) return false;
   if (waiting.snapshot) return serve_snapshot(block, waiting, out);
+  if (plan_->weak && knows(waiting.worker)) return serve_newest(hosted, waiting, out);
   if (!may_have(block, waiting)) return false;
   if (clocks_ && knows(waiting.worker)) clocks_->on_served(waiting.worker, now);
   send_parameters(block, waiting, block.version(), block.parameters(), out);

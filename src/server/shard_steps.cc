@@ -5,6 +5,7 @@
 
 #include "core/chance.h"
 #include "server/shard.h"
+#include "wire/limits.h"
 
 namespace drover {
 namespace {
@@ -15,33 +16,58 @@ constexpr size_t kOpeningsKept = 64;
 }  // namespace
 
 std::optional<TimePoint> Shard::wake_at() const {
+  if (!open_ || finished() || clocks_) return std::nullopt;
   const auto limit = deadline();
-  // A block that has too little at the deadline closes with the push that makes it enough.
-  const bool waits = limit && std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& entry) {
-                       return enough_at_deadline(*entry.second.block);
-                     });
-  return waits ? limit : std::nullopt;
+  std::optional<TimePoint> next;
+  for (const auto& [id, hosted] : blocks_) {
+    const ShardBlock& block = *hosted.block;
+    // A block that has too little at the deadline closes with the push that makes it enough.
+    std::optional<TimePoint> at;
+    if (limit && enough_at_deadline(block)) at = limit;
+    const Decision* const decision = decision_about(block.version());
+    if (decision != nullptr && plan_->push_grace > Duration::zero() &&
+        block.complete(decision->cutoff)) {
+      const auto enough = enough_since(hosted, plan_->push_grace);
+      if (enough) at = std::min(at.value_or(*enough), *enough);
+    }
+    if (at) next = std::min(next.value_or(*at), *at);
+  }
+  return next;
 }
 
 void Shard::on_time(TimePoint now, Outbox& out) {
   for (auto& [id, hosted] : blocks_) {
-    const auto limit = deadline();  // asked for each: with the last block it is over
-    if (limit && now >= *limit && enough_at_deadline(*hosted.block)) close(hosted, now, out);
+    if (!open_ || finished() || clocks_) break;
+    const auto due = enough_since(hosted, plan_->push_grace);
+    if (due && now >= *due && members_.count() > 0) close(hosted, now, out);
   }
   grant_offers(out);
+}
+
+const Decision* Shard::decision_about(Step step) const {
+  if (decision_ && decision_->step == step) return &*decision_;
+  const auto found = decisions_.find(step);
+  return found == decisions_.end() ? nullptr : &found->second;
 }
 
 void Shard::close_complete(TimePoint now, Outbox& out) {
   for (auto& [id, hosted] : blocks_) close_if_complete(hosted, now, out);
 }
 
-bool Shard::may_close(const ShardBlock& block, TimePoint now) const {
+bool Shard::may_close(const Hosted& hosted, TimePoint now) const {
+  const ShardBlock& block = *hosted.block;
   // With nobody left the run is over; steps that nobody took part in are not steps.
   if (!open_ || members_.count() == 0) return false;
   if (clocks_) return !block.finished() && block.round().answered >= members_.count();
+  if (plan_->weak && block.version() > decision_->step + kUndecidedMax) return false;
+  if (block.everybody_done()) return true;
   // Until the decision for a step is known, everybody alive is waited for.
-  const bool decided = decision_ && decision_->step == block.version();
-  if (block.complete(decided ? decision_->cutoff : ~uint32_t{0})) return true;
+  const Decision* const decision = decision_about(block.version());
+  if (decision != nullptr && block.complete(decision->cutoff)) {
+    if (plan_->push_grace == Duration::zero()) return true;
+    const auto enough = enough_since(hosted, plan_->push_grace);
+    if (enough && now > *enough) return true;
+  }
   // Whoever arrives in the very moment of the limit is in time, like those before.
   const auto limit = deadline();
   return limit && now > *limit && enough_at_deadline(block);
@@ -49,29 +75,36 @@ bool Shard::may_close(const ShardBlock& block, TimePoint now) const {
 
 // When the time limit of the open step ends, if it has one.
 std::optional<TimePoint> Shard::deadline() const {
-  if (!open_ || finished() || !decision_ || decision_->step != step_) return std::nullopt;
-  if (decision_->time_limit == Duration::zero()) return std::nullopt;
-  return opened_.at(step_) + decision_->time_limit;
+  if (!open_ || finished()) return std::nullopt;
+  const Decision* const decision = decision_about(step_);
+  if (decision == nullptr || decision->time_limit == Duration::zero()) return std::nullopt;
+  return opened_.at(step_) + decision->time_limit;
 }
 
 // Whether this block of the open step waits for nothing but the deadline.
 bool Shard::enough_at_deadline(const ShardBlock& block) const {
-  return block.version() == step_ && block.contributed() >= std::max(decision_->at_least, 1u);
+  const Decision* const decision = decision_about(step_);
+  return decision != nullptr && block.version() == step_ &&
+         block.contributed() >= std::max(decision->at_least, 1u);
 }
 
-// Since when a block has what the decision about its step says; absent: it has not, or it closes at
-// once without one, everybody being there.
-std::optional<TimePoint> Shard::enough_since(const Hosted& hosted) const {
+// Since when a block has what the decision about its step says, or had it so much longer than the
+// grace; absent: it has not, or it closes at once without one, everybody being there. A time limit
+// is a limit: there is no grace beyond it.
+std::optional<TimePoint> Shard::enough_since(const Hosted& hosted, Duration grace) const {
+  const Decision* const decision = decision_about(hosted.block->version());
+  if (decision == nullptr) return std::nullopt;
   const std::vector<WorkerId>& workers = hosted.block->sum().workers();
-  const auto limit = deadline();
+  const auto limit = hosted.block->version() == step_ ? deadline() : std::nullopt;
   std::optional<TimePoint> enough;
   uint32_t members = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
     if (!members_.has(workers[i])) continue;
     ++members;
     const TimePoint at = hosted.contributed_at[i];
-    if (members == decision_->cutoff) return enough ? std::min(*enough, at) : at;
-    if (limit && members == std::max(decision_->at_least, 1u)) enough = std::max(at, *limit);
+    // First: it may be the same one that is enough at the limit.
+    if (limit && members == std::max(decision->at_least, 1u)) enough = std::max(at, *limit);
+    if (members == decision->cutoff) return enough ? std::min(*enough, at + grace) : at + grace;
   }
   return enough;
 }
@@ -83,14 +116,15 @@ void Shard::note_undecided(TimePoint now) {
   Duration longest{};
   for (const auto& [id, hosted] : blocks_) {
     if (hosted.block->version() != decision_->step) continue;
-    if (const auto since = enough_since(hosted)) longest = std::max(longest, now - *since);
+    if (const auto since = enough_since(hosted, plan_->push_grace))
+      longest = std::max(longest, now - *since);
   }
   // The whole step may be over: nobody needs a decision when everybody is there.
   if (longest > Duration::zero()) progress_of(decision_->step).undecided = longest;
 }
 
 void Shard::close_if_complete(Hosted& hosted, TimePoint now, Outbox& out) {
-  if (may_close(*hosted.block, now)) close(hosted, now, out);
+  if (may_close(hosted, now)) close(hosted, now, out);
 }
 
 void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
@@ -105,17 +139,23 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
     return close_step_if_done(now, out);
   }
   progress.samples_min = std::min(progress.samples_min, block.sum().samples());
+  ++progress.counts[static_cast<uint32_t>(block.sum().contributors())];
   progress.noise += block.close(rate_of(step, block.sum().samples()), members_);
   hosted.contributed_at.clear();
-  for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
-    if (least_push_[worker] > block.version()) block.excuse(worker, members_);
-  }
+  // Workers that need not wait for all blocks begin a step before the last of them has.
+  if (plan_->weak) opened_.try_emplace(block.version(), now);
   serve_waiting(hosted, now, out);
   for (const Offer& late : offers_.withdraw_late(block.block().id, block.version())) {
     note_late(late.worker, late.step, now);
     answer(late.worker, late.step, hosted, Answer::kLate, out);
   }
   close_step_if_done(now, out);
+  take_early(hosted, now, out);
+  for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
+    if (least_push_[worker] > block.version()) block.excuse(worker, members_);
+  }
+  // Who waits for all blocks is never ahead of one; others may have left several steps to close.
+  if (plan_->weak) close_if_complete(hosted, now, out);
 }
 
 double Shard::rate_of(Step step, uint64_t samples) const {
@@ -147,10 +187,13 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   closed.signal = clocks_ ? kUnknown : progress.noise.signal;
   closed.noise = clocks_ ? kUnknown : progress.noise.noise;
+  for (const auto& [contributors, blocks] : progress.counts)
+    closed.block_counts.push_back({contributors, blocks});
   progress_.erase(step_);
   news_.clear();
   ++step_;
-  opened_[step_] = now;
+  decisions_.erase(decisions_.begin(), decisions_.lower_bound(step_));
+  opened_.try_emplace(step_, now);
   if (opened_.size() > kOpeningsKept) opened_.erase(opened_.begin());
   const Step oldest = opened_.begin()->first;
   while (!straggling_.empty() && straggling_.begin()->first.first < oldest)
@@ -187,7 +230,7 @@ void Shard::note_stragglers(const Progress& progress, StepClosed& closed) {
 
 void Shard::note_late(WorkerId worker, Step step, TimePoint now) {
   // A gradient has arrived when its last block has; until then its time is not known.
-  if (step == step_) {
+  if (step >= step_) {
     Progress& progress = progress_of(step);
     ++progress.late[worker];
     progress.run_time[worker] = since_opening(step, now);
@@ -222,8 +265,8 @@ void Shard::forget_late(WorkerId worker) {
 
 size_t Shard::pending() const {
   size_t all = offers_.pending() + opened_.size() + progress_.size() + straggling_.size();
-  for (const auto& [id, hosted] : blocks_) all += hosted.waiting.size();
-  return all + late_.size();
+  for (const auto& [id, hosted] : blocks_) all += hosted.waiting.size() + hosted.early.size();
+  return all + late_.size() + decisions_.size();
 }
 
 bool Shard::finished() const { return plan_ && step_ >= plan_->steps; }
@@ -241,14 +284,18 @@ Shard::Progress& Shard::progress_of(Step step) {
   return progress;
 }
 
-// A sum over blocks, so that it does not depend on which shard holds which.
+// A sum over all values with their places, so that it depends neither on which shard holds which
+// block nor on where tensors are cut.
 uint64_t Shard::digest() const {
   uint64_t sum = 0;
   for (const auto& [id, hosted] : blocks_) {
-    uint64_t hash = id;
-    for (const float value : hosted.block->parameters()->span())
-      hash = mix_bits(hash ^ std::bit_cast<uint32_t>(value));
-    sum += hash;
+    uint64_t place = hosted.block->block().offset;
+    for (const float value : hosted.block->parameters()->span()) {
+      // Zeros do not count: between tensors that are one block, there are some.
+      const auto bits = std::bit_cast<uint32_t>(value);
+      if (bits != 0) sum += mix_bits(mix_bits(place) ^ bits);
+      ++place;
+    }
   }
   return sum;
 }

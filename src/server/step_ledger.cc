@@ -51,11 +51,16 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
   opened.noise_scale_told = noise_scale();
-  opened.reports = std::exchange(early_reports_, {});
+  if (auto early = early_reports_.extract(step)) opened.reports = std::move(early.mapped());
+  for (const ShardId shard : names_) opened.leads[shard] = Duration::zero();
+  // A shard that has not closed the step before opens this one later, and leads nobody.
+  const auto leads = [&](const News& news) { return !free_running_ && news.step + 1 == step; };
   Duration newest{};
-  for (const auto& [shard, heard] : last_news_) newest = std::max(newest, heard);
-  for (const auto& [shard, heard] : last_news_)
-    opened.leads[shard] = free_running_ ? Duration::zero() : newest - heard;
+  for (const auto& [shard, news] : last_news_) {
+    if (leads(news)) newest = std::max(newest, news.heard);
+  }
+  for (const auto& [shard, news] : last_news_)
+    opened.leads[shard] = leads(news) ? newest - news.heard : Duration::zero();
 }
 
 void StepLedger::on_busy(WorkerId worker) { open_.at(next_ - 1).busy.insert(worker); }
@@ -87,42 +92,79 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   for (StepClosed::Arrival& late : closed.late) {
     if (late.step == step) late.run_time = less_lead(late.run_time, lead);
   }
-  open.closed[shard] = std::move(closed);
-  open.closed_at = std::max(open.closed_at, at);
-  last_news_[shard] = at;
+  const StepClosed& kept = open.closed[shard] = std::move(closed);
+  last_news_[shard] = {step, at};
+  if (open.advanced) {
+    resolve(shard, step, kept);
+  } else {
+    open.closed_at = std::max(open.closed_at, at);
+  }
   if (!all_closed(open)) return false;
   sum_up(open);
   noise_scale_.learn(open.noise);
   open.noise_scale = noise_scale_.value();
   if (free_running_) {
     deal_reports();
+  } else if (open.advanced) {
+    note_more_stragglers(step, open);
   } else {
     note_stragglers(step, open);
   }
   return true;
 }
 
+bool StepLedger::everything_closed() const {
+  return std::all_of(open_.begin(), open_.end(),
+                     [&](const auto& entry) { return all_closed(entry.second); });
+}
+
+Step StepLedger::steps_open_before(Step step) const {
+  const auto first = std::find_if(open_.begin(), open_.end(),
+                                  [&](const auto& entry) { return !all_closed(entry.second); });
+  return first == open_.end() || first->first > step ? 0 : step - first->first;
+}
+
+void StepLedger::advance(Step step, Duration at) {
+  Open& open = open_.at(step);
+  DROVER_CHECK(!free_running_ && !open.closed.empty() && !all_closed(open) && !open.advanced);
+  sum_up(open);
+  open.advanced = true;
+  open.closed_at = at;
+  const std::vector<WorkerId> late = stragglers(step);
+  open.straggled.insert(late.begin(), late.end());
+  note_stragglers(step, open);
+}
+
+// A shard has closed a step that counted as closed: who straggled elsewhere may have come here.
+void StepLedger::resolve(ShardId shard, Step step, const StepClosed& closed) {
+  const Duration lead = open_.at(step).leads[shard];  // which is off these run-times already
+  for (const StepClosed::Arrival& arrival : closed.arrivals)
+    note_late(shard, step, arrival.worker, arrival.run_time + lead);
+}
+
 void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late) {
-  for (const StepClosed::Arrival& each : late) {
-    const auto found = stragglers_.find({each.step, each.worker});
-    if (found == stragglers_.end()) continue;
-    Straggler& straggler = found->second;
-    const auto lead = straggler.missing_on.find(shard);
-    if (lead == straggler.missing_on.end()) continue;
-    straggler.run_time = std::max(straggler.run_time, less_lead(each.run_time, lead->second));
-    straggler.missing_on.erase(lead);
-    if (!straggler.missing_on.empty()) continue;
-    ++late_since_told_;
-    late_news_.push_back({each.step, each.worker, straggler.run_time, straggler.was_busy});
-    const ArrivalRecord record{
-        .step = each.step, .worker = each.worker, .run_time = straggler.run_time};
-    if (straggler.report) {
-      record_late(record, *straggler.report);
-    } else {
-      unreported_[found->first] = record;
-    }
-    stragglers_.erase(found);
+  for (const StepClosed::Arrival& each : late)
+    note_late(shard, each.step, each.worker, each.run_time);
+}
+
+void StepLedger::note_late(ShardId shard, Step step, WorkerId worker, Duration run_time) {
+  const auto found = stragglers_.find({step, worker});
+  if (found == stragglers_.end()) return;
+  Straggler& straggler = found->second;
+  const auto lead = straggler.missing_on.find(shard);
+  if (lead == straggler.missing_on.end()) return;
+  straggler.run_time = std::max(straggler.run_time, less_lead(run_time, lead->second));
+  straggler.missing_on.erase(lead);
+  if (!straggler.missing_on.empty()) return;
+  ++late_since_told_;
+  late_news_.push_back({step, worker, straggler.run_time, straggler.was_busy});
+  const ArrivalRecord record{.step = step, .worker = worker, .run_time = straggler.run_time};
+  if (straggler.report) {
+    record_late(record, *straggler.report);
+  } else {
+    unreported_[found->first] = record;
   }
+  stragglers_.erase(found);
 }
 
 void StepLedger::record_late(ArrivalRecord record, const StepReport& report) {
@@ -133,18 +175,7 @@ void StepLedger::record_late(ArrivalRecord record, const StepReport& report) {
 
 void StepLedger::note_stragglers(Step step, const Open& open) {
   for (const WorkerId worker : stragglers(step)) {
-    if (open.gone.contains(worker)) continue;
-    Straggler& straggler = stragglers_[{step, worker}];
-    straggler.was_busy = open.busy.contains(worker);
-    const auto report = open.reports.find(worker);
-    if (report != open.reports.end()) straggler.report = report->second;
-    for (const auto& [each, news] : open.closed) {
-      if (const StepClosed::Arrival* arrival = find_arrival(news, worker)) {
-        straggler.run_time = std::max(straggler.run_time, arrival->run_time);
-      } else {
-        straggler.missing_on.emplace(each, open.leads.at(each));
-      }
-    }
+    if (!open.gone.contains(worker)) note_straggler(step, worker, open, false);
   }
   while (!stragglers_.empty() && stragglers_.begin()->first.first + kStepsRemembered < step)
     stragglers_.erase(stragglers_.begin());
@@ -152,6 +183,32 @@ void StepLedger::note_stragglers(Step step, const Open& open) {
        oldest != unreported_.end() && oldest->first.first + kStepsRemembered < step;
        oldest = unreported_.erase(oldest)) {
     late_records_.push_back(oldest->second);
+  }
+}
+
+void StepLedger::note_straggler(Step step, WorkerId worker, const Open& open, bool untold) {
+  Straggler& straggler = stragglers_[{step, worker}];
+  straggler.was_busy = untold || open.busy.contains(worker);
+  const auto report = open.reports.find(worker);
+  if (report != open.reports.end()) straggler.report = report->second;
+  for (const auto& [shard, lead] : open.leads) {
+    const auto news = open.closed.find(shard);
+    const StepClosed::Arrival* const arrival =
+        news == open.closed.end() ? nullptr : find_arrival(news->second, worker);
+    if (arrival != nullptr) {
+      straggler.run_time = std::max(straggler.run_time, arrival->run_time);
+    } else {
+      straggler.missing_on.emplace(shard, lead);
+    }
+  }
+}
+
+// The last shard has closed a step that counted as closed: who had come everywhere else, but not
+// here, is recorded as a straggler, of which nobody was told.
+void StepLedger::note_more_stragglers(Step step, const Open& open) {
+  for (const WorkerId worker : stragglers(step)) {
+    if (!open.gone.contains(worker) && !open.straggled.contains(worker))
+      note_straggler(step, worker, open, true);
   }
 }
 
@@ -163,6 +220,11 @@ void StepLedger::on_lost(WorkerId worker) {
 
 void StepLedger::sum_up(Open& open) const {
   uint32_t gradients = ~uint32_t{0};
+  open.outcomes.clear();
+  open.refused.clear();
+  open.noise = {};
+  open.contributors = 0;
+  open.reports_missing = 0;
   for (const auto& [shard, closed] : open.closed) {
     for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
     gradients = std::min(gradients, closed.gradients);
@@ -197,9 +259,20 @@ bool StepLedger::contributed(const Open& open, size_t position) {
   return open.outcomes[position].arrived && !open.refused.contains(open.alive[position]);
 }
 
+// Whether its gradient is in the step: as a whole, or, where workers go on without some blocks, in
+// all blocks of some shard.
+bool StepLedger::took_part(const Open& open, size_t position, const StepReport& report) {
+  const WorkerId worker = open.alive[position];
+  if (contributed(open, position)) return true;
+  return report.blocks > 0 && !open.refused.contains(worker) &&
+         std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
+           return find_arrival(entry.second, worker) != nullptr;
+         });
+}
+
 const StepLedger::Open& StepLedger::closed_step(Step step) const {
   const Open& open = open_.at(step);
-  DROVER_CHECK(all_closed(open));
+  DROVER_CHECK(all_closed(open) || open.advanced);
   return open;
 }
 
@@ -246,7 +319,8 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
     record_late(record->second, report);
     unreported_.erase(record);
   }
-  if (report.step == next_) early_reports_[worker] = report;
+  if (report.step >= next_ && report.step < next_ + kStepsRemembered)
+    early_reports_[report.step][worker] = report;
   const auto found = open_.find(report.step);
   if (found == open_.end()) return;
   Open& open = found->second;
@@ -311,6 +385,12 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
   }
   if (record.samples == ~uint64_t{0}) record.samples = 0;
+  std::map<uint32_t, uint32_t> counts;
+  for (const auto& [shard, closed] : open.closed) {
+    for (const BlockCount& count : closed.block_counts) counts[count.contributors] += count.blocks;
+  }
+  for (const auto& [contributors, blocks] : counts)
+    record.block_counts.push_back({contributors, blocks});
   record.refused = static_cast<uint32_t>(open.refused.size());
   record.contributors = open.contributors;
   record.signal = open.noise.signal;
@@ -319,6 +399,7 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
   tell_arrivals(open, story);
   tell_loss(open, record);
+  tell_freshness(open, record);
   return story;
 }
 
@@ -342,6 +423,28 @@ void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
   }
 }
 
+// Over those whose gradients were used, as for the loss.
+void StepLedger::tell_freshness(const Open& open, StepRecord& record) const {
+  double fresh = 0.0;
+  double staleness = 0.0;
+  size_t told = 0;
+  for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
+    const auto found = open.reports.find(open.alive[i]);
+    if (found == open.reports.end() || found->second.blocks == 0) continue;
+    const StepReport& report = found->second;
+    if (!took_part(open, i, report)) continue;
+    const double share = static_cast<double>(report.fresh) / report.blocks;
+    fresh += share;
+    record.fresh_min = told == 0 ? share : std::min(record.fresh_min, share);
+    staleness += static_cast<double>(report.staleness_sum) / report.blocks;
+    record.staleness_max = std::max(record.staleness_max, report.staleness_max);
+    ++told;
+  }
+  if (told == 0) return;
+  record.fresh_mean = fresh / static_cast<double>(told);
+  record.staleness_mean = staleness / static_cast<double>(told);
+}
+
 void StepLedger::tell_loss(const Open& open, StepRecord& record) const {
   double loss = 0.0;
   uint64_t samples = 0;
@@ -356,7 +459,7 @@ void StepLedger::tell_loss(const Open& open, StepRecord& record) const {
   for (const StepReport& report : open.round) add(report);
   for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
     const auto found = open.reports.find(open.alive[i]);
-    if (found != open.reports.end() && contributed(open, i)) add(found->second);
+    if (found != open.reports.end() && took_part(open, i, found->second)) add(found->second);
   }
   record.loss = samples > 0 ? loss / static_cast<double>(samples) : kUnknown;
   record.accuracy =

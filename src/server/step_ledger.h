@@ -8,6 +8,9 @@
 // Where workers run freely a step is a round: a worker may be in it several times or not at all, so
 // nobody is late or censored, and a report belongs to no step by itself. Rounds take reports in the
 // order in which they come, as many as they have gradients.
+//
+// Where workers need not wait for all blocks, the next step may open when enough shards have closed
+// this one (advance()): policies learn what those have seen. The record waits for the others.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +44,9 @@ struct LateNews {
   Step step = 0;
   WorkerId worker = 0;
   Duration run_time{};
-  bool was_busy = false;  // see StepLedger::on_busy(): what it took says nothing of how slow it is
+  // See StepLedger::on_busy(): what it took says nothing of how slow it is. Or nobody was told that
+  // it straggled.
+  bool was_busy = false;
 };
 
 class StepLedger {
@@ -54,8 +59,9 @@ class StepLedger {
   // So many steps later nobody asks any more how long a straggler took.
   static constexpr Step kStepsRemembered = 64;
 
-  explicit StepLedger(uint32_t shards, bool free_running = false)
-      : shards_(shards), free_running_(free_running) {}
+  // `names`: of the shards, where a step may advance() before all are heard of.
+  explicit StepLedger(uint32_t shards, bool free_running = false, std::vector<ShardId> names = {})
+      : shards_(shards), free_running_(free_running), names_(std::move(names)) {}
 
   // Shards open a step each when they have closed the one before, workers start on it when the last
   // of them has: run-times, which every shard counts from its own opening, are told from that
@@ -72,11 +78,24 @@ class StepLedger {
   // has not closed it.
   bool on_closed(ShardId shard, StepClosed closed, Duration at);
 
+  // Whether this shard has closed the step. REQUIRES: the step was opened, and not told yet.
+  bool is_closed_on(Step step, ShardId shard) const {
+    return open_.at(step).closed.contains(shard);
+  }
+  bool is_closed(Step step) const { return all_closed(open_.at(step)); }
+  // Whether every step that was opened is closed on all shards.
+  bool everything_closed() const;
+  // How many steps before `step` are not.
+  Step steps_open_before(Step step) const;
+  // The step counts as closed, though some shards have not closed it yet.
+  // REQUIRES: some have; steps are closed or advanced in order.
+  void advance(Step step, Duration at);
+
   // A worker is gone: what it has not delivered in the steps that are open it never will.
   void on_lost(WorkerId worker);
 
   // Workers that were alive when the step opened and have not arrived on all shards.
-  // REQUIRES (here and below): the step is closed on all shards, and was not told yet.
+  // REQUIRES (here and below): the step is closed on all shards or advanced, and was not told yet.
   std::vector<WorkerId> stragglers(Step step) const;
 
   // What the step has shown of the run-times of workers 0, 1, ..., `workers` - 1. Who was lost
@@ -136,28 +155,41 @@ class StepLedger {
     NoiseEstimate noise;
     double noise_scale = 0.0;  // after this step
     uint32_t contributors = 0;
-    size_t reports_missing = 0;  // of workers that arrived, or of gradients of the round
+    size_t reports_missing = 0;    // of workers that arrived, or of gradients of the round
+    bool advanced = false;         // see advance()
+    std::set<WorkerId> straggled;  // then: who had not arrived on the shards that had closed
   };
   bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
   const Open& closed_step(Step step) const;
   void note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late);
   void record_late(ArrivalRecord record, const StepReport& report);
   void note_stragglers(Step step, const Open& open);
+  void note_straggler(Step step, WorkerId worker, const Open& open, bool untold);
+  void note_more_stragglers(Step step, const Open& open);
+  void resolve(ShardId shard, Step step, const StepClosed& closed);
+  void note_late(ShardId shard, Step step, WorkerId worker, Duration run_time);
   void sum_up(Open& open) const;
   Outcome outcome_of(const Open& open, WorkerId worker) const;
   void deal_reports();
   static bool contributed(const Open& open, size_t position);
+  static bool took_part(const Open& open, size_t position, const StepReport& report);
   StepStory tell(Step step, const Open& open) const;
+  void tell_freshness(const Open& open, StepRecord& record) const;
   void tell_arrivals(const Open& open, StepStory& story) const;
   void tell_loss(const Open& open, StepRecord& record) const;
 
   const uint32_t shards_;
   const bool free_running_;
+  const std::vector<ShardId> names_;
   Step next_ = 0;  // to be opened
   std::map<Step, Open> open_;
-  std::map<ShardId, Duration> last_news_;         // when each shard's last closing was heard of
-  std::map<WorkerId, StepReport> early_reports_;  // for step next_
-  std::deque<std::pair<WorkerId, StepReport>> undealt_;  // free-running, in order
+  struct News {
+    Step step = 0;
+    Duration heard{};
+  };
+  std::map<ShardId, News> last_news_;                             // each shard's last closing
+  std::map<Step, std::map<WorkerId, StepReport>> early_reports_;  // for steps to be opened
+  std::deque<std::pair<WorkerId, StepReport>> undealt_;           // free-running, in order
   // Of stragglers in steps told: the shards that have not got their gradient yet, and the largest
   // run-time known.
   struct Straggler {

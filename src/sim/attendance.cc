@@ -35,12 +35,10 @@ void Attendance::on_received(Endpoint from, const Outgoing& message, TimePoint n
   if (control == nullptr || !std::holds_alternative<Decision>(*control)) return;
   if (!shard.decision) shard.opened = now;
   const auto& decision = std::get<Decision>(*control);
-  if (shard.decision && shard.decision->step == decision.step) {
-    shard.earlier.push_back(*shard.decision);
-  } else {
-    shard.earlier.clear();
-  }
   shard.decision = decision;
+  shard.decided = now;
+  shard.decisions[decision.step].push_back(decision);
+  shard.decisions.erase(shard.decisions.begin(), shard.decisions.lower_bound(shard.closed));
   const auto& alive = shard.decision->alive;
   std::erase_if(shard.members, [&](const auto& member) {
     return std::find(alive.begin(), alive.end(), member.first) == alive.end();

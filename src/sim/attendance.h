@@ -19,9 +19,11 @@ class Attendance {
     std::map<WorkerId, Step> members;   // and how many steps had closed there when each became one
     std::map<WorkerId, Version> asked;  // the newest version that it has asked for
     std::optional<Decision> decision;   // the last that has come
-    std::vector<Decision> earlier;  // for the same step: a block may have closed by one of these
-    Step closed = 0;                // steps
-    TimePoint opened{};             // the step that is open now
+    // All that have come, by step: a block may have closed by one before the last.
+    std::map<Step, std::vector<Decision>> decisions;
+    TimePoint decided{};  // when the last came
+    Step closed = 0;      // steps
+    TimePoint opened{};   // the step that is open now
     bool is_member(WorkerId worker) const { return members.contains(worker); }
   };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "core/block_share.h"
 #include "core/chance.h"
 #include "core/check.h"
 #include "policy/catalogue.h"
@@ -22,6 +23,8 @@ constexpr uint32_t kShardsMost = 4;
 // that it was told to stop, of 64 steps, and what is under way).
 constexpr size_t kKeptInAll = 72;
 constexpr size_t kKeptOfEach = 140;
+// Where shards may be behind: news of those ahead, and what was pushed for steps to come.
+constexpr size_t kKeptAhead = 64;
 // Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
 constexpr Duration kDetours = std::chrono::seconds(60);
 
@@ -210,6 +213,34 @@ void write_live(Author& author) {
   if (author.hunt.live) author.tell("decided again inside steps");
 }
 
+// Shards that hang, workers that go on without some blocks, and blocks that wait for more.
+void write_weak(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  if (dice.chance(0.25)) {
+    const Stall stall{.shard = dice.number(0, job.shards - 1),
+                      .when = author.some_moment(),
+                      .length = dice.time(0.1, 8.0)};
+    author.scenario().stalls.push_back(stall);
+    author.tell("shard {} hangs for {:.2f} s {}", stall.shard, seconds(stall.length),
+                Author::words(stall.when));
+  }
+  if (job.free_running) return;
+  if (dice.chance(0.3)) {
+    job.push_grace = dice.time(0.001, 0.5);
+    author.tell("blocks wait {:.3f} s longer", seconds(job.push_grace));
+  }
+  if (!dice.chance(0.4)) return;
+  job.deterministic = false;
+  job.pull.choose = dice.chance(0.2);
+  job.pull.warmup = dice.number(0, 3);
+  if (!job.pull.choose) job.pull.share = dice.between(0.1, 0.99);
+  if (dice.chance(0.5)) job.pull.grace = dice.time(0.001, 0.5);
+  author.tell("workers go on with {} of the blocks, after {:.3f} s",
+              job.pull.choose ? std::string("some") : fmt::format("{:.0f} %", 100 * job.pull.share),
+              seconds(job.pull.grace));
+}
+
 // Whether its parameters may depend on nothing but the gradients: everybody is in every step.
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
@@ -244,18 +275,28 @@ RefereeSettings rules_for(const HuntCase& hunt) {
     return PullTask::target(
         {.first = (step * hunt.settings.coordinator.workers + worker) * batch, .count = batch});
   };
-  return {.steps = job.steps,
-          .learning_rate = kLearningRate,
-          .free_running = job.free_running.has_value(),
-          .staleness = job.free_running.value_or(FreeRunning{}).staleness,
-          .all_finish = job.stragglers == StragglerRule::kFinish,
-          .probe = job.probe,
-          .probe_seed = job.seed,
-          .target = target,
-          .exact_times = times_are_exact(hunt.settings.scenario),
-          .step_limit = 4 * slowest(hunt) + kDetours,
-          .events_limit = 100 + 100 * size_t{job.workers} * job.shards,
-          .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers}};
+  // Of a share that changes nothing is foretold.
+  std::optional<uint32_t> needed;
+  const Layout layout = PullTask().layout();
+  const auto blocks = static_cast<uint32_t>(
+      plan_blocks(layout, job.shards, block_floats_for(layout, job.shards)).blocks.size());
+  if (job.pull.weak()) needed = job.pull.choose ? 0 : blocks_needed(job.pull.share, blocks);
+  return {
+      .steps = job.steps,
+      .learning_rate = kLearningRate,
+      .free_running = job.free_running.has_value(),
+      .staleness = job.free_running.value_or(FreeRunning{}).staleness,
+      .all_finish = job.stragglers == StragglerRule::kFinish,
+      .probe = job.probe,
+      .probe_seed = job.seed,
+      .target = target,
+      .blocks_needed = needed,
+      .push_grace = job.push_grace,
+      .exact_times = !needed && times_are_exact(hunt.settings.scenario),
+      .step_limit = 4 * slowest(hunt) + kDetours,
+      .events_limit = 100 + 100 * size_t{job.workers} * job.shards,
+      .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers} +
+                    (needed ? kKeptAhead * (job.shards + 1) + size_t{blocks} * job.workers : 0)};
 }
 
 HuntResult run_once(const HuntCase& hunt) {
@@ -297,6 +338,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   author.write_faults();
   write_stragglers(author);
   write_live(author);
+  write_weak(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;
@@ -311,6 +353,8 @@ HuntResult run_hunt_case(const HuntCase& hunt) {
   HuntCase again = hunt;
   again.settings.seed = ~hunt.settings.seed;
   again.settings.coordinator.shards = 1 + hunt.settings.coordinator.shards % kShardsMost;
+  for (Stall& stall : again.settings.scenario.stalls)
+    stall.shard %= again.settings.coordinator.shards;
   const HuntResult other = run_once(again);
   result.verdict = other.verdict;
   if (other.verdict.empty() && other.end.parameters_digest != result.end.parameters_digest)

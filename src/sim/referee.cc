@@ -82,7 +82,7 @@ void Referee::on_sent(Endpoint from, const Outgoing& message, TimePoint now) {
   if (header.type == FrameType::kOffer)
     unanswered_.insert({header.block, header.step, header.worker});
   if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
-    on_push(from.index, header, slice->span().front(), now);
+    on_push(from.index, header, slice->span(), now);
   } else if (header.type == FrameType::kAnswer) {
     unanswered_.erase({header.block, header.step, header.worker});
     if (header.step != kInitialStep) on_answer(header, now);
@@ -100,9 +100,17 @@ void Referee::on_plan(const Plan& plan) {
   }
 }
 
-void Referee::on_push(WorkerId worker, const FrameHeader& header, float gradient, TimePoint now) {
+void Referee::on_push(WorkerId worker, const FrameHeader& header,
+                      std::span<const float> values_sent, TimePoint now) {
+  const float gradient = values_sent.front();
+  // Nobody computes on parameters that are being written to: a block is of one version.
+  if (!std::isnan(gradient) &&
+      (gradient != values_sent.back() || gradient != values_sent[values_sent.size() / 2]))
+    wrong(name_of_push(header) + " is of a mixture of versions", now);
   pushes_[{header.block, header.step, worker}] = {static_cast<double>(gradient), header.samples};
   if (settings_.free_running || std::isnan(gradient)) return;
+  if (settings_.blocks_needed)
+    return check_mixture(worker, header, static_cast<double>(gradient), now);
   // It must be the gradient of that step's samples, on that version of every block.
   const auto& values = books_[header.block].values;
   const auto value = values.find(header.step);
@@ -111,6 +119,28 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header, float gradient
   if (std::abs(static_cast<double>(gradient) - expected) > kTolerance)
     wrong(fmt::format("{} is {}, but on version {} it is {}", name_of_push(header), gradient,
                       header.step, expected),
+          now);
+}
+
+// It must be the gradient of that step's samples, on some version of the block; and on one that
+// old only of so many.
+void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double gradient,
+                            TimePoint now) {
+  const double value = gradient + settings_.target(header.step, worker);
+  bool known = false;
+  bool fresh = false;
+  for (const auto& [version, expected] : books_[header.block].values) {
+    if (std::abs(value - expected) > kTolerance) continue;
+    known = true;
+    fresh = fresh || version >= header.step;
+  }
+  if (!known) return wrong(name_of_push(header) + " is of no version that there was", now);
+  if (fresh) return;
+  std::set<BlockId>& stale = stale_[{header.step, worker}];
+  stale.insert(header.block);
+  if (stale.size() + *settings_.blocks_needed > books_.size())
+    wrong(fmt::format("worker {} began step {} with only {} of {} blocks fresh", worker,
+                      header.step, books_.size() - stale.size(), books_.size()),
           now);
 }
 
@@ -148,6 +178,7 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   if (std::isnan(push.gradient)) wrong(what + " has NaN and was counted", now);
   if (!settings_.free_running) check_needed(book, header, now);
   if (!account.counted.insert(header.worker).second) wrong(what + " was counted twice", now);
+  account.counted_at[header.worker] = now;
   account.samples += push.samples;
   account.weighted += push.samples * push.gradient;
   if (settings_.free_running) book.value -= settings_.learning_rate * push.gradient;
@@ -162,6 +193,8 @@ bool Referee::may_be_empty(const BlockBook& book, Step step) {
   if (std::none_of(shard.asked.begin(), shard.asked.end(),
                    [&](const auto& each) { return each.second > step; }))
     return false;
+  // Who goes on without a block may pass over any number of its steps.
+  if (settings_.blocks_needed) return true;
   if (std::all_of(shard.members.begin(), shard.members.end(),
                   [&](const auto& member) { return member.second >= step; }))
     return true;

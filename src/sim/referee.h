@@ -31,6 +31,9 @@ struct RefereeSettings {
   uint64_t probe_seed = 1;            // ... this
   // A gradient is the parameters less this.
   std::function<double(Step, WorkerId)> target;
+  // Workers go on when so many blocks are fresh; absent: with all, in one version. 0: any number.
+  std::optional<uint32_t> blocks_needed;
+  Duration push_grace{};
   bool exact_times = false;  // every message between servers takes equally long
   Duration step_limit{};     // no step may take longer
   size_t events_limit = 0;   // no more may be under way
@@ -70,6 +73,7 @@ class Referee : public Witness, public RunObserver {
   // What one block got in one step.
   struct Account {
     std::set<WorkerId> counted;
+    std::map<WorkerId, TimePoint> counted_at;
     std::set<WorkerId> refused;
     uint64_t samples = 0;
     double weighted = 0.0;  // sum of samples x gradient
@@ -93,7 +97,10 @@ class Referee : public Witness, public RunObserver {
   // --- messages
   void on_plan(const Plan& plan);
   void on_welcome(ShardId shard, WorkerId worker);
-  void on_push(WorkerId worker, const FrameHeader& header, float gradient, TimePoint now);
+  void on_push(WorkerId worker, const FrameHeader& header, std::span<const float> gradient,
+               TimePoint now);
+  void check_mixture(WorkerId worker, const FrameHeader& header, double gradient, TimePoint now);
+  std::optional<TimePoint> enough_at(BlockId id, const Account& account, const Decision& decision);
   void on_answer(const FrameHeader& header, TimePoint now);
   void on_accepted(BlockBook& book, const FrameHeader& header, TimePoint now);
   void on_parameters(const FrameHeader& header, const Address& to, std::span<const float> values,
@@ -143,7 +150,8 @@ class Referee : public Witness, public RunObserver {
   Step decided_before_ = 0;                                // when last looked at
   TimePoint decided_at_{};
   uint64_t events_since_ = 0;
-  bool poisoned_ = false;  // a gradient was refused
+  bool poisoned_ = false;                                         // a gradient was refused
+  std::map<std::pair<Step, WorkerId>, std::set<BlockId>> stale_;  // that it was computed on
   Load most_;
 };
 

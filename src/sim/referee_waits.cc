@@ -39,6 +39,19 @@ void Referee::on_load(const Load& load, TimePoint now) {
           now);
 }
 
+// When a block has, or will have had, as many gradients as the decision says for as long as the
+// grace. Nothing if it has fewer.
+std::optional<TimePoint> Referee::enough_at(BlockId id, const Account& account,
+                                            const Decision& decision) {
+  std::vector<TimePoint> times;
+  for (const auto& [worker, at] : account.counted_at) {
+    if (attendance_.at(books_[id].shard).is_member(worker)) times.push_back(at);
+  }
+  if (times.size() < decision.cutoff || decision.cutoff == 0) return std::nullopt;
+  std::sort(times.begin(), times.end());
+  return times[decision.cutoff - 1] + settings_.push_grace;
+}
+
 // A gradient has come in time. Had the block enough already?
 void Referee::check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now) {
   const Attendance::AtShard& shard = attendance_.at(book.shard);
@@ -50,7 +63,8 @@ void Referee::check_needed(const BlockBook& book, const FrameHeader& header, Tim
                                    [&](WorkerId worker) { return shard.is_member(worker); });
   const auto had = static_cast<uint32_t>(alive);
   const Decision& decision = *shard.decision;
-  if (had >= decision.cutoff)
+  const auto due = enough_at(header.block, account->second, decision);
+  if (due && (settings_.push_grace == Duration::zero() || now > std::max(*due, shard.decided)))
     wrong(fmt::format("step {} of block {} waited for more than {} gradients", header.step,
                       header.block, decision.cutoff),
           now);
@@ -73,13 +87,17 @@ void Referee::check_enough(BlockId id, const BlockBook& book, const StepClosed& 
                                 [&](WorkerId each) { return !at_once || shard.is_member(each); });
   const auto count = static_cast<uint32_t>(in);
   const auto enough = [&](const Decision& decision) {
-    return decision.step == closed.step &&
-           (count >= decision.cutoff ||
+    // Of a block that is alone on its shard it is known when it has closed.
+    const auto due = enough_at(id, account, decision);
+    const bool too_soon = at_once && due && now < *due;
+    return ((count >= decision.cutoff && !too_soon) ||
             (decision.time_limit > Duration::zero() && closed.elapsed >= decision.time_limit &&
              count >= std::max(1u, decision.at_least)));
   };
-  if (shard.decision && enough(*shard.decision)) return;
-  if (std::any_of(shard.earlier.begin(), shard.earlier.end(), enough)) return;
+  const auto decided = shard.decisions.find(closed.step);
+  if (decided != shard.decisions.end() &&
+      std::any_of(decided->second.begin(), decided->second.end(), enough))
+    return;
   for (const auto& [worker, since] : shard.members) {
     const auto asked = shard.asked.find(worker);
     const bool passes_over = asked != shard.asked.end() && asked->second > closed.step;

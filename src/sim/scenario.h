@@ -112,11 +112,18 @@ struct LinkRule {
   LinkLaw law;
 };
 
-// A share of the parameters that a shard sends come late.
+// A share of a shard's answers to pulls, each with all its blocks, come late.
 struct SlowShard {
   std::optional<ShardId> shard;  // absent: all of them
   double share = 1.0;
   Duration delay{};
+};
+
+// The process of a shard hangs for a while: whatever is sent to it waits.
+struct Stall {
+  ShardId shard = 0;
+  Moment when;
+  Duration length{};
 };
 
 // A share of what the coordinator says comes late.
@@ -166,6 +173,7 @@ struct Scenario {
   std::vector<Death> deaths;
   std::vector<Join> joins;
   std::vector<Partition> partitions;
+  std::vector<Stall> stalls;
   std::vector<Poison> poisons;
 
   uint32_t node_of(WorkerId worker) const;

@@ -32,13 +32,18 @@ SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, E
       time_(time),
       send_(std::move(send)),
       parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
-      gradient_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
+      gradients_{std::make_shared<FloatBuffer>(task.layout().buffer_size()), nullptr},
       share_(settings_.id, settings_.workers, settings_.batch, settings_.own_part) {}
 
 void SimulatedWorker::on_welcome(const Welcome& welcome) {
   task_.initial_parameters(parameters_->span());
-  machine_.emplace(settings_.id, welcome.blocks, parameters_, gradient_,
-                   welcome.free_running ? PullKind::kMixed : PullKind::kTogether);
+  std::optional<PartialPull::Settings> partial;
+  if (welcome.weak) {
+    partial = {welcome.pull_share, welcome.pull_grace};
+    gradients_[1] = std::make_shared<FloatBuffer>(task_.layout().buffer_size());
+  }
+  machine_.emplace(settings_.id, welcome.blocks, parameters_, gradients_[0],
+                   welcome.free_running ? PullKind::kMixed : PullKind::kTogether, partial);
   machine_->send_numbers_as(settings_.number_type);
 }
 
@@ -61,10 +66,11 @@ Status SimulatedWorker::on_frame(ShardId shard, const FrameHeader& header,
     const auto block = machine_->destination(shard, header);
     if (!block) return block.error();
     if (machine_->expects(header))
-      std::copy(floats.begin(), floats.end(), parameters_->data() + block.value().offset);
+      std::copy(floats.begin(), floats.end(),
+                machine_->begin_receiving(header)->data() + block.value().offset);
   }
   Outbox out;
-  const Status status = machine_->on_frame(shard, header, out);
+  const Status status = machine_->on_frame(shard, header, time_.now(), out);
   send(std::move(out));
   begin_if_ready();
   return status;
@@ -72,14 +78,16 @@ Status SimulatedWorker::on_frame(ShardId shard, const FrameHeader& header,
 
 void SimulatedWorker::pull() {
   Outbox out;
-  machine_->begin_pull(out);
+  machine_->begin_pull(time_.now(), out);
   send(std::move(out));
   begin_if_ready();
 }
 
 void SimulatedWorker::begin_if_ready() {
-  if (over_ || computing_ || connected_.size() < settings_.shards || !machine_->ready()) return;
-  machine_->begin_step();
+  if (over_ || computing_ || connected_.size() < settings_.shards) return;
+  if (!machine_->ready()) return plan_wake();
+  if (gradients_[1]) in_use_ = 1 - in_use_;
+  machine_->begin_step(gradients_[in_use_]);
   const auto tensors = static_cast<int64_t>(task_.layout().tensors().size());
   const auto layers = settings_.layers == 0 ? tensors : int64_t{settings_.layers};
   const Batch batch = share_.batch_of(machine_->step());
@@ -97,6 +105,19 @@ void SimulatedWorker::begin_if_ready() {
   }
   ++turn_;
   plan_next_tensor();
+}
+
+// A grace may end, and then it is ready.
+void SimulatedWorker::plan_wake() {
+  const auto wake = machine_->wake_at();
+  if (!wake || wake_ == wake) return;
+  wake_ = wake;
+  time_.plan(std::max(*wake, time_.now()), [this, at = *wake] {
+    if (over_ || computing_ || wake_ != at) return;
+    wake_.reset();
+    machine_->on_time(time_.now());
+    begin_if_ready();
+  });
 }
 
 void SimulatedWorker::plan_next_tensor() {
@@ -117,12 +138,14 @@ void SimulatedWorker::on_tensor() {
     send(std::move(out));
     return plan_next_tensor();
   }
-  out.push_back({to_coordinator(), control_frame(StepReport{.step = now.step,
-                                                            .samples = now.report.samples,
-                                                            .loss = now.report.loss,
-                                                            .correct = now.report.correct,
-                                                            .predictions = now.report.predictions,
-                                                            .compute = time_.now() - now.began})});
+  StepReport report{.step = now.step,
+                    .samples = now.report.samples,
+                    .loss = now.report.loss,
+                    .correct = now.report.correct,
+                    .predictions = now.report.predictions,
+                    .compute = time_.now() - now.began};
+  machine_->describe_pull(time_.now(), report);
+  out.push_back({to_coordinator(), control_frame(std::move(report))});
   send(std::move(out));
   computing_.reset();
   pull();
@@ -131,9 +154,10 @@ void SimulatedWorker::on_tensor() {
 void SimulatedWorker::compute() {
   Computing& now = *computing_;
   Noting noting(now.order);
-  now.report = task_.gradient(parameters_->span(), now.batch, gradient_->span(), noting);
+  FloatBuffer& gradient = *gradients_[in_use_];
+  now.report = task_.gradient(parameters_->span(), now.batch, gradient.span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
-  if (settings_.poisoned(now.step)) gradient_->data()[0] = std::numeric_limits<float>::quiet_NaN();
+  if (settings_.poisoned(now.step)) gradient.data()[0] = std::numeric_limits<float>::quiet_NaN();
 }
 
 void SimulatedWorker::on_stop(Step step) {

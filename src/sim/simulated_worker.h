@@ -4,6 +4,7 @@
 // its first tensor would be ready, so that work that is abandoned before costs nothing here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -45,9 +46,12 @@ class SimulatedWorker {
   Status on_frame(ShardId shard, const FrameHeader& header, std::span<const float> floats);
   void on_stop(Step step);
   void on_share(const Share& share) { share_.on_share(share); }
+  void on_pull_share(const PullShare& share) {
+    if (machine_) machine_->on_pull_share(share);
+  }
   void on_over() { over_ = true; }
 
-  const SharedBuffer& gradient() const { return gradient_; }
+  const SharedBuffer& gradient() const { return gradients_[in_use_]; }
 
  private:
   // A layer takes the same time forwards and backwards; tensors become ready backwards.
@@ -64,6 +68,7 @@ class SimulatedWorker {
 
   void pull();
   void begin_if_ready();
+  void plan_wake();
   void plan_next_tensor();
   void on_tensor();
   void compute();
@@ -75,12 +80,16 @@ class SimulatedWorker {
   EventQueue& time_;
   const Send send_;
   const SharedBuffer parameters_;
-  const SharedBuffer gradient_;
+  // Where not all blocks are waited for there are two, in turn, so that a shard that is behind can
+  // still have the gradient of the step before.
+  std::array<SharedBuffer, 2> gradients_;
+  size_t in_use_ = 0;  // of those
   std::optional<WorkerMachine> machine_;
   SampleShare share_;
   std::set<ShardId> connected_;
   std::optional<Computing> computing_;
   std::optional<Abandoned> abandoned_;  // until the next step begins
+  std::optional<TimePoint> wake_;       // planned
   uint64_t turn_ = 0;  // of computing: what was planned for an earlier one no longer counts
   bool over_ = false;
 };

@@ -36,6 +36,7 @@ Simulation::Simulation(const SimulationSettings& settings, std::unique_ptr<Polic
       network_(settings_.scenario, settings.seed),
       coordinator_(settings.coordinator, std::move(policy), TimePoint{}),
       wakes_(settings.coordinator.shards),
+      stalls_(settings.coordinator.shards),
       lives_(settings.coordinator.workers) {
   for (ShardId shard = 0; shard < settings.coordinator.shards; ++shard)
     shards_.push_back(std::make_unique<Shard>(shard, settings.window_bytes));
@@ -96,10 +97,20 @@ void Simulation::plan_faults() {
   for (const Death& death : scenario.deaths) at(death.when, [this, death] { kill(death); });
   for (const Join& join : scenario.joins)
     at(join.when, [this, worker = join.worker] { start_worker(worker); });
+  for (const Stall& stall : scenario.stalls) at(stall.when, [this, &stall] { hang(stall); });
   for (const Partition& partition : scenario.partitions) {
     at(partition.when,
        [this, &partition] { network_.isolate(partition.whom, time_.now() + partition.length); });
   }
+}
+
+void Simulation::hang(const Stall& stall) {
+  const ShardId id = stall.shard;
+  stalls_[id] = std::max(stalls_[id], time_.now() + stall.length);
+  time_.plan(stalls_[id] + Duration(1), [this, id] {
+    if (hangs(id) || !shards_[id]->has_plan()) return;
+    with_shard(id, [&](Shard& machine, Outbox& out) { machine.on_time(time_.now(), out); });
+  });
 }
 
 void Simulation::at(const Moment& moment, std::function<void()> happen) {
@@ -262,6 +273,7 @@ void Simulation::plan_wake(ShardId id) {
   time_.plan(std::max(*wake, time_.now()), [this, id, at = *wake] {
     if (wakes_[id] != at) return;
     wakes_[id] = TimePoint{};
+    if (hangs(id)) return;  // what it missed comes first when it goes on
     with_shard(id, [&](Shard& machine, Outbox& out) { machine.on_time(time_.now(), out); });
   });
 }
@@ -351,8 +363,9 @@ void Simulation::send(Endpoint from, Outgoing message) {
   if (header.type == FrameType::kParameters && from.role == Role::kShard) {
     for (const SlowShard& slow : settings_.scenario.slow_shards) {
       if (slow.shard && *slow.shard != from.index) continue;
+      // Whole answers are slow: all blocks of a shard for one pull have the same luck.
       const uint64_t luck = draw({settings_.seed, static_cast<uint64_t>(Purpose::kFaults),
-                                  from.index, to.index, header.step, header.block});
+                                  from.index, to.index, header.step});
       if (unit_interval(luck) < slow.share) extra += slow.delay;
     }
   }
@@ -380,6 +393,13 @@ void Simulation::deliver(Endpoint from, uint64_t from_life, uint64_t to_life,
     if (lives_[from.index].silenced.contains(from_life)) return;
     const auto found = connected_.find({to, from.index});
     if (found == connected_.end() || found->second != from_life) return;
+  }
+  if (to.role == Role::kShard && hangs(to.index)) {
+    // In the order in which it would have come.
+    return time_.plan(stalls_[to.index] + Duration(1), [this, from, from_life, to_life, message,
+                                                        floats = std::move(floats)]() mutable {
+      deliver(from, from_life, to_life, message, std::move(floats));
+    });
   }
   const bool to_server = to.role == Role::kShard || to.role == Role::kCoordinator;
   if (to_server && witness_ != nullptr) witness_->on_received(from, message, time_.now());
@@ -431,6 +451,9 @@ void Simulation::deliver_to_member(Endpoint to, Endpoint from, const Outgoing& m
       worker->on_stop(header.step);
     } else if (control != nullptr && std::holds_alternative<Share>(*control) && worker != nullptr) {
       worker->on_share(std::get<Share>(*control));
+    } else if (control != nullptr && std::holds_alternative<PullShare>(*control) &&
+               worker != nullptr) {
+      worker->on_pull_share(std::get<PullShare>(*control));
     }
     return;
   }

@@ -66,6 +66,7 @@ class Simulation {
 
   void tick();
   void plan_faults();
+  void hang(const Stall& stall);
   void start_worker(WorkerId id);
   void say_hello(WorkerId id, uint64_t life, uint32_t tries);
   void connect(Endpoint end, uint64_t life, ShardId shard);
@@ -78,6 +79,7 @@ class Simulation {
   template <typename Work>
   void with_shard(ShardId id, Work&& work);
   void plan_wake(ShardId id);
+  bool hangs(ShardId id) const { return time_.now() <= stalls_[id] && stalls_[id] > TimePoint{}; }
   void plan_review();
   void record(const Happening& happening);
   void check(const Status& recorded);
@@ -104,9 +106,10 @@ class Simulation {
   Network network_;
   Coordinator coordinator_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::vector<TimePoint> wakes_;  // by shard: when it was last asked to be woken
-  TimePoint review_at_{};         // when the coordinator was last asked to be woken
-  std::vector<Life> lives_;       // by worker
+  std::vector<TimePoint> wakes_;   // by shard: when it was last asked to be woken
+  std::vector<TimePoint> stalls_;  // by shard: until when it hangs
+  TimePoint review_at_{};          // when the coordinator was last asked to be woken
+  std::vector<Life> lives_;        // by worker
   std::vector<std::unique_ptr<SimulatedWorker>> retired_;
   std::unique_ptr<SimulatedEvaluator> evaluator_;
   // Who is connected where, by the number of its process: workers to the coordinator and to shards.

@@ -448,5 +448,109 @@ TEST(Simulation, CanBeInterrupted) {
   EXPECT_EQ(end.value().outcome, RunOutcome::kInterrupted);
 }
 
+// --- workers that go on without some blocks
+
+SimulationSettings weak_run(double share, Step steps = 20) {
+  SimulationSettings settings = small_run(4, steps);
+  settings.coordinator.shards = 3;
+  settings.coordinator.pull.share = share;
+  settings.coordinator.evaluator = false;
+  settings.scenario.run_times = {{{}, {.mean = 1.0}}};
+  settings.scenario.links = {{{}, {.latency = std::chrono::milliseconds(1)}}};
+  return settings;
+}
+
+TEST(WeakSimulation, WithAGraceAndNothingSlowItIsTheSameRun) {
+  SimulationSettings settings = weak_run(0.3);
+  settings.coordinator.pull.grace = std::chrono::milliseconds(100);
+  const Record weak = run(settings, "sync");
+  const Record all = run(weak_run(1.0), "sync");
+  ASSERT_EQ(weak.steps.size(), 20u);
+  EXPECT_EQ(weak.end.parameters_digest, all.end.parameters_digest);
+  EXPECT_EQ(weak.end.elapsed, all.end.elapsed);
+  for (const StepRecord& step : weak.steps) {
+    EXPECT_EQ(step.fresh_min, 1.0);
+    EXPECT_EQ(step.staleness_max, 0u);
+  }
+  EXPECT_TRUE(std::isnan(all.steps[3].fresh_mean)) << "nobody tells where all are waited for";
+}
+
+TEST(WeakSimulation, SlowAnswersDoNotHoldUpWhoNeedNotWaitForThem) {
+  SimulationSettings settings = weak_run(1.0);
+  settings.scenario.slow_shards = {{.shard = 1, .share = 0.3, .delay = std::chrono::seconds(4)}};
+  const Record all = run(settings, "sync");
+  settings.coordinator.pull.share = 0.3;
+  settings.coordinator.pull.grace = std::chrono::milliseconds(20);
+  const Record weak = run(settings, "sync");
+  ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
+  EXPECT_GT(seconds(all.end.elapsed), 60.0);
+  EXPECT_LT(seconds(weak.end.elapsed), 25.0) << "a second a step, and the first pull waits for all";
+  double least = 1.0;
+  uint64_t behind = 0;
+  for (const StepRecord& step : weak.steps) {
+    least = std::min(least, step.fresh_min);
+    behind = std::max(behind, step.staleness_max);
+  }
+  EXPECT_LT(least, 1.0);
+  EXPECT_GE(behind, 1u);
+}
+
+// Others go on, it catches up, every step is recorded, and nothing piles up meanwhile.
+TEST(WeakSimulation, AShardThatHangsIsLeftBehindAndCatchesUp) {
+  for (const char* policy : {"sync", "static:k=3"}) {
+    SCOPED_TRACE(policy);
+    SimulationSettings settings = weak_run(0.3, 40);
+    settings.coordinator.pull.grace = std::chrono::milliseconds(20);
+    settings.scenario.stalls = {{.shard = 1,
+                                 .when = {.at = std::chrono::milliseconds(5'500)},
+                                 .length = std::chrono::seconds(12)}};
+    const Record weak = run(settings, policy);
+    ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
+    ASSERT_EQ(weak.steps.size(), 40u);
+    EXPECT_LT(seconds(weak.end.elapsed), 43.0);
+    uint64_t behind = 0;
+    for (const StepRecord& step : weak.steps) behind = std::max(behind, step.staleness_max);
+    EXPECT_GE(behind, 10u);
+    // It has caught up. (Whom a step did not wait for may begin the next a block too soon.)
+    EXPECT_LE(weak.steps.back().staleness_max, policy == std::string("sync") ? 0u : 1u);
+    EXPECT_FALSE(std::isnan(weak.steps[10].loss)) << "blocks of other shards were updated";
+    EXPECT_EQ(weak.steps[10].block_counts.front().contributors, 0u);
+    settings.coordinator.pull.share = 1.0;
+    EXPECT_GT(seconds(run(settings, policy).end.elapsed), 50.0);
+  }
+}
+
+// Nobody goes on for ever without a shard: the others wait for it when it is too far behind.
+TEST(WeakSimulation, AShardThatHangsForLongIsWaitedForInTheEnd) {
+  SimulationSettings settings = weak_run(0.3, 120);
+  settings.scenario.stalls = {{.shard = 1,
+                               .when = {.at = std::chrono::milliseconds(5'500)},
+                               .length = std::chrono::seconds(100)}};
+  const Record weak = run(settings, "sync");
+  ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
+  ASSERT_EQ(weak.steps.size(), 120u);
+  uint64_t behind = 0;
+  for (const StepRecord& step : weak.steps) behind = std::max(behind, step.staleness_max);
+  EXPECT_GT(behind, 30u);
+  EXPECT_LT(behind, 60u);
+}
+
+TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
+  SimulationSettings settings = weak_run(1.0, 40);
+  settings.coordinator.pull = {.choose = true, .warmup = 8, .grace = std::chrono::milliseconds(20)};
+  const Record calm = run(settings, "sync");
+  EXPECT_TRUE(std::none_of(calm.events.begin(), calm.events.end(),
+                           [](const EventRecord& event) { return event.kind == "pull"; }));
+  settings.scenario.slow_shards = {{.shard = 1, .delay = std::chrono::seconds(3)}};
+  const Record slow = run(settings, "sync");
+  const auto chosen = std::find_if(slow.events.begin(), slow.events.end(),
+                                   [](const EventRecord& event) { return event.kind == "pull"; });
+  ASSERT_NE(chosen, slow.events.end());
+  EXPECT_GE(chosen->step, 8u);
+  EXPECT_NE(chosen->text.find("of the blocks, without any 1 of 3 shards"), std::string::npos)
+      << chosen->text;
+  EXPECT_LT(seconds(slow.end.elapsed), 40 + 9 * 3 + 10.0) << "slow only in the warm-up";
+}
+
 }  // namespace
 }  // namespace drover

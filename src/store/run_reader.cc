@@ -50,10 +50,10 @@ Status check_marks(const std::string& path, const Marks& marks) {
                   "update drover",
                   marks.version, kSchemaVersion));
   }
-  if (marks.version < kSchemaVersion) {
+  if (marks.version < kOldestSchemaVersion) {
     return cannot_read(path, fmt::format("it was written by an older drover (file format {}, this "
-                                         "drover reads {}); read it with that one",
-                                         marks.version, kSchemaVersion));
+                                         "drover reads from {} on); read it with that one",
+                                         marks.version, kOldestSchemaVersion));
   }
   return done();
 }
@@ -129,7 +129,7 @@ Result<RunReader> RunReader::open(const std::string& path) {
   }
   if (!marks) return cannot_read(path, marks.error().message);
   if (const Status status = check_marks(path, marks.value()); !status) return status.error();
-  return RunReader(path, std::move(database).value(), std::move(warning));
+  return RunReader(path, std::move(database).value(), std::move(warning), marks.value().version);
 }
 
 template <typename T>
@@ -197,11 +197,15 @@ Result<RunEnd> RunReader::end() const {
 }
 
 Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
-  return told(database_.query(
+  const std::string sql = fmt::format(
       "SELECT step, at_ns, elapsed_ns, contributors, late, refused, samples, loss, accuracy, "
       "learning_rate, "
-      "last_worker, aggregate_ns, closing_ns, undecided_ns, signal, noise, noise_scale FROM steps "
-      "WHERE step >= ?1 AND step < ?2 ORDER BY step",
+      "last_worker, aggregate_ns, closing_ns, undecided_ns, signal, noise, noise_scale, {} FROM "
+      "steps WHERE step >= ?1 AND step < ?2 ORDER BY step",
+      knows_weak() ? "fresh_mean, fresh_min, staleness_mean, staleness_max"
+                   : "NULL, NULL, NULL, 0");
+  auto steps = told(database_.query(
+      sql,
       [](const Statement& row) {
         return StepRecord{.step = row.count(0),
                           .at = row.duration(1),
@@ -219,9 +223,27 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
                           .undecided = row.duration(13),
                           .signal = row.real(14),
                           .noise = row.real(15),
-                          .noise_scale = row.real(16)};
+                          .noise_scale = row.real(16),
+                          .fresh_mean = row.real(17),
+                          .fresh_min = row.real(18),
+                          .staleness_mean = row.real(19),
+                          .staleness_max = row.count(20),
+                          .block_counts = {}};
       },
       from, to));
+  if (!steps || !knows_weak()) return steps;
+  auto step = steps.value().begin();
+  const Status counted = told(database_.for_each(
+      "SELECT step, contributors, blocks FROM block_contributors WHERE step >= ?1 AND step < ?2 "
+      "ORDER BY step, contributors",
+      [&](const Statement& row) {
+        while (step != steps.value().end() && step->step < row.count(0)) ++step;
+        if (step != steps.value().end() && step->step == row.count(0))
+          step->block_counts.push_back({row.small(1), row.small(2)});
+      },
+      from, to));
+  if (!counted) return counted.error();
+  return steps;
 }
 
 Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {
@@ -283,6 +305,10 @@ Result<std::vector<WorkerStatistics>> RunReader::workers() const {
 }
 Result<StepStatistics> RunReader::step_times() const { return told(step_times_of(database_)); }
 Result<WasteStatistics> RunReader::waste() const { return told(waste_of(database_)); }
+Result<WeakStatistics> RunReader::weak() const {
+  if (!knows_weak()) return WeakStatistics{};
+  return told(weak_of(database_));
+}
 Result<std::vector<CurvePoint>> RunReader::curve(uint32_t points) const {
   return told(curve_of(database_, points));
 }

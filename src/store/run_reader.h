@@ -55,12 +55,18 @@ class RunReader {
   Result<std::vector<WorkerStatistics>> workers() const;
   Result<StepStatistics> step_times() const;
   Result<WasteStatistics> waste() const;
+  Result<WeakStatistics> weak() const;  // nothing, of a file from before there was any
   Result<std::vector<CurvePoint>> curve(uint32_t points) const;
   Result<double> recent_loss(uint64_t last_steps) const;
 
  private:
-  RunReader(std::string path, Database database, std::string warning)
-      : path_(std::move(path)), database_(std::move(database)), warning_(std::move(warning)) {}
+  RunReader(std::string path, Database database, std::string warning, int64_t format)
+      : path_(std::move(path)),
+        database_(std::move(database)),
+        warning_(std::move(warning)),
+        format_(format) {}
+
+  bool knows_weak() const { return format_ >= 3; }
 
   // Puts file and purpose around a reason from the database.
   template <typename T>
@@ -69,6 +75,7 @@ class RunReader {
   std::string path_;
   Database database_;
   std::string warning_;
+  int64_t format_;
 };
 
 }  // namespace drover

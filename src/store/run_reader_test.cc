@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "store/schema.h"
 #include "store/test_run.h"
 
@@ -165,6 +167,67 @@ TEST(RunReader, ReadsAKilledRunInAReadOnlyFolder) {
            reader.value().header().value() == sample_header();
   }));
   fs::permissions(folder.path(), fs::perms(0755));
+}
+
+TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
+  const TempFolder folder;
+  const std::string path = folder.file("weak.db");
+  {
+    const auto writer = writer_at(path);
+    StepRecord step = sample_step(0, 2);
+    step.fresh_mean = 0.9375;
+    step.fresh_min = 0.875;
+    step.staleness_mean = 0.125;
+    step.staleness_max = 3;
+    step.block_counts = {{1, 4}, {2, 28}};
+    DROVER_EXPECT_OK(writer->on_step(step, sample_arrivals(0, 2)));
+    DROVER_EXPECT_OK(writer->on_step(sample_step(1, 2), sample_arrivals(1, 2)));
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  const RunReader reader = reader_at(path);
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].fresh_mean, 0.9375);
+  EXPECT_EQ(steps[0].fresh_min, 0.875);
+  EXPECT_EQ(steps[0].staleness_mean, 0.125);
+  EXPECT_EQ(steps[0].staleness_max, 3u);
+  EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{1, 4}, {2, 28}}));
+  EXPECT_TRUE(std::isnan(steps[1].fresh_mean));
+  EXPECT_TRUE(steps[1].block_counts.empty());
+  const WeakStatistics weak = reader.weak().value();
+  EXPECT_EQ(weak.fresh_mean, 0.9375);
+  EXPECT_EQ(weak.fresh_min, 0.875);
+  EXPECT_EQ(weak.stale_steps, 1u);
+  EXPECT_EQ(weak.staleness_max, 3u);
+  EXPECT_EQ(weak.uneven_steps, 1u);
+  EXPECT_EQ(weak.contributors_min, 1u);
+  EXPECT_EQ(weak.contributors_max, 2u);
+  EXPECT_DOUBLE_EQ(weak.contributors_mean, (4.0 + 56.0) / 32.0);
+}
+
+// As the drover before this one wrote it.
+TEST(RunReader, ReadsAFileOfTheFormatBefore) {
+  const TempFolder folder;
+  const std::string path = folder.file("before.db");
+  {
+    const auto writer = writer_at(path);
+    DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  {
+    Result<Database> file = Database::open(path, Database::Mode::kReadWrite);
+    DROVER_EXPECT_OK(file.value().execute(
+        "DROP TABLE block_contributors; ALTER TABLE steps DROP COLUMN fresh_mean;"
+        "ALTER TABLE steps DROP COLUMN fresh_min; ALTER TABLE steps DROP COLUMN staleness_mean;"
+        "ALTER TABLE steps DROP COLUMN staleness_max; PRAGMA user_version = 2"));
+  }
+  const RunReader reader = reader_at(path);
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].samples, 128u);
+  EXPECT_TRUE(std::isnan(steps[0].fresh_mean));
+  EXPECT_FALSE(reader.weak().value().fresh_mean);
+  EXPECT_EQ(reader.totals().value().steps, 1u);
 }
 
 }  // namespace

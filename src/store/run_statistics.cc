@@ -1,5 +1,7 @@
 #include "store/run_statistics.h"
 
+#include <cmath>
+
 #include "core/check.h"
 
 namespace drover {
@@ -53,6 +55,22 @@ constexpr std::string_view kWaste = R"sql(
          (SELECT coalesce(sum(wasted_ns), 0) FROM abandoned) +
            (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 1 OR late = 1),
          (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 0 AND late = 0)
+)sql";
+
+constexpr std::string_view kWeak = R"sql(
+  WITH spread AS (
+    SELECT min(contributors) AS least, max(contributors) AS most FROM block_contributors
+    GROUP BY step
+  )
+  SELECT (SELECT avg(fresh_mean) FROM steps),
+         (SELECT coalesce(min(fresh_min), 1.0) FROM steps),
+         (SELECT coalesce(sum(fresh_min < 1.0), 0) FROM steps),
+         (SELECT coalesce(max(staleness_max), 0) FROM steps),
+         (SELECT coalesce(sum(least < most), 0) FROM spread),
+         (SELECT coalesce(sum(contributors * blocks) * 1.0 / sum(blocks), 0.0)
+          FROM block_contributors),
+         (SELECT coalesce(min(least), 0) FROM spread),
+         (SELECT coalesce(max(most), 0) FROM spread)
 )sql";
 
 // One sort and a walk: ranking with window functions takes three times as long.
@@ -162,6 +180,21 @@ Result<StepStatistics> step_times_of(const Database& database) {
     times.undecided_max = row.duration(5);
     times.undecided_share = row.real(6);
     return times;
+  }));
+}
+
+Result<WeakStatistics> weak_of(const Database& database) {
+  return only(database.query(kWeak, [](const Statement& row) {
+    WeakStatistics weak{.fresh_mean = {},
+                        .fresh_min = row.real(1),
+                        .stale_steps = row.count(2),
+                        .staleness_max = row.count(3),
+                        .uneven_steps = row.count(4),
+                        .contributors_mean = row.real(5),
+                        .contributors_min = row.small(6),
+                        .contributors_max = row.small(7)};
+    if (const double fresh = row.real(0); !std::isnan(fresh)) weak.fresh_mean = fresh;
+    return weak;
   }));
 }
 

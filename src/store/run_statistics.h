@@ -66,6 +66,19 @@ struct WasteStatistics {
   std::optional<double> share;
 };
 
+// Where workers need not wait for all blocks, what gradients were computed on; and whether blocks
+// got different numbers of gradients.
+struct WeakStatistics {
+  std::optional<double> fresh_mean;  // share of blocks, over all steps; absent: nobody told
+  double fresh_min = 1.0;            // of any gradient used
+  uint64_t stale_steps = 0;          // with a gradient on a block that was not fresh
+  uint64_t staleness_max = 0;        // steps that a block was behind
+  uint64_t uneven_steps = 0;         // in which some blocks got fewer gradients than others
+  double contributors_mean = 0.0;    // gradients of a block in a step
+  uint32_t contributors_min = 0;
+  uint32_t contributors_max = 0;
+};
+
 // A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or
 // where no loss of the stretch is known.
 struct CurvePoint {
@@ -79,6 +92,8 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // 
 // Percentiles are nearest-rank: times that really occurred. All zero without steps.
 Result<StepStatistics> step_times_of(const Database& database);
 Result<WasteStatistics> waste_of(const Database& database);
+// Needs a file of format 3.
+Result<WeakStatistics> weak_of(const Database& database);
 // At most `points` stretches of equal length, in order; fewer if there are fewer steps.
 Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
 // Mean training loss of the last steps whose loss is known (a step that used nobody's whole

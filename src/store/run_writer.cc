@@ -23,6 +23,7 @@ enum Sentence : size_t {
   kPeer,
   kDecision,
   kStep,
+  kBlockCount,
   kArrival,
   kLateArrival,
   kAbandoned,
@@ -37,7 +38,8 @@ constexpr std::string_view kSql[] = {
     "INSERT OR REPLACE INTO peers VALUES (?1, ?2, ?3)",
     "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-    "?16, ?17)",
+    "?16, ?17, ?18, ?19, ?20, ?21)",
+    "INSERT INTO block_contributors VALUES (?1, ?2, ?3)",
     // A late arrival that overtook its step knows more than the step does.
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples)
        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING)",
@@ -148,8 +150,13 @@ Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecor
   Status status =
       add(kStep, step.step, step.at, step.elapsed, step.contributors, step.late, step.refused,
           step.samples, step.loss, step.accuracy, step.learning_rate, step.last_worker,
-          step.aggregate, step.closing, step.undecided, step.signal, step.noise, step.noise_scale);
+          step.aggregate, step.closing, step.undecided, step.signal, step.noise, step.noise_scale,
+          step.fresh_mean, step.fresh_min, step.staleness_mean, step.staleness_max);
   if (!status) return status;
+  for (const BlockCount& count : step.block_counts) {
+    status = add(kBlockCount, step.step, count.contributors, count.blocks);
+    if (!status) return status;
+  }
   for (const ArrivalRecord& arrival : arrivals) {
     status = add(kArrival, arrival.step, arrival.worker, arrival.run_time, arrival.censored,
                  arrival.compute, arrival.samples);

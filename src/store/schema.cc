@@ -48,8 +48,18 @@ CREATE TABLE steps (
   undecided_ns  INTEGER NOT NULL,
   signal        REAL,
   noise         REAL,
-  noise_scale   REAL
+  noise_scale   REAL,
+  fresh_mean     REAL,
+  fresh_min      REAL,
+  staleness_mean REAL,
+  staleness_max  INTEGER NOT NULL
 );
+CREATE TABLE block_contributors (
+  step         INTEGER NOT NULL,
+  contributors INTEGER NOT NULL,
+  blocks       INTEGER NOT NULL,
+  PRIMARY KEY (step, contributors)
+) WITHOUT ROWID;
 CREATE TABLE arrivals (
   step        INTEGER NOT NULL,
   worker      INTEGER NOT NULL,

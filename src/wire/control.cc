@@ -27,6 +27,7 @@ void put_blocks(const BlockPlan& plan, pb::BlockPlan* out) {
   for (const Block& block : plan.blocks) {
     pb::Block* each = out->add_blocks();
     each->set_tensor(block.tensor);
+    each->set_tensors(block.tensors);
     each->set_offset(block.offset);
     each->set_length(block.length);
     each->set_shard(block.shard);
@@ -76,6 +77,8 @@ void put(const Plan& from, pb::Control& to) {
   out->set_full_samples(from.full_samples);
   out->set_free_running(from.free_running);
   if (from.staleness) out->set_staleness(*from.staleness);
+  out->set_weak(from.weak);
+  out->set_push_grace_ns(from.push_grace.count());
   put_tensors(from.tensors, out->mutable_tensors());
   put_blocks(from.blocks, out->mutable_blocks());
 }
@@ -87,6 +90,9 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_steps(from.steps);
   out->set_evaluate_every(from.evaluate_every);
   out->set_free_running(from.free_running);
+  out->set_weak(from.weak);
+  out->set_pull_share(from.pull_share);
+  out->set_pull_grace_ns(from.pull_grace.count());
 }
 
 void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
@@ -132,6 +138,11 @@ void put(const StepClosed& from, pb::Control& to) {
   out->set_undecided_ns(from.undecided.count());
   out->set_signal(from.signal);
   out->set_noise(from.noise);
+  for (const BlockCount& count : from.block_counts) {
+    pb::BlockCount* each = out->add_block_counts();
+    each->set_contributors(count.contributors);
+    each->set_blocks(count.blocks);
+  }
 }
 
 void put(const Arrived& from, pb::Control& to) {
@@ -162,6 +173,20 @@ void put(const StepReport& from, pb::Control& to) {
   out->set_correct(from.correct);
   out->set_predictions(from.predictions);
   out->set_compute_ns(from.compute.count());
+  out->set_blocks(from.blocks);
+  out->set_fresh(from.fresh);
+  out->set_staleness_sum(from.staleness_sum);
+  out->set_staleness_max(from.staleness_max);
+  for (const PullResponse& response : from.responses) {
+    pb::PullResponse* each = out->add_responses();
+    each->set_time_ns(response.time.count());
+    each->set_came(response.came);
+  }
+}
+
+void put(const PullShare& from, pb::Control& to) {
+  to.mutable_pull_share()->set_from(from.from);
+  to.mutable_pull_share()->set_share(from.share);
 }
 
 void put(const Evaluated& from, pb::Control& to) {
@@ -195,6 +220,14 @@ class Reader {
       fail(std::string(what) + " is " + std::to_string(value) + ", more than the limit of " +
            std::to_string(limit));
     }
+    return value;
+  }
+  Duration duration(int64_t nanoseconds, const char* what) {
+    if (nanoseconds < 0) fail(std::string(what) + " is negative");
+    return Duration(nanoseconds);
+  }
+  double share(double value) {
+    if (!(value > 0.0 && value <= 1.0)) fail("a share is not above 0 and at most 1");
     return value;
   }
   const std::string& text(const std::string& value, const char* what) {
@@ -236,6 +269,7 @@ BlockPlan get_blocks(const pb::BlockPlan& from, Reader& reader) {
     plan.blocks.push_back(
         {.id = static_cast<BlockId>(plan.blocks.size()),
          .tensor = reader.at_most(each.tensor(), kTensorsMax, "a block's tensor"),
+         .tensors = reader.at_most(each.tensors(), kTensorsMax, "a block's tensors"),
          .offset = reader.at_most(each.offset(), kParametersMax, "a block's offset"),
          .length = reader.at_most(each.length(), kBlockFloatsMax, "a block's length"),
          .shard = each.shard(),
@@ -291,13 +325,16 @@ Control get(const pb::Plan& from, Reader& reader) {
       .tensors = get_tensors(from.tensors(), reader),
       .blocks = get_blocks(from.blocks(), reader)};
   if (from.has_staleness()) plan.staleness = from.staleness();
+  plan.weak = from.weak();
+  plan.push_grace = reader.duration(from.push_grace_ns(), "the grace for pushes");
   if (!reader.error()) {
     const Layout layout(plan.tensors);
     for (const Block& block : plan.blocks.blocks) {
-      if (block.tensor >= plan.tensors.size() || block.offset < layout.offset(block.tensor) ||
-          block.offset + block.length >
-              layout.offset(block.tensor) + plan.tensors[block.tensor].size) {
-        reader.fail("a block lies outside its tensor");
+      const size_t end = size_t{block.tensor} + block.tensors;
+      if (block.tensors == 0 || end > plan.tensors.size() ||
+          block.offset < layout.offset(block.tensor) ||
+          block.offset + block.length > layout.offset(end - 1) + plan.tensors[end - 1].size) {
+        reader.fail("a block lies outside its tensors");
       }
     }
   }
@@ -310,6 +347,9 @@ Control get(const pb::Welcome& from, Reader& reader) {
                   .steps = from.steps(),
                   .evaluate_every = from.evaluate_every(),
                   .free_running = from.free_running()};
+  welcome.weak = from.weak();
+  welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
+  welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
   for (const std::string& shard : from.shards()) {
     if (reader.error()) break;
@@ -367,7 +407,14 @@ Control get(const pb::StepClosed& from, Reader& reader) {
                     .gradients = from.gradients(),
                     .signal = from.signal(),
                     .noise = from.noise(),
+                    .block_counts = {},
                     .digest = from.digest()};
+  for (const pb::BlockCount& each : from.block_counts()) {
+    if (reader.error()) break;
+    closed.block_counts.push_back(
+        {.contributors = reader.at_most(each.contributors(), kWorkersMax, "contributors"),
+         .blocks = reader.at_most(each.blocks(), kBlocksMax, "the number of blocks")});
+  }
   for (const pb::Refused& each : from.refused()) {
     if (reader.error()) break;
     closed.refused.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
@@ -397,12 +444,29 @@ Control get(const pb::Abandoned& from, Reader&) {
 }
 
 Control get(const pb::StepReport& from, Reader& reader) {
-  return StepReport{.step = from.step(),
-                    .samples = reader.at_most(from.samples(), kSamplesMax, "the number of samples"),
-                    .loss = from.loss(),
-                    .correct = from.correct(),
-                    .predictions = from.predictions(),
-                    .compute = Duration(from.compute_ns())};
+  StepReport report{
+      .step = from.step(),
+      .samples = reader.at_most(from.samples(), kSamplesMax, "the number of samples"),
+      .loss = from.loss(),
+      .correct = from.correct(),
+      .predictions = from.predictions(),
+      .compute = Duration(from.compute_ns()),
+      .blocks = reader.at_most(from.blocks(), kBlocksMax, "the number of blocks"),
+      .fresh = reader.at_most(from.fresh(), from.blocks(), "the number of fresh blocks"),
+      .staleness_sum = from.staleness_sum(),
+      .staleness_max = from.staleness_max(),
+      .responses = {}};
+  reader.at_most(static_cast<uint64_t>(from.responses_size()), kShardsMax, "the number of shards");
+  for (const pb::PullResponse& each : from.responses()) {
+    if (reader.error()) break;
+    report.responses.push_back(
+        {reader.duration(each.time_ns(), "a shard's time to answer"), each.came()});
+  }
+  return report;
+}
+
+Control get(const pb::PullShare& from, Reader& reader) {
+  return PullShare{.from = from.from(), .share = reader.share(from.share())};
 }
 
 Control get(const pb::Evaluated& from, Reader&) {
@@ -447,6 +511,8 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.share(), reader);
     case pb::Control::kAbandoned:
       return get(from.abandoned(), reader);
+    case pb::Control::kPullShare:
+      return get(from.pull_share(), reader);
     case pb::Control::MESSAGE_NOT_SET:
       break;
   }

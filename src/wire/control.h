@@ -13,6 +13,7 @@
 #include "core/layout.h"
 #include "core/result.h"
 #include "core/run_record.h"
+#include "core/step_times.h"
 #include "core/time.h"
 #include "core/training.h"
 
@@ -55,11 +56,14 @@ struct Plan {
   uint64_t full_samples = 0;          // of a step to which everybody contributes
   bool free_running = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
+  bool weak = false;      // workers go on without some blocks, which may then be behind them
+  Duration push_grace{};  // a block that has enough gradients closes so much later
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
     return free_running == other.free_running && staleness == other.staleness &&
-           workers == other.workers && full_samples == other.full_samples && steps == other.steps &&
+           weak == other.weak && push_grace == other.push_grace && workers == other.workers &&
+           full_samples == other.full_samples && steps == other.steps &&
            deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
            optimizer == other.optimizer && schedule == other.schedule && tensors == other.tensors &&
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
@@ -74,10 +78,15 @@ struct Welcome {
   Step steps = 0;
   Step evaluate_every = 0;
   bool free_running = false;  // workers take parameters as they are, block by block
+  bool weak = false;          // workers need not wait for all blocks
+  double pull_share = 1.0;    // then: for this share of them, and ...
+  Duration pull_grace{};      // ... so much longer
   bool operator==(const Welcome& other) const {
-    return free_running == other.free_running && shards == other.shards &&
-           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
-           steps == other.steps && evaluate_every == other.evaluate_every;
+    return free_running == other.free_running && weak == other.weak &&
+           pull_share == other.pull_share && pull_grace == other.pull_grace &&
+           shards == other.shards && blocks.blocks == other.blocks.blocks &&
+           blocks.shards == other.blocks.shards && steps == other.steps &&
+           evaluate_every == other.evaluate_every;
   }
 };
 
@@ -132,7 +141,8 @@ struct StepClosed {
   // Sums over this shard's blocks, see server/gradient_noise.h; NaN: fewer than two gradients.
   double signal = 0.0;
   double noise = 0.0;
-  uint64_t digest = 0;  // after the last step: of this shard's parameters
+  std::vector<BlockCount> block_counts;  // how many gradients this shard's blocks got
+  uint64_t digest = 0;                   // after the last step: of this shard's parameters
   bool operator==(const StepClosed&) const = default;
 };
 
@@ -169,7 +179,20 @@ struct StepReport {
   uint32_t correct = 0;
   uint32_t predictions = 0;
   Duration compute{};
+  // Where workers need not wait for all blocks: what the gradient was computed on.
+  uint32_t blocks = 0;         // in all; 0: this is not told
+  uint32_t fresh = 0;          // of those in the version of the step, or a newer one
+  uint64_t staleness_sum = 0;  // of the others: steps that each is behind
+  uint64_t staleness_max = 0;
+  std::vector<PullResponse> responses;  // by shard
   bool operator==(const StepReport&) const = default;
+};
+
+// Coordinator to worker: from the pull for step `from` on, wait for this share of the blocks.
+struct PullShare {
+  Step from = 0;
+  double share = 1.0;
+  bool operator==(const PullShare&) const = default;
 };
 
 // Evaluator to coordinator.
@@ -190,7 +213,7 @@ struct Farewell {
 
 using Control =
     std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed,
-                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned>;
+                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned, PullShare>;
 
 std::string encode_control(const Control& message);
 

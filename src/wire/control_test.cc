@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "wire/limits.h"
@@ -55,6 +56,14 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   free.free_running = true;
   free.staleness = 0;
   expect_survives(free);
+  Plan weak = sample_plan();
+  weak.weak = true;
+  weak.push_grace = Duration(5'000);
+  expect_survives(weak);
+  expect_survives(Welcome{.blocks = sample_plan().blocks,
+                          .weak = true,
+                          .pull_share = 0.9,
+                          .pull_grace = Duration(7'000)});
   expect_survives(Welcome{.shards = {"unix:a", "unix:b"},
                           .blocks = sample_plan().blocks,
                           .steps = 5,
@@ -81,6 +90,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .gradients = 7,
                              .signal = 0.25,
                              .noise = 3.0,
+                             .block_counts = {{3, 1}, {4, 20}},
                              .digest = ~uint64_t{0}});
   expect_survives(Arrived{.step = 9, .arrivals = {{3, Duration(10), 9}}});
   expect_survives(Share{.from = 4, .first = 64, .count = 32, .total = 256});
@@ -90,7 +100,13 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .loss = 0.5,
                              .correct = 3,
                              .predictions = 32,
-                             .compute = Duration(7)});
+                             .compute = Duration(7),
+                             .blocks = 10,
+                             .fresh = 8,
+                             .staleness_sum = 5,
+                             .staleness_max = 4,
+                             .responses = {{Duration(10), true}, {Duration(400), false}}});
+  expect_survives(PullShare{.from = 12, .share = 0.875});
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
 }
@@ -100,7 +116,21 @@ TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
   plan.blocks.blocks.back().offset += 1;
   const auto decoded = decode_control(bytes_of(encode_control(plan)));
   ASSERT_FALSE(decoded.ok());
-  EXPECT_NE(decoded.error().message.find("outside its tensor"), std::string::npos);
+  EXPECT_NE(decoded.error().message.find("outside its tensors"), std::string::npos);
+  plan = sample_plan();
+  for (const uint32_t tensors : {0u, 1000u}) {
+    plan.blocks.blocks[0].tensors = tensors;
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok()) << tensors;
+  }
+}
+
+TEST(Control, RefusesSharesOfBlocksThatAreNone) {
+  for (const double share : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(PullShare{.share = share}))).ok());
+    EXPECT_FALSE(
+        decode_control(bytes_of(encode_control(Welcome{.weak = true, .pull_share = share}))).ok());
+  }
+  EXPECT_FALSE(decode_control(bytes_of(encode_control(StepReport{.blocks = 4, .fresh = 5}))).ok());
 }
 
 TEST(Control, RefusesAShareThatLiesOutsideItsStep) {

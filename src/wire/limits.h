@@ -15,7 +15,13 @@ inline constexpr uint32_t kShardsMax = 1'000;
 inline constexpr uint32_t kTensorsMax = 100'000;
 inline constexpr uint32_t kBlocksMax = 1'000'000;
 inline constexpr uint64_t kParametersMax = uint64_t{1} << 36;
-inline constexpr uint32_t kSamplesMax = 1u << 24;     // in one gradient
+inline constexpr uint32_t kSamplesMax = 1u << 24;  // in one gradient
+// Where workers need not wait for all blocks, shards may be ahead of each other: the coordinator
+// decides so many steps ahead of the slowest, shards close so many more undecided, and nobody
+// pushes further ahead of a block than both together.
+inline constexpr uint64_t kDecidedAheadMax = 32;
+inline constexpr uint64_t kUndecidedMax = 16;
+inline constexpr uint64_t kPushedAheadMax = 64;
 inline constexpr uint32_t kTextBytesMax = 64u << 10;  // a name, an address, a reason
 
 }  // namespace drover

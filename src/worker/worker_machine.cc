@@ -2,42 +2,80 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/check.h"
 #include "wire/limits.h"
 
 namespace drover {
 
-WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, ConstBuffer parameters,
-                             ConstBuffer gradient, PullKind pull)
+WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, SharedBuffer parameters,
+                             ConstBuffer gradient, PullKind pull,
+                             std::optional<PartialPull::Settings> partial)
     : worker_(worker),
       plan_(plan),
       parameters_(std::move(parameters)),
       gradient_(std::move(gradient)),
-      pull_(worker, plan, pull) {}
+      pull_(worker, plan, pull) {
+  if (!partial) return;
+  partial_.emplace(worker, plan, *partial);
+  received_ = std::make_shared<FloatBuffer>(parameters_->size());
+  received_versions_.resize(plan.blocks.size());
+  unanswered_.resize(plan.shards);
+  blocks_on_.resize(plan.shards);
+  for (const Block& block : plan.blocks) ++blocks_on_[block.shard];
+}
 
 void WorkerMachine::on_want_initial(ShardId shard, Outbox& out) {
   for (const BlockId id : plan_.blocks_of_shard(shard))
     offer_block(plan_.blocks[id], kInitialStep, out);
 }
 
-void WorkerMachine::begin_pull(Outbox& out) {
+void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
   pulling_ = true;
-  pull_.begin(began_ ? std::max<Step>(step() + 1, stop_before_) : 0, out);
+  const Version wanted = began_ ? std::max<Step>(step() + 1, stop_before_) : 0;
   began_ = true;
+  if (!partial_) return pull_.begin(wanted, out);
+  for (BlockId id = 0; id < received_versions_.size(); ++id) {
+    if (!received_versions_[id]) continue;
+    copy_received(id);
+    partial_->use_late(id, *std::exchange(received_versions_[id], {}));
+  }
+  partial_->begin(wanted, now, out);
 }
 
-void WorkerMachine::begin_step() {
+void WorkerMachine::begin_step() { begin_step(gradient_); }
+
+void WorkerMachine::begin_step(ConstBuffer gradient) {
   DROVER_CHECK(pulling_ && ready());
   pulling_ = false;
-  gradient_step_ = step();
+  if (partial_) freshness_ = partial_->freshness();
+  before_ = now_ && now_->buffer != gradient ? std::move(now_) : std::nullopt;
+  now_ = Gradient{.step = step(), .buffer = std::move(gradient)};
+  ready_.assign(plan_.blocks.size(), 0);
+}
+
+std::optional<TimePoint> WorkerMachine::wake_at() const {
+  return partial_ && pulling_ ? partial_->wake_at() : std::nullopt;
+}
+
+void WorkerMachine::on_time(TimePoint now) {
+  if (partial_ && pulling_) partial_->on_time(now);
 }
 
 void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
-  DROVER_CHECK(gradient_step_ == step());
-  samples_ = samples;
-  for (const BlockId id : plan_.blocks_of_tensor(tensor))
-    offer_block(plan_.blocks[id], step(), out);
+  DROVER_CHECK(now_ && now_->step == step());
+  samples_ = now_->samples = samples;
+  for (const BlockId id : plan_.blocks_of_tensor(tensor)) {
+    const Block& block = plan_.blocks[id];
+    if (++ready_[id] < block.tensors) continue;
+    const ShardId shard = block.shard;
+    if (partial_ && unanswered_[shard]++ >= 2 * blocks_on_[shard]) {
+      --unanswered_[shard];
+      continue;
+    }
+    offer_block(block, step(), out);
+  }
 }
 
 void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) const {
@@ -58,13 +96,19 @@ void WorkerMachine::send_block(const Block& block, Step step, FrameType type, Ou
       {.type = type, .step = step, .worker = worker_, .block = block.id, .samples = samples_}, {}};
   // After the loop has gone on, the buffer belongs to another step: an empty block withdraws the
   // offer.
-  const bool still_there = initial ? !gradient_step_ : gradient_step_ == step;
-  if (still_there) {
-    frame.payload = FloatSlice{initial ? parameters_ : gradient_, block.offset, block.length};
-    if (!initial) frame.header.number_type = number_type_;
+  if (initial && !now_) frame.payload = FloatSlice{parameters_, block.offset, block.length};
+  if (const Gradient* const gradient = initial ? nullptr : find_gradient(step)) {
+    frame.header.samples = gradient->samples;
+    frame.payload = FloatSlice{gradient->buffer, block.offset, block.length};
+    frame.header.number_type = number_type_;
   }
   const Lane lane = type == FrameType::kOffer ? Lane::kControl : Lane::kBulk;
   out.push_back({to_shard(block.shard, lane), std::move(frame)});
+}
+
+const WorkerMachine::Gradient* WorkerMachine::find_gradient(Step step) const {
+  if (now_ && now_->step == step) return &*now_;
+  return before_ && before_->step == step ? &*before_ : nullptr;
 }
 
 Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& header) const {
@@ -79,14 +123,36 @@ Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& heade
                          std::to_string(header.length) + " bytes for block " +
                          std::to_string(header.block));
   }
-  if (!pulling_) {
+  if (partial_ ? !began_ : !pulling_) {
     return invalid_input("shard " + std::to_string(shard) +
                          " sent parameters that were not asked for");
   }
   return block;
 }
 
-Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox& out) {
+const SharedBuffer& WorkerMachine::begin_receiving(const FrameHeader& header) {
+  if (!partial_) return parameters_;
+  received_versions_[header.block].reset();
+  return received_;
+}
+
+void WorkerMachine::copy_received(BlockId id) {
+  const Block& block = plan_.blocks[id];
+  std::copy_n(received_->data() + block.offset, block.length, parameters_->data() + block.offset);
+}
+
+void WorkerMachine::on_parameters(const FrameHeader& header, TimePoint now, Outbox& out) {
+  if (!partial_) return pull_.on_parameters(header, out);
+  if (pulling_) {
+    copy_received(header.block);
+    return partial_->on_parameters(header, now, out);
+  }
+  received_versions_[header.block] = header.version;
+  partial_->on_late(header, now);
+}
+
+Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoint now,
+                               Outbox& out) {
   switch (header.type) {
     case FrameType::kGrant:
       if (header.block >= plan_.blocks.size() || plan_.blocks[header.block].shard != shard) {
@@ -98,11 +164,14 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
     case FrameType::kAnswer:
       // What a push came to is counted by the shards; a late one needs no other reaction than the
       // next pull, which asks for the newest parameters anyway.
+      if (partial_ && shard < unanswered_.size() && header.step != kInitialStep &&
+          unanswered_[shard] > 0)
+        --unanswered_[shard];
       return done();
     case FrameType::kParameters: {
       const auto block = destination(shard, header);
       if (!block) return block.error();
-      if (expects(header)) pull_.on_parameters(header, out);
+      if (expects(header)) on_parameters(header, now, out);
       return done();
     }
     case FrameType::kStop:
@@ -115,5 +184,18 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, Outbox&
 }
 
 void WorkerMachine::on_stop(Step step) { stop_before_ = std::max(stop_before_, step + 1); }
+
+void WorkerMachine::on_pull_share(const PullShare& share) {
+  if (partial_) partial_->on_share(share);
+}
+
+void WorkerMachine::describe_pull(TimePoint now, StepReport& report) const {
+  if (!partial_) return;
+  report.blocks = freshness_.blocks;
+  report.fresh = freshness_.fresh;
+  report.staleness_sum = freshness_.staleness_sum;
+  report.staleness_max = freshness_.staleness_max;
+  report.responses = partial_->responses(now);
+}
 
 }  // namespace drover

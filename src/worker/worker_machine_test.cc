@@ -12,7 +12,7 @@ namespace {
 class WorkerMachineTest : public ::testing::Test {
  protected:
   static Layout layout() {
-    return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kTrained}});
+    return Layout({{"large", 70'000, TensorKind::kTrained}, {"small", 10, TensorKind::kAveraged}});
   }
 
   WorkerMachineTest()
@@ -29,13 +29,13 @@ class WorkerMachineTest : public ::testing::Test {
                                .version = version,
                                .block = block.id,
                                .length = block.length * static_cast<uint32_t>(sizeof(float))};
-      const Status status = machine_.on_frame(block.shard, header, out_);
+      const Status status = machine_.on_frame(block.shard, header, TimePoint{}, out_);
       ASSERT_TRUE(status.ok()) << status.error().message;
     }
   }
 
   void begin_step(Version version) {
-    machine_.begin_pull(out_);
+    machine_.begin_pull(TimePoint{}, out_);
     deliver(version);
     ASSERT_TRUE(machine_.ready());
     machine_.begin_step();
@@ -68,16 +68,46 @@ TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
   EXPECT_EQ(std::get<FloatSlice>(out_[0].frame.payload).length, 10u);
 }
 
+TEST_F(WorkerMachineTest, OffersABlockOfSeveralTensorsWhenAllAreReady) {
+  const Layout small({{"a", 5'000, TensorKind::kTrained},
+                      {"b", 20, TensorKind::kTrained},
+                      {"c", 20, TensorKind::kTrained}});
+  BlockPlan plan = plan_blocks(small, 1);
+  ASSERT_EQ(plan.blocks.size(), 2u) << "b and c are one block";
+  const auto buffer = std::make_shared<FloatBuffer>(small.buffer_size());
+  WorkerMachine machine(5, plan, buffer, buffer);
+  for (Version version = 0; version < 2; ++version) {
+    machine.begin_pull({}, out_);
+    for (const Block& block : plan.blocks) {
+      const FrameHeader header{.type = FrameType::kParameters,
+                               .step = version + 1,
+                               .version = version,
+                               .block = block.id,
+                               .length = block.length * static_cast<uint32_t>(sizeof(float))};
+      ASSERT_TRUE(machine.on_frame(0, header, {}, out_).ok());
+    }
+    machine.begin_step();
+    out_.clear();
+    machine.offer(2, 32, out_);
+    EXPECT_TRUE(out_.empty());
+    machine.offer(1, 32, out_);
+    ASSERT_EQ(out_.size(), 1u);
+    EXPECT_EQ(out_[0].frame.header.block, 1u);
+    machine.offer(0, 32, out_);
+    EXPECT_EQ(out_.size(), 2u);
+  }
+}
+
 TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters) {
   begin_step(0);
   machine_.offer(0, 32, out_);
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   out_.clear();
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(
-      machine_
-          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
-          .ok());
+  ASSERT_TRUE(machine_
+                  .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id},
+                            TimePoint{}, out_)
+                  .ok());
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_EQ(out_[0].to, to_shard(block.shard, Lane::kBulk));
   const auto& slice = std::get<FloatSlice>(out_[0].frame.payload);
@@ -90,10 +120,10 @@ TEST_F(WorkerMachineTest, WithdrawsWhatIsGrantedTooLate) {
   machine_.offer(0, 32, out_);
   begin_step(1);
   const Block& block = plan_.blocks[0];
-  ASSERT_TRUE(
-      machine_
-          .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id}, out_)
-          .ok());
+  ASSERT_TRUE(machine_
+                  .on_frame(block.shard, {.type = FrameType::kGrant, .step = 0, .block = block.id},
+                            TimePoint{}, out_)
+                  .ok());
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(out_[0].frame.payload))
       << "the buffer belongs to step 1 now";
@@ -107,7 +137,7 @@ TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
   EXPECT_TRUE(machine_.wanted(5));
   machine_.on_stop(2);
   EXPECT_FALSE(machine_.wanted(4)) << "a watermark never goes back";
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
@@ -119,7 +149,7 @@ TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
   const std::vector<std::vector<Version>> versions = {{4, 3}, {4, 4}, {9, 8}};
   for (uint64_t pull = 0; pull < versions.size(); ++pull) {
     out.clear();
-    machine.begin_pull(out);
+    machine.begin_pull(TimePoint{}, out);
     EXPECT_EQ(out.at(0).frame.header.version, pull == 0 ? 0u : 4 + pull);
     for (const BlockId block : {0u, 1u}) {
       EXPECT_FALSE(machine.ready());
@@ -128,7 +158,7 @@ TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
                                .version = versions[pull][block],
                                .block = block,
                                .length = 40};
-      ASSERT_TRUE(machine.on_frame(0, header, out).ok());
+      ASSERT_TRUE(machine.on_frame(0, header, TimePoint{}, out).ok());
     }
     ASSERT_TRUE(machine.ready());
     machine.begin_step();
@@ -155,11 +185,129 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
       .type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
   EXPECT_FALSE(machine_.destination(block.shard, header).ok())
       << "they would change under a running gradient";
-  machine_.begin_pull(out_);
+  machine_.begin_pull(TimePoint{}, out_);
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
   EXPECT_FALSE(machine_.destination(1 - block.shard, header).ok());
   header.length = 4;
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
+}
+
+// --- where not all blocks are waited for
+
+class PartialMachineTest : public ::testing::Test {
+ protected:
+  PartialMachineTest() {
+    machine_.begin_pull(TimePoint{}, out_);
+    for (const Block& block : plan_.blocks) deliver(block.id, 0, 0.0f);
+    begin();
+  }
+
+  void deliver(BlockId id, Version version, float value) {
+    const Block& block = plan_.blocks[id];
+    const FrameHeader header{.type = FrameType::kParameters,
+                             .version = version,
+                             .block = id,
+                             .length = block.length * static_cast<uint32_t>(sizeof(float))};
+    ASSERT_TRUE(machine_.destination(block.shard, header).ok());
+    ASSERT_TRUE(machine_.expects(header));
+    std::fill_n(machine_.begin_receiving(header)->data() + block.offset, block.length, value);
+    ASSERT_TRUE(machine_.on_frame(block.shard, header, TimePoint{}, out_).ok());
+  }
+  void begin() {
+    ASSERT_TRUE(machine_.ready());
+    in_use_ = 1 - in_use_;
+    machine_.begin_step(gradients_[in_use_]);
+    out_.clear();
+  }
+  void pull() {
+    machine_.begin_pull(TimePoint{}, out_);
+    out_.clear();
+  }
+  float held(BlockId id) const { return parameters_->data()[plan_.blocks[id].offset]; }
+  Outgoing granted(BlockId id, Step step) {
+    out_.clear();
+    const Status status = machine_.on_frame(plan_.blocks[id].shard,
+                                            {.type = FrameType::kGrant, .step = step, .block = id},
+                                            TimePoint{}, out_);
+    EXPECT_TRUE(status.ok() && out_.size() == 1);
+    return out_.front();
+  }
+
+  static Layout layout() {
+    return Layout({{"a", 6'000, TensorKind::kTrained}, {"b", 6'000, TensorKind::kTrained}});
+  }
+  const BlockPlan plan_ = plan_blocks(layout(), 2);
+  const SharedBuffer parameters_ = std::make_shared<FloatBuffer>(layout().buffer_size());
+  const std::array<SharedBuffer, 2> gradients_ = {
+      std::make_shared<FloatBuffer>(layout().buffer_size()),
+      std::make_shared<FloatBuffer>(layout().buffer_size())};
+  WorkerMachine machine_{
+      3, plan_, parameters_, gradients_[0], PullKind::kTogether, PartialPull::Settings{0.5, {}}};
+  size_t in_use_ = 0;
+  Outbox out_;
+};
+
+TEST_F(PartialMachineTest, ParametersThatComeWhileComputingWaitForTheNextPull) {
+  pull();
+  deliver(0, 1, 1.0f);
+  begin();
+  EXPECT_EQ(machine_.step(), 1u);
+  deliver(1, 1, 5.0f);
+  EXPECT_EQ(held(1), 0.0f) << "a gradient is being computed on it";
+  StepReport report;
+  machine_.describe_pull(TimePoint{}, report);
+  EXPECT_EQ(report.fresh, 1u);
+  EXPECT_EQ(report.staleness_max, 1u);
+  pull();
+  EXPECT_EQ(held(1), 5.0f);
+}
+
+// What is half there must not be used: the buffer that is written to is not the one computed on.
+TEST_F(PartialMachineTest, ABlockThatIsStillComingIsNotUsed) {
+  pull();
+  deliver(0, 1, 1.0f);
+  begin();
+  deliver(1, 1, 5.0f);
+  const Block& block = plan_.blocks[1];
+  const FrameHeader next{.type = FrameType::kParameters,
+                         .version = 2,
+                         .block = 1,
+                         .length = block.length * static_cast<uint32_t>(sizeof(float))};
+  machine_.begin_receiving(next)->data()[block.offset] = 6.0f;
+  pull();
+  EXPECT_EQ(held(1), 0.0f);
+  ASSERT_TRUE(machine_.on_frame(block.shard, next, TimePoint{}, out_).ok());
+  EXPECT_EQ(held(1), 6.0f);
+}
+
+TEST_F(PartialMachineTest, TheGradientOfTheStepBeforeCanStillBeHadAndNoOlder) {
+  machine_.offer(1, 4, out_);
+  for (Step step = 1; step <= 2; ++step) {
+    pull();
+    deliver(0, step, 1.0f);
+    begin();
+    const Outgoing block = granted(1, 0);
+    const bool there = std::holds_alternative<FloatSlice>(block.frame.payload);
+    EXPECT_EQ(there, step == 1) << "step " << step;
+    EXPECT_GT(block.frame.header.samples, 0u);
+  }
+}
+
+TEST_F(PartialMachineTest, AShardThatDoesNotAnswerIsNotOfferedMoreAndMore) {
+  size_t offers = 0;
+  for (Step step = 1; step <= 10; ++step) {
+    machine_.offer(1, 4, out_);
+    offers += out_.size();
+    pull();
+    deliver(0, step, 1.0f);
+    begin();
+  }
+  EXPECT_EQ(offers, 2u);
+  const FrameHeader answer{.type = FrameType::kAnswer, .step = 0, .block = 1};
+  ASSERT_TRUE(machine_.on_frame(plan_.blocks[1].shard, answer, TimePoint{}, out_).ok());
+  out_.clear();
+  machine_.offer(1, 4, out_);
+  EXPECT_EQ(out_.size(), 1u);
 }
 
 }  // namespace

@@ -306,7 +306,7 @@ class Cluster {
       if (++worker.shards_connected == shards_.size()) {
         send(static_cast<int>(Role::kWorker), id, {to_coordinator(), control_frame(Ready{})});
         worker.waiting = true;
-        worker.machine->begin_pull(out);
+        worker.machine->begin_pull(now_, out);
       }
     } else if (control && std::holds_alternative<WantInitial>(*control)) {
       worker.machine->on_want_initial(from, out);
@@ -317,7 +317,7 @@ class Cluster {
         if (worker.machine->expects(header))
           std::copy(floats.begin(), floats.end(), worker.parameters->data() + block.value().offset);
       }
-      const Status status = worker.machine->on_frame(from, header, out);
+      const Status status = worker.machine->on_frame(from, header, now_, out);
       EXPECT_TRUE(status.ok()) << status.error().message;
     }
     send_all(static_cast<int>(Role::kWorker), id, std::move(out));
@@ -400,7 +400,7 @@ class Cluster {
            {to_coordinator(),
             control_frame(StepReport{.step = step, .samples = 1 + id, .compute = Duration(7)})});
       worker.waiting = true;
-      worker.machine->begin_pull(out);
+      worker.machine->begin_pull(now_, out);
     }
     send_all(static_cast<int>(Role::kWorker), id, std::move(out));
     return true;

@@ -41,7 +41,7 @@ class ChannelEnd {
       }
       return done();
     };
-    callbacks.on_floats_sent = [this] {
+    callbacks.on_floats_sent = [this](const ConstBuffer&) {
       --queued_;
       send_some();
     };

@@ -1,7 +1,9 @@
 #include "tasks/torch/nets.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 #include "tasks/model_choice.h"
@@ -295,10 +297,13 @@ std::shared_ptr<Net> make_net(const std::string& model, const Dataset& dataset) 
 
 std::vector<NetTensor> tensors_of(const Net& net) {
   std::vector<NetTensor> tensors;
+  std::vector<NetTensor>
+      averaged;  // behind the others, so that each kind has its kind as neighbours
   for (const auto& module : net.named_modules("", /*include_self=*/false)) {
     const auto add = [&](const std::string& name, const Tensor& tensor, TensorKind kind) {
-      tensors.push_back(
-          {module.key() + "." + name, tensor, kind, initial_values(*module.value(), name)});
+      (kind == TensorKind::kTrained ? tensors : averaged)
+          .push_back(
+              {module.key() + "." + name, tensor, kind, initial_values(*module.value(), name)});
     };
     for (const auto& parameter : module.value()->named_parameters(/*recurse=*/false)) {
       add(parameter.key(), parameter.value(), TensorKind::kTrained);
@@ -308,6 +313,7 @@ std::vector<NetTensor> tensors_of(const Net& net) {
       add(buffer.key(), buffer.value(), TensorKind::kAveraged);
     }
   }
+  std::move(averaged.begin(), averaged.end(), std::back_inserter(tensors));
   return tensors;
 }
 
