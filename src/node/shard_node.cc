@@ -150,7 +150,7 @@ class ShardNode {
         if (!view) return Status(view.error());
         values = std::move(view).value();
       }
-      if (header.type == FrameType::kBlock) note_losses(peer, header.length);
+      if (header.type == FrameType::kBlock) note_losses(peer);
       Status status = done();
       work([&](Outbox& out) {
         status = shard_.on_frame(worker, header, std::move(values), clock_now(), out);
@@ -218,10 +218,10 @@ class ShardNode {
   }
 
   // The kernel of the receiver sees a loss as packets that come before their turn.
-  void note_losses(Peer& peer, size_t bytes) {
+  void note_losses(Peer& peer) {
     if (!settings_.adapt_window || !peer.bulk) return;
     const uint32_t seen = peer.bulk->packets_out_of_order();
-    window_.on_received(bytes, seen != std::exchange(peer.out_of_order, seen));
+    window_.on_block(seen != std::exchange(peer.out_of_order, seen));
     shard_.set_window(window_.bytes());
   }
 

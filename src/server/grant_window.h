@@ -2,12 +2,14 @@
 //
 // Many senders at once overflow the buffer of a shallow switch; what is lost waits for a timeout of
 // TCP's, longer than the whole push takes. So the window follows what is seen of losses, as TCP's
-// own does for one connection: a window's worth of bytes with a loss in it halves it, many clean
-// ones in a row let it grow again by a little.
+// own does for one connection: it halves when they are many, and grows by a little when there have
+// been few for long. What a receiver sees are packets out of order, and now and then those come
+// where nothing is lost (on loopback with about one block in seventy); one of those is no news.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace drover {
 
@@ -15,32 +17,41 @@ class GrantWindow {
  public:
   static constexpr size_t kLeastBytes = 64 << 10;
   static constexpr size_t kGrowthBytes = 64 << 10;
-  // Windows' worth of bytes without a loss before it grows.
-  static constexpr size_t kCleanWindows = 16;
+  // Blocks that are looked at together, and how many of them with losses are too many.
+  static constexpr uint32_t kStretch = 16;
+  static constexpr uint32_t kTooMany = 4;
+  // Stretches in a row without too many losses before the window grows.
+  static constexpr uint32_t kCalm = 4;
 
   // Begins at `most`, and never is larger.
   explicit GrantWindow(size_t most) : most_(most), bytes_(most) {}
 
   size_t bytes() const { return bytes_; }
 
-  // So many bytes have come; `lost`: and on the way something was seen to be lost.
-  void on_received(size_t bytes, bool lost) {
-    since_cut_ += bytes;
-    clean_ = lost ? 0 : clean_ + bytes;
-    if (lost && since_cut_ >= bytes_) {
+  // A block has come; `lost`: and on the way something was seen to be lost.
+  void on_block(bool lost) {
+    ++blocks_;
+    lossy_ += lost ? 1 : 0;
+    if (lossy_ >= kTooMany) {
       bytes_ = std::min(most_, std::max(kLeastBytes, bytes_ / 2));
-      since_cut_ = 0;
-    } else if (clean_ >= kCleanWindows * bytes_) {
+      begin_stretch();
+      calm_ = 0;
+    } else if (blocks_ == kStretch) {
+      begin_stretch();
+      if (++calm_ < kCalm) return;
       bytes_ = std::min(most_, bytes_ + kGrowthBytes);
-      clean_ = 0;
+      calm_ = 0;
     }
   }
 
  private:
+  void begin_stretch() { blocks_ = lossy_ = 0; }
+
   const size_t most_;
   size_t bytes_;
-  size_t since_cut_ = 0;  // bytes received
-  size_t clean_ = 0;      // bytes received since the last loss or growth
+  uint32_t blocks_ = 0;  // of the stretch, so far
+  uint32_t lossy_ = 0;   // of these
+  uint32_t calm_ = 0;    // stretches in a row
 };
 
 }  // namespace drover
