@@ -19,7 +19,7 @@ struct WorkerSettings {
   uint64_t seed = 1;
   std::vector<SlowRule> slow;
   NumberType wire_dtype = NumberType::kFloat32;  // of gradients that are sent
-  bool partial = false;            // not all parameters are waited for
+  bool partial = false;                          // not all parameters are waited for
   Sharing sharing = Sharing::kNo;                // of memory with shards
 };
 
