@@ -9,7 +9,7 @@ void Shard::on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, O
   const Waiting request{worker, header.step, header.version, (header.flags & kSnapshotFlag) != 0};
   const bool trains = knows(worker) && !request.snapshot;
   if (trains && clocks_) clocks_->place(worker, step_);
-  if (trains) sent_[worker].came = header.samples;
+  if (trains) sent_[worker].came = header.place;
   for (auto& [id, hosted] : blocks_) {
     // One pull at a time: a newer one replaces what is left of an older one.
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });

@@ -73,7 +73,7 @@ class ShardWeakTest : public ::testing::Test {
   void pull(WorkerId worker, Version version, uint32_t came = 0) {
     FrameHeader ask = header(FrameType::kPull, worker, ++request_, 0);
     ask.version = version;
-    ask.samples = came;
+    ask.place = came;
     ASSERT_TRUE(shard_.on_frame(worker, ask, nullptr, now_, out_).ok());
   }
   void decide(Step step, uint32_t cutoff, Duration limit = {}, uint32_t at_least = 1) {

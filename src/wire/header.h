@@ -36,7 +36,7 @@ enum class FrameType : uint8_t {
   kBlock = 4,   // step, block, samples, payload
   kAnswer = 5,  // step, block, answer, version: what the shard's block is at now
   // Blocks, shard to worker.
-  // version: the least wanted; step: the puller's number for this request; samples: where not all
+  // version: the least wanted; step: the puller's number for this request; place: where not all
   // blocks are waited for, how many kParameters of this shard have come so far
   kPull = 6,
   kParameters = 7,  // block, version, payload; step: the number of the request it answers

@@ -28,6 +28,12 @@ FrameHeader random_header(std::mt19937_64& random) {
   return header;
 }
 
+TEST(FrameHeader, APullMayTellOfMoreBlocksThanAGradientHasSamples) {
+  // A long run has millions of blocks come; a limit on them would end it.
+  EXPECT_TRUE(
+      decode_header(encode_header({.type = FrameType::kPull, .place = ~uint32_t{0}})).ok());
+}
+
 TEST(Header, SurvivesTheWire) {
   for (uint64_t seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

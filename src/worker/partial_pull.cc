@@ -48,7 +48,7 @@ void PartialPull::ask(ShardId shard, Outbox& out) {
                                                          .step = ++asked.request,
                                                          .version = wanted_,
                                                          .worker = worker_,
-                                                         .samples = asked.came},
+                                                         .place = asked.came},
                                                         {}}});
 }
 

@@ -135,12 +135,12 @@ TEST_F(PartialPullTest, WhatCameLateCountsWhenItIsUsed) {
 TEST_F(PartialPullTest, TellsAShardWhatHasComeAndAsksAgainWhenThatIsOld) {
   start(1.0);
   begin(5);
-  for (const Outgoing& each : out_) EXPECT_EQ(each.frame.header.samples, 1u);
+  for (const Outgoing& each : out_) EXPECT_EQ(each.frame.header.place, 1u);
   out_.clear();
   come(2, 3);
   ASSERT_EQ(out_.size(), 1u) << "a whole round has come, and it was not what is wanted";
   EXPECT_EQ(out_[0].to.index, plan_.blocks[2].shard);
-  EXPECT_EQ(out_[0].frame.header.samples, 2u);
+  EXPECT_EQ(out_[0].frame.header.place, 2u);
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
