@@ -4,11 +4,12 @@ communication at all.
 
 Same network, batch, number of workers, threads (one each) and optimiser (SGD with momentum), on the same data, in
 rounds that take turns on this machine. Both read the same IDX files (Fashion-MNIST) and pick a random batch each step.
-"bare" is the same step in PyTorch without any communication, as many processes at once: what is left if moving
-gradients cost nothing. Prints a JSON object for each number of workers and shards: the median step of each, and ratios,
+"bare" is the same step in PyTorch without any communication, as many processes at once, of the slowest of them: what is
+left if moving gradients cost nothing. "bare_max" is the longest of all workers' bare steps, step by step: what is left
+if each step also waits for whoever is slowest in it. Prints a JSON object for each number of workers and shards: the median step of each, and ratios,
 round by round, as median, least and greatest.
 
-    python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|resnet20|mlp25m] [--workers 2,4,8]
+    python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|lenet-wide|resnet20|mlp25m] [--workers 2,4,8]
                                  [--shards 1,2,4] [--batch 32] [--steps 300] [--rounds 5] [--transport auto]
                                  [--data /usr/share/datasets/fashion-mnist] [--without-ddp]
 
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 
-STEPS = {"lenet": 300, "resnet20": 60, "mlp25m": 60}  # of each run, unless told otherwise
+STEPS = {"lenet": 300, "lenet-wide": 100, "resnet20": 60, "mlp25m": 60}  # of each run, unless told otherwise
 LIMIT = 1800  # seconds that no run should take
 
 
@@ -64,6 +65,11 @@ def make_model(name):
             nn.Conv2d(1, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(16, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
             nn.Linear(32 * 16, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    if name == "lenet-wide":
+        return nn.Sequential(
+            nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(64 * 49, 512), nn.ReLU(), nn.Linear(512, 10))
     if name == "mlp25m":
         return nn.Sequential(
             nn.Flatten(), nn.Linear(784, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(),
@@ -77,7 +83,7 @@ def make_model(name):
 
 
 def torch_worker(settings):
-    """One process of PyTorch's; writes its step times if it is the first."""
+    """One process of PyTorch's; writes its step times."""
     import torch
     import torch.distributed as dist
     from torch import nn
@@ -108,17 +114,17 @@ def torch_worker(settings):
         now = time.perf_counter()
         times.append(now - before)
         before = now
-    if rank == 0:
-        pathlib.Path(settings["out"]).write_text(json.dumps(times))
+    pathlib.Path(f"{settings['out']}.{rank}").write_text(json.dumps(times))
     dist.barrier()
     dist.destroy_process_group()
 
 
 def run_torch(options, workers, folder, ddp):
+    """Each worker's step times."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    out = folder / "torch.json"
+    out = folder / "torch"
     settings = {"world": workers, "port": port, "ddp": ddp, "model": options.model, "batch": options.batch,
                 "steps": options.steps, "data": options.data, "out": str(out)}
     running = [subprocess.Popen([sys.executable, __file__, "--torch-worker", json.dumps({**settings, "rank": rank})],
@@ -132,7 +138,7 @@ def run_torch(options, workers, folder, ddp):
         for worker in running:
             if worker.poll() is None:
                 worker.kill()
-    return json.loads(out.read_text())
+    return [json.loads(pathlib.Path(f"{out}.{rank}").read_text()) for rank in range(workers)]
 
 
 def run_drover(options, workers, shards, folder):
@@ -165,10 +171,14 @@ def measure_round(options, workers, folder, backwards):
         note(f"drover{shards}", steps)
         found[f"drover{shards}_outside_ms"] = 1e3 * statistics.median(outside[warmup:])
 
+    def bare():
+        times = run_torch(options, workers, folder, False)
+        note("bare", max(times, key=lambda each: statistics.median(each[warmup:])))
+        note("bare_max", [max(step) for step in zip(*times)])
+
     turns = [lambda shards=shards: drover(shards) for shards in options.shards]
     if not options.without_ddp:
-        turns = [lambda: note("ddp", run_torch(options, workers, folder, True)), *turns,
-                 lambda: note("bare", run_torch(options, workers, folder, False))]
+        turns = [lambda: note("ddp", run_torch(options, workers, folder, True)[0]), *turns, bare]
     for turn in reversed(turns) if backwards else turns:
         turn()
     return found
@@ -184,8 +194,8 @@ def report(options, workers, shards, rounds):
             "steps": options.steps, "rounds": options.rounds, "transport": options.transport,
             "drover_ms": spread([each[mine + "_ms"] for each in rounds]),
             "drover_outside_ms": spread([each[mine + "_outside_ms"] for each in rounds])}
-    pairs = [] if options.without_ddp else [(mine, "ddp"), (mine, "bare"), ("ddp", "bare")]
-    for name in () if options.without_ddp else ("ddp", "bare"):
+    pairs = [] if options.without_ddp else [(mine, "ddp"), (mine, "bare"), (mine, "bare_max"), ("ddp", "bare")]
+    for name in () if options.without_ddp else ("ddp", "bare", "bare_max"):
         line[name + "_ms"] = spread([each[name + "_ms"] for each in rounds])
     for a, b in pairs:
         key = f"{'drover' if a == mine else a}_to_{b}"

@@ -116,7 +116,7 @@ void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
 // workers. Gradients come block by block, as they do over the network.
 void aggregate(benchmark::State& state, SumOrder order) {
   constexpr size_t total = 1U << 20;
-  constexpr size_t block_floats = kBlockFloatsMax;
+  constexpr size_t block_floats = kBlockFloats;
   constexpr size_t blocks = total / block_floats;
   const auto workers = static_cast<WorkerId>(state.range(0));
   const OptimizerSettings settings{.kind = OptimizerKind::kMomentum};

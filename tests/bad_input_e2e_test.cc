@@ -190,12 +190,12 @@ TEST(RunFile, ThatCannotBeMadeEndsTheRunBeforeItBegins) {
 TEST(RunFile, OnADiskThatFillsUpEndsTheRunAndStaysReadable) {
   const TemporaryFolder folder;
   // Files of at most 100 KB (a shell counts in 512 bytes), without the signal that kills.
-  const Outcome outcome = drover_under("trap '' XFSZ; ulimit -f 200",
-                                       Words{"train", "--run-file", "run.db", "--steps", "1000000",
-                                             "--batch", "1", "--workers", "2", "--shards", "1",
-                                             "--slow", "delay=2ms"} +
-                                           small_job("logistic"),
-                                       folder.path());
+  const Outcome outcome =
+      drover_under("trap '' XFSZ; ulimit -f 200",
+                   Words{"train", "--run-file", "run.db", "--steps", "1000000", "--batch", "1",
+                         "--workers", "2", "--shards", "1", "--slow", "delay=2ms"} +
+                       small_job("logistic"),
+                   folder.path());
   EXPECT_EQ(outcome.status(), 1) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the run failed"), HasSubstr("run.db")));
   const Result<RunReader> reader = RunReader::open(folder.file("run.db"));
@@ -363,7 +363,8 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
       HeaderBytes header = encode_header({.run = run_id});
       header[4] = std::byte{kProtocolVersion + 1};
       newer.say(text_of(header));
-      EXPECT_THAT(newer.refusal(), HasSubstr("protocol version " + std::to_string(kProtocolVersion + 1)));
+      EXPECT_THAT(newer.refusal(),
+                  HasSubstr("protocol version " + std::to_string(kProtocolVersion + 1)));
 
       const Stranger large(port);
       large.say(text_of(encode_header({.run = run_id, .length = 0xffff'ffff})));

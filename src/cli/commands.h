@@ -131,7 +131,7 @@ struct ServerBenchOptions {
   uint32_t kb = 0;  // the same in kilobytes, if not 0
   uint64_t window = 1 << 20;
   bool fixed_window = false;  // also while packets get lost
-  uint32_t block_kb = 256;    // blocks that a gradient is cut into
+  uint32_t block_kb = 0;      // of blocks that a gradient is cut into; 0: as training would
   uint32_t rounds = 15;
   bool json = false;
 };

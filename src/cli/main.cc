@@ -214,10 +214,10 @@ void add_server_bench(CLI::App& app, ServerBenchOptions& bench) {
   app.add_option("--kb", bench.kb, "kilobytes (of 1024) of gradient each, instead of --mb")
       ->check(check_whole)
       ->type_name("COUNT");
-  app.add_option("--block-kb", bench.block_kb, "kilobytes of each block of a gradient, at most")
+  app.add_option("--block-kb", bench.block_kb,
+                 "kilobytes of each block of a gradient, at most (as training would cut it)")
       ->check(check_whole)
-      ->type_name("COUNT")
-      ->capture_default_str();
+      ->type_name("COUNT");
   app.add_flag("--fixed-window", bench.fixed_window, "keep the window even while packets get lost");
   app.add_option("--window", bench.window, "bytes of gradients that may be under way at once")
       ->check(check_whole)

@@ -199,7 +199,8 @@ std::string_view text_itself(const std::string& text) { return text; }
 std::vector<Setting> make_settings() {
   return {
       text_setting(
-          {"model", "--model", kTask, "logistic, mlp, mlp25m, lenet, resnet20 or transformer"},
+          {"model", "--model", kTask,
+           "logistic, mlp, mlp25m, lenet, lenet-wide, resnet20 or transformer"},
           [](auto& job) -> auto& { return job.task.model; }, MayBeEmpty::kNo),
       text_setting(
           {"data", "--data", kTask, "a data set's name, or a folder or file"},

@@ -18,13 +18,18 @@ inline uint32_t blocks_needed(double share, uint32_t blocks) {
   return std::clamp(static_cast<uint32_t>(std::max(needed, 1.0)), 1u, blocks);
 }
 
-// The largest block of a run with so many shards: the usual one, unless that would leave shards
-// without any. Then there are about two for each.
-inline uint32_t block_floats_for(const Layout& layout, uint32_t shards) {
+// The largest block of a run with so many shards: up to `most`, as long as every shard has several
+// of that size; the usual one, unless that would leave shards without any. Then there are about two
+// for each.
+inline uint32_t block_floats_for(const Layout& layout, uint32_t shards,
+                                 uint32_t most = kBlockFloats) {
   constexpr uint64_t kLeast = 256;
-  if (plan_blocks(layout, shards).blocks.size() >= shards) return kBlockFloatsMax;
-  const uint64_t even = layout.parameter_count() / (2 * uint64_t{shards});
-  return static_cast<uint32_t>(std::clamp<uint64_t>(even, kLeast, kBlockFloatsMax));
+  const uint64_t each = layout.parameter_count() / shards;
+  if (most > kBlockFloats && each / kBlocksPerShard > kBlockFloats)
+    return static_cast<uint32_t>(std::min<uint64_t>(each / kBlocksPerShard, most));
+  const uint32_t usual = std::min(kBlockFloats, most);
+  if (plan_blocks(layout, shards, usual).blocks.size() >= shards) return usual;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(each / 2, kLeast, kBlockFloats));
 }
 
 }  // namespace drover

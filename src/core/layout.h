@@ -71,7 +71,11 @@ struct BlockPlan {
   std::vector<BlockId> blocks_of_tensor(uint32_t tensor) const;
 };
 
-inline constexpr uint32_t kBlockFloatsMax = 64 * 1024;  // 256 KB: fits a core's second-level cache
+inline constexpr uint32_t kBlockFloats = 64 * 1024;  // 256 KB: fits a core's second-level cache
+// Where blocks are read in place nothing is gained by small ones, and each costs messages.
+inline constexpr uint32_t kBlockFloatsInPlace = 256 * 1024;
+inline constexpr uint32_t kBlockFloatsMax = kBlockFloatsInPlace;  // in any run
+inline constexpr uint32_t kBlockBytes = kBlockFloats * sizeof(float);
 
 // Neighbours are gathered into blocks of at most so many floats (64 KB), and of at most this share
 // of what a shard holds: each block costs messages, but shards can only be loaded alike, and work
@@ -84,6 +88,6 @@ inline constexpr uint32_t kBlocksPerShard = 4;
 // bytes: largest block first, each to the least loaded shard.
 // REQUIRES: shards >= 1, block_floats_max >= 1.
 BlockPlan plan_blocks(const Layout& layout, uint32_t shards,
-                      uint32_t block_floats_max = kBlockFloatsMax);
+                      uint32_t block_floats_max = kBlockFloats);
 
 }  // namespace drover

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "core/block_share.h"
+
 namespace drover {
 namespace {
 
@@ -20,6 +22,20 @@ Layout random_layout(std::mt19937_64& random) {
                   .kind = random() % 4 == 0 ? TensorKind::kAveraged : TensorKind::kTrained};
   }
   return Layout(std::move(tensors));
+}
+
+TEST(BlockFloats, AreManyWhereEveryShardHasSeveralSuchBlocks) {
+  const Layout large({{.name = "w", .size = 100 * kBlockFloatsInPlace}});
+  EXPECT_EQ(block_floats_for(large, 2), kBlockFloats);
+  EXPECT_EQ(block_floats_for(large, 2, kBlockFloatsInPlace), kBlockFloatsInPlace);
+  for (const uint32_t shards : {1u, 3u, 20u, 25u, 26u, 100u, 1000u}) {
+    const uint32_t floats = block_floats_for(large, shards, kBlockFloatsInPlace);
+    std::vector<uint32_t> blocks(shards);
+    for (const Block& block : plan_blocks(large, shards, floats).blocks) ++blocks[block.shard];
+    EXPECT_GE(*std::min_element(blocks.begin(), blocks.end()), shards <= 100 ? 4u : 1u) << shards;
+  }
+  const Layout small({{.name = "w", .size = 1000}});
+  EXPECT_EQ(block_floats_for(small, 1, kBlockFloatsInPlace), kBlockFloats);
 }
 
 TEST(Layout, PlacesTensorsOneAfterTheOtherOnCacheLines) {

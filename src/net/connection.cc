@@ -163,7 +163,10 @@ void Connection::tell(Done& pending, const Status& status) {
 }
 
 uint32_t Connection::packets_out_of_order() {
-  return tcp_packets_out_of_order(socket_.native_handle());
+  if (!tells_order_) return 0;
+  const auto packets = tcp_packets_out_of_order(socket_.native_handle());
+  tells_order_ = packets.has_value();  // if not now, then never
+  return packets.value_or(0);
 }
 
 void Connection::close() {

@@ -62,7 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void tell(Done& done, const Status& status);
 
   Socket socket_;
-  std::string trouble_;  // why kFailed
+  bool tells_order_ = true;  // of packets
+  std::string trouble_;      // why kFailed
 
   // What was read beyond what was asked for: most often whole small frames.
   std::array<std::byte, 8192> ahead_;

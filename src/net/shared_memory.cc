@@ -3,13 +3,20 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1
+#endif
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1
 #endif
 
 namespace drover {
@@ -18,6 +25,26 @@ namespace {
 constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW;
 
 std::string reason() { return std::strerror(errno); }
+
+// As mmap(), at an address that large pages can begin at.
+void* map_aligned(size_t bytes, int protection, int flags, int file) {
+  constexpr size_t kAlignment = SharedMemory::kLargePage;
+  if (bytes < kAlignment) return ::mmap(nullptr, bytes, protection, flags, file, 0);
+  const size_t room = bytes + kAlignment;
+  void* const reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) return reserved;
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const size_t before = kAlignment - reinterpret_cast<uintptr_t>(begin) % kAlignment;
+  void* const data = ::mmap(begin + before, bytes, protection, flags | MAP_FIXED, file, 0);
+  const int failure = errno;
+  // What is left on both sides; pages are what mmap() counts in.
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t end = before + (bytes + page - 1) / page * page;
+  ::munmap(begin, data == MAP_FAILED ? room : before);
+  if (data != MAP_FAILED && end < room) ::munmap(begin + end, room - end);
+  errno = failure;
+  return data;
+}
 
 }  // namespace
 
@@ -30,11 +57,11 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes, const s
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return system_error(attempt + reason());
   const int populate = pages == Pages::kAtOnce ? MAP_POPULATE : 0;
-  void* const data =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate, file.get(), 0);
+  void* const data = map_aligned(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate, file.get());
   if (data == MAP_FAILED) return system_error(attempt + reason());
   std::shared_ptr<SharedMemory> memory(
       new SharedMemory(std::move(file), static_cast<std::byte*>(data), bytes));
+  if (pages == Pages::kAtOnce) memory->use_large_pages(0, bytes);
   // From here on nobody else can map it to write; a kernel that cannot forbid that is as before.
   if (::fcntl(memory->file(), F_ADD_SEALS, kFixedSize | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0 &&
       ::fcntl(memory->file(), F_ADD_SEALS, kFixedSize | F_SEAL_SEAL) != 0) {
@@ -43,7 +70,8 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes, const s
   return memory;
 }
 
-Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, size_t at_least) {
+Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, size_t at_least,
+                                                              size_t at_most, Pages pages) {
   if (!file.open()) return invalid_input("the peer shares no memory");
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kFixedSize) != kFixedSize)
@@ -53,12 +81,20 @@ Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, s
     return invalid_input("the peer shares " + std::to_string(status.st_size) +
                          " bytes of memory where " + std::to_string(at_least) + " are needed");
   }
-  const auto bytes = static_cast<size_t>(status.st_size);
-  void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file.get(), 0);
+  const size_t bytes = std::min(static_cast<size_t>(status.st_size), at_most);
+  const int populate = pages == Pages::kAtOnce ? MAP_POPULATE : 0;
+  void* const data = map_aligned(bytes, PROT_READ, MAP_SHARED | populate, file.get());
   if (data == MAP_FAILED) return system_error("cannot map memory that a peer shares: " + reason());
   // The mapping keeps the memory; the descriptor is one less to run out of.
   return std::shared_ptr<const SharedMemory>(
       new SharedMemory(Descriptor(), static_cast<std::byte*>(data), bytes));
+}
+
+void SharedMemory::use_large_pages(size_t begin, size_t end) {
+  begin = (begin + kLargePage - 1) / kLargePage * kLargePage;
+  end = std::min(end, size_) / kLargePage * kLargePage;
+  // Where the kernel is older, has none left or must not, small ones do.
+  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_COLLAPSE);
 }
 
 SharedMemory::~SharedMemory() { ::munmap(data_, size_); }

@@ -17,13 +17,18 @@ namespace drover {
 class SharedMemory {
  public:
   enum class Pages { kAtOnce, kWhenTouched };
+  // Memory of so many bytes can be one page. Reading through such pages is half again as fast.
+  static constexpr size_t kLargePage = 2 << 20;
 
-  // Zeros. Only this process can write to it. `what` names it for error messages.
+  // Zeros. Only this process can write to it. `what` names it for error messages. Pages that are
+  // there at once are large where the kernel can make them so.
   static Result<std::shared_ptr<SharedMemory>> create(size_t bytes, const std::string& what,
                                                       Pages pages);
 
-  // What another process has created, for reading. Refuses what is smaller, or could be shortened.
-  static Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t at_least);
+  // What another process has created, for reading; no more than `at_most` bytes of it, however
+  // large it is. Refuses what is smaller than `at_least`, or could be shortened.
+  static Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t at_least,
+                                                         size_t at_most, Pages pages);
 
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -32,6 +37,9 @@ class SharedMemory {
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
+
+  // Makes large pages of the whole ones among these bytes, if the kernel can; they are touched.
+  void use_large_pages(size_t begin, size_t end);
   // To hand to others; -1 where it was mapped from another's.
   int file() const { return file_.get(); }
 

@@ -21,11 +21,15 @@ std::shared_ptr<SharedMemory> create() {
   return std::move(memory).value();
 }
 
+Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t at_least) {
+  return SharedMemory::map(std::move(file), at_least, 100 * kBytes, SharedMemory::Pages::kAtOnce);
+}
+
 Descriptor copy_of(const SharedMemory& memory) { return Descriptor(::dup(memory.file())); }
 
 TEST(SharedMemory, ReadersSeeWhatIsWritten) {
   const auto memory = create();
-  const auto reader = SharedMemory::map(copy_of(*memory), kBytes);
+  const auto reader = map(copy_of(*memory), kBytes);
   ASSERT_TRUE(reader.ok()) << reader.error().message;
   EXPECT_EQ(reader.value()->data()[kBytes - 1], std::byte{0});
   memory->data()[kBytes - 1] = std::byte{7};
@@ -45,7 +49,7 @@ TEST(SharedMemory, OutlivesTheProcessThatMadeIt) {
     ::pause();
     ::_exit(0);
   }
-  const auto reader = SharedMemory::map(copy_of(*memory), kBytes);
+  const auto reader = map(copy_of(*memory), kBytes);
   ASSERT_TRUE(reader.ok());
   char byte = 0;
   ASSERT_EQ(::read(ends[0], &byte, 1), 1);
@@ -69,7 +73,7 @@ TEST(SharedMemory, CannotBeResizedOrWrittenByAnotherWhoHoldsIt) {
 TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
   const auto memory = create();
   const auto refusal = [](Descriptor file, size_t bytes) {
-    const auto mapped = SharedMemory::map(std::move(file), bytes);
+    const auto mapped = map(std::move(file), bytes);
     return mapped ? std::string() : mapped.error().message;
   };
   EXPECT_EQ(refusal(copy_of(*memory), kBytes + 1),
@@ -79,6 +83,33 @@ TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
   ASSERT_EQ(::ftruncate(loose.get(), kBytes), 0);
   EXPECT_EQ(refusal(std::move(loose), kBytes), "the peer shares memory that it could take away");
   EXPECT_NE(refusal(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), kBytes), "");
+}
+
+TEST(SharedMemory, OfSeveralLargePagesHoldsWhatIsWrittenToEachByte) {
+  constexpr size_t kMany = 2 * SharedMemory::kLargePage + 5;
+  for (const auto pages : {SharedMemory::Pages::kAtOnce, SharedMemory::Pages::kWhenTouched}) {
+    const auto memory = SharedMemory::create(kMany, "a test", pages).value();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % SharedMemory::kLargePage, 0U);
+    const auto reader = SharedMemory::map(copy_of(*memory), kMany, kMany, pages).value();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(reader->data()) % SharedMemory::kLargePage, 0U);
+    for (size_t i = 0; i < kMany; i += 1000) memory->data()[i] = static_cast<std::byte>(i / 1000);
+    memory->data()[kMany - 1] = std::byte{77};
+    // Also if they are made large while somebody reads them.
+    memory->use_large_pages(0, kMany);
+    memory->use_large_pages(1, 2 * kMany);
+    memory->use_large_pages(kMany, kMany);
+    for (size_t i = 0; i < kMany; i += 1000)
+      ASSERT_EQ(reader->data()[i], static_cast<std::byte>(i / 1000)) << i;
+    EXPECT_EQ(reader->data()[kMany - 1], std::byte{77});
+    EXPECT_EQ(reader->data()[1], std::byte{0});
+  }
+}
+
+TEST(SharedMemory, IsMappedNoFurtherThanItIsNeeded) {
+  const auto memory = create();
+  const auto reader =
+      SharedMemory::map(copy_of(*memory), 100, 5000, SharedMemory::Pages::kAtOnce).value();
+  EXPECT_EQ(reader->size(), 5000U);
 }
 
 }  // namespace

@@ -9,12 +9,13 @@
 
 namespace drover {
 
-uint32_t tcp_packets_out_of_order(int socket) {
+std::optional<uint32_t> tcp_packets_out_of_order(int socket) {
   tcp_info info{};
   socklen_t size = sizeof(info);
-  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
   constexpr size_t needed = offsetof(tcp_info, tcpi_rcv_ooopack) + sizeof(info.tcpi_rcv_ooopack);
-  return size >= needed ? info.tcpi_rcv_ooopack : 0;
+  if (size < needed) return std::nullopt;
+  return info.tcpi_rcv_ooopack;
 }
 
 }  // namespace drover

@@ -128,7 +128,14 @@ bool Channel::deliver() {
 // --- writing
 
 void Channel::send(Frame frame, int file) {
-  if (!callbacks_ || close_when_sent_) return;
+  if (put_in_queue(std::move(frame), file)) plan_write();
+}
+
+void Channel::send_with_next(Frame frame) { put_in_queue(std::move(frame), -1); }
+
+// Returns whether it may be written.
+bool Channel::put_in_queue(Frame frame, int file) {
+  if (!callbacks_ || close_when_sent_) return false;
   Queued queued;
   frame.header.run = run_;
   frame.header.length = 0;
@@ -144,8 +151,9 @@ void Channel::send(Frame frame, int file) {
   queued.encoded = encode_header(frame.header);
   queued.file = file;
   enqueue(std::move(queued));
-  if (queued_bytes_ > kQueuedBytesMax) return give_up();
-  plan_write();
+  if (queued_bytes_ <= kQueuedBytesMax) return true;
+  give_up();
+  return false;
 }
 
 // Not from here: the caller may be in the middle of something.

@@ -48,7 +48,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // before it fills our memory.
   // A copy of `file`, if there is one, goes with the frame (Unix sockets only).
   void send(Frame frame, int file = -1);
-  // The same; parameters of the same block that have not begun to move are forgotten: a peer that
+  // Goes out with the next frame that is sent: nobody waits for it.
+  void send_with_next(Frame frame);
+  // As send(); parameters of the same block that have not begun to move are forgotten: a peer that
   // reads slowly is not sent what is already old.
   void send_latest(Frame frame);
   // The file that came with the control message that is being delivered, if one did (or with one
@@ -81,6 +83,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool read_payload();
   void on_read(const Status& status);
   bool deliver();
+  bool put_in_queue(Frame frame, int file);
   void enqueue(Queued queued);
   void forget_older(const FrameHeader& header);
   void give_up();

@@ -163,15 +163,15 @@ TEST_F(ChannelTest, FramesWithoutPayloadTravelBothWays) {
 
 TEST_F(ChannelTest, FloatsTravelFromWhereTheyLieAndAreLetGo) {
   start_both();
-  const auto buffer = std::make_shared<FloatBuffer>(3 * kBlockFloatsMax);
+  const auto buffer = std::make_shared<FloatBuffer>(3 * kBlockFloats);
   for (size_t i = 0; i < buffer->size(); ++i) buffer->span()[i] = static_cast<float>(i) * 0.5F;
-  left_.channel->send(block_of(1, buffer, kBlockFloatsMax, kBlockFloatsMax));
+  left_.channel->send(block_of(1, buffer, kBlockFloats, kBlockFloats));
   left_.channel->send(block_of(2, buffer, 16, 1));
   EXPECT_FALSE(left_.channel->idle());
   ASSERT_TRUE(run_until([&] { return right_.frames.size() == 2 && left_.floats_sent == 2; }));
-  ASSERT_EQ(right_.payloads[0].size(), kBlockFloatsMax);
-  EXPECT_EQ(std::memcmp(right_.payloads[0].data(), buffer->data() + kBlockFloatsMax,
-                        kBlockFloatsMax * sizeof(float)),
+  ASSERT_EQ(right_.payloads[0].size(), kBlockFloats);
+  EXPECT_EQ(std::memcmp(right_.payloads[0].data(), buffer->data() + kBlockFloats,
+                        kBlockFloats * sizeof(float)),
             0);
   EXPECT_EQ(right_.payloads[1], std::vector<float>{8.0F});
   EXPECT_EQ(right_.frames[0].samples, 3U);
@@ -444,11 +444,22 @@ TEST_F(ChannelTest, NothingIsCalledAfterClose) {
   EXPECT_TRUE(left_.channel->idle());
 }
 
+TEST_F(ChannelTest, WhatNobodyWaitsForGoesWithTheNextFrameInItsTurn) {
+  start_both();
+  left_.channel->send_with_next(report_of(1));
+  loop_.poll();
+  EXPECT_TRUE(right_.controls.empty());
+  left_.channel->send(report_of(2));
+  ASSERT_TRUE(run_until([&] { return right_.controls.size() == 2; }));
+  EXPECT_EQ(std::get<StepReport>(right_.controls[0]).step, 1U);
+  EXPECT_EQ(std::get<StepReport>(right_.controls[1]).step, 2U);
+}
+
 TEST_F(ChannelTest, CloseWhenSentDeliversWhatIsQueuedFirst) {
   start_both();
-  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloatsMax);
+  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloats);
   for (Step step = 0; step < 40; ++step) {
-    left_.channel->send(block_of(step, buffer, 0, kBlockFloatsMax));  // 10 MB: not in one write
+    left_.channel->send(block_of(step, buffer, 0, kBlockFloats));  // 10 MB: not in one write
   }
   left_.channel->send(report_of(40));
   left_.channel->close_when_sent();
@@ -462,9 +473,9 @@ TEST_F(ChannelTest, CloseWhenSentDeliversWhatIsQueuedFirst) {
 
 TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
   start_left();
-  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloatsMax);
+  const auto buffer = std::make_shared<FloatBuffer>(kBlockFloats);
   for (Step step = 0; step < 40; ++step) {
-    left_.channel->send(block_of(step, buffer, 0, kBlockFloatsMax));
+    left_.channel->send(block_of(step, buffer, 0, kBlockFloats));
   }
   loop_.poll();  // the socket is full now
   EXPECT_FALSE(left_.channel->idle());

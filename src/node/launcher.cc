@@ -157,8 +157,9 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
 
 Status start_all(Family& family, const Job& job, Task& task, const RunHeader& header, int exits_fd,
                  const Company& company) {
-  const auto machine = coordinator_settings(job);
+  auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
+  if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
   const RunKey key{.run = header.run_id, .token = random_token()};
   const auto addresses = choose_addresses(job, "drover-" + key.token.substr(0, 16));
   if (!addresses) return addresses.error();

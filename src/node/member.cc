@@ -13,6 +13,7 @@
 namespace drover {
 namespace {
 
+constexpr size_t kSharedBytesMax = size_t{1} << 40;  // a shard's parameters, mapped but not touched
 constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -128,7 +129,8 @@ Status Member::on_shard(ShardId shard, const Control& message) {
   if (std::holds_alternative<WantInitial>(message)) handler_.on_want_initial(shard);
   if (!std::holds_alternative<Welcome>(message)) return done();
   if (Descriptor file = control_[shard]->take_file(); file.open()) {
-    auto memory = SharedMemory::map(std::move(file), 0);
+    auto memory =
+        SharedMemory::map(std::move(file), 1, kSharedBytesMax, SharedMemory::Pages::kWhenTouched);
     if (!memory) return memory.error();
     shared_[shard] = std::move(memory).value();
   }

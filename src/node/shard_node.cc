@@ -262,6 +262,10 @@ class ShardNode {
     if (found == peers_.end()) return;
     Peer& peer = found->second;
     if (lend(peer, message.frame)) return;
+    // Nobody waits to hear that a gradient in place was taken, and waking its worker costs.
+    const FrameHeader& header = message.frame.header;
+    if (peer.gradients && header.type == FrameType::kAnswer && header.answer == Answer::kAccepted)
+      return peer.control->send_with_next(std::move(message.frame));
     const auto* control = std::get_if<Control>(&message.frame.payload);
     const bool welcomes = control != nullptr && std::holds_alternative<Welcome>(*control);
     // Who goes on without some blocks counts what comes.

@@ -52,7 +52,8 @@ void GradientMemory::begin(uint32_t index, Step step) {
 }
 
 Result<GradientView> GradientView::map(Descriptor file, size_t floats) {
-  auto memory = SharedMemory::map(std::move(file), bytes_for(floats, 1));
+  auto memory = SharedMemory::map(std::move(file), bytes_for(floats, 1),
+                                  bytes_for(floats, kBuffersMax), SharedMemory::Pages::kAtOnce);
   if (!memory) return memory.error();
   const size_t size = memory.value()->size();
   const uint32_t buffers = size >= bytes_for(floats, kBuffersMax) ? kBuffersMax : 1;
@@ -90,6 +91,10 @@ std::unique_ptr<FloatBuffer> ParameterMemory::make(size_t floats) {
   if (memory_->size() - used_ < bytes) return nullptr;
   auto* const begin = reinterpret_cast<float*>(memory_->data() + used_);
   used_ += bytes;
+  while (large_until_ < used_) {
+    memory_->use_large_pages(large_until_, large_until_ + SharedMemory::kLargePage);
+    large_until_ += SharedMemory::kLargePage;
+  }
   return std::make_unique<FloatBuffer>(begin, floats, memory_);
 }
 

@@ -76,6 +76,7 @@ class ParameterMemory {
  private:
   std::shared_ptr<SharedMemory> memory_;
   size_t used_ = 0;
+  size_t large_until_ = 0;  // pages before this are large, if they can be
 };
 
 // What a shard has published at `place`, of `bytes` in all; an error if that is not within.

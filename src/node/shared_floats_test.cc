@@ -112,7 +112,9 @@ TEST(ParameterMemory, IsFoundAtItsPlaceAndNothingBeyond) {
   const auto first = memory.make(40);
   const auto second = memory.make(3);
   second->data()[2] = 5.0F;
-  const auto mapped = SharedMemory::map(copy_of(memory.file()), 0).value();
+  const auto mapped =
+      SharedMemory::map(copy_of(memory.file()), 1, 1 << 20, SharedMemory::Pages::kWhenTouched)
+          .value();
   const auto found = published_at(*mapped, memory.place_of(second->data()).value(), 12);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(reinterpret_cast<const float*>(found.value().data())[2], 5.0F);

@@ -83,7 +83,8 @@ Status Coordinator::admit_model(const Hello& hello) {
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
-  blocks_ = plan_blocks(*layout_, settings_.shards, block_floats_for(*layout_, settings_.shards));
+  blocks_ = plan_blocks(*layout_, settings_.shards,
+                        block_floats_for(*layout_, settings_.shards, settings_.block_floats));
   // A shard may have got no block (more shards than blocks); it has nothing to close.
   for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
   std::vector<ShardId> names;
@@ -142,6 +143,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     ledger_->on_report(index, *report);
     if (pull_choice_) pull_choice_->learn(report->compute, report->responses);
     tell_steps(false, now, out);
+    if (phase_ == Phase::kEvaluating) dismiss_workers(now, out);
   } else if (const auto* abandoned = std::get_if<Abandoned>(&message);
              abandoned && role == Role::kWorker) {
     if (const auto record = orders_.on_abandoned(index, *abandoned, now))
@@ -182,7 +184,7 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
     return end(RunOutcome::kCompleted, "", now, out);
   }
   evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
-  if (phase_ == Phase::kEvaluating && evaluated_last_) end(RunOutcome::kCompleted, "", now, out);
+  end_if_complete(now, out);
 }
 
 void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,
@@ -195,7 +197,7 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
     case Role::kEvaluator:
       evaluator_lost_ = true;
       say("lost", name, why + "; the run goes on without evaluation", now, out);
-      if (phase_ == Phase::kEvaluating) return end(RunOutcome::kCompleted, "", now, out);
+      if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
       return begin_if_ready(now, out);
     case Role::kShard:
       say("lost", name, why, now, out);
@@ -214,7 +216,7 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
   workers_ready_.erase(worker);
   shares_.erase(worker);  // its next life has to be told anew
   orders_.on_lost(worker);
-  if (phase_ == Phase::kEvaluating) return;  // it was told to go
+  if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
   if (!members_.remove(worker)) {
     if (was_here)
       say("lost", peer_name(Role::kWorker, worker), why + "; it had not begun", now, out);

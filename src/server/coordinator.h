@@ -63,6 +63,7 @@ struct CoordinatorSettings {
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   PullSettings pull;                        // how many blocks workers wait for
   Duration push_grace{};                    // see Plan
+  uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
 
@@ -93,7 +94,8 @@ class Coordinator {
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
   // The run cannot go on, for a reason outside (the disk is full).
   void on_failure(const std::string& why, TimePoint now, CoordinatorOutput& out);
-  // When on_time() should be called, if nothing else happens before: a step is to be decided again.
+  // When on_time() should be called, if nothing else happens before: a step is to be decided again,
+  // or whoever still owes a word is not waited for any longer.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, CoordinatorOutput& out);
   // Call about every second.
@@ -136,6 +138,9 @@ class Coordinator {
   double rate_factor_of(const StepStory& story) const;
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
+  void dismiss_workers(TimePoint now, CoordinatorOutput& out);
+  std::set<WorkerId> owe_reports() const;
+  void end_if_complete(TimePoint now, CoordinatorOutput& out);
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
   void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
            CoordinatorOutput& out) const;
@@ -179,7 +184,9 @@ class Coordinator {
   std::optional<PullChoice> pull_choice_;
   TimePoint training_began_{};
   TimePoint training_ended_{};
-  uint32_t empty_steps_ = 0;  // in a row
+  std::set<WorkerId> dismissed_;   // workers, after the last step
+  bool reports_given_up_ = false;  // of those who have not sent theirs by then
+  uint32_t empty_steps_ = 0;       // in a row
   uint64_t digest_ = 0;
 };
 

@@ -18,6 +18,9 @@ Duration wire_time_limit(double limit) {
   return std::max(Duration(1), from_seconds(limit));
 }
 
+// After the last step.
+constexpr Duration kReportPatience = std::chrono::seconds(1);
+
 // Between two reviews of a step, at least.
 constexpr double kReviewPause = 1e-6;
 
@@ -82,13 +85,19 @@ void Coordinator::on_arrived(ShardId shard, const Arrived& arrived, TimePoint no
 }
 
 std::optional<TimePoint> Coordinator::wake_at() const {
+  if (phase_ == Phase::kEvaluating && !owe_reports().empty())
+    return training_ended_ + kReportPatience;
   if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
   if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
 }
 
 void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
-  if (const auto due = wake_at(); due && now >= *due) review(now, out);
+  const auto due = wake_at();
+  if (!due || now < *due) return;
+  if (phase_ == Phase::kTraining) return review(now, out);
+  reports_given_up_ = true;
+  dismiss_workers(now, out);
 }
 
 // Shards go by the last choice meanwhile: whether this comes in time or not, no step waits for it.
@@ -306,9 +315,34 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
 
 void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
   training_ended_ = now;
-  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, Farewell{}, out);
   phase_ = Phase::kEvaluating;
-  if (!evaluator_here_ || evaluator_lost_ || evaluated_last_)
+  dismiss_workers(now, out);
+}
+
+// Who has said all that it has to say may go.
+void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
+  const std::set<WorkerId> owing = owe_reports();
+  for (const WorkerId worker : joined_) {
+    if (!owing.contains(worker) && dismissed_.insert(worker).second)
+      send_farewell(Role::kWorker, worker, Farewell{}, out);
+  }
+  end_if_complete(now, out);
+}
+
+// Workers here of which a gradient was used, but not what they say of it: shards may tell of the
+// last step's close before that. Not for long: one that was stopped would never say it.
+std::set<WorkerId> Coordinator::owe_reports() const {
+  std::set<WorkerId> owing;
+  if (settings_.free_running || reports_given_up_) return owing;
+  for (const WorkerId worker : ledger_->unreported()) {
+    if (joined_.contains(worker)) owing.insert(worker);
+  }
+  return owing;
+}
+
+void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
+  const bool evaluated = !evaluator_here_ || evaluator_lost_ || evaluated_last_;
+  if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty())
     end(RunOutcome::kCompleted, "", now, out);
 }
 

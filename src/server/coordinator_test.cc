@@ -100,6 +100,11 @@ class CoordinatorTest : public ::testing::Test {
     for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
   }
 
+  void report(Step step, const std::vector<WorkerId>& workers) {
+    for (const WorkerId each : workers)
+      tell(Role::kWorker, each, StepReport{.step = step, .samples = 4, .loss = 1.0 + each});
+  }
+
   template <typename Message>
   std::vector<std::pair<Address, Message>> sent() const {
     std::vector<std::pair<Address, Message>> found;
@@ -228,7 +233,10 @@ TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
 
 TEST_F(CoordinatorTest, RunsToItsEndAndSaysGoodbye) {
   gather();
-  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
   EXPECT_EQ(sent<Farewell>().size(), 2u) << "workers go first";
   EXPECT_FALSE(coordinator_.ended()) << "the final parameters are still to be evaluated";
   tell(Role::kEvaluator, 0, Evaluated{.version = 3, .loss = 0.1, .accuracy = 0.9, .samples = 100});
@@ -245,8 +253,45 @@ TEST_F(CoordinatorTest, EndsEvenIfTheLastEvaluationOvertakesTheLastClosing) {
   for (Step step = 0; step < 2; ++step) close(step, {0, 1});
   tell(Role::kEvaluator, 0, Evaluated{.version = 3, .accuracy = 0.9});
   EXPECT_FALSE(coordinator_.ended());
+  for (Step step = 0; step < 3; ++step) report(step, {0, 1});
   close(2, {0, 1});
   EXPECT_TRUE(coordinator_.ended());
+}
+
+// What a worker says of the last gradient comes over another connection than the closing of the
+// last step: it belongs to the record all the same.
+TEST_F(CoordinatorTest, WaitsForTheLastWordOfWhoeverArrived) {
+  gather();
+  coordinator_.on_lost(Role::kEvaluator, 0, "x", now_, out_);
+  for (Step step = 0; step < 2; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  report(2, {0});
+  close(2, {0, 1});
+  EXPECT_FALSE(coordinator_.ended());
+  ASSERT_EQ(sent<Farewell>().size(), 1u) << "who has nothing more to say may go";
+  EXPECT_EQ(sent<Farewell>()[0].first.index, 0u);
+  EXPECT_TRUE(coordinator_.wake_at());
+  report(2, {1});
+  EXPECT_TRUE(coordinator_.ended());
+  ASSERT_EQ(happened<StepStory>().size(), 3u);
+  EXPECT_DOUBLE_EQ(happened<StepStory>()[2].step.loss, 1.5);
+}
+
+TEST_F(CoordinatorTest, DoesNotWaitLongForALastWord) {
+  gather();
+  coordinator_.on_lost(Role::kEvaluator, 0, "x", now_, out_);
+  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  const auto patience = coordinator_.wake_at();
+  ASSERT_TRUE(patience);
+  coordinator_.on_lost(Role::kWorker, 0, "killed", now_, out_);
+  EXPECT_FALSE(coordinator_.ended()) << "the other one is still here";
+  coordinator_.on_time(*patience - 1ns, out_);
+  EXPECT_FALSE(coordinator_.ended());
+  coordinator_.on_time(*patience, out_);
+  EXPECT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
 class StopAtTest : public CoordinatorTest {
@@ -467,7 +512,10 @@ TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
 TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
   gather();
   coordinator_.on_lost(Role::kEvaluator, 0, "x", now_, out_);
-  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
   ASSERT_TRUE(coordinator_.ended());
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
@@ -683,6 +731,7 @@ TEST_F(CoordinatorTest, EndsARunInWhichEveryGradientIsNan) {
   gather();
   for (Step step = 0; step < 2; ++step) close(step, {0, 1}, {{0, 0}, {1, 0}});
   EXPECT_FALSE(coordinator_.ended());
+  for (Step step = 0; step < 3; ++step) report(step, {0, 1});
   close(2, {0, 1}, {{0, 0}, {1, 0}});
   tell(Role::kEvaluator, 0, Evaluated{.version = 3});
   ASSERT_TRUE(coordinator_.ended());

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/check.h"
 #include "server/kernels.h"
 
 namespace drover {
+namespace {
+
+constexpr double kFarFromOverflow = 1e38;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
 
 std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
   DROVER_CHECK(samples >= 1);
@@ -18,10 +25,12 @@ std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstB
   std::optional<double> squares;
   if (order_ == SumOrder::kWorker || held_.empty()) {
     squares = hold(worker, samples, std::move(gradient));
-  } else if (sum_ && gradient->foreign()) {
+  } else if (!gradient->foreign()) {
+    squares = add_own(samples, *gradient);
+  } else if (!sources_.empty()) {
     squares = add_in_place(samples, std::move(gradient));
   } else {
-    squares = add_apart(samples, *gradient);
+    squares = add_copy(samples, *gradient);
   }
   if (!squares || !std::isfinite(*squares)) return squares;
   workers_.push_back(worker);
@@ -42,6 +51,7 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
     if (order_ == SumOrder::kArrival && std::isfinite(squares)) sum_ = std::move(copy);
   }
   if (!std::isfinite(squares)) return squares;
+  reach_ = std::sqrt(squares);
   if (sum_) sources_.push_back({worker, samples, std::move(source)});
   const auto place = std::find_if(held_.begin(), held_.end(),
                                   [&](const Held& held) { return held.worker > worker; });
@@ -49,18 +59,31 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
   return squares;
 }
 
-// Into another buffer, so that nothing is changed before all of it is known to be good. The pool
-// hands out what was let go last, which is the sum before: it is still in the cache.
-std::optional<double> GradientSum::add_apart(uint32_t samples, const FloatBuffer& gradient) {
-  SharedBuffer next = pool_->take(length_);
-  const double squares =
-      take_in(next->span(), held_.front().gradient->span(), gradient.span(), weight(samples));
-  if (!gradient.intact()) return std::nullopt;
+// It is looked at before it is added, while it is in the cache: it has just been received.
+double GradientSum::add_own(uint32_t samples, const FloatBuffer& gradient) {
+  const double squares = sum_of_squares(gradient.span());
   if (!std::isfinite(squares)) return squares;
-  held_.front().gradient = std::move(next);
-  sum_ = nullptr;
+  const double reach = reach_ + static_cast<double>(weight(samples)) * std::sqrt(squares);
+  if (sum_ && reach < kFarFromOverflow) {
+    add_scaled(sum_->span(), gradient.span(), weight(samples));
+  } else {
+    SharedBuffer next = pool_->take(length_);
+    set_sum(next->span(), held_.front().gradient->span(), gradient.span(), weight(samples));
+    if (reach >= kFarFromOverflow && !all_finite(next->span())) return kNaN;
+    held_.front().gradient = next;
+    sum_ = std::move(next);
+  }
   sources_.clear();
+  reach_ = reach;
   return squares;
+}
+
+// In foreign memory, but what the sum is made of is not: it could not be made again.
+std::optional<double> GradientSum::add_copy(uint32_t samples, const FloatBuffer& gradient) {
+  const SharedBuffer copy = pool_->take(length_);
+  take_in(copy->span(), gradient.span());
+  if (!gradient.intact()) return std::nullopt;
+  return add_own(samples, *copy);
 }
 
 // Into the sum itself, which is faster. If the gradient turns out to be bad, which is rare, the sum
@@ -70,6 +93,7 @@ std::optional<double> GradientSum::add_in_place(uint32_t samples, ConstBuffer gr
   const double squares = add_in(sum_->span(), gradient->span(), weight(samples));
   const bool intact = gradient->intact();
   if (intact && std::isfinite(squares)) {
+    reach_ += static_cast<double>(weight(samples)) * std::sqrt(squares);
     sources_.push_back({.worker = 0, .samples = samples, .gradient = std::move(gradient)});
     return squares;
   }

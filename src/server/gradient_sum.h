@@ -31,7 +31,7 @@ class GradientSum {
   GradientSum(SumOrder order, size_t length, BufferPool* pool)
       : order_(order), length_(length), pool_(pool) {}
 
-  // Takes a gradient in, reading it once. Returns the sum of its squares. The gradient is not
+  // Takes a gradient in. Returns the sum of its squares. The gradient is not
   // taken, and the sum is what it was, if it has NaN or infinity (or the sum would: NaN is
   // returned), or if it lies in memory of another process that has overwritten it meanwhile
   // (nothing is returned).
@@ -65,7 +65,8 @@ class GradientSum {
   };
   // Each returns what add() does, and leaves everything as it was if the gradient is not taken.
   std::optional<double> hold(WorkerId worker, uint32_t samples, ConstBuffer gradient);
-  std::optional<double> add_apart(uint32_t samples, const FloatBuffer& gradient);
+  double add_own(uint32_t samples, const FloatBuffer& gradient);
+  std::optional<double> add_copy(uint32_t samples, const FloatBuffer& gradient);
   std::optional<double> add_in_place(uint32_t samples, ConstBuffer gradient);
   void make_again();
   float weight(uint32_t samples) const;
@@ -81,10 +82,11 @@ class GradientSum {
   // In the order of summing. With kArrival there is one, the sum of all, under the name of the
   // first.
   std::vector<Held> held_;
-  // With kArrival, as long as all that came lies in memory of their workers: the sum, which is
-  // then ours to write to, and what it is made of.
+  // With kArrival, once it is ours to write to: the sum. As long as all that came lies in memory of
+  // their workers, also what it is made of.
   SharedBuffer sum_;
   std::vector<Held> sources_;
+  double reach_ = 0.0;  // no element of the sum is larger
 };
 
 }  // namespace drover

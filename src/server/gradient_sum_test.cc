@@ -206,6 +206,17 @@ TEST(GradientSum, TellsTheSquaresAndRefusesWhatIsNotFinite) {
   EXPECT_EQ(mean_of(sum), std::vector<float>{kLargest});
 }
 
+TEST(GradientSum, IsWhatItWasIfItWouldOverflow) {
+  constexpr float kLarge = 2e38F;
+  BufferPool pool;
+  GradientSum sum(SumOrder::kArrival, 2, &pool);
+  EXPECT_TRUE(std::isfinite(sum.add(0, 1, buffer_of({kLarge, 1.0F})).value()));
+  EXPECT_TRUE(std::isfinite(sum.add(1, 1, buffer_of({0.0F, 1.0F})).value()));
+  EXPECT_TRUE(std::isnan(sum.add(2, 1, buffer_of({kLarge, 1.0F})).value()));
+  EXPECT_TRUE(std::isfinite(sum.add(3, 1, buffer_of({-kLarge, 1.0F})).value()));
+  EXPECT_EQ(mean_of(sum), (std::vector<float>{0.0F, 1.0F}));
+}
+
 // The sum of gradients in their workers' memory, of which some are refused, must be to the bit that
 // of the same gradients sent by those who were not.
 TEST(GradientSum, InPlaceIsTheSameToTheBitWhateverWasRefused) {

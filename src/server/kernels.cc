@@ -154,48 +154,8 @@ bool copy_in_loop(float* __restrict out, const float* __restrict in, size_t size
 }
 
 DROVER_KERNEL
-bool add_in_loop(float* __restrict out, const float* __restrict sum, const float* __restrict in,
-                 float weight, size_t size, double* __restrict lanes) {
-  size_t i = 0;
-  const size_t whole = size - size % (2 * kLanes);
-  Lanes zero{};
-  while (i < whole) {
-    Lanes a{};
-    Lanes b{};
-    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
-      Lanes p;
-      Lanes q;
-      Lanes s;
-      Lanes t;
-      load(in + i, p);
-      load(in + i + kLanes, q);
-      load(sum + i, s);
-      load(sum + i + kLanes, t);
-      s += weight * p;
-      t += weight * q;
-      store(s, out + i);
-      store(t, out + i + kLanes);
-      zero += 0.0F * s;
-      zero += 0.0F * t;
-      a += (kLift * p) * (kLift * p);
-      b += (kLift * q) * (kLift * q);
-    }
-    add_lanes(a + b, lanes);
-  }
-  float rest = 0.0F;
-  for (; i < size; ++i) {
-    const float value = in[i];
-    const float total = sum[i] + weight * value;
-    out[i] = total;
-    rest += 0.0F * total;
-    lanes[i % kLanes] += lifted_square(value);
-  }
-  return all_zero(zero) && rest == 0.0F;
-}
-
-DROVER_KERNEL
-bool add_in_place_loop(float* __restrict sum, const float* __restrict in, float weight, size_t size,
-                       double* __restrict lanes) {
+bool add_in_loop(float* __restrict sum, const float* __restrict in, float weight, size_t size,
+                 double* __restrict lanes) {
   size_t i = 0;
   const size_t whole = size - size % (2 * kLanes);
   const Lanes none{};
@@ -314,22 +274,10 @@ double take_in(std::span<float> out, std::span<const float> in) {
   return std::isfinite(quick) ? quick : sum_of_squares(in);
 }
 
-double take_in(std::span<float> out, std::span<const float> sum, std::span<const float> in,
-               float weight) {
-  DROVER_CHECK(sum.size() == out.size());
-  DROVER_CHECK(in.size() == out.size());
-  SquareSum squares;
-  if (!add_in_loop(out.data(), sum.data(), in.data(), weight, out.size(), squares.lanes.data()))
-    return kNaN;
-  const double quick = squares.total();
-  return std::isfinite(quick) ? quick : sum_of_squares(in);
-}
-
 double add_in(std::span<float> sum, std::span<const float> in, float weight) {
   DROVER_CHECK(in.size() == sum.size());
   SquareSum squares;
-  if (!add_in_place_loop(sum.data(), in.data(), weight, sum.size(), squares.lanes.data()))
-    return kNaN;
+  if (!add_in_loop(sum.data(), in.data(), weight, sum.size(), squares.lanes.data())) return kNaN;
   const double quick = squares.total();
   return std::isfinite(quick) ? quick : sum_of_squares(in);
 }

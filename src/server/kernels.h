@@ -62,18 +62,15 @@ void set_scaled(std::span<float> out, std::span<const float> in, float factor);
 void set_scaled(std::span<float> out, std::span<const float> in, float factor, SquareSum& squares);
 inline constexpr size_t kScaledMax = 4096;
 
-// The ways into a sum, each in one pass. All tell the sum of the squares of what came in, or
-// NaN if something that was written is NaN or infinite: what is checked is what was written, so
-// that whoever can still write to what came in cannot slip anything past.
+// The ways into a sum for what another may still write to, each in one pass. Both tell the sum of
+// the squares of what came in, or NaN if something that was written is NaN or infinite: what is
+// checked is what was written, so that whoever can still write to what came in cannot slip anything
+// past.
 
 // out_i = in_i
 double take_in(std::span<float> out, std::span<const float> in);
-// out_i = sum_i + weight * in_i
-double take_in(std::span<float> out, std::span<const float> sum, std::span<const float> in,
-               float weight);
 // sum_i = sum_i + weight * in_i, but what would not be finite is left as it is: then NaN is told,
-// and the sum has a part of `in`. Half again as fast as the other: memory is written where it was
-// read.
+// and the sum has a part of `in`.
 double add_in(std::span<float> sum, std::span<const float> in, float weight);
 
 // follower_i = follower_i + share * (leader_i - follower_i)

@@ -332,6 +332,18 @@ void StepLedger::on_report(WorkerId worker, const StepReport& report) {
     --open.reports_missing;
 }
 
+std::set<WorkerId> StepLedger::unreported() const {
+  std::set<WorkerId> workers;
+  for (const auto& [step, open] : open_) {
+    if (!all_closed(open)) continue;
+    for (size_t i = 0; i < open.alive.size(); ++i) {
+      if (open.outcomes[i].arrived && !open.reports.contains(open.alive[i]))
+        workers.insert(open.alive[i]);
+    }
+  }
+  return workers;
+}
+
 void StepLedger::deal_reports() {
   for (auto& [step, open] : open_) {
     if (!all_closed(open)) return;

@@ -106,6 +106,9 @@ class StepLedger {
   // step before; it is kept. One for a step that has been told is ignored.
   void on_report(WorkerId worker, const StepReport& report);
 
+  // Workers whose report of a step that is closed is missing, though they arrived in it.
+  std::set<WorkerId> unreported() const;
+
   // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
   std::vector<StepStory> take_told(bool all = false);
 

@@ -10,11 +10,11 @@
 namespace drover {
 namespace {
 
-constexpr std::array<std::string_view, 6> kModels = {"logistic", "mlp",      "mlp25m",
-                                                     "lenet",    "resnet20", "transformer"};
+constexpr std::array<std::string_view, 7> kModels = {
+    "logistic", "mlp", "mlp25m", "lenet", "lenet-wide", "resnet20", "transformer"};
 constexpr uint32_t kLenetSideMin =
     16;  // two convolutions of 5 x 5 and two poolings leave one pixel
-constexpr uint32_t kResnetSideMin = 8;
+constexpr uint32_t kOtherSideMin = 8;
 
 const char* kind_name(DataKind kind) {
   switch (kind) {
@@ -63,7 +63,7 @@ Status check_model_fits(const std::string& model, const Dataset& dataset) {
     return done();
   }
   if (dataset.kind != DataKind::kImages) return mismatch("images", instead);
-  const uint32_t side_min = model == "lenet" ? kLenetSideMin : kResnetSideMin;
+  const uint32_t side_min = model == "lenet" ? kLenetSideMin : kOtherSideMin;
   if (std::min(dataset.height, dataset.width) < side_min) {
     return invalid_input(fmt::format(
         "model {} needs images of at least {} x {}, but {} holds {} x {}; try model mlp", model,

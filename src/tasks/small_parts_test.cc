@@ -32,7 +32,7 @@ TEST(ModelChoice, KnowsWhoLearnsFromWhat) {
     EXPECT_TRUE(check_model_fits(model, rows).ok());
     EXPECT_FALSE(check_model_fits(model, text).ok());
   }
-  for (const char* model : {"lenet", "resnet20"}) {
+  for (const char* model : {"lenet", "lenet-wide", "resnet20"}) {
     EXPECT_TRUE(check_model_fits(model, images).ok());
     EXPECT_NE(check_model_fits(model, rows).error().message.find("try model mlp or logistic"),
               std::string::npos);

@@ -91,7 +91,8 @@ void descend(Task& task, FloatBuffer& parameters, uint32_t batch, uint64_t steps
 
 class EveryModel : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
-                         testing::Values("logistic", "mlp", "lenet", "resnet20", "transformer"));
+                         testing::Values("logistic", "mlp", "lenet", "lenet-wide", "resnet20",
+                                         "transformer"));
 
 TEST_P(EveryModel, AnswersTheSameTwiceToTheBit) {
   const auto task = make(GetParam());
@@ -169,8 +170,8 @@ TEST_P(EveryModel, CanBeAbandonedAtAnyTensor) {
 
 // Layers with parameters of their own, forwards.
 size_t layers_of(const std::string& model) {
-  return std::map<std::string, size_t>{
-      {"logistic", 1}, {"mlp", 2}, {"lenet", 5}, {"resnet20", 20}, {"transformer", 6}}
+  return std::map<std::string, size_t>{{"logistic", 1},   {"mlp", 2},       {"lenet", 5},
+                                       {"lenet-wide", 4}, {"resnet20", 20}, {"transformer", 6}}
       .at(model);
 }
 

@@ -30,8 +30,7 @@ FrameHeader random_header(std::mt19937_64& random) {
 
 TEST(FrameHeader, APullMayTellOfMoreBlocksThanAGradientHasSamples) {
   // A long run has millions of blocks come; a limit on them would end it.
-  EXPECT_TRUE(
-      decode_header(encode_header({.type = FrameType::kPull, .place = ~uint32_t{0}})).ok());
+  EXPECT_TRUE(decode_header(encode_header({.type = FrameType::kPull, .place = ~uint32_t{0}})).ok());
 }
 
 TEST(Header, SurvivesTheWire) {
@@ -66,7 +65,7 @@ TEST(Header, NamesWhatIsWrong) {
   EXPECT_NE(decode_header(bytes).error().message.find("protocol version 9"), std::string::npos);
 
   bytes = encode_header({.type = FrameType::kBlock, .length = kBlockBytesMax + 1});
-  EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 262144"),
+  EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 1048576"),
             std::string::npos);
 }
 

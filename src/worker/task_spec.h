@@ -14,7 +14,7 @@ enum class DataPartition : uint8_t {
 };
 
 struct TaskSpec {
-  std::string model = "lenet";         // logistic, mlp, mlp25m, lenet, resnet20, transformer
+  std::string model = "lenet";  // logistic, mlp, mlp25m, lenet, lenet-wide, resnet20, transformer
   std::string data = "fashion-mnist";  // a known name, or a folder or file
   std::string data_dir;                // where downloaded data sets are kept
   uint64_t seed = 1;

@@ -86,7 +86,7 @@ class Cluster {
       if (const auto again = revivals_.find(delivery); again != revivals_.end())
         revive(again->second);
       now_ += Duration(1000);
-      wake_shards();
+      wake_servers();
       if (!deliver_one() && !compute_one() && !sleep()) break;
     }
     return end_;
@@ -334,7 +334,7 @@ class Cluster {
     send_all(static_cast<int>(Role::kShard), shard, std::move(out));
   }
 
-  void wake_shards() {
+  void wake_servers() {
     for (ShardId shard = 0; shard < shards_.size(); ++shard) {
       const auto alarm = shards_[shard]->wake_at();
       if (!alarm || *alarm > now_) continue;
@@ -342,11 +342,13 @@ class Cluster {
       shards_[shard]->on_time(now_, out);
       send_all(static_cast<int>(Role::kShard), shard, std::move(out));
     }
+    if (const auto alarm = coordinator_.wake_at(); alarm && *alarm <= now_)
+      with_coordinator([&](CoordinatorOutput& out) { coordinator_.on_time(now_, out); });
   }
 
   // Nothing is left to do but to wait for an alarm. Returns whether there is one.
   bool sleep() {
-    std::optional<TimePoint> next;
+    std::optional<TimePoint> next = coordinator_.wake_at();
     for (const auto& shard : shards_) {
       if (const auto alarm = shard->wake_at()) next = std::min(next.value_or(*alarm), *alarm);
     }

@@ -52,10 +52,10 @@ class ChannelEnd {
  private:
   void send_some() {
     const uint64_t frames =
-        std::max<uint64_t>(2, kQueuedBytes / std::min<uint64_t>(bytes_, kBlockBytesMax));
+        std::max<uint64_t>(2, kQueuedBytes / std::min<uint64_t>(bytes_, kBlockBytes));
     while (frames_left_ > 0 && queued_ < frames) {
-      const uint64_t begin = next_ * kBlockBytesMax;
-      const uint64_t length = std::min<uint64_t>(kBlockBytesMax, bytes_ - begin);
+      const uint64_t begin = next_ * kBlockBytes;
+      const uint64_t length = std::min<uint64_t>(kBlockBytes, bytes_ - begin);
       channel_->send(Frame{{.type = FrameType::kBlock, .block = static_cast<BlockId>(next_)},
                            FloatSlice{message_, begin / sizeof(float), length / sizeof(float)}});
       ++queued_;
@@ -151,7 +151,7 @@ class PlainEnd {
 }  // namespace
 
 uint64_t frames_of(uint64_t message_bytes) {
-  return (message_bytes + kBlockBytesMax - 1) / kBlockBytesMax;
+  return (message_bytes + kBlockBytes - 1) / kBlockBytes;
 }
 
 int run_far_end(const FarEndSettings& settings) {

@@ -120,8 +120,8 @@ constexpr std::array<const char*, 3> kWays = {"long", "blocks", "chunks"};
 class OptimizerBench {
  public:
   OptimizerBench(const OptimizerSettings& settings, size_t floats) : long_(settings.kind, floats) {
-    for (size_t begin = 0; begin < floats; begin += kBlockFloatsMax) {
-      const size_t size = std::min<size_t>(kBlockFloatsMax, floats - begin);
+    for (size_t begin = 0; begin < floats; begin += kBlockFloats) {
+      const size_t size = std::min<size_t>(kBlockFloats, floats - begin);
       blocks_.emplace_back(settings, pool_, size);
       short_.emplace_back(settings.kind, size);
     }
@@ -134,7 +134,7 @@ class OptimizerBench {
   }
   void move(size_t way) {
     if (way == 0) return long_.move(std::numeric_limits<size_t>::max());
-    for (FloorStreams& each : short_) each.move(way == 1 ? kBlockFloatsMax : kChunkFloats);
+    for (FloorStreams& each : short_) each.move(way == 1 ? kBlockFloats : kChunkFloats);
   }
 
  private:
@@ -194,7 +194,7 @@ int bench_optimizer_command(const OptimizerBenchOptions& options) {
          .settings = {{"kind", options.kind},
                       {"mb", options.mb},
                       {"rounds", options.rounds},
-                      {"block_floats", kBlockFloatsMax},
+                      {"block_floats", kBlockFloats},
                       {"streams", bench.bytes() / static_cast<double>(floats * sizeof(float))}},
          .figures = {figure},
          .notes = {}},

@@ -89,9 +89,9 @@ class PushTask final : public Task {
 
   void plain_push() {
     boost::system::error_code error;
-    for (size_t begin = 0; begin < own_.size() && !error; begin += kBlockFloatsMax) {
+    for (size_t begin = 0; begin < own_.size() && !error; begin += kBlockFloats) {
       const auto block =
-          own_.span().subspan(begin, std::min<size_t>(kBlockFloatsMax, own_.size() - begin));
+          own_.span().subspan(begin, std::min<size_t>(kBlockFloats, own_.size() - begin));
       const PlainRequest header{.bytes = block.size_bytes(), .count = begin};
       const std::array<boost::asio::const_buffer, 2> parts = {
           boost::asio::buffer(&header, sizeof(header)),

@@ -26,6 +26,7 @@
 #include "cli/bench/server_cluster.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
+#include "core/block_share.h"
 #include "core/float_buffer.h"
 #include "core/layout.h"
 #include "node/clock.h"
@@ -54,8 +55,8 @@ class PlainMemory {
   Duration sum() {
     const TimePoint began = clock_now();
     for (FloatBuffer& gradient : gradients_) {
-      for (size_t begin = 0; begin < sum_.size(); begin += kBlockFloatsMax) {
-        const size_t size = std::min<size_t>(kBlockFloatsMax, sum_.size() - begin);
+      for (size_t begin = 0; begin < sum_.size(); begin += kBlockFloats) {
+        const size_t size = std::min<size_t>(kBlockFloats, sum_.size() - begin);
         add_scaled(sum_.span().subspan(begin, size), gradient.span().subspan(begin, size), 1.0F);
       }
     }
@@ -187,7 +188,7 @@ Status check(const ServerBenchOptions& options, uint64_t bytes) {
         check_range("--mb", options.mb, 1, kMostMegabytes),
         check_range("--rounds", options.rounds, 1, kMostRounds),
         check_range("--window", options.window, 1, uint64_t{1} << 40),
-        check_range("--block-kb", options.block_kb, 1, kBlockBytesMax >> 10)}) {
+        check_range("--block-kb", options.block_kb, 0, kBlockBytesMax >> 10)}) {
     if (!status) return status;
   }
   if (bytes * options.workers <= kMostBytes) return done();
@@ -207,13 +208,17 @@ int bench_server_command(const ServerBenchOptions& options) {
   if (!kind) return fail(kind.error(), kExitUsage);
   std::signal(SIGPIPE, SIG_IGN);
   const size_t floats = bytes / sizeof(float);
+  const uint32_t block_floats =
+      options.block_kb > 0 ? (options.block_kb << 10) / sizeof(float)
+                           : block_floats_for(push_layout(floats), 1,
+                                              share_memory ? kBlockFloatsInPlace : kBlockFloats);
   const auto cluster = ServerCluster::start({.sockets = kind.value(),
                                              .share_memory = share_memory,
                                              .listen = options.listen,
                                              .netns = split_names(options.netns),
                                              .workers = options.workers,
                                              .floats = floats,
-                                             .block_floats = (options.block_kb << 10) / 4,
+                                             .block_floats = block_floats,
                                              .window = options.window,
                                              .adapt_window = !options.fixed_window});
   if (!cluster) return fail(cluster.error());
@@ -228,7 +233,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                       {"transport", options.transport},
                       {"window", options.window},
                       {"fixed_window", options.fixed_window},
-                      {"block_kb", options.block_kb},
+                      {"block_kb", block_floats * sizeof(float) >> 10},
                       {"rounds", options.rounds},
                       {"listen", options.listen},
                       {"netns", options.netns}},

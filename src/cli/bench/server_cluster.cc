@@ -54,7 +54,7 @@ class PlainServer {
 
  private:
   struct Peer {
-    explicit Peer(Socket s) : socket(std::move(s)), block(kBlockFloatsMax) {}
+    explicit Peer(Socket s) : socket(std::move(s)), block(kBlockFloats) {}
     Socket socket;
     PlainRequest header;
     FloatBuffer block;

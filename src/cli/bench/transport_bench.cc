@@ -63,7 +63,7 @@ class ChannelNearEnd final : public NearEnd {
       : into_(into), channel_(std::make_shared<Channel>(std::move(socket), kBenchRun)) {
     Channel::Callbacks callbacks;
     callbacks.payload_for = [this](const FrameHeader& header) -> Result<std::span<std::byte>> {
-      return into_.subspan(uint64_t{header.block} * kBlockBytesMax, header.length);
+      return into_.subspan(uint64_t{header.block} * kBlockBytes, header.length);
     };
     callbacks.on_frame = [this](const FrameHeader&) {
       if (--frames_left_ == 0) finished_();
@@ -97,7 +97,8 @@ class SharedNearEnd final : public NearEnd {
       : into_(into), channel_(std::make_shared<Channel>(std::move(socket), kBenchRun)) {
     Channel::Callbacks callbacks;
     callbacks.on_control = [this, ready = std::move(ready)](const Control&) -> Status {
-      auto memory = SharedMemory::map(channel_->take_file(), kSharedMessages * kLargest);
+      auto memory = SharedMemory::map(channel_->take_file(), kSharedMessages * kLargest,
+                                      kSharedMessages * kLargest, SharedMemory::Pages::kAtOnce);
       if (!memory) return memory.error();
       memory_ = std::move(memory).value();
       ready();

@@ -109,6 +109,37 @@ class Lenet final : public Net {
   nn::Linear fc3_;
 };
 
+// The LeNet of the benchmarks: 1.66 million parameters on images of 28 x 28, nearly all in one
+// layer.
+class WideLenet final : public Net {
+ public:
+  explicit WideLenet(const Dataset& data)
+      : conv1_(register_module("conv1", convolution(data.channels, 32))),
+        conv2_(register_module("conv2", convolution(32, 64))),
+        fc1_(register_module("fc1", nn::Linear(64 * (data.height / 4) * (data.width / 4), 512))),
+        fc2_(register_module("fc2", nn::Linear(512, data.classes))) {}
+
+  Tensor forward(const Tensor& input) override {
+    Tensor x = torch::max_pool2d(torch::relu(conv1_->forward(input)), 2);
+    between_layers();
+    x = torch::max_pool2d(torch::relu(conv2_->forward(x)), 2);
+    between_layers();
+    x = torch::relu(fc1_->forward(x.flatten(1)));
+    between_layers();
+    return fc2_->forward(x);
+  }
+
+ private:
+  static nn::Conv2d convolution(int64_t in, int64_t out) {
+    return nn::Conv2d(nn::Conv2dOptions(in, out, 5).padding(2));
+  }
+
+  nn::Conv2d conv1_;
+  nn::Conv2d conv2_;
+  nn::Linear fc1_;
+  nn::Linear fc2_;
+};
+
 nn::Conv2d conv3x3(int64_t in, int64_t out, int64_t stride) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, 3).stride(stride).padding(1).bias(false));
 }
@@ -290,6 +321,7 @@ std::shared_ptr<Net> make_net(const std::string& model, const Dataset& dataset) 
   if (model == "mlp") return std::make_shared<Mlp>(dataset);
   if (model == "mlp25m") return std::make_shared<LargeMlp>(dataset);
   if (model == "lenet") return std::make_shared<Lenet>(dataset);
+  if (model == "lenet-wide") return std::make_shared<WideLenet>(dataset);
   if (model == "resnet20") return std::make_shared<Resnet20>(dataset);
   DROVER_CHECK(model == "transformer");
   return std::make_shared<Transformer>(dataset);
