@@ -25,6 +25,16 @@ struct ArrivalRecord {
   uint32_t samples = 0;   // behind the gradient; 0 if it never told
 };
 
+// What was expected of a step: order statistics of its run-times, in seconds. Of many workers only
+// some ranks are kept.
+struct ExpectedArrival {
+  uint32_t rank = 0;  // 1: the first to arrive
+  float mean = 0.0F;
+  float low = 0.0F;   // one in ten is earlier
+  float high = 0.0F;  // one in ten is later
+  bool operator==(const ExpectedArrival&) const = default;
+};
+
 struct DecisionRecord {
   Step step = 0;
   uint32_t cutoff = 0;  // gradients to wait for
@@ -32,6 +42,7 @@ struct DecisionRecord {
   std::string reason;
   Duration time_limit{};  // since the step's opening; zero: none
   Duration at{};          // since the step's opening: zero, or when it was decided again
+  std::vector<ExpectedArrival> expected = {};  // ascending; empty: not decided by a forecast
 };
 
 // In a step, so many blocks of the parameters got so many gradients.
@@ -39,6 +50,13 @@ struct BlockCount {
   uint32_t contributors = 0;
   uint32_t blocks = 0;
   bool operator==(const BlockCount&) const = default;
+};
+
+// How long a shard was summing, updating and serving in a step.
+struct ShardLoad {
+  ShardId shard = 0;
+  Duration busy{};
+  bool operator==(const ShardLoad&) const = default;
 };
 
 struct StepRecord {
@@ -72,6 +90,7 @@ struct StepRecord {
   double staleness_mean = std::numeric_limits<double>::quiet_NaN();
   uint64_t staleness_max = 0;
   std::vector<BlockCount> block_counts;  // ascending; empty: not told
+  std::vector<ShardLoad> loads;          // by shard; empty: not told
 };
 
 // Work that was thrown away, since its step had closed.

@@ -28,14 +28,7 @@ bool Connection::read(std::span<std::byte> into, Done done) {
   if (into_.empty()) return true;
   const Progress progress = receive();
   if (progress == Progress::kDone) return true;
-  read_done_ = std::move(done);
-  if (progress == Progress::kWaits) {
-    wait_to_read();
-  } else {
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      self->tell(self->read_done_, lost(self->trouble_));
-    });
-  }
+  progress == Progress::kWaits ? wait_to_read(std::move(done)) : fail(std::move(done));
   return false;
 }
 
@@ -82,14 +75,22 @@ void Connection::keep_file(const msghdr& message) {
   }
 }
 
-void Connection::wait_to_read() {
-  socket_.async_wait(
-      Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-        if (error) return self->tell(self->read_done_, lost(error.message()));
-        const Progress progress = self->receive();
-        if (progress == Progress::kWaits) return self->wait_to_read();
-        self->tell(self->read_done_, progress == Progress::kDone ? done() : lost(self->trouble_));
-      });
+// Whoever waits is kept by the wait, not by this: whoever keeps a connection may be kept by what it
+// has asked for, and neither would ever go.
+void Connection::wait_to_read(Done done) {
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this(), done = std::move(done)](
+                                            const boost::system::error_code& error) mutable {
+    if (error) return done(lost(error.message()));
+    const Progress progress = self->receive();
+    if (progress == Progress::kWaits) return self->wait_to_read(std::move(done));
+    done(progress == Progress::kDone ? drover::done() : lost(self->trouble_));
+  });
+}
+
+void Connection::fail(Done done) {
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this(), done = std::move(done)] {
+    done(lost(self->trouble_));
+  });
 }
 
 bool Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done done, int file) {
@@ -101,14 +102,7 @@ bool Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done
   }
   const Progress progress = send();
   if (progress == Progress::kDone) return true;
-  write_done_ = std::move(done);
-  if (progress == Progress::kWaits) {
-    wait_to_write();
-  } else {
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      self->tell(self->write_done_, lost(self->trouble_));
-    });
-  }
+  progress == Progress::kWaits ? wait_to_write(std::move(done)) : fail(std::move(done));
   return false;
 }
 
@@ -147,19 +141,14 @@ Connection::Progress Connection::send() {
   return Progress::kDone;
 }
 
-void Connection::wait_to_write() {
-  socket_.async_wait(
-      Socket::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
-        if (error) return self->tell(self->write_done_, lost(error.message()));
-        const Progress progress = self->send();
-        if (progress == Progress::kWaits) return self->wait_to_write();
-        self->tell(self->write_done_, progress == Progress::kDone ? done() : lost(self->trouble_));
-      });
-}
-
-// The callback may begin the next read or write.
-void Connection::tell(Done& pending, const Status& status) {
-  if (const Done callback = std::exchange(pending, nullptr)) callback(status);
+void Connection::wait_to_write(Done done) {
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this(), done = std::move(done)](
+                                             const boost::system::error_code& error) mutable {
+    if (error) return done(lost(error.message()));
+    const Progress progress = self->send();
+    if (progress == Progress::kWaits) return self->wait_to_write(std::move(done));
+    done(progress == Progress::kDone ? drover::done() : lost(self->trouble_));
+  });
 }
 
 uint32_t Connection::packets_out_of_order() {

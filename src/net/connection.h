@@ -57,9 +57,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Progress receive();
   Progress send();
   void keep_file(const msghdr& message);
-  void wait_to_read();
-  void wait_to_write();
-  void tell(Done& done, const Status& status);
+  void wait_to_read(Done done);
+  void wait_to_write(Done done);
+  void fail(Done done);
 
   Socket socket_;
   bool tells_order_ = true;  // of packets
@@ -70,13 +70,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t ahead_begin_ = 0;
   size_t ahead_end_ = 0;
   std::span<std::byte> into_;  // what is still to be filled
-  Done read_done_;
   Descriptor file_;
 
   std::vector<iovec> out_;
   size_t out_begin_ = 0;  // parts before this are written
   int out_file_ = -1;
-  Done write_done_;
 };
 
 }  // namespace drover

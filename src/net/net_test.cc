@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
@@ -274,6 +275,27 @@ TEST_F(NetTest, ClosingEndsWhatIsPending) {
   ASSERT_TRUE(run_until([&] { return read.has_value(); }));
   EXPECT_FALSE(read->ok());
   pair.accepted->close();  // again, harmless
+}
+
+// Whoever waits may keep the connection, and is kept by what it waits for: both go with the loop.
+TEST(Connection, LeavesNothingBehindWhenItsLoopEnds) {
+  struct Reader {
+    std::shared_ptr<Connection> connection;
+    std::array<std::byte, 10> into{};
+  };
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const Descriptor other(ends[1]);
+  std::weak_ptr<Reader> seen;
+  {
+    boost::asio::io_context loop{1};
+    Socket socket(loop, SocketProtocol(AF_UNIX, 0), ends[0]);
+    const auto reader = std::make_shared<Reader>();
+    reader->connection = std::make_shared<Connection>(std::move(socket));
+    EXPECT_FALSE(reader->connection->read(reader->into, [reader](const Status&) {}));
+    seen = reader;
+  }
+  EXPECT_TRUE(seen.expired());
 }
 
 }  // namespace

@@ -150,7 +150,8 @@ Status Member::copy_parameters(ShardId shard, const FrameHeader& header) {
   const auto from = published_at(*shared_[shard], header.place, into.value().size());
   if (!from) return from.error();
   std::memcpy(into.value().data(), from.value().data(), into.value().size());
-  control_[shard]->send(
+  // With what comes next: the shard has room for more versions than one.
+  control_[shard]->send_with_next(
       {{.type = FrameType::kTaken, .worker = identity_.worker(), .place = header.place}, {}});
   return done();
 }

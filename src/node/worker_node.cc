@@ -21,6 +21,10 @@
 namespace drover {
 namespace {
 
+// Every message wakes somebody, and costs more than a small block is worth: blocks are offered when
+// there are so many bytes of them, and the rest with the next request for parameters.
+constexpr size_t kOfferedTogether = kBlockBytes;
+
 // Joins the training loop (main thread) and the connections (Member's thread) to one WorkerMachine.
 class LiveSession : public TrainingSession, public Member::Handler {
  public:
@@ -53,9 +57,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return over_ || connected_; });
     if (over_) return std::nullopt;
-    Outbox out;
-    machine_->begin_pull(clock_now(), out);
-    member_.send(std::move(out));
+    machine_->begin_pull(clock_now(), unsent_);
+    send_unsent();
     if (!wait_for_parameters(lock)) return std::nullopt;
     machine_->begin_step(gradient_);
     step_ = machine_->step();
@@ -80,9 +83,11 @@ class LiveSession : public TrainingSession, public Member::Handler {
     stretch(lock);
     computed_ = clock_now();
     if (over_ || !machine_->wanted(step_)) return false;
-    Outbox out;
-    machine_->offer(tensor, samples, out);
-    send(std::move(out));
+    const size_t before = unsent_.size();
+    machine_->offer(tensor, samples, unsent_);
+    for (size_t i = before; i < unsent_.size(); ++i)
+      unsent_bytes_ += machine_->bytes_of(unsent_[i].frame.header.block);
+    if (unsent_bytes_ >= kOfferedTogether) send_unsent();
     return true;
   }
 
@@ -105,7 +110,7 @@ class LiveSession : public TrainingSession, public Member::Handler {
                     .predictions = report.predictions,
                     .compute = computed_ - began_};
     machine_->describe_pull(clock_now(), told);
-    member_.send({{to_coordinator(), control_frame(std::move(told))}});
+    unsent_.push_back({to_coordinator(), control_frame(std::move(told))});
   }
 
   // --- the connections' thread
@@ -187,7 +192,12 @@ class LiveSession : public TrainingSession, public Member::Handler {
   }
 
  private:
-  // REQUIRES: mutex_ is held.
+  // REQUIRES: mutex_ is held, here and below.
+  void send_unsent() {
+    unsent_bytes_ = 0;
+    send(std::exchange(unsent_, {}));
+  }
+
   void send(Outbox out) {
     for (Outgoing& message : out) {
       FrameHeader& header = message.frame.header;
@@ -276,6 +286,8 @@ class LiveSession : public TrainingSession, public Member::Handler {
   std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
 
   // Of the training loop's thread alone.
+  Outbox unsent_;            // what the loop has to say, until it is worth a message
+  size_t unsent_bytes_ = 0;  // of the blocks offered in it
   Step step_ = 0;
   Batch batch_;
   TimePoint began_{};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "policy/expected_arrivals.h"
 
 namespace drover {
 namespace {
@@ -71,7 +72,8 @@ Choice ForecastPolicy::decide(const Situation& situation) {
       .time_limit = best.time_limit,
       .at_least = best.at_least,
       .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive), limit,
-                            describe(best.promise, terms), forecaster_->basis())};
+                            describe(best.promise, terms), forecaster_->basis()),
+      .expected = expected_arrivals(forecast_)};
   if (settings_.live) {
     plan_ = {best.promise.cutoff, best.time_limit};
     at_least_ = best.at_least;

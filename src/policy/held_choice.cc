@@ -29,7 +29,9 @@ std::optional<Choice> HeldChoice::choice(const Situation& situation) {
     return std::nullopt;
   --left_;
   Choice choice = *held_;
-  choice.review = {};  // what was forecast then is not looked at again
+  // What was forecast then is not looked at again.
+  choice.review = {};
+  choice.expected.clear();
   choice.reason = fmt::format("holds what was decided at step {}: {}", since_, held_->reason);
   return choice;
 }

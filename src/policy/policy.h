@@ -10,8 +10,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/ids.h"
+#include "core/run_record.h"
 #include "core/step_times.h"
 
 namespace drover {
@@ -53,6 +55,7 @@ struct Choice {
   double time_limit = kNoTimeLimit;  // in the unit of the run-times (seconds, in a real run)
   uint32_t at_least = 1;
   std::string reason;  // one line, for people: "static: 94 % of 100 workers alive"
+  std::vector<ExpectedArrival> expected = {};  // what it rests on; empty: not on a forecast
   Review review{};
 };
 

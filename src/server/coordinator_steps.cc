@@ -72,7 +72,9 @@ void Coordinator::decide(CoordinatorOutput& out) {
                                              .cutoff = choice_.cutoff,
                                              .alive = members_.count(),
                                              .reason = choice_.reason,
-                                             .time_limit = wire_time_limit(choice_.time_limit)});
+                                             .time_limit = wire_time_limit(choice_.time_limit),
+                                             .at = {},
+                                             .expected = std::exchange(choice_.expected, {})});
   if (wants_review(choice_)) arrivals_.open(counted_on_, ledger_->shards());
   send_decision(out);
 }

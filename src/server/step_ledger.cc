@@ -391,6 +391,7 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);
     record.closing = std::max(record.closing, closed.closing);
+    record.loads.push_back({shard, closed.busy});
     record.undecided = std::max(record.undecided, closed.undecided);
     if (closed.samples > 0 || !closed.refused.empty())
       record.samples = std::min(record.samples, closed.samples);

@@ -228,7 +228,8 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
                           .fresh_min = row.real(18),
                           .staleness_mean = row.real(19),
                           .staleness_max = row.count(20),
-                          .block_counts = {}};
+                          .block_counts = {},
+                          .loads = {}};
       },
       from, to));
   if (!steps || !knows_weak()) return steps;
@@ -244,6 +245,30 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
       from, to));
   if (!counted) return counted.error();
   return steps;
+}
+
+Result<std::vector<ShardLoad>> RunReader::shard_loads(Step from, Step to) const {
+  if (!knows_forecasts()) return std::vector<ShardLoad>{};
+  return told(database_.query(
+      "SELECT shard, sum(busy_ns) FROM shard_loads WHERE step >= ?1 AND step < ?2 GROUP BY shard "
+      "ORDER BY shard",
+      [](const Statement& row) {
+        return ShardLoad{.shard = row.small(0), .busy = row.duration(1)};
+      },
+      from, to));
+}
+
+Result<std::vector<ExpectedArrival>> RunReader::expected(Step step) const {
+  if (!knows_forecasts()) return std::vector<ExpectedArrival>{};
+  return told(database_.query(
+      "SELECT rank, mean_s, low_s, high_s FROM forecasts WHERE step = ?1 ORDER BY rank",
+      [](const Statement& row) {
+        return ExpectedArrival{.rank = row.small(0),
+                               .mean = static_cast<float>(row.real(1)),
+                               .low = static_cast<float>(row.real(2)),
+                               .high = static_cast<float>(row.real(3))};
+      },
+      step));
 }
 
 Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {

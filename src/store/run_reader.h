@@ -40,11 +40,17 @@ class RunReader {
   // end of its last recorded step. Whether it was killed or is still going, its file cannot know.
   Result<RunEnd> end() const;
 
+  // Without the shards' loads; see shard_loads().
   Result<std::vector<StepRecord>> steps(Step from = 0, Step to = kAllSteps) const;
+  // How long each shard was busy in these steps, summed up; empty in files from before.
+  Result<std::vector<ShardLoad>> shard_loads(Step from = 0, Step to = kAllSteps) const;
   Result<std::vector<RecordedArrival>> arrivals(Step from = 0, Step to = kAllSteps) const;
   // The same, one by one, for whoever cannot hold those of a long run in memory at once.
   Status for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const;
+  // Without what was expected; see expected().
   Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
+  // What the decision about a step expected of it; empty if it was not decided by a forecast.
+  Result<std::vector<ExpectedArrival>> expected(Step step) const;
   Result<std::vector<AbandonRecord>> abandoned() const;
   Result<std::vector<EvaluationRecord>> evaluations() const;
   Result<std::vector<EventRecord>> events() const;
@@ -67,6 +73,7 @@ class RunReader {
         format_(format) {}
 
   bool knows_weak() const { return format_ >= 3; }
+  bool knows_forecasts() const { return format_ >= 4; }
 
   // Puts file and purpose around a reason from the database.
   template <typename T>

@@ -205,7 +205,35 @@ TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
   EXPECT_DOUBLE_EQ(weak.contributors_mean, (4.0 + 56.0) / 32.0);
 }
 
-// As the drover before this one wrote it.
+TEST(RunReader, TellsWhatWasExpectedAndHowBusyShardsWere) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const std::vector<ExpectedArrival> expected = {{1, 0.5F, 0.25F, 0.75F}, {4, 1.5F, 1.0F, 2.5F}};
+  {
+    const auto writer = writer_at(path);
+    for (Step step = 0; step < 3; ++step) {
+      DROVER_EXPECT_OK(
+          writer->on_decision({.step = step,
+                               .cutoff = 3,
+                               .alive = 4,
+                               .reason = "r",
+                               .expected = step == 1 ? expected : std::vector<ExpectedArrival>{}}));
+      StepRecord record = sample_step(step, 2);
+      record.loads = {{0, Duration(10 + static_cast<int64_t>(step))}, {3, Duration(5)}};
+      DROVER_EXPECT_OK(writer->on_step(record, sample_arrivals(step, 2)));
+    }
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  const RunReader reader = reader_at(path);
+  EXPECT_EQ(reader.expected(1).value(), expected);
+  EXPECT_TRUE(reader.expected(0).value().empty());
+  EXPECT_EQ(reader.shard_loads().value(),
+            (std::vector<ShardLoad>{{0, Duration(33)}, {3, Duration(15)}}));
+  EXPECT_EQ(reader.shard_loads(1, 2).value(),
+            (std::vector<ShardLoad>{{0, Duration(11)}, {3, Duration(5)}}));
+}
+
+// As the drover before this one wrote it, and the one before that.
 TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   const TempFolder folder;
   const std::string path = folder.file("before.db");
@@ -217,6 +245,7 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   {
     Result<Database> file = Database::open(path, Database::Mode::kReadWrite);
     DROVER_EXPECT_OK(file.value().execute(
+        "DROP TABLE forecasts; DROP TABLE shard_loads;"
         "DROP TABLE block_contributors; ALTER TABLE steps DROP COLUMN fresh_mean;"
         "ALTER TABLE steps DROP COLUMN fresh_min; ALTER TABLE steps DROP COLUMN staleness_mean;"
         "ALTER TABLE steps DROP COLUMN staleness_max; PRAGMA user_version = 2"));
@@ -228,6 +257,8 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   EXPECT_TRUE(std::isnan(steps[0].fresh_mean));
   EXPECT_FALSE(reader.weak().value().fresh_mean);
   EXPECT_EQ(reader.totals().value().steps, 1u);
+  EXPECT_TRUE(reader.expected(0).value().empty());
+  EXPECT_TRUE(reader.shard_loads().value().empty());
 }
 
 }  // namespace

@@ -22,8 +22,10 @@ enum Sentence : size_t {
   kCommit,
   kPeer,
   kDecision,
+  kForecast,
   kStep,
   kBlockCount,
+  kShardLoad,
   kArrival,
   kLateArrival,
   kAbandoned,
@@ -37,9 +39,11 @@ constexpr std::string_view kSql[] = {
     "COMMIT",
     "INSERT OR REPLACE INTO peers VALUES (?1, ?2, ?3)",
     "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    "INSERT OR REPLACE INTO forecasts VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
     "?16, ?17, ?18, ?19, ?20, ?21)",
     "INSERT INTO block_contributors VALUES (?1, ?2, ?3)",
+    "INSERT INTO shard_loads VALUES (?1, ?2, ?3)",
     // A late arrival that overtook its step knows more than the step does.
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples)
        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING)",
@@ -141,8 +145,13 @@ Status RunWriter::on_peer(const PeerRecord& peer) {
 }
 
 Status RunWriter::on_decision(const DecisionRecord& decision) {
-  const Status status = add(kDecision, decision.step, decision.cutoff, decision.alive,
-                            decision.reason, decision.time_limit, decision.at);
+  Status status = add(kDecision, decision.step, decision.cutoff, decision.alive, decision.reason,
+                      decision.time_limit, decision.at);
+  for (const ExpectedArrival& each : decision.expected) {
+    if (!status) break;
+    status = add(kForecast, decision.step, each.rank, static_cast<double>(each.mean),
+                 static_cast<double>(each.low), static_cast<double>(each.high));
+  }
   return status ? commit_if_due() : status;
 }
 
@@ -155,6 +164,10 @@ Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecor
   if (!status) return status;
   for (const BlockCount& count : step.block_counts) {
     status = add(kBlockCount, step.step, count.contributors, count.blocks);
+    if (!status) return status;
+  }
+  for (const ShardLoad& load : step.loads) {
+    status = add(kShardLoad, step.step, load.shard, load.busy);
     if (!status) return status;
   }
   for (const ArrivalRecord& arrival : arrivals) {

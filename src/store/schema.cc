@@ -31,6 +31,14 @@ CREATE TABLE decisions (
   time_limit_ns INTEGER NOT NULL DEFAULT 0,
   at_ns INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE forecasts (
+  step   INTEGER NOT NULL,
+  rank   INTEGER NOT NULL,
+  mean_s REAL NOT NULL,
+  low_s  REAL NOT NULL,
+  high_s REAL NOT NULL,
+  PRIMARY KEY (step, rank)
+) WITHOUT ROWID;
 CREATE TABLE steps (
   step          INTEGER PRIMARY KEY,
   at_ns         INTEGER NOT NULL,
@@ -59,6 +67,12 @@ CREATE TABLE block_contributors (
   contributors INTEGER NOT NULL,
   blocks       INTEGER NOT NULL,
   PRIMARY KEY (step, contributors)
+) WITHOUT ROWID;
+CREATE TABLE shard_loads (
+  step    INTEGER NOT NULL,
+  shard   INTEGER NOT NULL,
+  busy_ns INTEGER NOT NULL,
+  PRIMARY KEY (step, shard)
 ) WITHOUT ROWID;
 CREATE TABLE arrivals (
   step        INTEGER NOT NULL,

@@ -14,7 +14,7 @@ namespace drover {
 inline constexpr int64_t kApplicationId = 0x44525652;
 
 // PRAGMA user_version. Goes up when an older drover could no longer read the file rightly.
-inline constexpr int64_t kSchemaVersion = 3;
+inline constexpr int64_t kSchemaVersion = 4;
 // The oldest that can still be read. 3 added what is known of weak synchronization.
 inline constexpr int64_t kOldestSchemaVersion = 2;
 

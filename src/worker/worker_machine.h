@@ -61,6 +61,7 @@ class WorkerMachine {
   // A tensor of the gradient for step() is final. A shard that has not answered two gradients is
   // not offered a third: it is behind, and has time to catch up. REQUIRES: begin_step() was called.
   void offer(uint32_t tensor, uint32_t samples, Outbox& out);
+  size_t bytes_of(BlockId id) const { return plan_.blocks[id].length * sizeof(float); }
 
   // Whether parameters that arrive answer the last pull. If not they must not touch the parameter
   // buffer, and on_frame() ignores them.
