@@ -1,0 +1,48 @@
+// All views of one run, in the order of the page.
+import type { Along } from "./axis";
+import type { All } from "./contract";
+import { h } from "./dom";
+import type { StepSource } from "./source";
+import type { Theme } from "./theme";
+import { type View, section } from "./view";
+import { BatchView } from "./views/batch";
+import { HeatView } from "./views/heat";
+import { Learning } from "./views/learning";
+import { EventsView, SettingsView, ShardsView } from "./views/rest";
+import { StepView } from "./views/step";
+import { Summary } from "./views/summary";
+import { TimeView } from "./views/time";
+import { Waiting } from "./views/waiting";
+import { WorkersView } from "./views/workers";
+
+export class RunPage implements View {
+  readonly element: HTMLElement;
+  private readonly needs_steps: HTMLElement[];
+  private readonly views: View[];
+
+  constructor(theme: Theme, source: StepSource) {
+    const summary = new Summary();
+    const learning = new Learning(theme);
+    const step = new StepView(theme, source);
+    const pick = (chosen: number) => step.pick(chosen);
+    const waiting = new Waiting(theme, pick);
+    const heat = new HeatView(theme, pick);
+    const workers = new WorkersView();
+    const time = new TimeView(theme);
+    const batch = new BatchView(theme);
+    const shards = new ShardsView();
+    const events = new EventsView();
+    const settings = new SettingsView();
+    heat.element.append(workers.element);
+    const processes = section("Shards and events", "", h("div", { class: "grid two" }, shards.element, events.element));
+    this.views = [summary, learning, waiting, step, heat, workers, time, batch, shards, events, settings];
+    this.needs_steps = [summary, learning, waiting, step, heat, time, batch].map((view) => view.element);
+    this.element = h("div", { class: "run" }, ...this.needs_steps, processes, settings.element);
+  }
+
+  // Before the first step there is nothing to draw, and empty charts say less than the notice above them.
+  show(all: All, along: Along): void {
+    for (const element of this.needs_steps) element.hidden = all.steps.step.length === 0;
+    for (const view of this.views) view.show(all, along);
+  }
+}
