@@ -43,7 +43,7 @@ export class Tester {
     const page = await context.newPage();
     page.setDefaultTimeout(deadline_ms);
     const said = [];
-    page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/willReadFrequently/.test(message.text()) && said.push(message.text())); // `coloured` reads back
     page.on("pageerror", (error) => said.push(String(error)));
     try {
       await body(page);
@@ -76,13 +76,32 @@ export class Tester {
     this.expect("axe has looked", found.passes.length > 0);
   }
 
+  // A chart has lines or marks: pixels that are neither empty nor grey.
+  async drawn(page, title) {
+    const coloured = (wanted) => {
+      const figure = [...document.querySelectorAll("figure")].find((f) => f.querySelector("h3")?.textContent === wanted && f.getClientRects().length > 0);
+      const canvas = figure?.querySelector("canvas");
+      if (!canvas || canvas.width === 0) return false;
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let found = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] > 60 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) found++;
+      }
+      return found > 40;
+    };
+    const seen = await page.waitForFunction(coloured, title, { polling: 100 }).catch(() => null);
+    this.expect(`${title} is drawn`, seen !== null);
+  }
+
   async fits(page) {
     const { wide, room } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, room: innerWidth }));
     this.expect("nothing is wider than the window", wide <= room, `${wide} > ${room}`);
   }
 
   async shot(page, name, full = true) {
-    if (this.shots) await page.screenshot({ path: join(this.shots, `${name}.png`), fullPage: full });
+    if (!this.shots) return;
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: join(this.shots, `${name}.png`), fullPage: full });
   }
 
   end() {
@@ -90,19 +109,4 @@ export class Tester {
     for (const complaint of this.complaints) console.log(`- ${complaint}`);
     process.exitCode = this.complaints.length ? 1 : 0;
   }
-}
-
-// How many pixels of a chart's canvas are neither empty nor grey: lines and marks.
-export function coloured(page, title) {
-  return page.evaluate((wanted) => {
-    const figure = [...document.querySelectorAll("figure")].find((f) => f.querySelector("h3")?.textContent === wanted && f.getClientRects().length > 0);
-    const canvas = figure?.querySelector("canvas");
-    if (!canvas || canvas.width === 0) return 0;
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    let found = 0;
-    for (let i = 0; i < data.length; i += 4) {
-      if (data[i + 3] > 60 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) found++;
-    }
-    return found;
-  }, title);
 }

@@ -111,10 +111,6 @@ export class Chart {
     if (this.details.open) this.fill_table();
   }
 
-  redraw(): void {
-    this.u?.redraw();
-  }
-
   private make(): void {
     const { theme, options } = this;
     const axis = {
@@ -158,14 +154,14 @@ export class Chart {
             incrs: () => increments(this.along),
             values: (_u, splits) => splits.map((v) => tick(this.along, v, splits[splits.length - 1] ?? 0)),
           },
-          { ...axis, size: 54, space: 34, values: y_ticks },
+          { ...axis, ...(options.log ? { grid: { ...axis.grid, filter: round_ones } } : {}), size: 54, space: 34, values: y_ticks },
         ],
         series: [
           {},
           ...lines.map((line): uPlot.Series => ({
-            stroke: () => (line.fill ? theme.colour("surface") : theme.colour(line.colour)),
+            stroke: () => theme.colour(line.colour),
             ...(line.fill ? { fill: () => theme.colour(line.colour) } : {}),
-            width: line.fill ? 0.75 : (line.width ?? 1.75),
+            width: line.fill ? 0 : (line.width ?? 1.75),
             ...(line.dash ? { dash: line.dash } : {}),
             spanGaps: line.points === true,
             paths: line.mark ? () => null : line.stairs ? stairs : straight,
@@ -217,7 +213,9 @@ export class Chart {
   private tell(at: number | null): void {
     this.shown.forEach((line, i) => {
       const value = this.values[i];
-      if (value) say(value, told[this.options.unit](at_or_before(line, at ?? line.length - 1)));
+      // A mark is one of many: which one is told only where somebody points.
+      const mark = this.options.lines[i]?.mark !== undefined;
+      if (value) say(value, mark && at === null ? "" : told[this.options.unit](at_or_before(line, at ?? line.length - 1)));
     });
   }
 
@@ -274,6 +272,11 @@ export function at_or_before(line: (Maybe | undefined)[], index: number): Maybe 
     if (value !== undefined) return value;
   }
   return null;
+}
+
+// Of a logarithmic axis, the lines at 1, 2 and 5 of each decade: all nine are too many.
+function round_ones(_u: uPlot, splits: number[]): (number | null)[] {
+  return splits.map((v) => ([1, 2, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? v : null));
 }
 
 function y_range(low: number, high: number, options: ChartOptions): [number, number] {

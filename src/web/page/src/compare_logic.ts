@@ -45,9 +45,10 @@ export function time_to_accuracy(all: All, target: number): Maybe {
   return at < 0 ? null : all.evaluations.at_s[at]!;
 }
 
-// The highest test accuracy, in whole tenths of a percent, that every run reached.
+// The highest test accuracy, in whole tenths of a percent, that every run reached; of those that were completed, if any was.
 export function common_target(runs: All[]): Maybe {
-  const reached = runs.map((all) => best(all.evaluations.accuracy));
+  const completed = runs.filter((all) => all.progress.state === "completed");
+  const reached = (completed.length ? completed : runs).map((all) => best(all.evaluations.accuracy));
   if (reached.some((v) => v === null)) return null;
   const least = Math.min(...(reached as number[]));
   return Math.floor(least * 1000 + 1e-9) / 1000;

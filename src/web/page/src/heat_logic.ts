@@ -1,5 +1,6 @@
 // Colours, scale and places of the heat map, apart from drawing it.
-import type { Heat, Maybe } from "./contract";
+import { type Along, increments, interpolate, tick } from "./axis";
+import type { Heat, Maybe, Steps } from "./contract";
 import { count, duration, percent, plural } from "./format";
 
 // Cividis in nine stops: dark blue to yellow, alike to all eyes, and its lightness tells the order.
@@ -63,6 +64,20 @@ export function row_tops(list: Group[], row_height: number, gap: number): number
     for (let k = 0; k < group.rows; k++, y += row_height) tops.push(y);
   });
   return [...tops, y];
+}
+
+// Round labels under the columns, at most `most` of them, each at its place in columns.
+export function column_ticks(heat: Heat, steps: Steps, along: Along, most: number): { label: string; column: number }[] {
+  if (heat.step.length === 0) return [];
+  const end = heat.step[heat.step.length - 1]! + heat.per;
+  const last = along === "time" ? interpolate(steps.step, steps.at_s, end) : end;
+  const stride = increments(along).find((size) => last / size <= most) ?? last;
+  const list: { label: string; column: number }[] = [];
+  for (let value = 0; value <= last * 0.999; value += stride || 1) {
+    const step = along === "time" ? interpolate(steps.at_s, steps.step, value) : value;
+    list.push({ label: tick(along, value, last), column: (step - heat.step[0]!) / heat.per });
+  }
+  return list;
 }
 
 export function describe_cell(heat: Heat, column: number, row: number): string {

@@ -66,7 +66,7 @@ function live(): void {
 function report(told: Report): void {
   const { runs } = told;
   const several = runs.length > 1;
-  let along: Along = "steps";
+  let along: Along = several ? "time" : "steps"; // what runs are compared for is time
   let chosen = 0;
   const pages = new Map<number, RunPage>();
   const holder = h("div");

@@ -19,6 +19,9 @@ export class RunPage implements View {
   readonly element: HTMLElement;
   private readonly needs_steps: HTMLElement[];
   private readonly views: View[];
+  private due = new Set<View>();
+  private draw: (view: View) => void = () => undefined;
+  private waiting = false;
 
   constructor(theme: Theme, source: StepSource) {
     const summary = new Summary();
@@ -37,12 +40,47 @@ export class RunPage implements View {
     const processes = section("Shards and events", "", h("div", { class: "grid two" }, shards.element, events.element));
     this.views = [summary, learning, waiting, step, heat, workers, time, batch, shards, events, settings];
     this.needs_steps = [summary, learning, waiting, step, heat, time, batch].map((view) => view.element);
+    addEventListener("beforeprint", () => this.show_all());
     this.element = h("div", { class: "run" }, ...this.needs_steps, processes, settings.element);
   }
 
   // Before the first step there is nothing to draw, and empty charts say less than the notice above them.
   show(all: All, along: Along): void {
     for (const element of this.needs_steps) element.hidden = all.steps.step.length === 0;
-    for (const view of this.views) view.show(all, along);
+    this.draw = (view) => view.show(all, along);
+    this.due = new Set(this.views);
+    for (const view of this.views) if (in_sight(view.element)) this.show_one(view);
+    this.later();
   }
+
+  // What is out of sight is drawn view by view when there is time, so that scrolling and keys never wait for all of them.
+  private later(): void {
+    if (this.waiting || this.due.size === 0) return;
+    this.waiting = true;
+    when_idle(() => {
+      this.waiting = false;
+      const next = this.due.values().next().value;
+      if (next) this.show_one(next);
+      this.later();
+    });
+  }
+
+  private show_all(): void {
+    for (const view of this.due) this.show_one(view);
+  }
+
+  private show_one(view: View): void {
+    this.due.delete(view);
+    this.draw(view);
+  }
+}
+
+function in_sight(element: HTMLElement): boolean {
+  const box = element.getBoundingClientRect();
+  return box.bottom > 0 && box.top < innerHeight;
+}
+
+function when_idle(action: () => void): void {
+  if ("requestIdleCallback" in window) requestIdleCallback(action, { timeout: 300 });
+  else setTimeout(action, 0);
 }

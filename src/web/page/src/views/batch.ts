@@ -20,7 +20,7 @@ export class BatchView implements View {
       unit: "count",
       log: true,
       height,
-      lines: [{ label: "noise scale", colour: "vermillion" }, { label: "batch", colour: "blue", dash: [4, 3], width: 1.25 }],
+      lines: [{ label: "noise scale", colour: "vermillion", width: 1.25 }, { label: "batch", colour: "blue", dash: [4, 3], width: 1.25 }],
       empty: "Not known: it takes two gradients a step, and a few steps.",
     });
     this.rate = new Chart(theme, { title: "Learning rate", unit: "number", from_zero: true, height, lines: [{ label: "learning rate", colour: "green", stairs: true, width: 2 }], empty: "No learning rate yet." });

@@ -36,7 +36,7 @@ export class Compare {
     const style = (i: number): { colour: Colour; dash: number[] } => {
       const group = groups.findIndex((entry) => entry.members.includes(i));
       const nth = groups.length === 1 ? i : group;
-      return { colour: colours[nth % colours.length]!, dash: dashes[Math.floor(nth / colours.length) % dashes.length]! };
+      return { colour: colours[nth % colours.length]!, dash: dashes[(nth + Math.floor(nth / colours.length)) % dashes.length]! };
     };
     const lines = (extra: Partial<Line>): Line[] => this.drawn.map((_, i) => ({ label: labels[i]!, ...style(i), ...extra }));
     const make = (title: string, unit: Unit, course: Course, extra: Partial<Line>, from_zero = false) => ({

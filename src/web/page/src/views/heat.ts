@@ -1,14 +1,20 @@
 // Heat map of run-times, workers by steps. Colour tells the time, a stroke through a cell that it was not in time.
-import { type Along, interpolate, tick } from "../axis";
+import type { Along } from "../axis";
 import type { All, Heat, Steps } from "../contract";
 import { h, say } from "../dom";
 import { duration } from "../format";
-import { type Group, cividis, describe_cell, describe_heat, groups, heat_scale, row_tops, shade } from "../heat_logic";
+import { type Group, cividis, column_ticks, describe_cell, describe_heat, groups, heat_scale, row_tops, shade } from "../heat_logic";
 import type { Theme } from "../theme";
 import { type View, section } from "../view";
 
 const foot = 22; // for the step labels
 const gap = 4;
+
+// Colours as pixels, in the order of bytes that canvases have on the machines there are (little-endian).
+const colours = Uint32Array.from({ length: 256 }, (_, i) => {
+  const [r, g, b] = cividis(i / 255);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+});
 
 export class HeatView implements View {
   readonly element: HTMLElement;
@@ -94,6 +100,7 @@ export class HeatView implements View {
   private paint_cells(ctx: CanvasRenderingContext2D, heat: Heat, scale: { low: number; high: number }, row_height: number): void {
     const columns = heat.step.length;
     const image = new ImageData(columns, heat.rows.length);
+    const pixels = new Uint32Array(image.data.buffer);
     const strokes = [new Path2D(), new Path2D()]; // on dark cells, on light ones
     const size = Math.min(this.column_width, row_height);
     const reach = Math.max(0.7, Math.min(5, size * 0.32));
@@ -104,7 +111,7 @@ export class HeatView implements View {
         const value = times[row] ?? null;
         if (value === null) continue;
         const share = shade(value, scale);
-        image.data.set([...cividis(share), 255], 4 * (row * columns + column));
+        pixels[row * columns + column] = colours[Math.max(0, Math.min(255, Math.round(share * 255)))]!;
         if ((late[row] ?? 0) >= 0.5) {
           const x = this.left + (column + 0.5) * this.column_width;
           const y = this.tops[row]! + row_height / 2;
@@ -149,16 +156,10 @@ export class HeatView implements View {
     if (by_row || this.nodes.length <= 1) heat.rows.forEach((row, i) => put(row.label, this.tops[i]! + row_height / 2));
     else for (const group of this.nodes) put(group.node, this.tops[group.first]! + Math.max(row_height / 2, Math.min(6, (group.rows * row_height) / 2)));
     ctx.textAlign = "center";
-    const wanted = Math.max(2, Math.floor((width - this.left) / 110));
-    for (let i = 0; i <= wanted; i++) {
-      const column = Math.min(heat.step.length - 1, Math.round((i / wanted) * (heat.step.length - 1)));
-      const step = heat.step[column]!;
-      const last = heat.step[heat.step.length - 1]!;
-      const value = this.along === "time" ? interpolate(this.steps!.step, this.steps!.at_s, step) : step;
-      const most = this.along === "time" ? interpolate(this.steps!.step, this.steps!.at_s, last) : last;
-      ctx.textAlign = i === 0 ? "left" : i === wanted ? "right" : "center";
-      const edge = i === 0 ? this.left : i === wanted ? width : this.left + (column + 0.5) * this.column_width;
-      ctx.fillText(tick(this.along, value, most), edge, height - foot / 2 + 2);
+    for (const { label, column } of column_ticks(heat, this.steps!, this.along, Math.max(2, Math.floor((width - this.left) / 90)))) {
+      const x = this.left + column * this.column_width;
+      const half = ctx.measureText(label).width / 2;
+      ctx.fillText(label, Math.max(this.left + half, Math.min(width - half, x)), height - foot / 2 + 2);
     }
   }
 

@@ -37,9 +37,9 @@ export class StepView implements View {
       from_zero: true,
       height: 280,
       lines: [
-        { label: "foretold, 10 %", colour: "purple", width: 0.5 },
-        { label: "foretold, 90 %", colour: "purple", width: 0.5, band_with: 0 },
-        { label: "foretold", colour: "purple", width: 2, dash: [6, 3] },
+        { label: "foretold: 10 %", colour: "purple", width: 0.5 },
+        { label: "90 %", colour: "purple", width: 0.5, band_with: 0 },
+        { label: "mean", colour: "purple", width: 2, dash: [6, 3] },
         { label: "in time", colour: "blue", mark: "dot" },
         { label: "late", colour: "vermillion", mark: "cross" },
         { label: "not seen: at least", colour: "grey", mark: "up" },
@@ -48,12 +48,13 @@ export class StepView implements View {
       paint: (u) => this.paint(u),
       on_cursor: (index) => this.at_cursor(index),
     });
+    this.chart.element.insertBefore(this.cursor_words, this.chart.element.lastElementChild);
     const pickers = h("div", { class: "picker" },
       h("label", { for: slider_id }, "Step"), this.slider, this.entry,
       live ? h("label", { class: "check" }, this.follow, " newest") : h("span", { class: "muted" }, `${source.choices()!.length} steps are kept`),
     );
     const beside = h("div", { class: "card" }, h("h3", {}, "What was decided"), this.words, this.reasons);
-    this.element = section("One step", "", h("div", { class: "grid wide-left" }, h("div", { class: "stack" }, pickers, this.chart.element, this.cursor_words), beside));
+    this.element = section("One step", "", h("div", { class: "grid wide-left" }, h("div", { class: "stack" }, pickers, this.chart.element), beside));
     this.element.id = "step";
   }
 
@@ -112,7 +113,6 @@ export class StepView implements View {
     const detail = this.detail!;
     const s = order_statistics(detail);
     this.chart.draw("rank", s.rank, [s.low, s.high, s.mean, s.used, s.late, s.censored]);
-    this.chart.redraw();
     say(this.words, describe_step(detail));
     const decisions = detail.decisions.length ? detail.decisions : detail.reason ? [{ at_s: 0, cutoff: detail.cutoff ?? 0, limit_s: null, reason: detail.reason }] : [];
     this.reasons.replaceChildren(

@@ -7,12 +7,10 @@ import { count, duration } from "../format";
 import type { Theme } from "../theme";
 import { type View, section, xs_of } from "../view";
 
-const listed = 8;
-
 export class Waiting implements View {
   readonly element: HTMLElement;
   private readonly cutoff: Chart;
-  private readonly list = h("ol", { class: "decisions" });
+  private readonly list = h("ol", { class: "decisions long", tabindex: 0, "aria-label": "Last decisions, newest first" });
   private newest: Decision | null = null;
 
   constructor(theme: Theme, private readonly pick: (step: number) => void) {
@@ -25,7 +23,7 @@ export class Waiting implements View {
       lines: [
         { label: "alive", colour: "grey", dash: [2, 3], width: 1.25 },
         { label: "used", colour: "orange", width: 1.25 },
-        { label: "oracle", colour: "green", dash: [6, 4], width: 1.75 },
+        { label: "oracle", colour: "green", mark: "dot" },
         { label: "cutoff", colour: "blue", stairs: true, width: 2 },
       ],
       empty: "Nothing has been decided yet.",
@@ -41,7 +39,7 @@ export class Waiting implements View {
     if (newest && this.newest && newest.step === this.newest.step && newest.at_s === this.newest.at_s) return;
     this.newest = newest;
     this.list.replaceChildren(
-      ...all.decisions.slice(0, listed).map((d) =>
+      ...all.decisions.map((d) =>
         h("li", {},
           h("button", { type: "button", class: "plain step", title: "Show this step", onclick: () => this.pick(d.step) }, `step ${count(d.step)}`),
           h("strong", {}, ` ${count(d.cutoff)} of ${count(d.alive)}`),
