@@ -148,7 +148,7 @@ export function made_up_step(options, step) {
 export function update_of(before, after) {
   const tail = (was, is) => {
     const from = was.per === is.per ? Math.max(0, was.step.length - 1) : 0;
-    return Object.fromEntries(Object.entries(is).map(([name, value]) => [name, name === "from" ? from : Array.isArray(value) && name !== "rows" ? value.slice(from) : value]));
+    return Object.fromEntries(Object.entries(is).map(([name, value]) => [name, name === "from" ? from : name === "rows" && from > 0 ? undefined : Array.isArray(value) && name !== "rows" ? value.slice(from) : value]));
   };
   return { run: after.run, progress: after.progress, totals: after.totals, steps: tail(before.steps, after.steps), evaluations: after.evaluations, decisions: after.decisions, heat: tail(before.heat, after.heat), workers: after.workers, shards: after.shards, events: after.events };
 }

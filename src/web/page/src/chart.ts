@@ -29,6 +29,7 @@ export interface ChartOptions {
   lines: Line[];
   along?: Along; // fixed; without it the page's switch decides
   from_zero?: boolean;
+  upper?: number; // the axis begins at this share of the highest value or lower, so that small changes look small
   log?: boolean;
   height?: number;
   empty?: string; // what is said if there is nothing to draw
@@ -39,7 +40,7 @@ export interface ChartOptions {
 export const told: Record<Unit, (value: Maybe | undefined) => string> = {
   number: (v) => number(v, 4),
   percent: (v) => percent(v, 1),
-  duration,
+  duration: (v) => duration(v),
   count: (v) => number(v, 4),
 };
 
@@ -139,7 +140,7 @@ export class Chart {
           ...(options.along ? {} : { sync: { key: "run" } }),
         },
         scales: {
-          x: { time: false },
+          x: { time: false, ...(options.along === "rank" ? { range: (_u: uPlot, low: number, high: number): [number, number] => [low - 0.5, high + 0.5] } : {}) },
           y: {
             distr: options.log ? 3 : 1,
             ...(options.log ? {} : { range: (_u: uPlot, low: number, high: number) => y_range(low, high, options) }),
@@ -194,6 +195,7 @@ export class Chart {
       const xs = u.data[0];
       const ys = u.data[i + 1]!;
       u.ctx.save();
+      u.ctx.setLineDash([]);
       u.ctx.strokeStyle = u.ctx.fillStyle = this.theme.colour(line.colour);
       for (let k = 0; k < xs.length; k++) {
         const y = ys[k];
@@ -281,7 +283,7 @@ function round_ones(_u: uPlot, splits: number[]): (number | null)[] {
 
 function y_range(low: number, high: number, options: ChartOptions): [number, number] {
   if (low === null || high === null || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-  const bottom = options.from_zero ? 0 : low;
+  const bottom = options.from_zero ? 0 : Math.min(low, (options.upper ?? Infinity) * high);
   const room = (high - bottom || Math.abs(high) || 1) * 0.06;
   const top = options.unit === "percent" ? Math.min(1, high + room) : high + room;
   return [options.from_zero ? 0 : low >= 0 ? Math.max(0, bottom - room) : bottom - room, top <= bottom ? bottom + 1 : top];

@@ -58,14 +58,14 @@ export function metrics(runs: All[]): Metric[] {
   const target = common_target(runs);
   const list: Metric[] = [
     { title: "Best test accuracy", of: (a) => best(a.evaluations.accuracy), told: (v) => percent(v, 2), better: "more" },
-    { title: "Time", of: (a) => a.progress.elapsed_s, told: duration, better: null },
+    { title: "Time", of: (a) => a.progress.elapsed_s, told: (v) => duration(v, true), better: null },
     { title: "Steps", of: (a) => a.progress.step, told: count, better: null },
-    { title: "Step, median", of: (a) => a.totals.step_median_s, told: duration, better: "less" },
+    { title: "Step, median", of: (a) => a.totals.step_median_s, told: (v) => duration(v, true), better: "less" },
     { title: "Gradients a step", of: (a) => a.totals.contributors_mean, told: (v) => number(v), better: null },
-    { title: "Saved", of: (a) => a.totals.saved_s, told: duration, better: null },
+    { title: "Saved", of: (a) => a.totals.saved_s, told: (v) => duration(v, true), better: null },
   ];
   if (target !== null && target > 0) {
-    list.splice(1, 0, { title: `Time to ${percent(target)}`, of: (a) => time_to_accuracy(a, target), told: duration, better: "less" });
+    list.splice(1, 0, { title: `Time to ${percent(target)}`, of: (a) => time_to_accuracy(a, target), told: (v) => duration(v, true), better: "less" });
   }
   return list;
 }

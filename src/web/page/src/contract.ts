@@ -120,9 +120,9 @@ export interface Worker {
   node: string;
   alive: boolean;
   steps: number;
-  inclusion: number;
+  inclusion: Maybe;
   recurrence: Maybe; // of the steps after one in which it was not in time, the share in which it was not either
-  median_s: number;
+  median_s: Maybe;
   median_exact: boolean;
   late: number;
   censored: number;
@@ -156,7 +156,8 @@ export interface All {
   events: RunEvent[]; // newest first
 }
 
-export type Update = Partial<All>;
+export type HeatUpdate = Omit<Heat, "rows"> & { rows?: HeatRow[] };
+export type Update = Partial<Omit<All, "heat">> & { heat?: HeatUpdate };
 
 export interface Arrival {
   worker: number;

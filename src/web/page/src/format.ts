@@ -12,8 +12,8 @@ export function count(value: Maybe | undefined): string {
   return known(value) ? Math.round(value).toLocaleString("en-US") : nothing;
 }
 
-// Three significant digits, without exponents between 0.0001 and a million.
-export function number(value: Maybe | undefined, digits = 3): string {
+// Three significant digits, without exponents between 0.0001 and a million. `keep`: zeros at the end too, for columns.
+export function number(value: Maybe | undefined, digits = 3, keep = false): string {
   if (!known(value)) return nothing;
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -22,7 +22,7 @@ export function number(value: Maybe | undefined, digits = 3): string {
     return `${mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa}e${Number(exponent)}`;
   }
   const after = Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
-  return value.toLocaleString("en-US", { minimumFractionDigits: 0, maximumFractionDigits: after });
+  return value.toLocaleString("en-US", { minimumFractionDigits: keep ? after : 0, maximumFractionDigits: after });
 }
 
 // With a fixed number of digits after the point, so that columns line up.
@@ -37,14 +37,14 @@ export function percent(share: Maybe | undefined, after = 1): string {
 }
 
 // A time that was measured: 870 µs, 12.3 ms, 4.56 s, 12:03, 3:04:05.
-export function duration(seconds: Maybe | undefined): string {
+export function duration(seconds: Maybe | undefined, keep = false): string {
   if (!known(seconds)) return nothing;
   const sign = seconds < 0 ? "−" : "";
   const s = Math.abs(seconds);
   if (s === 0) return "0 s";
-  if (s < 0.9995e-3) return `${sign}${number(s * 1e6)} µs`;
-  if (s < 0.9995) return `${sign}${number(s * 1e3)} ms`;
-  if (s < 99.95) return `${sign}${number(s)} s`;
+  if (s < 0.9995e-3) return `${sign}${number(s * 1e6, 3, keep)} µs`;
+  if (s < 0.9995) return `${sign}${number(s * 1e3, 3, keep)} ms`;
+  if (s < 99.95) return `${sign}${number(s, 3, keep)} s`;
   return sign + clock(s);
 }
 

@@ -72,6 +72,7 @@ function report(told: Report): void {
   const holder = h("div");
   const labels = names(runs);
   const picker = h("select", { id: "chosen-run", onchange: () => choose(Number(picker.value), false) }, ...labels.map((label, i) => h("option", { value: i }, label)));
+  const printed = h("span", { class: "printed" }, labels[0]!);
   const compare = several ? new Compare(theme, runs, (run) => choose(run, true)) : null;
   const render = () => {
     const run = runs[chosen]!;
@@ -87,11 +88,12 @@ function report(told: Report): void {
   const choose = (run: number, jump: boolean) => {
     chosen = run;
     picker.value = String(run);
+    printed.textContent = labels[run]!;
     render();
     if (jump) picker.focus();
   };
   const bar = new Bar(theme, along, (next) => ((along = next), render()));
-  if (compare) content.append(compare.element, h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "One run in detail"), picker));
+  if (compare) content.append(compare.element, h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "One run in detail"), picker, printed));
   content.append(holder);
   foot.append(`Drover · report made ${date(told.made)} with `, h("code", {}, told.command));
   build(bar);

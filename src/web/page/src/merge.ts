@@ -1,9 +1,9 @@
 // Takes an update into what is known of a run.
-import type { All, Heat, Steps, Update } from "./contract";
+import type { All, Heat, HeatUpdate, Steps, Update } from "./contract";
 
 // The new state; `known` is not changed, and parts that the update does not name are shared with it.
 export function merge(known: All, update: Update): All {
-  const merged: All = { ...known, ...update };
+  const merged = { ...known, ...update } as All;
   if (update.steps) merged.steps = merge_steps(known.steps, update.steps);
   if (update.heat) merged.heat = merge_heat(known.heat, update.heat);
   return merged;
@@ -28,7 +28,7 @@ function merge_steps(known: Steps, update: Steps): Steps {
   return merged as unknown as Steps;
 }
 
-function merge_heat(known: Heat, update: Heat): Heat {
+function merge_heat(known: Heat, update: HeatUpdate): Heat {
   const keep = kept(known, update);
   return {
     per: update.per,

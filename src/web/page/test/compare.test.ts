@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { common_target, differing, kinds, metrics, names, statistics, time_to_accuracy, winners } from "../src/compare_logic";
 import type { All } from "../src/contract";
-import { cividis, describe_cell, describe_heat, groups, heat_scale, row_tops, shade } from "../src/heat_logic";
-import { run } from "./fixture";
+import { cividis, column_ticks, describe_cell, describe_heat, groups, heat_scale, row_tops, shade } from "../src/heat_logic";
+import { run, steps } from "./fixture";
 
 function reached(accuracy: (number | null)[], settings: Record<string, string>, file: string): All {
   return run({ evaluations: { step: accuracy.map((_, i) => i), at_s: accuracy.map((_, i) => i * 10), loss: accuracy, accuracy } }, settings, file);
@@ -61,6 +61,13 @@ describe("the heat map", () => {
   it("groups rows by node, with gaps", () => {
     expect(groups(heat)).toEqual([{ node: "a", first: 0, rows: 1 }, { node: "b", first: 1, rows: 1 }]);
     expect(row_tops(groups(heat), 10, 4)).toEqual([0, 14, 24]);
+  });
+  it("has round labels under its columns, in steps and in time", () => {
+    const long = { ...heat, per: 4, step: Array.from({ length: 100 }, (_, i) => 4 * i) };
+    expect(column_ticks(long, steps(1, 0, 400), "steps", 4)).toEqual([0, 100, 200, 300].map((s) => ({ label: String(s), column: s / 4 })));
+    expect(column_ticks(long, steps(1, 0, 400), "time", 4).map((t) => t.label)).toEqual(["0 s", "10 s", "20 s", "30 s"]);
+    expect(column_ticks(long, steps(1, 0, 400), "time", 4)[1]!.column).toBeCloseTo(25);
+    expect(column_ticks({ ...heat, step: [] }, steps(1, 0, 0), "steps", 4)).toEqual([]);
   });
   it("says cells in words", () => {
     expect(describe_cell(heat, 0, 1)).toBe("worker 1 on b, step 0: 2 s, not in time");

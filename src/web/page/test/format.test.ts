@@ -17,10 +17,11 @@ describe("numbers", () => {
 
 describe("durations", () => {
   it("come in the unit that suits them", () => {
-    expect([0, 4.2e-7, 0.00087, 0.0123, 0.4, 1, 12.34, 99, 723, 11045].map(duration)).toEqual(["0 s", "0.42 µs", "870 µs", "12.3 ms", "400 ms", "1 s", "12.3 s", "99 s", "12:03", "3:04:05"]);
+    expect([0, 4.2e-7, 0.00087, 0.0123, 0.4, 1, 12.34, 99, 723, 11045].map((v) => duration(v))).toEqual(["0 s", "0.42 µs", "870 µs", "12.3 ms", "400 ms", "1 s", "12.3 s", "99 s", "12:03", "3:04:05"]);
   });
-  it("are not told as a thousand of the smaller unit", () => expect([0.9999, 0.00099999].map(duration)).toEqual(["1 s", "1 ms"]));
+  it("are not told as a thousand of the smaller unit", () => expect([0.9999, 0.00099999].map((v) => duration(v))).toEqual(["1 s", "1 ms"]));
   it("on a clock", () => expect([0, 27.4, 60, 3600, 90061].map(clock)).toEqual(["0:00", "0:27", "1:00", "1:00:00", "1 d 1:01:01"]));
+  it("in columns keep their zeros", () => expect([0.041, 0.0412, 2].map((v) => duration(v, true))).toEqual(["41.0 ms", "41.2 ms", "2.00 s"]));
   it("below zero keep their sign", () => expect([duration(-0.01), clock(-65)]).toEqual(["−10 ms", "−1:05"]));
   it("have axes in one unit", () => expect([0.001, 0.5, 30, 3000, 1e5].map((v) => time_unit(v).name)).toEqual(["µs", "ms", "s", "min", "h"]));
 });

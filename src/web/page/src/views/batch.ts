@@ -11,10 +11,11 @@ export class BatchView implements View {
   private readonly batch: Chart;
   private readonly noise: Chart;
   private readonly rate: Chart;
+  private readonly fresh: Chart;
 
   constructor(theme: Theme) {
     const height = 180;
-    this.batch = new Chart(theme, { title: "Effective batch", unit: "count", height, lines: [{ label: "samples a step", colour: "blue" }], empty: "No samples yet." });
+    this.batch = new Chart(theme, { title: "Effective batch", unit: "count", upper: 0.8, height, lines: [{ label: "samples a step", colour: "blue" }], empty: "No samples yet." });
     this.noise = new Chart(theme, {
       title: "Noise scale",
       unit: "count",
@@ -24,8 +25,9 @@ export class BatchView implements View {
       empty: "Not known: it takes two gradients a step, and a few steps.",
     });
     this.rate = new Chart(theme, { title: "Learning rate", unit: "number", from_zero: true, height, lines: [{ label: "learning rate", colour: "green", stairs: true, width: 2 }], empty: "No learning rate yet." });
+    this.fresh = new Chart(theme, { title: "Fresh blocks", unit: "percent", upper: 0.8, height, lines: [{ label: "share that was new when used", colour: "purple" }] });
     this.element = section("Batch and learning rate", "Where the batch is well below the noise scale, a larger one still pays; well above, it hardly does.",
-      h("div", { class: "grid three" }, this.batch.element, this.noise.element, this.rate.element));
+      h("div", { class: "grid three" }, this.batch.element, this.noise.element, this.rate.element, this.fresh.element));
   }
 
   show(all: All, along: Along): void {
@@ -36,5 +38,7 @@ export class BatchView implements View {
     this.batch.draw(along, xs, [s.samples]);
     this.noise.draw(along, xs, noise.some((v) => v !== null) ? [noise, above_zero(s.samples)] : [[], []]);
     this.rate.draw(along, xs, [s.learning_rate]);
+    this.fresh.element.hidden = s.fresh.every((v) => v === null); // all are fresh where all are waited for
+    this.fresh.draw(along, xs, [s.fresh]);
   }
 }

@@ -39,14 +39,14 @@ export class Compare {
       return { colour: colours[nth % colours.length]!, dash: dashes[(nth + Math.floor(nth / colours.length)) % dashes.length]! };
     };
     const lines = (extra: Partial<Line>): Line[] => this.drawn.map((_, i) => ({ label: labels[i]!, ...style(i), ...extra }));
-    const make = (title: string, unit: Unit, course: Course, extra: Partial<Line>, from_zero = false) => ({
-      chart: new Chart(theme, { title, unit, from_zero, height: 280, lines: lines(extra), empty: "None of the runs has it." }),
+    const make = (title: string, unit: Unit, course: Course, extra: Partial<Line>, upper = Infinity) => ({
+      chart: new Chart(theme, { title, unit, upper, height: 280, lines: lines(extra), empty: "None of the runs has it." }),
       course,
     });
     this.charts = [
       make("Accuracy", "percent", course_of("accuracy"), { points: true }),
       make("Loss", "number", course_of("loss"), { points: true }),
-      make("Cutoff", "count", (all, along) => ({ xs: xs_of(all.steps, along), ys: all.steps.cutoff }), { width: 1.5 }, true),
+      make("Cutoff", "count", (all, along) => ({ xs: xs_of(all.steps, along), ys: all.steps.cutoff }), { width: 1.5 }, 0.8),
     ];
     const repeated = groups.some((entry) => entry.members.length > 1) && groups.length < runs.length;
     this.element = section(

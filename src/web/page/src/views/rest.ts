@@ -17,7 +17,7 @@ export class ShardsView implements View {
       this.list.replaceChildren(h("li", { class: "muted" }, "Nothing is known of them yet."));
       return;
     }
-    const unknown = all.shards.every((shard) => shard.busy_share === null);
+    const unknown = all.progress.step > 0 && all.shards.every((shard) => shard.busy_share === null);
     this.list.replaceChildren(
       ...all.shards.map((shard) => {
         const share = shard.busy_share;

@@ -37,9 +37,9 @@ export class StepView implements View {
       from_zero: true,
       height: 280,
       lines: [
-        { label: "foretold: 10 %", colour: "purple", width: 0.5 },
-        { label: "90 %", colour: "purple", width: 0.5, band_with: 0 },
-        { label: "mean", colour: "purple", width: 2, dash: [6, 3] },
+        { label: "foretold 10 %", colour: "purple", width: 0.5 },
+        { label: "foretold 90 %", colour: "purple", width: 0.5, band_with: 0 },
+        { label: "foretold mean", colour: "purple", width: 2, dash: [6, 3] },
         { label: "in time", colour: "blue", mark: "dot" },
         { label: "late", colour: "vermillion", mark: "cross" },
         { label: "not seen: at least", colour: "grey", mark: "up" },

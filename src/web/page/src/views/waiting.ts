@@ -18,7 +18,7 @@ export class Waiting implements View {
       title: "Cutoff",
       about: "Gradients that a step waits for. The oracle's is the best with hindsight, known where everybody's run-time is.",
       unit: "count",
-      from_zero: true,
+      upper: 0.8,
       height: 260,
       lines: [
         { label: "alive", colour: "grey", dash: [2, 3], width: 1.25 },

@@ -85,14 +85,14 @@ export class WorkersView implements View {
 }
 
 function row_of(w: Worker): HTMLElement {
-  const meter = h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width: ${Math.round(w.inclusion * 100)}%` }));
+  const meter = h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width: ${Math.round((w.inclusion ?? 0) * 100)}%` }));
   return h("tr", {},
     h("th", { scope: "row" }, String(w.worker)),
     h("td", { class: "text" }, w.node || "–"),
     h("td", { class: "text" }, h("span", { class: w.alive ? "state" : "state gone" }, w.alive ? "alive" : "✕ gone")),
     h("td", {}, meter, percent(w.inclusion)),
     h("td", {}, percent(w.recurrence)),
-    h("td", {}, w.steps ? `${w.median_exact ? "" : "≥ "}${duration(w.median_s)}` : "–"),
+    h("td", {}, w.median_s !== null ? `${w.median_exact ? "" : "≥ "}${duration(w.median_s, true)}` : "–"),
     h("td", {}, count(w.late)),
     h("td", {}, count(w.censored)),
     h("td", {}, count(w.last)),
