@@ -88,6 +88,9 @@ export class Chart {
     );
     theme.on_change(() => this.u?.redraw(false, true));
     new ResizeObserver(() => this.resize()).observe(this.plot);
+    // Style sheets shrink what is printed to the paper: drawn smaller beforehand, its labels stay readable.
+    addEventListener("beforeprint", () => this.u?.setSize({ width: Math.min(this.plot.clientWidth, this.plot.clientWidth > 700 ? 760 : 460), height: this.plot.clientHeight }));
+    addEventListener("afterprint", () => this.resize());
   }
 
   // Each of ys belongs to xs; `shown`, if given, is what the legend and table tell instead of ys (for stacks).
@@ -140,7 +143,7 @@ export class Chart {
           ...(options.along ? {} : { sync: { key: "run" } }),
         },
         scales: {
-          x: { time: false, ...(options.along === "rank" ? { range: (_u: uPlot, low: number, high: number): [number, number] => [low - 0.5, high + 0.5] } : {}) },
+          x: { time: false, range: (_u: uPlot, low: number, high: number) => x_range(low, high, options) },
           y: {
             distr: options.log ? 3 : 1,
             ...(options.log ? {} : { range: (_u: uPlot, low: number, high: number) => y_range(low, high, options) }),
@@ -166,7 +169,7 @@ export class Chart {
             ...(line.dash ? { dash: line.dash } : {}),
             spanGaps: line.points === true,
             paths: line.mark ? () => null : line.stairs ? stairs : straight,
-            points: { show: line.points === true, size: 5, fill: () => theme.colour("surface"), width: 1.5 },
+            points: { show: (u: uPlot) => line.points === true || (!line.mark && u.data[0].length === 1), size: 5, fill: () => theme.colour("surface"), width: 1.5 },
           })),
         ],
         bands: lines.flatMap((line, i) =>
@@ -281,8 +284,14 @@ function round_ones(_u: uPlot, splits: number[]): (number | null)[] {
   return splits.map((v) => ([1, 2, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? v : null));
 }
 
+// Ranks have room on both sides; a single point is not stretched over everything.
+function x_range(low: number, high: number, options: ChartOptions): [number, number] {
+  if (options.along === "rank") return [low - 0.5, high + 0.5];
+  return high > low ? [low, high] : [low, low + 1];
+}
+
 function y_range(low: number, high: number, options: ChartOptions): [number, number] {
-  if (low === null || high === null || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
+  if (low === null || high === null || (low === 0 && high === 0) || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
   const bottom = options.from_zero ? 0 : Math.min(low, (options.upper ?? Infinity) * high);
   const room = (high - bottom || Math.abs(high) || 1) * 0.06;
   const top = options.unit === "percent" ? Math.min(1, high + room) : high + room;

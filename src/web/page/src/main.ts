@@ -44,6 +44,7 @@ function live(): void {
     if (!all) return;
     if (!page.element.isConnected) content.append(page.element);
     bar.show(all);
+    bar.lead_to(page.nav);
     page.show(all, along);
   };
   // However often something is told, it is drawn once a frame, and not at all while nobody looks.
@@ -82,6 +83,7 @@ function report(told: Report): void {
     if (several) bar.show_report(`${plural(runs.length, "run")} compared`, `report made ${date(told.made)}`);
     else bar.show(run);
     post(several ? [] : notices(run, { kind: "open" }));
+    bar.lead_to(page.nav);
     compare?.show(along);
     page.show(run, along);
   };
@@ -99,6 +101,11 @@ function report(told: Report): void {
   build(bar);
   render();
 }
+
+// Paper cannot be unfolded.
+addEventListener("beforeprint", () => {
+  for (const folded of document.querySelectorAll<HTMLDetailsElement>(".card > details")) folded.open = true;
+});
 
 try {
   const data = inlined(document.getElementById("drover-data")?.textContent ?? "");

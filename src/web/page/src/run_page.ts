@@ -1,7 +1,7 @@
 // All views of one run, in the order of the page.
 import type { Along } from "./axis";
 import type { All } from "./contract";
-import { h } from "./dom";
+import { fresh_id, h } from "./dom";
 import type { StepSource } from "./source";
 import type { Theme } from "./theme";
 import { type View, section } from "./view";
@@ -17,6 +17,7 @@ import { WorkersView } from "./views/workers";
 
 export class RunPage implements View {
   readonly element: HTMLElement;
+  readonly nav = h("nav", { class: "jump", "aria-label": "Parts of the page" });
   private readonly needs_steps: HTMLElement[];
   private readonly views: View[];
   private due = new Set<View>();
@@ -40,13 +41,18 @@ export class RunPage implements View {
     const processes = section("Shards and events", "", h("div", { class: "grid two" }, shards.element, events.element));
     this.views = [summary, learning, waiting, step, heat, workers, time, batch, shards, events, settings];
     this.needs_steps = [summary, learning, waiting, step, heat, time, batch].map((view) => view.element);
+    for (const part of [learning.element, waiting.element, step.element, heat.element, time.element, batch.element, processes, settings.element]) {
+      part.id ||= fresh_id("part");
+      this.nav.append(h("a", { href: `#${part.id}` }, part.dataset["title"] ?? ""));
+    }
     addEventListener("beforeprint", () => this.show_all());
     this.element = h("div", { class: "run" }, ...this.needs_steps, processes, settings.element);
   }
 
   // Before the first step there is nothing to draw, and empty charts say less than the notice above them.
   show(all: All, along: Along): void {
-    for (const element of this.needs_steps) element.hidden = all.steps.step.length === 0;
+    const nothing_yet = all.steps.step.length === 0;
+    for (const element of [...this.needs_steps, this.nav]) element.hidden = nothing_yet;
     this.draw = (view) => view.show(all, along);
     this.due = new Set(this.views);
     for (const view of this.views) if (in_sight(view.element)) this.show_one(view);

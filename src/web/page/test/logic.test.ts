@@ -48,6 +48,11 @@ describe("the table of workers", () => {
     expect(order("recurrence", false)).toEqual([1, 2, 0]);
     expect(order("recurrence", true)).toEqual([2, 1, 0]);
   });
+  it("does so wherever they stand", () => {
+    const mixed = [0.4, null, 0.2, null, 0.6].map((recurrence, i) => worker({ worker: i, recurrence }));
+    expect(sorted(mixed, { column: "recurrence", descending: false }).map((w) => w.worker)).toEqual([2, 0, 4, 1, 3]);
+    expect(sorted(mixed, { column: "recurrence", descending: true }).map((w) => w.worker)).toEqual([4, 0, 2, 1, 3]);
+  });
   it("sorts node-2 before node-10", () => expect(order("node", false)).toEqual([1, 2, 0]));
   it("sorts a copy", () => {
     order("inclusion", true);

@@ -31,6 +31,7 @@ describe("an update", () => {
     const after = merge(run(), { steps: steps(2, 0, 2, 5) });
     expect(after.steps.per).toBe(2);
     expect(after.steps.step).toEqual([0, 2]);
+    expect(merge(run(), { steps: { ...steps(2, 0, 0), from: 4 } }).steps.step).toEqual([]);
   });
 
   it("that has no new bucket changes none", () => {

@@ -19,6 +19,7 @@ export class Bar {
   private readonly left = h("span", { class: "left" });
   private readonly fill = h("div", { class: "fill" });
   private readonly track = h("div", { class: "track", role: "progressbar", "aria-label": "Progress of the run", "aria-valuemin": 0, "aria-valuemax": 100 }, this.fill);
+  private readonly parts = h("div", { class: "parts" });
   private readonly progress = h("div", { class: "progress" }, h("div", { class: "numbers" }, this.where, this.left), this.track);
 
   constructor(theme: Theme, along: Along, choose: (along: Along) => void) {
@@ -43,6 +44,7 @@ export class Bar {
           look,
         ),
       ),
+      this.parts,
     );
     this.progress.hidden = this.chip.hidden = true;
   }
@@ -64,6 +66,11 @@ export class Bar {
     this.fill.className = `fill ${progress.state}`;
     set(this.track, { "aria-valuenow": Math.round(share * 100), "aria-valuetext": `${this.where.textContent}, ${this.left.textContent}` });
     document.title = `${going ? `${percent(share, 0)} · ` : `${state.mark} `}${run_name(run)} – Drover`;
+  }
+
+  // Links to the parts of the run that is shown.
+  lead_to(nav: HTMLElement): void {
+    if (nav.parentElement !== this.parts) this.parts.replaceChildren(nav);
   }
 
   // For a report of several runs there is no one state.

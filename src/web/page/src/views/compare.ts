@@ -39,14 +39,14 @@ export class Compare {
       return { colour: colours[nth % colours.length]!, dash: dashes[(nth + Math.floor(nth / colours.length)) % dashes.length]! };
     };
     const lines = (extra: Partial<Line>): Line[] => this.drawn.map((_, i) => ({ label: labels[i]!, ...style(i), ...extra }));
-    const make = (title: string, unit: Unit, course: Course, extra: Partial<Line>, upper = Infinity) => ({
-      chart: new Chart(theme, { title, unit, upper, height: 280, lines: lines(extra), empty: "None of the runs has it." }),
+    const make = (title: string, about: string, unit: Unit, course: Course, extra: Partial<Line>, upper = Infinity) => ({
+      chart: new Chart(theme, { title, about, unit, upper, height: 280, lines: lines(extra), empty: "None of the runs has it." }),
       course,
     });
     this.charts = [
-      make("Accuracy", "percent", course_of("accuracy"), { points: true }),
-      make("Loss", "number", course_of("loss"), { points: true }),
-      make("Cutoff", "count", (all, along) => ({ xs: xs_of(all.steps, along), ys: all.steps.cutoff }), { width: 1.5 }, 0.8),
+      make("Accuracy", "On the test set; of a run that was not evaluated, in training.", "percent", course_of("accuracy"), { points: true }),
+      make("Loss", "On the test set; of a run that was not evaluated, in training.", "number", course_of("loss"), { points: true }),
+      make("Cutoff", "Gradients that a step waits for.", "count", (all, along) => ({ xs: xs_of(all.steps, along), ys: all.steps.cutoff }), { width: 1.25, ...(groups.length > colours.length ? {} : { dash: [] }) }, 0.8),
     ];
     const repeated = groups.some((entry) => entry.members.length > 1) && groups.length < runs.length;
     this.element = section(

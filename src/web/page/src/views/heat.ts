@@ -34,6 +34,7 @@ export class HeatView implements View {
   private left = 90;
   private column_width = 1;
   private row_height = 1;
+  private printing = false; // smaller, so that labels are readable when the style sheet has shrunk it to the paper
   private cell: { column: number; row: number } | null = null;
 
   constructor(private readonly theme: Theme, private readonly pick: (step: number) => void) {
@@ -54,6 +55,8 @@ export class HeatView implements View {
     this.canvas.addEventListener("focus", () => this.cell ?? this.move({ column: this.last_column(), row: 0 }));
     theme.on_change(() => this.paint());
     new ResizeObserver(() => this.paint()).observe(this.frame);
+    addEventListener("beforeprint", () => ((this.printing = true), this.paint()));
+    addEventListener("afterprint", () => ((this.printing = false), this.paint()));
   }
 
   show(all: All, along: Along): void {
@@ -78,7 +81,7 @@ export class HeatView implements View {
     if (!heat || !scale || this.frame.clientWidth === 0) return;
     say(this.low, duration(scale.low));
     say(this.high, duration(scale.high));
-    const width = this.frame.clientWidth;
+    const width = this.printing ? Math.min(this.frame.clientWidth, 760) : this.frame.clientWidth;
     this.nodes = groups(heat);
     const row_height = (this.row_height = Math.max(2, Math.min(18, Math.floor(420 / heat.rows.length))));
     this.tops = row_tops(this.nodes, row_height, this.nodes.length > heat.rows.length / 2 ? 1 : gap);

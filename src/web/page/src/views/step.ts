@@ -15,7 +15,7 @@ export class StepView implements View {
   private readonly slider: HTMLInputElement;
   private readonly entry: HTMLInputElement;
   private readonly follow: HTMLInputElement;
-  private readonly words = h("p", { class: "words", role: "status" });
+  private readonly words = h("p", { class: "words" });
   private readonly cursor_words = h("p", { class: "muted cursor" });
   private readonly reasons = h("ol", { class: "decisions" });
   private choices = new Choices([], 0);
@@ -113,6 +113,7 @@ export class StepView implements View {
     const detail = this.detail!;
     const s = order_statistics(detail);
     this.chart.draw("rank", s.rank, [s.low, s.high, s.mean, s.used, s.late, s.censored]);
+    set(this.words, { role: this.follow.checked ? null : "status" }); // not every new step is worth hearing
     say(this.words, describe_step(detail));
     const decisions = detail.decisions.length ? detail.decisions : detail.reason ? [{ at_s: 0, cutoff: detail.cutoff ?? 0, limit_s: null, reason: detail.reason }] : [];
     this.reasons.replaceChildren(
