@@ -25,7 +25,8 @@ function one_file(): Plugin {
         );
         delete bundle[name];
       }
-      if (html.split(placeholder).length !== 2) throw new Error("the page needs the place for a report's data exactly once");
+      if (html.split(placeholder).length !== 2)
+        throw new Error("the page needs the place for a report's data exactly once");
       page.source = html;
       page.fileName = "page.html";
     },

@@ -9,7 +9,18 @@ import { Tester, start_browser } from "./support.mjs";
 
 const browser = await start_browser();
 const t = new Tester(browser, process.argv[2]);
-const charts = ["Loss", "Accuracy", "Cutoff", "Run-times in order of arrival", "Run-times, workers by steps", "Time of a step", "Saved against waiting for all", "Effective batch", "Noise scale", "Learning rate"];
+const charts = [
+  "Loss",
+  "Accuracy",
+  "Cutoff",
+  "Run-times in order of arrival",
+  "Run-times, workers by steps",
+  "Time of a step",
+  "Saved against waiting for all",
+  "Effective batch",
+  "Noise scale",
+  "Learning rate",
+];
 
 async function serving(options, done, body, token = null) {
   const server = new MockServer(options, done, token);
@@ -123,14 +134,21 @@ await serving({}, 0, (server) =>
   }),
 );
 
-await serving({ state: "failed", reason: "shard 1 was lost: its connection ended", warning: "The run file was not closed properly; what was recorded last may be missing." }, 430, (server) =>
-  t.test("a run that failed", {}, async (page) => {
-    await page.goto(server.address);
-    await t.text(page, "it says why", ".notices", "shard 1 was lost");
-    await t.text(page, "it passes a warning on", ".notices", "not closed properly");
-    await t.accessible(page);
-    await t.shot(page, "failed", false);
-  }),
+await serving(
+  {
+    state: "failed",
+    reason: "shard 1 was lost: its connection ended",
+    warning: "The run file was not closed properly; what was recorded last may be missing.",
+  },
+  430,
+  (server) =>
+    t.test("a run that failed", {}, async (page) => {
+      await page.goto(server.address);
+      await t.text(page, "it says why", ".notices", "shard 1 was lost");
+      await t.text(page, "it passes a warning on", ".notices", "not closed properly");
+      await t.accessible(page);
+      await t.shot(page, "failed", false);
+    }),
 );
 
 await serving({ state: "silent" }, 430, (server) =>
@@ -140,21 +158,27 @@ await serving({ state: "silent" }, 430, (server) =>
   }),
 );
 
-await serving({}, 10, (server) =>
-  t.test("a token is asked for, and passed on", { may_lose: true }, async (page) => {
-    await page.goto(server.address);
-    await t.text(page, "without it the server's words are shown", ".notices", "needs the token");
-    await t.shot(page, "refused", false);
-    await page.goto(`${server.address}?token=s%26cret`);
-    await t.text(page, "with it the run is", "#step .words", "Step 9 ");
-  }), "s&cret",
+await serving(
+  {},
+  10,
+  (server) =>
+    t.test("a token is asked for, and passed on", { may_lose: true }, async (page) => {
+      await page.goto(server.address);
+      await t.text(page, "without it the server's words are shown", ".notices", "needs the token");
+      await t.shot(page, "refused", false);
+      await page.goto(`${server.address}?token=s%26cret`);
+      await t.text(page, "with it the run is", "#step .words", "Step 9 ");
+    }),
+  "s&cret",
 );
 
 await serving({ steps: 10_000, workers: 2175, nodes: 16, shards: 8, lost: true }, 6000, (server) =>
   t.test("10,000 steps and 2,175 workers", {}, async (page) => {
     await page.addInitScript(() => {
       window.long = [];
-      new PerformanceObserver((list) => window.long.push(...list.getEntries().map((e) => Math.round(e.duration)))).observe({ type: "longtask", buffered: true });
+      new PerformanceObserver((list) =>
+        window.long.push(...list.getEntries().map((e) => Math.round(e.duration))),
+      ).observe({ type: "longtask", buffered: true });
     });
     await page.goto(server.address);
     await t.text(page, "it is shown", "#step .words", "Step 5,999");
@@ -176,14 +200,26 @@ function written(name, report) {
   const placeholder = '<script type="application/json" id="drover-data"></script>';
   const data = JSON.stringify(report).replaceAll("</", "<\\/");
   const file = join(folder, name);
-  writeFileSync(file, readFileSync(page_file, "utf8").replace(placeholder, () => placeholder.replace("><", `>${data}<`)));
+  writeFileSync(
+    file,
+    readFileSync(page_file, "utf8").replace(placeholder, () => placeholder.replace("><", `>${data}<`)),
+  );
   return pathToFileURL(file).href;
 }
 
-const two = written("two.html", made_up_report([{ policy: "sync", file: "runs/sync.db" }, { policy: "bayes", file: "runs/bayes.db", lost: true }]));
+const two = written(
+  "two.html",
+  made_up_report([
+    { policy: "sync", file: "runs/sync.db" },
+    { policy: "bayes", file: "runs/bayes.db", lost: true },
+  ]),
+);
 await t.test("a report of two runs", {}, async (page) => {
   const asked = [];
-  page.on("request", (request) => request.url().startsWith("file:") || request.url().startsWith("data:") || asked.push(request.url()));
+  page.on(
+    "request",
+    (request) => request.url().startsWith("file:") || request.url().startsWith("data:") || asked.push(request.url()),
+  );
   await page.goto(two);
   await t.text(page, "they are compared", "main", "Comparison");
   for (const chart of charts) await t.drawn(page, chart);
@@ -197,20 +233,32 @@ await t.test("a report of two runs", {}, async (page) => {
   await t.accessible(page);
   await t.shot(page, "report-two");
 });
-await t.test("a report on a phone, dark", { width: 390, height: 844, dark: true, deviceScaleFactor: 2 }, async (page) => {
-  await page.goto(two);
-  await t.text(page, "it is there", "main", "Comparison");
-  await t.fits(page);
-  await t.accessible(page);
-  await t.shot(page, "report-phone");
-});
+await t.test(
+  "a report on a phone, dark",
+  { width: 390, height: 844, dark: true, deviceScaleFactor: 2 },
+  async (page) => {
+    await page.goto(two);
+    await t.text(page, "it is there", "main", "Comparison");
+    await t.fits(page);
+    await t.accessible(page);
+    await t.shot(page, "report-phone");
+  },
+);
 await t.test("a report on paper", { dark: true }, async (page) => {
   await page.goto(two);
   await t.text(page, "it is there", "main", "Comparison");
   if (t.shots) await page.pdf({ path: join(t.shots, "report.pdf"), format: "A4" });
 });
 
-const cells = ["sync", "bayes", "ecdf"].flatMap((policy) => [1, 2, 3].map((seed) => ({ policy, seed, steps: 300, file: `experiments/cells/${policy}-${seed}.db`, done: policy === "sync" && seed === 3 ? 20 : 300 })));
+const cells = ["sync", "bayes", "ecdf"].flatMap((policy) =>
+  [1, 2, 3].map((seed) => ({
+    policy,
+    seed,
+    steps: 300,
+    file: `experiments/cells/${policy}-${seed}.db`,
+    done: policy === "sync" && seed === 3 ? 20 : 300,
+  })),
+);
 const many = written("many.html", made_up_report(cells));
 await t.test("a report of an experiment", {}, async (page) => {
   await page.goto(many);
@@ -225,7 +273,10 @@ await t.test("a report of one run", {}, async (page) => {
   await t.accessible(page);
 });
 const broken = join(folder, "broken.html");
-writeFileSync(broken, readFileSync(page_file, "utf8").replace('id="drover-data"></script>', 'id="drover-data">{"runs": [</script>'));
+writeFileSync(
+  broken,
+  readFileSync(page_file, "utf8").replace('id="drover-data"></script>', 'id="drover-data">{"runs": [</script>'),
+);
 await t.test("a report cut short", {}, async (page) => {
   await page.goto(pathToFileURL(broken).href);
   await t.text(page, "says that it cannot be read", ".notices", "cannot be read");

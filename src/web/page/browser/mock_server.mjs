@@ -21,7 +21,9 @@ export class MockServer {
   }
 
   listen(port = 0) {
-    return new Promise((resolve) => this.server.listen(port, "127.0.0.1", () => resolve((this.port = this.server.address().port))));
+    return new Promise((resolve) =>
+      this.server.listen(port, "127.0.0.1", () => resolve((this.port = this.server.address().port))),
+    );
   }
 
   get address() {
@@ -30,10 +32,17 @@ export class MockServer {
 
   answer(request, answer) {
     const url = new URL(request.url, this.address);
-    const json = (status, body) => answer.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+    const json = (status, body) =>
+      answer.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
     const step = /^\/api\/step\/(\d+)$/.exec(url.pathname);
     if (url.pathname === "/") {
-      answer.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:", "Cache-Control": "no-store" }).end(readFileSync(page_file));
+      answer
+        .writeHead(200, {
+          "Content-Type": "text/html; charset=utf-8",
+          "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:",
+          "Cache-Control": "no-store",
+        })
+        .end(readFileSync(page_file));
     } else if (this.token !== null && url.searchParams.get("token") !== this.token) {
       json(401, { error: "This page needs the token that drover printed: open the address with ?token=..." });
     } else if (url.pathname === "/api/events") {

@@ -10,10 +10,42 @@ import { Tester, deadline_ms, start_browser } from "./support.mjs";
 const drover = resolve(process.argv[2] ?? "");
 const folder = mkdtempSync(join(tmpdir(), "drover-page-"));
 const run_file = join(folder, "run.db");
-const charts = ["Loss", "Accuracy", "Cutoff", "Run-times in order of arrival", "Run-times, workers by steps", "Time of a step", "Learning rate"];
+const charts = [
+  "Loss",
+  "Accuracy",
+  "Cutoff",
+  "Run-times in order of arrival",
+  "Run-times, workers by steps",
+  "Time of a step",
+  "Learning rate",
+];
 
 const steps = process.env.STEPS ?? "1500";
-const train = spawn(drover, ["train", "--model", "mlp", "--data", "generated", "--workers", "4", "--shards", "2", "--steps", steps, "--policy", "ecdf", "--slow", "worker=1,factor=3", "--run-file", run_file, "--dashboard", "0"], { cwd: folder });
+const train = spawn(
+  drover,
+  [
+    "train",
+    "--model",
+    "mlp",
+    "--data",
+    "generated",
+    "--workers",
+    "4",
+    "--shards",
+    "2",
+    "--steps",
+    steps,
+    "--policy",
+    "ecdf",
+    "--slow",
+    "worker=1,factor=3",
+    "--run-file",
+    run_file,
+    "--dashboard",
+    "0",
+  ],
+  { cwd: folder },
+);
 const ended = new Promise((done) => train.on("close", done));
 let said = "";
 const address = new Promise((found, failed) => {
@@ -44,7 +76,9 @@ try {
     await t.text(page, "the slider works", "#step .words", "Step 0 ");
     await page.setDefaultTimeout(300_000);
     // The server may go with the run: either way the page knows that the run is complete.
-    await page.waitForFunction(() => document.querySelector(".chip").textContent.includes("Completed"), undefined, { timeout: 300_000 });
+    await page.waitForFunction(() => document.querySelector(".chip").textContent.includes("Completed"), undefined, {
+      timeout: 300_000,
+    });
     await t.text(page, "the end is told", ".notices", "The run is complete");
     t.expect("drover ended well", (await ended) === 0, said);
     await t.text(page, "the server's going is told", ".notices", "The server has gone");

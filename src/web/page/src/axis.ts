@@ -3,7 +3,9 @@ import { clock, count, number, time_unit } from "./format";
 
 export type Along = "steps" | "time" | "rank";
 
-const seconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 432000];
+const seconds = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 432000,
+];
 const small = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 const whole: number[] = [];
 for (let size = 1; size <= 1e9; size *= 10) whole.push(size, 2 * size, 5 * size);

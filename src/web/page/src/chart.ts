@@ -1,14 +1,12 @@
 // One chart of lines (uPlot), with a legend that tells values, a summary for those who cannot see it, and a table.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { type Along, duration_ticks, increments, tick } from "./axis";
+import { type Along, increments, tick } from "./axis";
+import { type Unit, at_or_before, round_ones, told, x_range, y_range, y_ticks } from "./chart_scales";
 import type { Maybe } from "./contract";
 import { fresh_id, h, say } from "./dom";
-import { count, duration, number, percent } from "./format";
 import { type Mark, paint_mark, swatch } from "./marks";
 import type { Colour, Theme } from "./theme";
-
-export type Unit = "number" | "percent" | "duration" | "count";
 
 export interface Line {
   label: string;
@@ -37,13 +35,6 @@ export interface ChartOptions {
   on_cursor?: (index: number | null) => void;
 }
 
-export const told: Record<Unit, (value: Maybe | undefined) => string> = {
-  number: (v) => number(v, 4),
-  percent: (v) => percent(v, 1),
-  duration: (v) => duration(v),
-  count: (v) => number(v, 4),
-};
-
 const stairs = uPlot.paths.stepped!({ align: 1 });
 const straight = uPlot.paths.linear!();
 const font = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
@@ -63,7 +54,10 @@ export class Chart {
   private shown: (Maybe | undefined)[][] = [];
   private zoomed = false;
 
-  constructor(private readonly theme: Theme, private readonly options: ChartOptions) {
+  constructor(
+    private readonly theme: Theme,
+    private readonly options: ChartOptions,
+  ) {
     this.along = options.along ?? "steps";
     const title = fresh_id("chart");
     const legend = h("ul", { class: "legend" });
@@ -74,10 +68,20 @@ export class Chart {
     }
     this.holder = h("div", { class: "holder" });
     this.blank = h("p", { class: "blank" }, options.empty ?? "Nothing to draw yet.");
-    this.plot = h("div", { class: "plot", role: "group", "aria-labelledby": title, onkeydown: (e: KeyboardEvent) => this.key(e) }, this.holder, this.blank);
+    this.plot = h(
+      "div",
+      { class: "plot", role: "group", "aria-labelledby": title, onkeydown: (e: KeyboardEvent) => this.key(e) },
+      this.holder,
+      this.blank,
+    );
     this.plot.style.height = `${options.height ?? 220}px`;
     this.table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${options.title}: numbers` });
-    this.details = h("details", { class: "numbers", ontoggle: () => this.fill_table() }, h("summary", {}, "Numbers", h("span", { class: "unseen" }, ` of ${options.title}`)), this.table);
+    this.details = h(
+      "details",
+      { class: "numbers", ontoggle: () => this.fill_table() },
+      h("summary", {}, "Numbers", h("span", { class: "unseen" }, ` of ${options.title}`)),
+      this.table,
+    );
     this.element = h(
       "figure",
       { class: "chart" },
@@ -89,7 +93,12 @@ export class Chart {
     theme.on_change(() => this.u?.redraw(false, true));
     new ResizeObserver(() => this.resize()).observe(this.plot);
     // Style sheets shrink what is printed to the paper: drawn smaller beforehand, its labels stay readable.
-    addEventListener("beforeprint", () => this.u?.setSize({ width: Math.min(this.plot.clientWidth, this.plot.clientWidth > 700 ? 760 : 460), height: this.plot.clientHeight }));
+    addEventListener("beforeprint", () =>
+      this.u?.setSize({
+        width: Math.min(this.plot.clientWidth, this.plot.clientWidth > 700 ? 760 : 460),
+        height: this.plot.clientHeight,
+      }),
+    );
     addEventListener("afterprint", () => this.resize());
   }
 
@@ -124,11 +133,6 @@ export class Chart {
       ticks: { show: false },
       gap: 6,
     };
-    const y_ticks = (_u: uPlot, splits: number[]) => {
-      if (options.unit === "duration") return duration_ticks(splits);
-      if (options.unit === "percent") return splits.map((v) => `${number(v * 100)} %`);
-      return splits.map((v) => (v === null ? "" : Math.abs(v) >= 1e4 && v % 1000 === 0 && Math.abs(v) < 1e6 ? `${count(v / 1000)}k` : number(v)));
-    };
     const lines = options.lines;
     this.u = new uPlot(
       {
@@ -143,7 +147,7 @@ export class Chart {
           ...(options.along ? {} : { sync: { key: "run" } }),
         },
         scales: {
-          x: { time: false, range: (_u: uPlot, low: number, high: number) => x_range(low, high, options) },
+          x: { time: false, range: (_u: uPlot, low: number, high: number) => x_range(low, high, options.along) },
           y: {
             distr: options.log ? 3 : 1,
             ...(options.log ? {} : { range: (_u: uPlot, low: number, high: number) => y_range(low, high, options) }),
@@ -158,7 +162,13 @@ export class Chart {
             incrs: () => increments(this.along),
             values: (_u, splits) => splits.map((v) => tick(this.along, v, splits[splits.length - 1] ?? 0)),
           },
-          { ...axis, ...(options.log ? { grid: { ...axis.grid, filter: round_ones } } : {}), size: 54, space: 34, values: y_ticks },
+          {
+            ...axis,
+            ...(options.log ? { grid: { ...axis.grid, filter: round_ones } } : {}),
+            size: 54,
+            space: 34,
+            values: (_u: uPlot, splits: number[]) => y_ticks(splits, options.unit),
+          },
         ],
         series: [
           {},
@@ -169,11 +179,23 @@ export class Chart {
             ...(line.dash ? { dash: line.dash } : {}),
             spanGaps: line.points === true,
             paths: line.mark ? () => null : line.stairs ? stairs : straight,
-            points: { show: (u: uPlot) => line.points === true || (!line.mark && u.data[0].length === 1), size: 5, fill: () => theme.colour("surface"), width: 1.5 },
+            points: {
+              show: (u: uPlot) => line.points === true || (!line.mark && u.data[0].length === 1),
+              size: 5,
+              fill: () => theme.colour("surface"),
+              width: 1.5,
+            },
           })),
         ],
         bands: lines.flatMap((line, i) =>
-          line.band_with === undefined ? [] : [{ series: [i + 1, line.band_with + 1] as [number, number], fill: () => `${theme.colour(line.colour)}33` }],
+          line.band_with === undefined
+            ? []
+            : [
+                {
+                  series: [i + 1, line.band_with + 1] as [number, number],
+                  fill: () => `${theme.colour(line.colour)}33`,
+                },
+              ],
         ),
         hooks: {
           setCursor: [
@@ -203,7 +225,13 @@ export class Chart {
       for (let k = 0; k < xs.length; k++) {
         const y = ys[k];
         if (y === null || y === undefined) continue;
-        paint_mark(u.ctx, line.mark, u.valToPos(xs[k]!, "x", true), u.valToPos(y, "y", true), xs.length > 400 ? 1.5 : 3);
+        paint_mark(
+          u.ctx,
+          line.mark,
+          u.valToPos(xs[k]!, "x", true),
+          u.valToPos(y, "y", true),
+          xs.length > 400 ? 1.5 : 3,
+        );
       }
       u.ctx.restore();
     });
@@ -220,7 +248,8 @@ export class Chart {
       const value = this.values[i];
       // A mark is one of many: which one is told only where somebody points.
       const mark = this.options.lines[i]?.mark !== undefined;
-      if (value) say(value, mark && at === null ? "" : told[this.options.unit](at_or_before(line, at ?? line.length - 1)));
+      if (value)
+        say(value, mark && at === null ? "" : told[this.options.unit](at_or_before(line, at ?? line.length - 1)));
     });
   }
 
@@ -264,36 +293,18 @@ export class Chart {
     const head = { steps: "step", time: "time", rank: "rank" }[this.along];
     const body = h("tbody");
     for (let i = 0; i < xs.length; i += stride) {
-      body.append(h("tr", {}, h("th", { scope: "row" }, tick(this.along, xs[i]!, most)), ...this.shown.map((line) => h("td", {}, told[this.options.unit](at_or_before(line, i))))));
+      body.append(
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, tick(this.along, xs[i]!, most)),
+          ...this.shown.map((line) => h("td", {}, told[this.options.unit](at_or_before(line, i)))),
+        ),
+      );
     }
     const titles = this.options.lines.map((line) => h("th", { scope: "col" }, line.label));
-    this.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, head), ...titles)), body));
+    this.table.replaceChildren(
+      h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, head), ...titles)), body),
+    );
   }
-}
-
-export function at_or_before(line: (Maybe | undefined)[], index: number): Maybe {
-  for (let i = Math.min(index, line.length - 1); i >= 0; i--) {
-    const value = line[i];
-    if (value !== undefined) return value;
-  }
-  return null;
-}
-
-// Of a logarithmic axis, the lines at 1, 2 and 5 of each decade: all nine are too many.
-function round_ones(_u: uPlot, splits: number[]): (number | null)[] {
-  return splits.map((v) => ([1, 2, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? v : null));
-}
-
-// Ranks have room on both sides; a single point is not stretched over everything.
-function x_range(low: number, high: number, options: ChartOptions): [number, number] {
-  if (options.along === "rank") return [low - 0.5, high + 0.5];
-  return high > low ? [low, high] : [low, low + 1];
-}
-
-function y_range(low: number, high: number, options: ChartOptions): [number, number] {
-  if (low === null || high === null || (low === 0 && high === 0) || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-  const bottom = options.from_zero ? 0 : Math.min(low, (options.upper ?? Infinity) * high);
-  const room = (high - bottom || Math.abs(high) || 1) * 0.06;
-  const top = options.unit === "percent" ? Math.min(1, high + room) : high + room;
-  return [options.from_zero ? 0 : low >= 0 ? Math.max(0, bottom - room) : bottom - room, top <= bottom ? bottom + 1 : top];
 }

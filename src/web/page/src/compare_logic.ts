@@ -7,12 +7,16 @@ const own = new Set(["seed", "run_file", "save_model", "stop_at"]); // differ be
 // The settings in which the runs differ, seeds and file names aside.
 export function differing(runs: All[]): string[] {
   const keys = new Set(runs.flatMap((all) => Object.keys(all.run.settings)));
-  return [...keys].filter((key) => !own.has(key) && new Set(runs.map((all) => all.run.settings[key] ?? "")).size > 1).sort((a, b) => Number(b === "policy") - Number(a === "policy") || a.localeCompare(b));
+  return [...keys]
+    .filter((key) => !own.has(key) && new Set(runs.map((all) => all.run.settings[key] ?? "")).size > 1)
+    .sort((a, b) => Number(b === "policy") - Number(a === "policy") || a.localeCompare(b));
 }
 
 // What a run is but for its seed: runs of one kind are repetitions of each other.
 export function kind_of(all: All, keys: string[]): string {
-  const parts = keys.map((key) => (key === "policy" ? all.run.settings[key] : `${key} ${all.run.settings[key] ?? "–"}`));
+  const parts = keys.map((key) =>
+    key === "policy" ? all.run.settings[key] : `${key} ${all.run.settings[key] ?? "–"}`,
+  );
   return parts.join(", ") || all.run.policy || all.run.file;
 }
 
@@ -20,8 +24,12 @@ export function kind_of(all: All, keys: string[]): string {
 export function names(runs: All[]): string[] {
   const keys = differing(runs);
   const seeds = new Set(runs.map((all) => all.run.settings["seed"] ?? "")).size > 1;
-  const list = runs.map((all) => kind_of(all, keys) + (seeds && all.run.settings["seed"] ? `, seed ${all.run.settings["seed"]}` : ""));
-  return list.map((name, i) => (list.indexOf(name) === list.lastIndexOf(name) ? name : `${name} (${base_name(runs[i]!.run.file)})`));
+  const list = runs.map(
+    (all) => kind_of(all, keys) + (seeds && all.run.settings["seed"] ? `, seed ${all.run.settings["seed"]}` : ""),
+  );
+  return list.map((name, i) =>
+    list.indexOf(name) === list.lastIndexOf(name) ? name : `${name} (${base_name(runs[i]!.run.file)})`,
+  );
 }
 
 export function base_name(file: string): string {
@@ -57,7 +65,12 @@ export function common_target(runs: All[]): Maybe {
 export function metrics(runs: All[]): Metric[] {
   const target = common_target(runs);
   const list: Metric[] = [
-    { title: "Best test accuracy", of: (a) => best(a.evaluations.accuracy), told: (v) => percent(v, 2), better: "more" },
+    {
+      title: "Best test accuracy",
+      of: (a) => best(a.evaluations.accuracy),
+      told: (v) => percent(v, 2),
+      better: "more",
+    },
     { title: "Time", of: (a) => a.progress.elapsed_s, told: (v) => duration(v, true), better: null },
     { title: "Steps", of: (a) => a.progress.step, told: count, better: null },
     { title: "Step, median", of: (a) => a.totals.step_median_s, told: (v) => duration(v, true), better: "less" },
@@ -65,7 +78,12 @@ export function metrics(runs: All[]): Metric[] {
     { title: "Saved", of: (a) => a.totals.saved_s, told: (v) => duration(v, true), better: null },
   ];
   if (target !== null && target > 0) {
-    list.splice(1, 0, { title: `Time to ${percent(target)}`, of: (a) => time_to_accuracy(a, target), told: (v) => duration(v, true), better: "less" });
+    list.splice(1, 0, {
+      title: `Time to ${percent(target)}`,
+      of: (a) => time_to_accuracy(a, target),
+      told: (v) => duration(v, true),
+      better: "less",
+    });
   }
   return list;
 }
@@ -92,7 +110,9 @@ export function statistics(values: Maybe[], better: Metric["better"]): Statistic
   const mean = known.reduce((a, b) => a + b, 0) / known.length;
   const least = known[0]!;
   const most = known[known.length - 1]!;
-  return better === "more" ? { known: known.length, mean, best: most, worst: least } : { known: known.length, mean, best: least, worst: most };
+  return better === "more"
+    ? { known: known.length, mean, best: most, worst: least }
+    : { known: known.length, mean, best: least, worst: most };
 }
 
 // Runs of one kind together, in order of appearance.

@@ -11,7 +11,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   set(element, props);
-  element.append(...(children.filter((child) => child !== null && child !== undefined && child !== false) as (Node | string)[]));
+  element.append(
+    ...(children.filter((child) => child !== null && child !== undefined && child !== false) as (Node | string)[]),
+  );
   return element;
 }
 

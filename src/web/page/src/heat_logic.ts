@@ -5,7 +5,15 @@ import { count, duration, percent, plural } from "./format";
 
 // Cividis in nine stops: dark blue to yellow, alike to all eyes, and its lightness tells the order.
 const stops = [
-  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [254, 232, 56],
+  [0, 34, 78],
+  [18, 53, 112],
+  [59, 73, 108],
+  [87, 93, 109],
+  [112, 113, 115],
+  [138, 134, 120],
+  [165, 156, 116],
+  [195, 179, 105],
+  [254, 232, 56],
 ] as const;
 
 export function cividis(share: number): [number, number, number] {
@@ -67,7 +75,12 @@ export function row_tops(list: Group[], row_height: number, gap: number): number
 }
 
 // Round labels under the columns, at most `most` of them, each at its place in columns.
-export function column_ticks(heat: Heat, steps: Steps, along: Along, most: number): { label: string; column: number }[] {
+export function column_ticks(
+  heat: Heat,
+  steps: Steps,
+  along: Along,
+  most: number,
+): { label: string; column: number }[] {
   if (heat.step.length === 0) return [];
   const end = heat.step[heat.step.length - 1]! + heat.per;
   const last = along === "time" ? interpolate(steps.step, steps.at_s, end) : end;
@@ -103,6 +116,9 @@ export function describe_heat(heat: Heat): string {
   });
   const worst = mean.indexOf(Math.max(...mean));
   const who = heat.rows[worst];
-  const most = who && mean[worst]! > 0 ? ` Least often in time: ${who.label}${who.node ? ` on ${who.node}` : ""}, late in ${percent(mean[worst]!, 0)}.` : " Nobody was late.";
+  const most =
+    who && mean[worst]! > 0
+      ? ` Least often in time: ${who.label}${who.node ? ` on ${who.node}` : ""}, late in ${percent(mean[worst]!, 0)}.`
+      : " Nobody was late.";
   return `Heat map of run-times, ${plural(heat.rows.length, "row")} of workers over ${plural(heat.step.length, "column")} of steps, mostly from ${duration(scale.low)} to ${duration(scale.high)}.${most} Arrow keys move from cell to cell, Enter shows the step.`;
 }

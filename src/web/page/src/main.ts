@@ -25,7 +25,16 @@ function post(list: Notice[]): void {
   const text = JSON.stringify(list);
   if (text === posted) return;
   posted = text;
-  board.replaceChildren(...list.map((n) => h("div", { class: `notice ${n.kind}` }, h("span", { class: "mark", "aria-hidden": "true" }, marks[n.kind]), h("p", {}, h("strong", {}, n.title), " ", n.text))));
+  board.replaceChildren(
+    ...list.map((n) =>
+      h(
+        "div",
+        { class: `notice ${n.kind}` },
+        h("span", { class: "mark", "aria-hidden": "true" }, marks[n.kind]),
+        h("p", {}, h("strong", {}, n.title), " ", n.text),
+      ),
+    ),
+  );
 }
 
 function build(bar: Bar): void {
@@ -72,7 +81,11 @@ function report(told: Report): void {
   const pages = new Map<number, RunPage>();
   const holder = h("div");
   const labels = names(runs);
-  const picker = h("select", { id: "chosen-run", onchange: () => choose(Number(picker.value), false) }, ...labels.map((label, i) => h("option", { value: i }, label)));
+  const picker = h(
+    "select",
+    { id: "chosen-run", onchange: () => choose(Number(picker.value), false) },
+    ...labels.map((label, i) => h("option", { value: i }, label)),
+  );
   const printed = h("span", { class: "printed" }, labels[0]!);
   const compare = several ? new Compare(theme, runs, (run) => choose(run, true)) : null;
   const render = () => {
@@ -95,7 +108,11 @@ function report(told: Report): void {
     if (jump) picker.focus();
   };
   const bar = new Bar(theme, along, (next) => ((along = next), render()));
-  if (compare) content.append(compare.element, h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "One run in detail"), picker, printed));
+  if (compare)
+    content.append(
+      compare.element,
+      h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "One run in detail"), picker, printed),
+    );
   content.append(holder);
   foot.append(`Drover · report made ${date(told.made)} with `, h("code", {}, told.command));
   build(bar);
@@ -113,5 +130,11 @@ try {
   else live();
 } catch (trouble) {
   build(new Bar(theme, "steps", () => undefined));
-  post([{ kind: "error", title: "The report's data cannot be read.", text: trouble instanceof Error ? trouble.message : String(trouble) }]);
+  post([
+    {
+      kind: "error",
+      title: "The report's data cannot be read.",
+      text: trouble instanceof Error ? trouble.message : String(trouble),
+    },
+  ]);
 }

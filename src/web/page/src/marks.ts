@@ -39,14 +39,16 @@ export function swatch(line: Line): SVGSVGElement {
   if (line.fill) part("rect", { x: 6, y: 0, width: 10, height: 10, rx: 2, fill: colour });
   else if (line.mark === "dot") part("circle", { cx: 11, cy: 5, r: 3.5, fill: colour });
   else if (line.mark === "cross") part("path", { d: "M7.5 1.5l7 7m0-7l-7 7", stroke: colour, "stroke-width": 2 });
-  else if (line.mark === "up") part("path", { d: "M11 1l4 7.5h-8z", fill: "none", stroke: colour, "stroke-width": 1.6 });
+  else if (line.mark === "up")
+    part("path", { d: "M11 1l4 7.5h-8z", fill: "none", stroke: colour, "stroke-width": 1.6 });
   else {
     if (line.band_with !== undefined) part("rect", { x: 0, y: 0, width: 22, height: 10, fill: colour, opacity: 0.2 });
     else {
       const dashes = (line.dash ?? []).map((d) => d * 0.8).join(" ");
       part("line", { x1: 0, x2: 22, y1: 5, y2: 5, stroke: colour, "stroke-width": 2, "stroke-dasharray": dashes });
     }
-    if (line.points) part("circle", { cx: 11, cy: 5, r: 3, fill: "var(--surface)", stroke: colour, "stroke-width": 1.5 });
+    if (line.points)
+      part("circle", { cx: 11, cy: 5, r: 3, fill: "var(--surface)", stroke: colour, "stroke-width": 1.5 });
   }
   return svg;
 }

@@ -23,11 +23,16 @@ function ended(all: All): boolean {
 }
 
 function about_link(all: All | null, link: Link): Notice | null {
-  if (link.kind === "opening" && !all) return { kind: "info", title: "Connecting", text: "Asking the server for the run." };
+  if (link.kind === "opening" && !all)
+    return { kind: "info", title: "Connecting", text: "Asking the server for the run." };
   if (link.kind !== "lost") return null;
   if (link.words) return { kind: "error", title: "The server refuses", text: link.words };
   if (!all) {
-    return { kind: "error", title: "No connection", text: "The server does not answer. Is drover still running? Trying again." };
+    return {
+      kind: "error",
+      title: "No connection",
+      text: "The server does not answer. Is drover still running? Trying again.",
+    };
   }
   if (ended(all)) {
     return {
@@ -62,9 +67,17 @@ function about_run(all: All): Notice | null {
     case "completed":
       return { kind: "good", title: "The run is complete", text: `${done}.` };
     case "interrupted":
-      return { kind: "warning", title: "The run was interrupted", text: `${run.reason ? `${run.reason}. ` : ""}${done}.`.replace("..", ".") };
+      return {
+        kind: "warning",
+        title: "The run was interrupted",
+        text: `${run.reason ? `${run.reason}. ` : ""}${done}.`.replace("..", "."),
+      };
     case "failed":
-      return { kind: "error", title: "The run failed", text: `${run.reason || "No reason was recorded"}. ${done}.`.replace("..", ".") };
+      return {
+        kind: "error",
+        title: "The run failed",
+        text: `${run.reason || "No reason was recorded"}. ${done}.`.replace("..", "."),
+      };
     default:
       return null;
   }

@@ -41,7 +41,16 @@ export class RunPage implements View {
     const processes = section("Shards and events", "", h("div", { class: "grid two" }, shards.element, events.element));
     this.views = [summary, learning, waiting, step, heat, workers, time, batch, shards, events, settings];
     this.needs_steps = [summary, learning, waiting, step, heat, time, batch].map((view) => view.element);
-    for (const part of [learning.element, waiting.element, step.element, heat.element, time.element, batch.element, processes, settings.element]) {
+    for (const part of [
+      learning.element,
+      waiting.element,
+      step.element,
+      heat.element,
+      time.element,
+      batch.element,
+      processes,
+      settings.element,
+    ]) {
       part.id ||= fresh_id("part");
       this.nav.append(h("a", { href: `#${part.id}` }, part.dataset["title"] ?? ""));
     }

@@ -50,7 +50,10 @@ export class LiveSource implements StepSource {
   private lost_since: number | null = null;
   private readonly details = new Map<number, StepDetail>();
 
-  constructor(private readonly page: string, private readonly listener: Listener) {}
+  constructor(
+    private readonly page: string,
+    private readonly listener: Listener,
+  ) {}
 
   start(): void {
     this.listener.link({ kind: "opening" });
@@ -128,7 +131,9 @@ export class InlinedSteps implements StepSource {
   private readonly steps: number[];
 
   constructor(private readonly run: ReportedRun) {
-    this.steps = Object.keys(run.steps_detail ?? {}).map(Number).sort((a, b) => a - b);
+    this.steps = Object.keys(run.steps_detail ?? {})
+      .map(Number)
+      .sort((a, b) => a - b);
   }
 
   choices(): number[] {

@@ -4,7 +4,10 @@ import { count, duration, plural } from "./format";
 
 // The steps a slider can choose: every one that was done, or those that a report keeps.
 export class Choices {
-  constructor(private readonly kept: number[] | null, private readonly done: number) {}
+  constructor(
+    private readonly kept: number[] | null,
+    private readonly done: number,
+  ) {}
 
   get length(): number {
     return this.kept ? this.kept.length : this.done;
@@ -43,7 +46,8 @@ export function order_statistics(detail: StepDetail): OrderStatistics {
   forecast?.rank.forEach((rank) => ranks.add(rank));
   const rank = [...ranks].sort((a, b) => a - b);
   const place = new Map((forecast?.rank ?? []).map((r, i) => [r, i]));
-  const told = (values: number[] | undefined) => rank.map((r) => (place.has(r) ? (values?.[place.get(r)!] ?? null) : null));
+  const told = (values: number[] | undefined) =>
+    rank.map((r) => (place.has(r) ? (values?.[place.get(r)!] ?? null) : null));
   const seen = (is: (a: Arrival) => boolean) =>
     rank.map((r) => {
       const arrival = detail.arrivals[r - 1];
@@ -61,15 +65,26 @@ export function order_statistics(detail: StepDetail): OrderStatistics {
 }
 
 export function describe_arrival(arrival: Arrival, rank: number): string {
-  const what = arrival.late ? "came too late" : arrival.censored ? "had not come when the step closed" : arrival.used ? "used" : "in time, but not used";
+  const what = arrival.late
+    ? "came too late"
+    : arrival.censored
+      ? "had not come when the step closed"
+      : arrival.used
+        ? "used"
+        : "in time, but not used";
   return `${count(rank)}. worker ${arrival.worker}, ${arrival.censored ? "at least " : ""}${duration(arrival.time_s)}, ${what}`;
 }
 
 export function describe_step(detail: StepDetail): string {
   const late = detail.arrivals.filter((a) => a.late).length;
   const missing = detail.arrivals.filter((a) => a.censored && !a.late).length;
-  const parts = [`Step ${count(detail.step)} closed after ${duration(detail.elapsed_s)} with ${plural(detail.contributors, "gradient")} of ${plural(detail.arrivals.length, "worker")}.`];
-  if (detail.cutoff !== null) parts.push(`The cutoff was ${count(detail.cutoff)}${detail.oracle === null ? "" : `, the oracle's ${count(detail.oracle)}`}.`);
+  const parts = [
+    `Step ${count(detail.step)} closed after ${duration(detail.elapsed_s)} with ${plural(detail.contributors, "gradient")} of ${plural(detail.arrivals.length, "worker")}.`,
+  ];
+  if (detail.cutoff !== null)
+    parts.push(
+      `The cutoff was ${count(detail.cutoff)}${detail.oracle === null ? "" : `, the oracle's ${count(detail.oracle)}`}.`,
+    );
   if (late) parts.push(`${count(late)} came too late.`);
   if (missing) parts.push(`${count(missing)} had not come when it closed.`);
   if (!detail.forecast) parts.push("Nothing was foretold of this step.");

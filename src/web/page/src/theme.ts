@@ -1,7 +1,7 @@
 // Light and dark. Colours live in style.css as variables; canvases ask for them here.
 
 export type Colour =
-  | "text" | "muted" | "line" | "surface" | "blue" | "vermillion" | "green" | "orange" | "sky" | "purple" | "grey";
+  "text" | "muted" | "line" | "surface" | "blue" | "vermillion" | "green" | "orange" | "sky" | "purple" | "grey";
 export type Choice = "auto" | "light" | "dark";
 
 const choices: Choice[] = ["auto", "light", "dark"];

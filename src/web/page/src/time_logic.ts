@@ -32,7 +32,10 @@ export function stacked(steps: Steps): { lines: (Maybe | undefined)[][]; values:
 // Seconds of the whole run that went on each part.
 export function spent(all: All): { part: Part; seconds: number }[] {
   const sizes = bucket_sizes(all.steps, all.progress.step);
-  return parts.map((part) => ({ part, seconds: values_of(all.steps, part).reduce<number>((sum, value, i) => sum + (value ?? 0) * sizes[i]!, 0) }));
+  return parts.map((part) => ({
+    part,
+    seconds: values_of(all.steps, part).reduce<number>((sum, value, i) => sum + (value ?? 0) * sizes[i]!, 0),
+  }));
 }
 
 export function cumulative(values: number[]): number[] {

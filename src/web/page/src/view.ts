@@ -19,5 +19,10 @@ export function bucket_sizes(steps: Steps, done: number): number[] {
 
 export function section(title: string, about: string, ...children: HTMLElement[]): HTMLElement {
   const id = fresh_id("section");
-  return h("section", { "aria-labelledby": id, "data-title": title }, h("header", { class: "lead" }, h("h2", { id }, title), about ? h("p", {}, about) : null), ...children);
+  return h(
+    "section",
+    { "aria-labelledby": id, "data-title": title },
+    h("header", { class: "lead" }, h("h2", { id }, title), about ? h("p", {}, about) : null),
+    ...children,
+  );
 }

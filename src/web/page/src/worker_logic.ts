@@ -1,7 +1,8 @@
 // Sorting and searching the table of workers.
 import type { Worker } from "./contract";
 
-export type Column = "worker" | "node" | "alive" | "inclusion" | "recurrence" | "median_s" | "late" | "censored" | "last";
+export type Column =
+  "worker" | "node" | "alive" | "inclusion" | "recurrence" | "median_s" | "late" | "censored" | "last";
 
 export interface Order {
   column: Column;
@@ -18,7 +19,8 @@ export function sorted(workers: Worker[], order: Order): Worker[] {
     if (x === y) return a.worker - b.worker;
     if (x === null) return 1;
     if (y === null) return -1;
-    if (typeof x === "string" || typeof y === "string") return sign * String(x).localeCompare(String(y), "en", { numeric: true }) || a.worker - b.worker;
+    if (typeof x === "string" || typeof y === "string")
+      return sign * String(x).localeCompare(String(y), "en", { numeric: true }) || a.worker - b.worker;
     return sign * (x - y) || a.worker - b.worker;
   });
 }

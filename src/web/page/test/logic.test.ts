@@ -11,7 +11,9 @@ import { detail, run, steps, worker } from "./fixture";
 describe("the slider", () => {
   it("reaches every step of a live run", () => {
     const all = new Choices(null, 100);
-    expect([all.length, all.step_at(0), all.step_at(99), all.step_at(500), all.position_of(42)]).toEqual([100, 0, 99, 99, 42]);
+    expect([all.length, all.step_at(0), all.step_at(99), all.step_at(500), all.position_of(42)]).toEqual([
+      100, 0, 99, 99, 42,
+    ]);
   });
   it("reaches the steps that a report keeps, and goes to the nearest", () => {
     const kept = new Choices([0, 10, 30], 31);
@@ -31,15 +33,24 @@ describe("the slider", () => {
     expect(order_statistics(detail({ forecast: null })).mean).toEqual([null, null, null, null]);
   });
   it("says the step in words", () => {
-    expect(describe_step(detail())).toBe("Step 7 closed after 50 ms with 2 gradients of 4 workers. The cutoff was 2. 1 came too late. 1 had not come when it closed.");
+    expect(describe_step(detail())).toBe(
+      "Step 7 closed after 50 ms with 2 gradients of 4 workers. The cutoff was 2. 1 came too late. 1 had not come when it closed.",
+    );
     expect(describe_step(detail({ oracle: 3, forecast: null }))).toContain("the oracle's 3. 1 came");
-    expect(describe_arrival(detail().arrivals[2]!, 3)).toBe("3. worker 0, at least 50 ms, had not come when the step closed");
+    expect(describe_arrival(detail().arrivals[2]!, 3)).toBe(
+      "3. worker 0, at least 50 ms, had not come when the step closed",
+    );
   });
 });
 
 describe("the table of workers", () => {
-  const list = [worker({ worker: 0, inclusion: 0.5, node: "node-10" }), worker({ worker: 1, inclusion: 0.9, node: "node-2", recurrence: 0.3, alive: false }), worker({ worker: 2, inclusion: 0.5, node: "node-2", recurrence: 0.7 })];
-  const order = (column: Parameters<typeof pressed>[1], descending: boolean) => sorted(list, { column, descending }).map((w) => w.worker);
+  const list = [
+    worker({ worker: 0, inclusion: 0.5, node: "node-10" }),
+    worker({ worker: 1, inclusion: 0.9, node: "node-2", recurrence: 0.3, alive: false }),
+    worker({ worker: 2, inclusion: 0.5, node: "node-2", recurrence: 0.7 }),
+  ];
+  const order = (column: Parameters<typeof pressed>[1], descending: boolean) =>
+    sorted(list, { column, descending }).map((w) => w.worker);
   it("sorts either way, equals by number", () => {
     expect(order("inclusion", false)).toEqual([0, 2, 1]);
     expect(order("inclusion", true)).toEqual([1, 0, 2]);
@@ -65,7 +76,14 @@ describe("the table of workers", () => {
   });
   it("finds numbers, ranges, nodes and the gone", () => {
     const found = (words: string) => matching(list, words).map((w) => w.worker);
-    expect([found("1"), found("1-2"), found("node-2"), found("gone"), found(" "), found("nowhere")]).toEqual([[1], [1, 2], [1, 2], [1], [0, 1, 2], []]);
+    expect([found("1"), found("1-2"), found("node-2"), found("gone"), found(" "), found("nowhere")]).toEqual([
+      [1],
+      [1, 2],
+      [1, 2],
+      [1],
+      [0, 1, 2],
+      [],
+    ]);
   });
 });
 
@@ -90,7 +108,11 @@ describe("time", () => {
 
 describe("the axis", () => {
   it("says steps as numbers and time as a clock", () => {
-    expect([tick("steps", 1500, 3000), tick("time", 90, 600), tick("time", 0.5, 2)]).toEqual(["1,500", "1:30", "0.5 s"]);
+    expect([tick("steps", 1500, 3000), tick("time", 90, 600), tick("time", 0.5, 2)]).toEqual([
+      "1,500",
+      "1:30",
+      "0.5 s",
+    ]);
     expect(increments("time")).toContain(60);
     expect(increments("steps").every((v) => v >= 1)).toBe(true);
   });
@@ -112,16 +134,21 @@ describe("notices", () => {
   it("say that nothing has begun", () => expect(notices(in_state("waiting"), open)[0]!.text).toContain("first step"));
   it("say how a run ended", () => {
     expect(notices(in_state("completed"), open)[0]!.title).toBe("The run is complete");
-    expect(notices(in_state("failed", "shard 0 was lost"), open)[0]!).toMatchObject({ kind: "error", text: "shard 0 was lost. 4 of 100 steps in 400 ms." });
+    expect(notices(in_state("failed", "shard 0 was lost"), open)[0]!).toMatchObject({
+      kind: "error",
+      text: "shard 0 was lost. 4 of 100 steps in 400 ms.",
+    });
     expect(notices(in_state("interrupted"), open)[0]!.kind).toBe("warning");
   });
-  it("say that a run has fallen silent", () => expect(notices(in_state("silent"), open)[0]!.title).toBe("Nothing written for 2:10"));
+  it("say that a run has fallen silent", () =>
+    expect(notices(in_state("silent"), open)[0]!.title).toBe("Nothing written for 2:10"));
   it("say that the server has gone, and less alarmingly after the end", () => {
     expect(notices(run(), lost)[0]!).toMatchObject({ kind: "error", title: "Connection lost" });
     expect(notices(in_state("completed"), lost)[0]!).toMatchObject({ kind: "info", title: "The server has gone" });
     expect(notices(null, lost)[0]!.title).toBe("No connection");
   });
-  it("pass on the server's words", () => expect(notices(null, { ...lost, words: "needs a token" })[0]!.text).toBe("needs a token"));
+  it("pass on the server's words", () =>
+    expect(notices(null, { ...lost, words: "needs a token" })[0]!.text).toBe("needs a token"));
   it("pass on warnings of the run file", () => {
     const all = run();
     all.run.warning = "the last step is half written";

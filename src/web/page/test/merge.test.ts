@@ -40,17 +40,52 @@ describe("an update", () => {
 
   it("grows the heat map by columns", () => {
     const before = run();
-    const after = merge(before, { heat: { per: 1, from: 1, step: [1, 2], time_s: [[7, 8], [9, 10]], late: [[1, 1], [0, 0]] } });
+    const after = merge(before, {
+      heat: {
+        per: 1,
+        from: 1,
+        step: [1, 2],
+        time_s: [
+          [7, 8],
+          [9, 10],
+        ],
+        late: [
+          [1, 1],
+          [0, 0],
+        ],
+      },
+    });
     expect(after.heat.step).toEqual([0, 1, 2]);
     expect(after.heat.rows).toEqual(before.heat.rows);
-    expect(after.heat.time_s).toEqual([[1, 2], [7, 8], [9, 10]]);
-    expect(after.heat.late).toEqual([[0, 1], [1, 1], [0, 0]]);
+    expect(after.heat.time_s).toEqual([
+      [1, 2],
+      [7, 8],
+      [9, 10],
+    ]);
+    expect(after.heat.late).toEqual([
+      [0, 1],
+      [1, 1],
+      [0, 0],
+    ]);
   });
 
   it("with other rows replaces the whole map", () => {
     const before = run();
     const rows = [...before.heat.rows, { label: "worker 2", first: 2, count: 1, node: "b" }];
-    const after = merge(before, { heat: { ...before.heat, rows, time_s: [[1, 2, 3], [4, 5, 6]], late: [[0, 0, 0], [0, 0, 0]] } });
+    const after = merge(before, {
+      heat: {
+        ...before.heat,
+        rows,
+        time_s: [
+          [1, 2, 3],
+          [4, 5, 6],
+        ],
+        late: [
+          [0, 0, 0],
+          [0, 0, 0],
+        ],
+      },
+    });
     expect(after.heat.rows).toHaveLength(3);
     expect(after.heat.time_s[0]).toEqual([1, 2, 3]);
   });

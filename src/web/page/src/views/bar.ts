@@ -18,16 +18,39 @@ export class Bar {
   private readonly where = h("span", { class: "where" });
   private readonly left = h("span", { class: "left" });
   private readonly fill = h("div", { class: "fill" });
-  private readonly track = h("div", { class: "track", role: "progressbar", "aria-label": "Progress of the run", "aria-valuemin": 0, "aria-valuemax": 100 }, this.fill);
+  private readonly track = h(
+    "div",
+    {
+      class: "track",
+      role: "progressbar",
+      "aria-label": "Progress of the run",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
+    this.fill,
+  );
   private readonly parts = h("div", { class: "parts" });
-  private readonly progress = h("div", { class: "progress" }, h("div", { class: "numbers" }, this.where, this.left), this.track);
+  private readonly progress = h(
+    "div",
+    { class: "progress" },
+    h("div", { class: "numbers" }, this.where, this.left),
+    this.track,
+  );
 
   constructor(theme: Theme, along: Along, choose: (along: Along) => void) {
     const option = (value: Along, label: string) =>
-      h("label", {}, h("input", { type: "radio", name: "along", value, checked: value === along, onchange: () => choose(value) }), h("span", {}, label));
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name: "along", value, checked: value === along, onchange: () => choose(value) }),
+        h("span", {}, label),
+      );
     const look = h("button", { type: "button", class: "plain" });
     const tell = () => {
-      const words = { auto: ["◐", "Auto"], light: ["☀", "Light"], dark: ["☾", "Dark"] }[theme.chosen] as [string, string];
+      const words = { auto: ["◐", "Auto"], light: ["☀", "Light"], dark: ["☾", "Dark"] }[theme.chosen] as [
+        string,
+        string,
+      ];
       look.replaceChildren(h("span", { "aria-hidden": "true" }, words[0]), ` ${words[1]}`);
       set(look, { "aria-label": `${words[1]} colours; press for the next choice` });
     };
@@ -36,11 +59,21 @@ export class Bar {
     this.element = h(
       "header",
       { class: "bar" },
-      h("div", { class: "inner" },
+      h(
+        "div",
+        { class: "inner" },
         h("div", { class: "who" }, h("div", { class: "named" }, this.name, this.chip), this.about),
         this.progress,
-        h("div", { class: "switches" },
-          h("fieldset", { class: "switch" }, h("legend", { class: "unseen" }, "Charts against"), option("steps", "Steps"), option("time", "Time")),
+        h(
+          "div",
+          { class: "switches" },
+          h(
+            "fieldset",
+            { class: "switch" },
+            h("legend", { class: "unseen" }, "Charts against"),
+            option("steps", "Steps"),
+            option("time", "Time"),
+          ),
           look,
         ),
       ),
@@ -54,17 +87,37 @@ export class Bar {
     const state = state_words[progress.state] ?? { mark: "", word: progress.state };
     const share = progress.steps > 0 ? Math.min(1, progress.step / progress.steps) : 0;
     say(this.name, run_name(run));
-    say(this.about, [run.policy && `policy ${run.policy}`, `${count(run.workers)} workers`, `${count(run.shards)} shards`, `started ${date(run.started)}`].filter(Boolean).join("  ·  "));
+    say(
+      this.about,
+      [
+        run.policy && `policy ${run.policy}`,
+        `${count(run.workers)} workers`,
+        `${count(run.shards)} shards`,
+        `started ${date(run.started)}`,
+      ]
+        .filter(Boolean)
+        .join("  ·  "),
+    );
     this.chip.className = `chip ${progress.state}`;
     this.chip.replaceChildren(h("span", { "aria-hidden": "true" }, state.mark), ` ${state.word}`);
     this.chip.hidden = this.progress.hidden = false;
     say(this.where, `step ${count(progress.step)} of ${count(progress.steps)}`);
     const going = progress.state === "running" || progress.state === "waiting";
     const pace = going && progress.steps_per_s !== null ? `${number(progress.steps_per_s)} steps/s  ·  ` : "";
-    say(this.left, going ? (progress.left_s === null ? `${clock(progress.elapsed_s)} so far` : `${pace}${clock(progress.left_s)} left`) : `${clock(progress.elapsed_s)} in all`);
+    say(
+      this.left,
+      going
+        ? progress.left_s === null
+          ? `${clock(progress.elapsed_s)} so far`
+          : `${pace}${clock(progress.left_s)} left`
+        : `${clock(progress.elapsed_s)} in all`,
+    );
     this.fill.style.width = `${share * 100}%`;
     this.fill.className = `fill ${progress.state}`;
-    set(this.track, { "aria-valuenow": Math.round(share * 100), "aria-valuetext": `${this.where.textContent}, ${this.left.textContent}` });
+    set(this.track, {
+      "aria-valuenow": Math.round(share * 100),
+      "aria-valuetext": `${this.where.textContent}, ${this.left.textContent}`,
+    });
     document.title = `${going ? `${percent(share, 0)} · ` : `${state.mark} `}${run_name(run)} – Drover`;
   }
 

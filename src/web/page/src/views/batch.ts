@@ -15,19 +15,45 @@ export class BatchView implements View {
 
   constructor(theme: Theme) {
     const height = 180;
-    this.batch = new Chart(theme, { title: "Effective batch", unit: "count", upper: 0.8, height, lines: [{ label: "samples a step", colour: "blue" }], empty: "No samples yet." });
+    this.batch = new Chart(theme, {
+      title: "Effective batch",
+      unit: "count",
+      upper: 0.8,
+      height,
+      lines: [{ label: "samples a step", colour: "blue" }],
+      empty: "No samples yet.",
+    });
     this.noise = new Chart(theme, {
       title: "Noise scale",
       unit: "count",
       log: true,
       height,
-      lines: [{ label: "noise scale", colour: "vermillion", width: 1.25 }, { label: "batch", colour: "blue", dash: [4, 3], width: 1.25 }],
+      lines: [
+        { label: "noise scale", colour: "vermillion", width: 1.25 },
+        { label: "batch", colour: "blue", dash: [4, 3], width: 1.25 },
+      ],
       empty: "Not known: it takes two gradients a step, and a few steps.",
     });
-    this.rate = new Chart(theme, { title: "Learning rate", unit: "number", from_zero: true, height, lines: [{ label: "learning rate", colour: "green", stairs: true, width: 2 }], empty: "No learning rate yet." });
-    this.fresh = new Chart(theme, { title: "Fresh blocks", unit: "percent", upper: 0.8, height, lines: [{ label: "share that was new when used", colour: "purple" }] });
-    this.element = section("Batch and learning rate", "Where the batch is well below the noise scale, a larger one still pays; well above, it hardly does.",
-      h("div", { class: "grid three" }, this.batch.element, this.noise.element, this.rate.element, this.fresh.element));
+    this.rate = new Chart(theme, {
+      title: "Learning rate",
+      unit: "number",
+      from_zero: true,
+      height,
+      lines: [{ label: "learning rate", colour: "green", stairs: true, width: 2 }],
+      empty: "No learning rate yet.",
+    });
+    this.fresh = new Chart(theme, {
+      title: "Fresh blocks",
+      unit: "percent",
+      upper: 0.8,
+      height,
+      lines: [{ label: "share that was new when used", colour: "purple" }],
+    });
+    this.element = section(
+      "Batch and learning rate",
+      "Where the batch is well below the noise scale, a larger one still pays; well above, it hardly does.",
+      h("div", { class: "grid three" }, this.batch.element, this.noise.element, this.rate.element, this.fresh.element),
+    );
   }
 
   show(all: All, along: Along): void {

@@ -3,7 +3,17 @@ import type { Along } from "../axis";
 import type { All, Heat, Steps } from "../contract";
 import { h, say } from "../dom";
 import { duration } from "../format";
-import { type Group, cividis, column_ticks, describe_cell, describe_heat, groups, heat_scale, row_tops, shade } from "../heat_logic";
+import {
+  type Group,
+  cividis,
+  column_ticks,
+  describe_cell,
+  describe_heat,
+  groups,
+  heat_scale,
+  row_tops,
+  shade,
+} from "../heat_logic";
 import type { Theme } from "../theme";
 import { type View, section } from "../view";
 
@@ -37,15 +47,36 @@ export class HeatView implements View {
   private printing = false; // smaller, so that labels are readable when the style sheet has shrunk it to the paper
   private cell: { column: number; row: number } | null = null;
 
-  constructor(private readonly theme: Theme, private readonly pick: (step: number) => void) {
-    const legend = h("div", { class: "heat-legend" },
-      this.low, h("span", { class: "ramp", "aria-hidden": "true" }), this.high,
+  constructor(
+    private readonly theme: Theme,
+    private readonly pick: (step: number) => void,
+  ) {
+    const legend = h(
+      "div",
+      { class: "heat-legend" },
+      this.low,
+      h("span", { class: "ramp", "aria-hidden": "true" }),
+      this.high,
       h("span", { class: "key" }, h("span", { class: "late-mark", "aria-hidden": "true" }), "not in time"),
       h("label", { class: "check" }, this.marks, " mark those"),
     );
-    const card = h("figure", { class: "chart" },
-      h("figcaption", {}, h("h3", {}, "Run-times, workers by steps"), h("p", {}, "One row per worker or group of neighbours, grouped by node. Where a run-time was cut short, it was at least this long. Choose a cell to see its step.")),
-      legend, this.frame, this.blank, this.words,
+    const card = h(
+      "figure",
+      { class: "chart" },
+      h(
+        "figcaption",
+        {},
+        h("h3", {}, "Run-times, workers by steps"),
+        h(
+          "p",
+          {},
+          "One row per worker or group of neighbours, grouped by node. Where a run-time was cut short, it was at least this long. Choose a cell to see its step.",
+        ),
+      ),
+      legend,
+      this.frame,
+      this.blank,
+      this.words,
     );
     this.element = section("Workers", "", card);
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
@@ -100,7 +131,12 @@ export class HeatView implements View {
   }
 
   // One pixel per cell, blown up node by node; then the strokes.
-  private paint_cells(ctx: CanvasRenderingContext2D, heat: Heat, scale: { low: number; high: number }, row_height: number): void {
+  private paint_cells(
+    ctx: CanvasRenderingContext2D,
+    heat: Heat,
+    scale: { low: number; high: number },
+    row_height: number,
+  ): void {
     const columns = heat.step.length;
     const image = new ImageData(columns, heat.rows.length);
     const pixels = new Uint32Array(image.data.buffer);
@@ -129,7 +165,17 @@ export class HeatView implements View {
     ctx.imageSmoothingEnabled = false;
     for (const group of this.nodes) {
       const height = group.rows * row_height;
-      ctx.drawImage(small, 0, group.first, columns, group.rows, this.left, this.tops[group.first]!, columns * this.column_width, height);
+      ctx.drawImage(
+        small,
+        0,
+        group.first,
+        columns,
+        group.rows,
+        this.left,
+        this.tops[group.first]!,
+        columns * this.column_width,
+        height,
+      );
     }
     if (!this.marks.checked) return;
     ctx.lineWidth = Math.max(0.8, Math.min(1.6, size / 5));
@@ -139,14 +185,21 @@ export class HeatView implements View {
     ctx.stroke(strokes[1]!);
   }
 
-  private paint_labels(ctx: CanvasRenderingContext2D, heat: Heat, row_height: number, width: number, height: number): void {
+  private paint_labels(
+    ctx: CanvasRenderingContext2D,
+    heat: Heat,
+    row_height: number,
+    width: number,
+    height: number,
+  ): void {
     ctx.font = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
     ctx.fillStyle = this.theme.colour("muted");
     ctx.textBaseline = "middle";
     ctx.textAlign = "right";
     const fit = (text: string) => {
       let short = text;
-      while (short.length > 2 && ctx.measureText(short).width > this.left - 10) short = `${short.slice(0, -2)}…`.replace("……", "…");
+      while (short.length > 2 && ctx.measureText(short).width > this.left - 10)
+        short = `${short.slice(0, -2)}…`.replace("……", "…");
       return short;
     };
     const by_row = row_height >= 12 && this.nodes.length <= 1;
@@ -157,9 +210,16 @@ export class HeatView implements View {
       free = y + 13;
     };
     if (by_row || this.nodes.length <= 1) heat.rows.forEach((row, i) => put(row.label, this.tops[i]! + row_height / 2));
-    else for (const group of this.nodes) put(group.node, this.tops[group.first]! + Math.max(row_height / 2, Math.min(6, (group.rows * row_height) / 2)));
+    else
+      for (const group of this.nodes)
+        put(group.node, this.tops[group.first]! + Math.max(row_height / 2, Math.min(6, (group.rows * row_height) / 2)));
     ctx.textAlign = "center";
-    for (const { label, column } of column_ticks(heat, this.steps!, this.along, Math.max(2, Math.floor((width - this.left) / 90)))) {
+    for (const { label, column } of column_ticks(
+      heat,
+      this.steps!,
+      this.along,
+      Math.max(2, Math.floor((width - this.left) / 90)),
+    )) {
       const x = this.left + column * this.column_width;
       const half = ctx.measureText(label).width / 2;
       ctx.fillText(label, Math.max(this.left + half, Math.min(width - half, x)), height - foot / 2 + 2);
@@ -203,7 +263,12 @@ export class HeatView implements View {
   private key(event: KeyboardEvent): void {
     if (!this.heat || !this.cell) return;
     const stride = event.shiftKey ? 10 : 1;
-    const moves: Record<string, [number, number]> = { ArrowLeft: [-stride, 0], ArrowRight: [stride, 0], ArrowUp: [0, -stride], ArrowDown: [0, stride] };
+    const moves: Record<string, [number, number]> = {
+      ArrowLeft: [-stride, 0],
+      ArrowRight: [stride, 0],
+      ArrowUp: [0, -stride],
+      ArrowDown: [0, stride],
+    };
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       this.open();
@@ -213,6 +278,9 @@ export class HeatView implements View {
     if (!by) return;
     event.preventDefault();
     const keep = (value: number, most: number) => Math.max(0, Math.min(most, value));
-    this.move({ column: keep(this.cell.column + by[0], this.last_column()), row: keep(this.cell.row + by[1], this.heat.rows.length - 1) });
+    this.move({
+      column: keep(this.cell.column + by[0], this.last_column()),
+      row: keep(this.cell.row + by[1], this.heat.rows.length - 1),
+    });
   }
 }

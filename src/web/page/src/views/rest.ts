@@ -21,8 +21,18 @@ export class ShardsView implements View {
     this.list.replaceChildren(
       ...all.shards.map((shard) => {
         const share = shard.busy_share;
-        const meter = h("span", { class: "meter wide", "aria-hidden": "true" }, h("span", { style: `width: ${Math.round(Math.min(1, share ?? 0) * 100)}%` }));
-        return h("li", {}, h("span", { class: "name" }, `shard ${count(shard.shard)}`), meter, h("span", { class: "value" }, share === null ? "–" : percent(share)));
+        const meter = h(
+          "span",
+          { class: "meter wide", "aria-hidden": "true" },
+          h("span", { style: `width: ${Math.round(Math.min(1, share ?? 0) * 100)}%` }),
+        );
+        return h(
+          "li",
+          {},
+          h("span", { class: "name" }, `shard ${count(shard.shard)}`),
+          meter,
+          h("span", { class: "value" }, share === null ? "–" : percent(share)),
+        );
       }),
       unknown ? h("li", { class: "muted" }, "How busy they are was not recorded.") : "",
     );
@@ -42,9 +52,22 @@ export class EventsView implements View {
     if (this.shown === all.events) return;
     this.shown = all.events;
     const entries = all.events.map((event) =>
-      h("li", {}, h("span", { class: "when" }, clock(event.at_s)), h("span", { class: `kind ${event.kind}` }, event.kind), h("span", {}, `${event.peer ? `${event.peer}: ` : ""}${event.text}`, h("small", {}, ` step ${count(event.step)}`))),
+      h(
+        "li",
+        {},
+        h("span", { class: "when" }, clock(event.at_s)),
+        h("span", { class: `kind ${event.kind}` }, event.kind),
+        h(
+          "span",
+          {},
+          `${event.peer ? `${event.peer}: ` : ""}${event.text}`,
+          h("small", {}, ` step ${count(event.step)}`),
+        ),
+      ),
     );
-    this.list.replaceChildren(...(entries.length ? entries : [h("li", { class: "muted" }, "Nothing out of the ordinary.")]));
+    this.list.replaceChildren(
+      ...(entries.length ? entries : [h("li", { class: "muted" }, "Nothing out of the ordinary.")]),
+    );
   }
 }
 
@@ -52,8 +75,10 @@ export class EventsView implements View {
 export function repeat_commands(run: Run): { words: string; text: string }[] {
   const list = [{ words: "As it was started", text: run.command }];
   const scenario = run.environment["scenario"];
-  if (scenario) list.push({ words: "The scenario; save it as scenario.toml, then: drover simulate scenario.toml", text: scenario });
-  else if (run.job) list.push({ words: "The whole job; save it as job.toml, then: drover train job.toml", text: run.job });
+  if (scenario)
+    list.push({ words: "The scenario; save it as scenario.toml, then: drover simulate scenario.toml", text: scenario });
+  else if (run.job)
+    list.push({ words: "The whole job; save it as job.toml, then: drover train job.toml", text: run.job });
   return list.filter((entry) => entry.text !== "");
 }
 
@@ -72,9 +97,16 @@ export class SettingsView implements View {
     this.shown = all.run;
     const run = all.run;
     const facts = { file: run.file, "run id": run.id, started: date(run.started), "parameters' digest": run.digest };
-    this.repeat.replaceChildren(h("h3", {}, "Commands"), ...repeat_commands(run).map(({ words, text }) => snippet(words, text)));
+    this.repeat.replaceChildren(
+      h("h3", {}, "Commands"),
+      ...repeat_commands(run).map(({ words, text }) => snippet(words, text)),
+    );
     const environment = Object.fromEntries(Object.entries(run.environment).filter(([key]) => key !== "scenario"));
-    this.settings.replaceChildren(pairs("The run", facts, true), pairs("Settings", run.settings, true), pairs("Where it ran", environment, false));
+    this.settings.replaceChildren(
+      pairs("The run", facts, true),
+      pairs("Settings", run.settings, true),
+      pairs("Where it ran", environment, false),
+    );
   }
 }
 
@@ -90,11 +122,25 @@ function snippet(words: string, text: string): HTMLElement {
     });
   });
   if (!navigator.clipboard) set(button, { hidden: true });
-  return h("div", { class: "snippet" }, h("div", { class: "tools" }, h("p", {}, words), button), h("pre", { tabindex: 0, role: "region", "aria-label": words }, text));
+  return h(
+    "div",
+    { class: "snippet" },
+    h("div", { class: "tools" }, h("p", {}, words), button),
+    h("pre", { tabindex: 0, role: "region", "aria-label": words }, text),
+  );
 }
 
 function pairs(title: string, entries: Record<string, string>, open: boolean): HTMLElement {
   const list = Object.entries(entries).filter(([, value]) => value !== "");
-  const table = h("table", { class: "pairs" }, h("tbody", {}, ...list.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value)))));
-  return h("details", { open }, h("summary", {}, title), list.length ? table : h("p", { class: "muted" }, "Nothing was recorded."));
+  const table = h(
+    "table",
+    { class: "pairs" },
+    h("tbody", {}, ...list.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value)))),
+  );
+  return h(
+    "details",
+    { open },
+    h("summary", {}, title),
+    list.length ? table : h("p", { class: "muted" }, "Nothing was recorded."),
+  );
 }

@@ -23,12 +23,32 @@ export class StepView implements View {
   private wanted: number | null = null;
   private busy = false;
 
-  constructor(private readonly theme: Theme, private readonly source: StepSource) {
+  constructor(
+    private readonly theme: Theme,
+    private readonly source: StepSource,
+  ) {
     const slider_id = fresh_id("slider");
     const live = source.choices() === null;
-    this.slider = h("input", { type: "range", id: slider_id, min: 0, max: 0, value: 0, oninput: () => this.chosen(this.choices.step_at(Number(this.slider.value))) });
-    this.entry = h("input", { type: "number", min: 0, value: 0, "aria-label": "Step, as a number", onchange: () => this.chosen(Number(this.entry.value)) });
-    this.follow = h("input", { type: "checkbox", checked: live, onchange: () => this.follow.checked && this.want(this.choices.step_at(this.choices.length - 1)) });
+    this.slider = h("input", {
+      type: "range",
+      id: slider_id,
+      min: 0,
+      max: 0,
+      value: 0,
+      oninput: () => this.chosen(this.choices.step_at(Number(this.slider.value))),
+    });
+    this.entry = h("input", {
+      type: "number",
+      min: 0,
+      value: 0,
+      "aria-label": "Step, as a number",
+      onchange: () => this.chosen(Number(this.entry.value)),
+    });
+    this.follow = h("input", {
+      type: "checkbox",
+      checked: live,
+      onchange: () => this.follow.checked && this.want(this.choices.step_at(this.choices.length - 1)),
+    });
     this.chart = new Chart(theme, {
       title: "Run-times in order of arrival",
       about: "From the first gradient of the step to the last. Left of the cutoff was waited for.",
@@ -49,12 +69,22 @@ export class StepView implements View {
       on_cursor: (index) => this.at_cursor(index),
     });
     this.chart.element.insertBefore(this.cursor_words, this.chart.element.lastElementChild);
-    const pickers = h("div", { class: "picker" },
-      h("label", { for: slider_id }, "Step"), this.slider, this.entry,
-      live ? h("label", { class: "check" }, this.follow, " newest") : h("span", { class: "muted" }, `${source.choices()!.length} steps are kept`),
+    const pickers = h(
+      "div",
+      { class: "picker" },
+      h("label", { for: slider_id }, "Step"),
+      this.slider,
+      this.entry,
+      live
+        ? h("label", { class: "check" }, this.follow, " newest")
+        : h("span", { class: "muted" }, `${source.choices()!.length} steps are kept`),
     );
     const beside = h("div", { class: "card" }, h("h3", {}, "What was decided"), this.words, this.reasons);
-    this.element = section("One step", "", h("div", { class: "grid wide-left" }, h("div", { class: "stack" }, pickers, this.chart.element), beside));
+    this.element = section(
+      "One step",
+      "",
+      h("div", { class: "grid wide-left" }, h("div", { class: "stack" }, pickers, this.chart.element), beside),
+    );
     this.element.id = "step";
   }
 
@@ -73,7 +103,10 @@ export class StepView implements View {
   // From elsewhere on the page.
   pick(step: number): void {
     this.chosen(step);
-    this.element.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth", block: "start" });
+    this.element.scrollIntoView({
+      behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+      block: "start",
+    });
     this.slider.focus({ preventScroll: true });
   }
 
@@ -102,7 +135,12 @@ export class StepView implements View {
         this.detail = await this.source.get(step);
         this.draw();
       } catch (trouble) {
-        const reason = trouble instanceof TypeError ? "The server does not answer." : trouble instanceof Error ? trouble.message : String(trouble);
+        const reason =
+          trouble instanceof TypeError
+            ? "The server does not answer."
+            : trouble instanceof Error
+              ? trouble.message
+              : String(trouble);
         say(this.words, `Step ${count(step)} cannot be shown. ${reason}`);
       }
     }
@@ -115,16 +153,24 @@ export class StepView implements View {
     this.chart.draw("rank", s.rank, [s.low, s.high, s.mean, s.used, s.late, s.censored]);
     set(this.words, { role: this.follow.checked ? null : "status" }); // not every new step is worth hearing
     say(this.words, describe_step(detail));
-    const decisions = detail.decisions.length ? detail.decisions : detail.reason ? [{ at_s: 0, cutoff: detail.cutoff ?? 0, limit_s: null, reason: detail.reason }] : [];
+    const decisions = detail.decisions.length
+      ? detail.decisions
+      : detail.reason
+        ? [{ at_s: 0, cutoff: detail.cutoff ?? 0, limit_s: null, reason: detail.reason }]
+        : [];
     this.reasons.replaceChildren(
-      ...decisions.slice(-8).map((d) =>
-        h("li", {},
-          h("span", { class: "muted" }, d.at_s > 0 ? `after ${duration(d.at_s)}: ` : "before it: "),
-          h("strong", {}, `wait for ${count(d.cutoff)}`),
-          d.limit_s === null ? null : h("span", { class: "muted" }, ` within ${duration(d.limit_s)}`),
-          h("p", {}, d.reason),
+      ...decisions
+        .slice(-8)
+        .map((d) =>
+          h(
+            "li",
+            {},
+            h("span", { class: "muted" }, d.at_s > 0 ? `after ${duration(d.at_s)}: ` : "before it: "),
+            h("strong", {}, `wait for ${count(d.cutoff)}`),
+            d.limit_s === null ? null : h("span", { class: "muted" }, ` within ${duration(d.limit_s)}`),
+            h("p", {}, d.reason),
+          ),
         ),
-      ),
     );
   }
 

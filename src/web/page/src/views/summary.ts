@@ -14,17 +14,38 @@ export function figures(all: All): Figure[] {
   const { totals: t, progress, run } = all;
   const most = t.wait_all_s > 0 ? t.saved_s / t.wait_all_s : null;
   const pushed = t.used + t.late + t.censored + t.refused;
-  const missing = [`${count(t.late)} late`, `${count(t.censored)} never seen`, t.refused ? `${count(t.refused)} refused` : ""].filter(Boolean).join(", ");
+  const missing = [
+    `${count(t.late)} late`,
+    `${count(t.censored)} never seen`,
+    t.refused ? `${count(t.refused)} refused` : "",
+  ]
+    .filter(Boolean)
+    .join(", ");
   return [
-    { label: "Test accuracy", value: percent(t.test_accuracy, 2), about: t.test_loss === null ? "not evaluated yet" : `loss ${number(t.test_loss, 4, true)}` },
-    { label: "Training loss", value: number(t.loss, 4, true), about: t.accuracy === null ? "" : `accuracy ${percent(t.accuracy)}` },
-    { label: "Step, median", value: duration(t.step_median_s), about: t.step_p90_s === null ? "" : `one in ten over ${duration(t.step_p90_s)}` },
+    {
+      label: "Test accuracy",
+      value: percent(t.test_accuracy, 2),
+      about: t.test_loss === null ? "not evaluated yet" : `loss ${number(t.test_loss, 4, true)}`,
+    },
+    {
+      label: "Training loss",
+      value: number(t.loss, 4, true),
+      about: t.accuracy === null ? "" : `accuracy ${percent(t.accuracy)}`,
+    },
+    {
+      label: "Step, median",
+      value: duration(t.step_median_s),
+      about: t.step_p90_s === null ? "" : `one in ten over ${duration(t.step_p90_s)}`,
+    },
     { label: "Gradients a step", value: number(t.contributors_mean, 3), about: `of ${count(run.workers)} workers` },
     { label: "Gradients used", value: pushed ? percent(t.used / pushed) : "–", about: missing },
     {
       label: "Saved against waiting for all",
       value: progress.step ? (t.saved_exact ? "" : "≥ ") + duration(t.saved_s) : "–",
-      about: most === null || !progress.step ? "" : `${t.saved_exact ? "" : "at least "}${percent(most)} of ${duration(t.wait_all_s)}`,
+      about:
+        most === null || !progress.step
+          ? ""
+          : `${t.saved_exact ? "" : "at least "}${percent(most)} of ${duration(t.wait_all_s)}`,
     },
   ];
 }

@@ -8,7 +8,13 @@ import type { Colour, Theme } from "../theme";
 import { type Part, cumulative, meanings, parts, spent, stacked } from "../time_logic";
 import { type View, section, xs_of } from "../view";
 
-const colours: Record<Part, Colour> = { computing: "blue", moving: "sky", waiting: "orange", aggregating: "green", deciding: "purple" };
+const colours: Record<Part, Colour> = {
+  computing: "blue",
+  moving: "sky",
+  waiting: "orange",
+  aggregating: "green",
+  deciding: "purple",
+};
 
 export class TimeView implements View {
   readonly element: HTMLElement;
@@ -44,13 +50,40 @@ export class TimeView implements View {
       this.rows.set(part, row);
       this.whole.append(block);
       const key = h("span", { class: "square", style: `background: var(--${colours[part]})`, "aria-hidden": "true" });
-      body.append(h("tr", {}, h("th", { scope: "row" }, key, part, h("small", {}, meanings[part])), row.seconds, row.share));
+      body.append(
+        h("tr", {}, h("th", { scope: "row" }, key, part, h("small", {}, meanings[part])), row.seconds, row.share),
+      );
     }
-    const table = h("table", { class: "spent" },
+    const table = h(
+      "table",
+      { class: "spent" },
       h("caption", { class: "unseen" }, "The run's time by what it went on"),
-      h("thead", { class: "unseen" }, h("tr", {}, h("th", { scope: "col" }, "part"), h("th", { scope: "col" }, "time"), h("th", { scope: "col" }, "share"))), body);
+      h(
+        "thead",
+        { class: "unseen" },
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "part"),
+          h("th", { scope: "col" }, "time"),
+          h("th", { scope: "col" }, "share"),
+        ),
+      ),
+      body,
+    );
     const beside = h("div", { class: "card" }, h("h3", {}, "Over the whole run"), this.whole, table);
-    this.element = section("Time", "", h("div", { class: "grid wide-left" }, this.split.element, beside, h("div", { class: "stack" }, this.saved.element), h("div", { class: "card" }, h("h3", {}, "What not waiting brought"), this.saved_words)));
+    this.element = section(
+      "Time",
+      "",
+      h(
+        "div",
+        { class: "grid wide-left" },
+        this.split.element,
+        beside,
+        h("div", { class: "stack" }, this.saved.element),
+        h("div", { class: "card" }, h("h3", {}, "What not waiting brought"), this.saved_words),
+      ),
+    );
   }
 
   show(all: All, along: Along): void {
@@ -75,5 +108,7 @@ export function saved_words(all: All): string {
   if (!all.progress.step) return "No step has been done yet.";
   const at_least = t.saved_exact ? "" : "at least ";
   const words = `The steps took ${duration(t.waited_s)}. Waiting for every gradient, they would have taken ${at_least}${duration(t.wait_all_s)}: ${at_least}${duration(t.saved_s)} more.`;
-  return t.saved_exact ? words : `${words} Some gradients were never seen, so how long they would have taken is known only from below.`;
+  return t.saved_exact
+    ? words
+    : `${words} Some gradients were never seen, so how long they would have taken is known only from below.`;
 }

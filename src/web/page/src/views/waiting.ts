@@ -10,13 +10,21 @@ import { type View, section, xs_of } from "../view";
 export class Waiting implements View {
   readonly element: HTMLElement;
   private readonly cutoff: Chart;
-  private readonly list = h("ol", { class: "decisions long", tabindex: 0, "aria-label": "Last decisions, newest first" });
+  private readonly list = h("ol", {
+    class: "decisions long",
+    tabindex: 0,
+    "aria-label": "Last decisions, newest first",
+  });
   private newest: Decision | null = null;
 
-  constructor(theme: Theme, private readonly pick: (step: number) => void) {
+  constructor(
+    theme: Theme,
+    private readonly pick: (step: number) => void,
+  ) {
     this.cutoff = new Chart(theme, {
       title: "Cutoff",
-      about: "Gradients that a step waits for. The oracle's is the best with hindsight, known where everybody's run-time is.",
+      about:
+        "Gradients that a step waits for. The oracle's is the best with hindsight, known where everybody's run-time is.",
       unit: "count",
       upper: 0.8,
       height: 260,
@@ -40,8 +48,14 @@ export class Waiting implements View {
     this.newest = newest;
     this.list.replaceChildren(
       ...all.decisions.map((d) =>
-        h("li", {},
-          h("button", { type: "button", class: "plain step", title: "Show this step", onclick: () => this.pick(d.step) }, `step ${count(d.step)}`),
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", class: "plain step", title: "Show this step", onclick: () => this.pick(d.step) },
+            `step ${count(d.step)}`,
+          ),
           h("strong", {}, ` ${count(d.cutoff)} of ${count(d.alive)}`),
           d.limit_s === null ? null : h("span", { class: "muted" }, ` within ${duration(d.limit_s)}`),
           h("p", {}, d.reason),

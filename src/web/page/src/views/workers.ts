@@ -12,7 +12,11 @@ const columns: { column: Column; title: string; about: string }[] = [
   { column: "node", title: "Node", about: "the machine" },
   { column: "alive", title: "State", about: "alive, or gone" },
   { column: "inclusion", title: "Included", about: "share of its steps in which its gradient was used" },
-  { column: "recurrence", title: "Again late", about: "of the steps after one in which it was not in time, the share in which it was not either" },
+  {
+    column: "recurrence",
+    title: "Again late",
+    about: "of the steps after one in which it was not in time, the share in which it was not either",
+  },
   { column: "median_s", title: "Median time", about: "of its run-times; at least that, where most were cut short" },
   { column: "late", title: "Late", about: "gradients that came after their step had closed" },
   { column: "censored", title: "Not seen", about: "steps in which it had not come when the step closed" },
@@ -34,17 +38,31 @@ export class WorkersView implements View {
   constructor() {
     const head = h("tr");
     for (const { column, title, about } of columns) {
-      const cell = h("th", { scope: "col", title: about }, h("button", { type: "button", class: "plain", onclick: () => this.sort(column) }, title));
+      const cell = h(
+        "th",
+        { scope: "col", title: about },
+        h("button", { type: "button", class: "plain", onclick: () => this.sort(column) }, title),
+      );
       this.heads.set(column, cell);
       head.append(cell);
     }
-    this.search = h("input", { type: "search", placeholder: "12, 10-20, a node, gone", "aria-label": "Find workers: a number, a range, part of a node's name, alive or gone", oninput: () => ((this.page = 0), this.fill()) });
+    this.search = h("input", {
+      type: "search",
+      placeholder: "12, 10-20, a node, gone",
+      "aria-label": "Find workers: a number, a range, part of a node's name, alive or gone",
+      oninput: () => ((this.page = 0), this.fill()),
+    });
     this.back = h("button", { type: "button", onclick: () => this.turn(-1) }, "Back");
     this.on = h("button", { type: "button", onclick: () => this.turn(1) }, "Next");
-    this.element = h("div", { class: "card workers" },
+    this.element = h(
+      "div",
+      { class: "card workers" },
       h("div", { class: "tools" }, h("h3", {}, "Every worker"), this.search, this.words, this.back, this.on),
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of workers" },
-        h("table", {}, h("caption", { class: "unseen" }, "Workers"), h("thead", {}, head), this.body)),
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of workers" },
+        h("table", {}, h("caption", { class: "unseen" }, "Workers"), h("thead", {}, head), this.body),
+      ),
     );
   }
 
@@ -79,14 +97,28 @@ export class WorkersView implements View {
     set(this.back, { disabled: this.page === 0 });
     set(this.on, { disabled: this.page >= pages - 1 });
     this.back.hidden = this.on.hidden = pages === 1;
-    const which = found.length === this.workers.length ? plural(found.length, "worker") : `${count(found.length)} of ${plural(this.workers.length, "worker")}`;
-    say(this.words, found.length > page_rows ? `${count(first + 1)} to ${count(first + rows.length)} of ${which.replace(/ of .*/, " found")}` : which);
+    const which =
+      found.length === this.workers.length
+        ? plural(found.length, "worker")
+        : `${count(found.length)} of ${plural(this.workers.length, "worker")}`;
+    say(
+      this.words,
+      found.length > page_rows
+        ? `${count(first + 1)} to ${count(first + rows.length)} of ${which.replace(/ of .*/, " found")}`
+        : which,
+    );
   }
 }
 
 function row_of(w: Worker): HTMLElement {
-  const meter = h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width: ${Math.round((w.inclusion ?? 0) * 100)}%` }));
-  return h("tr", {},
+  const meter = h(
+    "span",
+    { class: "meter", "aria-hidden": "true" },
+    h("span", { style: `width: ${Math.round((w.inclusion ?? 0) * 100)}%` }),
+  );
+  return h(
+    "tr",
+    {},
     h("th", { scope: "row" }, String(w.worker)),
     h("td", { class: "text" }, w.node || "–"),
     h("td", { class: "text" }, h("span", { class: w.alive ? "state" : "state gone" }, w.alive ? "alive" : "✕ gone")),
