@@ -288,7 +288,7 @@ function workers_of(o, done) {
       median_exact: !slow,
       late: Math.round(done * missed * 0.3),
       censored: Math.round(done * missed * 0.7),
-      last: o.lost && worker === 5 ? Math.round(0.7 * done) : done - 1,
+      last: Math.floor((done / o.workers) * (1 - missed)),
     };
   });
 }

@@ -29,6 +29,7 @@ export interface ChartOptions {
   from_zero?: boolean;
   upper?: number; // the axis begins at this share of the highest value or lower, so that small changes look small
   log?: boolean;
+  top?: () => number; // nothing higher is drawn
   height?: number;
   empty?: string; // what is said if there is nothing to draw
   paint?: (u: uPlot) => void;
@@ -139,7 +140,7 @@ export class Chart {
         width: Math.max(120, this.plot.clientWidth),
         height: this.plot.clientHeight || 220,
         legend: { show: false },
-        padding: [8, 10, 0, 0],
+        padding: [8, 20, 0, 0],
         cursor: {
           y: false,
           points: { size: 7 },
@@ -150,7 +151,12 @@ export class Chart {
           x: { time: false, range: (_u: uPlot, low: number, high: number) => x_range(low, high, options.along) },
           y: {
             distr: options.log ? 3 : 1,
-            ...(options.log ? {} : { range: (_u: uPlot, low: number, high: number) => y_range(low, high, options) }),
+            ...(options.log
+              ? {}
+              : {
+                  range: (_u: uPlot, low: number, high: number) =>
+                    y_range(low, Math.min(high, options.top?.() ?? Infinity), options),
+                }),
           },
         },
         axes: [
@@ -165,7 +171,7 @@ export class Chart {
           {
             ...axis,
             ...(options.log ? { grid: { ...axis.grid, filter: round_ones } } : {}),
-            size: 54,
+            size: 58,
             space: 34,
             values: (_u: uPlot, splits: number[]) => y_ticks(splits, options.unit),
           },

@@ -126,7 +126,7 @@ export interface Worker {
   median_exact: boolean;
   late: number;
   censored: number;
-  last: number;
+  last: number; // steps in which it was the last that was waited for
 }
 
 export interface Shard {

@@ -70,8 +70,8 @@ export function date(iso: string): string {
 
 // The unit in which an axis up to `most` seconds is best read, and its size in seconds.
 export function time_unit(most: number): { name: string; size: number } {
-  if (most < 2e-3) return { name: "µs", size: 1e-6 };
-  if (most < 2) return { name: "ms", size: 1e-3 };
+  if (most < 1e-3) return { name: "µs", size: 1e-6 };
+  if (most < 1) return { name: "ms", size: 1e-3 };
   if (most < 600) return { name: "s", size: 1 };
   if (most < 4 * 3600) return { name: "min", size: 60 };
   return { name: "h", size: 3600 };

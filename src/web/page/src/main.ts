@@ -49,7 +49,7 @@ function live(): void {
   const render = () => {
     due = false;
     post(notices(all, link));
-    document.documentElement.classList.toggle("stale", link.kind === "lost");
+    document.documentElement.classList.toggle("stale", link.kind === "lost" && all?.run.outcome === "running");
     if (!all) return;
     if (!page.element.isConnected) content.append(page.element);
     bar.show(all);

@@ -84,13 +84,10 @@ function about_run(all: All): Notice | null {
 }
 
 export function notices(all: All | null, link: Link): Notice[] {
-  const list: Notice[] = [];
   const connection = about_link(all, link);
-  if (connection) list.push(connection);
-  if (all) {
-    const state = about_run(all);
-    if (state) list.push(state);
-    if (all.run.warning) list.push({ kind: "warning", title: "Note", text: all.run.warning });
-  }
-  return list;
+  const state = all && about_run(all);
+  const warning: Notice | null = all?.run.warning ? { kind: "warning", title: "Note", text: all.run.warning } : null;
+  // How a run ended matters more than that its server has gone.
+  const list = all && ended(all) ? [state, connection, warning] : [connection, state, warning];
+  return list.filter((notice): notice is Notice => notice !== null);
 }

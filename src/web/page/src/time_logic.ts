@@ -38,6 +38,14 @@ export function spent(all: All): { part: Part; seconds: number }[] {
   }));
 }
 
+// Where to cut a chart of times off: a few steps that took many times as long would flatten all others. Infinite: nowhere.
+export function cut_at(values: (Maybe | undefined)[]): number {
+  const known = values.filter((v): v is number => typeof v === "number").sort((a, b) => a - b);
+  if (known.length < 20) return Infinity;
+  const usual = known[Math.floor(0.98 * (known.length - 1))]!;
+  return known[known.length - 1]! > 2.5 * usual ? 1.5 * usual : Infinity;
+}
+
 export function cumulative(values: number[]): number[] {
   let sum = 0;
   return values.map((value) => (sum += value));

@@ -42,5 +42,5 @@ export function matching(workers: Worker[], words: string): Worker[] {
 // The order after a press on a column's head: the other way round, or, for a new column, what is interesting first.
 export function pressed(order: Order, column: Column): Order {
   if (order.column === column) return { column, descending: !order.descending };
-  return { column, descending: ["recurrence", "median_s", "late", "censored"].includes(column) };
+  return { column, descending: ["recurrence", "median_s", "late", "censored", "last"].includes(column) };
 }

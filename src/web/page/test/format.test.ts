@@ -56,7 +56,7 @@ describe("durations", () => {
     expect([0.041, 0.0412, 2].map((v) => duration(v, true))).toEqual(["41.0 ms", "41.2 ms", "2.00 s"]));
   it("below zero keep their sign", () => expect([duration(-0.01), clock(-65)]).toEqual(["−10 ms", "−1:05"]));
   it("have axes in one unit", () =>
-    expect([0.001, 0.5, 30, 3000, 1e5].map((v) => time_unit(v).name)).toEqual(["µs", "ms", "s", "min", "h"]));
+    expect([0.0009, 0.5, 30, 3000, 1e5].map((v) => time_unit(v).name)).toEqual(["µs", "ms", "s", "min", "h"]));
 });
 
 describe("dates", () => {

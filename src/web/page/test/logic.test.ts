@@ -3,7 +3,7 @@ import { duration_ticks, increments, interpolate, tick } from "../src/axis";
 import { notices } from "../src/notices";
 import { api, inlined } from "../src/source";
 import { Choices, describe_arrival, describe_step, order_statistics } from "../src/step_logic";
-import { cumulative, spent, stacked } from "../src/time_logic";
+import { cumulative, cut_at, spent, stacked } from "../src/time_logic";
 import { bucket_sizes } from "../src/view";
 import { matching, pressed, sorted } from "../src/worker_logic";
 import { detail, run, steps, worker } from "./fixture";
@@ -103,6 +103,13 @@ describe("time", () => {
     expect(bucket_sizes(all.steps, 10)).toEqual([4, 4, 2]);
     expect(spent(all).find((s) => s.part === "waiting")!.seconds).toBe(10);
   });
+  it("is cut off only where a few peaks would flatten the rest", () => {
+    const calm = Array.from({ length: 100 }, (_, i) => 1 + (i % 7) / 10);
+    expect(cut_at(calm)).toBe(Infinity);
+    expect(cut_at([...calm, 50])).toBeCloseTo(2.4);
+    expect(cut_at([1, 50])).toBe(Infinity);
+    expect(cut_at([null, undefined])).toBe(Infinity);
+  });
   it("adds up", () => expect(cumulative([1, 2, 3])).toEqual([1, 3, 6]));
 });
 
@@ -144,7 +151,10 @@ describe("notices", () => {
     expect(notices(in_state("silent"), open)[0]!.title).toBe("Nothing written for 2:10"));
   it("say that the server has gone, and less alarmingly after the end", () => {
     expect(notices(run(), lost)[0]!).toMatchObject({ kind: "error", title: "Connection lost" });
-    expect(notices(in_state("completed"), lost)[0]!).toMatchObject({ kind: "info", title: "The server has gone" });
+    expect(notices(in_state("completed"), lost).map((n) => n.title)).toEqual([
+      "The run is complete",
+      "The server has gone",
+    ]);
     expect(notices(null, lost)[0]!.title).toBe("No connection");
   });
   it("pass on the server's words", () =>

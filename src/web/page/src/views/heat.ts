@@ -114,7 +114,7 @@ export class HeatView implements View {
     say(this.high, duration(scale.high));
     const width = this.printing ? Math.min(this.frame.clientWidth, 760) : this.frame.clientWidth;
     this.nodes = groups(heat);
-    const row_height = (this.row_height = Math.max(2, Math.min(18, Math.floor(420 / heat.rows.length))));
+    const row_height = (this.row_height = Math.max(2, Math.min(26, Math.floor(420 / heat.rows.length))));
     this.tops = row_tops(this.nodes, row_height, this.nodes.length > heat.rows.length / 2 ? 1 : gap);
     this.left = width < 500 ? 56 : 96;
     this.column_width = (width - this.left) / heat.step.length;

@@ -141,6 +141,8 @@ function pairs(title: string, entries: Record<string, string>, open: boolean): H
     "details",
     { open },
     h("summary", {}, title),
-    list.length ? table : h("p", { class: "muted" }, "Nothing was recorded."),
+    list.length
+      ? h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table)
+      : h("p", { class: "muted" }, "Nothing was recorded."),
   );
 }

@@ -5,7 +5,7 @@ import type { All } from "../contract";
 import { h, say } from "../dom";
 import { duration, percent } from "../format";
 import type { Colour, Theme } from "../theme";
-import { type Part, cumulative, meanings, parts, spent, stacked } from "../time_logic";
+import { type Part, cumulative, cut_at, meanings, parts, spent, stacked } from "../time_logic";
 import { type View, section, xs_of } from "../view";
 
 const colours: Record<Part, Colour> = {
@@ -20,6 +20,8 @@ export class TimeView implements View {
   readonly element: HTMLElement;
   private readonly split: Chart;
   private readonly saved: Chart;
+  private readonly peaks = h("p");
+  private top = Infinity;
   private readonly saved_words = h("p", { class: "words" });
   private readonly whole = h("div", { class: "shares", "aria-hidden": "true" });
   private readonly rows = new Map<Part, { share: HTMLElement; seconds: HTMLElement; block: HTMLElement }>();
@@ -31,10 +33,12 @@ export class TimeView implements View {
       about: "Means, one part on top of the other.",
       unit: "duration",
       from_zero: true,
+      top: () => this.top,
       height: 260,
       lines: order.map((part) => ({ label: part, colour: colours[part], fill: true })),
       empty: "No step has been timed yet.",
     });
+    this.split.element.querySelector("figcaption")!.append(this.peaks);
     this.saved = new Chart(theme, {
       title: "Saved against waiting for all",
       unit: "duration",
@@ -89,6 +93,9 @@ export class TimeView implements View {
   show(all: All, along: Along): void {
     const xs = xs_of(all.steps, along);
     const { lines, values } = stacked(all.steps);
+    this.top = cut_at(lines[0]!);
+    const peak = lines[0]!.reduce<number>((most, v) => Math.max(most, v ?? 0), 0);
+    say(this.peaks, this.top < peak ? `Peaks of up to ${duration(peak)} are cut off.` : "");
     this.split.draw(along, xs, lines, values);
     this.saved.draw(along, xs, [cumulative(all.steps.saved_s)]);
     const list = spent(all);

@@ -20,7 +20,7 @@ const columns: { column: Column; title: string; about: string }[] = [
   { column: "median_s", title: "Median time", about: "of its run-times; at least that, where most were cut short" },
   { column: "late", title: "Late", about: "gradients that came after their step had closed" },
   { column: "censored", title: "Not seen", about: "steps in which it had not come when the step closed" },
-  { column: "last", title: "Last step", about: "the last step it was part of" },
+  { column: "last", title: "Waited for", about: "steps in which it was the last that was waited for" },
 ];
 
 export class WorkersView implements View {
