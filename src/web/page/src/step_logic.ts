@@ -1,0 +1,92 @@
+// What the slider chooses, and what is shown of the step it has chosen.
+import type { Arrival, Maybe, StepDetail } from "./contract";
+import { count, duration, plural } from "./format";
+
+// The steps a slider can choose: every one that was done, or those that a report keeps.
+export class Choices {
+  constructor(
+    private readonly kept: number[] | null,
+    private readonly done: number,
+  ) {}
+
+  get length(): number {
+    return this.kept ? this.kept.length : this.done;
+  }
+
+  step_at(position: number): number {
+    const at = Math.max(0, Math.min(this.length - 1, Math.round(position)));
+    return this.kept ? this.kept[at]! : at;
+  }
+
+  // The position of the choice nearest to the step.
+  position_of(step: number): number {
+    if (!this.kept) return Math.max(0, Math.min(this.done - 1, Math.round(step)));
+    let best = 0;
+    this.kept.forEach((kept, i) => {
+      if (Math.abs(kept - step) < Math.abs(this.kept![best]! - step)) best = i;
+    });
+    return best;
+  }
+}
+
+export interface OrderStatistics {
+  rank: number[];
+  used: Maybe[];
+  late: Maybe[];
+  censored: Maybe[];
+  mean: Maybe[];
+  low: Maybe[];
+  high: Maybe[];
+}
+
+// Run-times by rank, 1 for the first to arrive, beside what was foretold of each rank.
+export function order_statistics(detail: StepDetail): OrderStatistics {
+  const forecast = detail.forecast;
+  const ranks = new Set<number>(detail.arrivals.map((_, i) => i + 1));
+  forecast?.rank.forEach((rank) => ranks.add(rank));
+  const rank = [...ranks].sort((a, b) => a - b);
+  const place = new Map((forecast?.rank ?? []).map((r, i) => [r, i]));
+  const told = (values: number[] | undefined) =>
+    rank.map((r) => (place.has(r) ? (values?.[place.get(r)!] ?? null) : null));
+  const seen = (is: (a: Arrival) => boolean) =>
+    rank.map((r) => {
+      const arrival = detail.arrivals[r - 1];
+      return arrival && is(arrival) ? arrival.time_s : null;
+    });
+  return {
+    rank,
+    used: seen((a) => !a.censored && !a.late),
+    late: seen((a) => a.late),
+    censored: seen((a) => a.censored && !a.late),
+    mean: told(forecast?.mean_s),
+    low: told(forecast?.low_s),
+    high: told(forecast?.high_s),
+  };
+}
+
+export function describe_arrival(arrival: Arrival, rank: number): string {
+  const what = arrival.late
+    ? "came too late"
+    : arrival.censored
+      ? "had not come when the step closed"
+      : arrival.used
+        ? "used"
+        : "in time, but not used";
+  return `${count(rank)}. worker ${arrival.worker}, ${arrival.censored ? "at least " : ""}${duration(arrival.time_s)}, ${what}`;
+}
+
+export function describe_step(detail: StepDetail): string {
+  const late = detail.arrivals.filter((a) => a.late).length;
+  const missing = detail.arrivals.filter((a) => a.censored && !a.late).length;
+  const parts = [
+    `Step ${count(detail.step)} closed after ${duration(detail.elapsed_s)} with ${plural(detail.contributors, "gradient")} of ${plural(detail.arrivals.length, "worker")}.`,
+  ];
+  if (detail.cutoff !== null)
+    parts.push(
+      `The cutoff was ${count(detail.cutoff)}${detail.oracle === null ? "" : `, the oracle's ${count(detail.oracle)}`}.`,
+    );
+  if (late) parts.push(`${count(late)} came too late.`);
+  if (missing) parts.push(`${count(missing)} had not come when it closed.`);
+  if (!detail.forecast) parts.push("Nothing was foretold of this step.");
+  return parts.join(" ");
+}

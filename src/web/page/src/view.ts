@@ -1,0 +1,28 @@
+// What every view is: an element, and a way to show it what is known.
+import type { Along } from "./axis";
+import type { All, Steps } from "./contract";
+import { fresh_id, h } from "./dom";
+
+export interface View {
+  element: HTMLElement;
+  show(all: All, along: Along): void;
+}
+
+export function xs_of(steps: { step: number[]; at_s: number[] }, along: Along): number[] {
+  return along === "time" ? steps.at_s : steps.step;
+}
+
+// How many steps each bucket holds; the last may still be filling.
+export function bucket_sizes(steps: Steps, done: number): number[] {
+  return steps.step.map((first, i) => Math.max(1, (steps.step[i + 1] ?? Math.max(done, first + 1)) - first));
+}
+
+export function section(title: string, about: string, ...children: HTMLElement[]): HTMLElement {
+  const id = fresh_id("section");
+  return h(
+    "section",
+    { "aria-labelledby": id, "data-title": title },
+    h("header", { class: "lead" }, h("h2", { id }, title), about ? h("p", {}, about) : null),
+    ...children,
+  );
+}

@@ -1,0 +1,136 @@
+// The bar on top: whose run this is, its state, how far it is, and the page's switches.
+import type { Along } from "../axis";
+import type { All } from "../contract";
+import { h, say, set } from "../dom";
+import { clock, count, date, number, percent } from "../format";
+import { state_words } from "../notices";
+import type { Theme } from "../theme";
+
+export function run_name(run: { model: string; data: string; file: string }): string {
+  return [run.model, run.data].filter(Boolean).join(" on ") || run.file;
+}
+
+export class Bar {
+  readonly element: HTMLElement;
+  private readonly name = h("h1", {}, "Drover");
+  private readonly about = h("p", { class: "about" });
+  private readonly chip = h("span", { class: "chip" });
+  private readonly where = h("span", { class: "where" });
+  private readonly left = h("span", { class: "left" });
+  private readonly fill = h("div", { class: "fill" });
+  private readonly track = h(
+    "div",
+    {
+      class: "track",
+      role: "progressbar",
+      "aria-label": "Progress of the run",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
+    this.fill,
+  );
+  private readonly parts = h("div", { class: "parts" });
+  private readonly progress = h(
+    "div",
+    { class: "progress" },
+    h("div", { class: "numbers" }, this.where, this.left),
+    this.track,
+  );
+
+  constructor(theme: Theme, along: Along, choose: (along: Along) => void) {
+    const option = (value: Along, label: string) =>
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name: "along", value, checked: value === along, onchange: () => choose(value) }),
+        h("span", {}, label),
+      );
+    const look = h("button", { type: "button", class: "plain" });
+    const tell = () => {
+      const words = { auto: ["◐", "Auto"], light: ["☀", "Light"], dark: ["☾", "Dark"] }[theme.chosen] as [
+        string,
+        string,
+      ];
+      look.replaceChildren(h("span", { "aria-hidden": "true" }, words[0]), ` ${words[1]}`);
+      set(look, { "aria-label": `${words[1]} colours; press for the next choice` });
+    };
+    look.addEventListener("click", () => (theme.next(), tell()));
+    tell();
+    this.element = h(
+      "header",
+      { class: "bar" },
+      h(
+        "div",
+        { class: "inner" },
+        h("div", { class: "who" }, h("div", { class: "named" }, this.name, this.chip), this.about),
+        this.progress,
+        h(
+          "div",
+          { class: "switches" },
+          h(
+            "fieldset",
+            { class: "switch" },
+            h("legend", { class: "unseen" }, "Charts against"),
+            option("steps", "Steps"),
+            option("time", "Time"),
+          ),
+          look,
+        ),
+      ),
+      this.parts,
+    );
+    this.progress.hidden = this.chip.hidden = true;
+  }
+
+  show(all: All): void {
+    const { run, progress } = all;
+    const state = state_words[progress.state] ?? { mark: "", word: progress.state };
+    const share = progress.steps > 0 ? Math.min(1, progress.step / progress.steps) : 0;
+    say(this.name, run_name(run));
+    say(
+      this.about,
+      [
+        run.policy && `policy ${run.policy}`,
+        `${count(run.workers)} workers`,
+        `${count(run.shards)} shards`,
+        `started ${date(run.started)}`,
+      ]
+        .filter(Boolean)
+        .join("  ·  "),
+    );
+    this.chip.className = `chip ${progress.state}`;
+    this.chip.replaceChildren(h("span", { "aria-hidden": "true" }, state.mark), ` ${state.word}`);
+    this.chip.hidden = this.progress.hidden = false;
+    say(this.where, `step ${count(progress.step)} of ${count(progress.steps)}`);
+    const going = progress.state === "running" || progress.state === "waiting";
+    const pace = going && progress.steps_per_s !== null ? `${number(progress.steps_per_s)} steps/s  ·  ` : "";
+    say(
+      this.left,
+      going
+        ? progress.left_s === null
+          ? `${clock(progress.elapsed_s)} so far`
+          : `${pace}${clock(progress.left_s)} left`
+        : `${clock(progress.elapsed_s)} in all`,
+    );
+    this.fill.style.width = `${share * 100}%`;
+    this.fill.className = `fill ${progress.state}`;
+    set(this.track, {
+      "aria-valuenow": Math.round(share * 100),
+      "aria-valuetext": `${this.where.textContent}, ${this.left.textContent}`,
+    });
+    document.title = `${going ? `${percent(share, 0)} · ` : `${state.mark} `}${run_name(run)} – Drover`;
+  }
+
+  // Links to the parts of the run that is shown.
+  lead_to(nav: HTMLElement): void {
+    if (nav.parentElement !== this.parts) this.parts.replaceChildren(nav);
+  }
+
+  // For a report of several runs there is no one state.
+  show_report(title: string, about: string): void {
+    say(this.name, title);
+    say(this.about, about);
+    this.chip.hidden = this.progress.hidden = true;
+    document.title = `${title} – Drover`;
+  }
+}

@@ -1,0 +1,121 @@
+// Where a step's time goes, and how much was saved by not waiting for all.
+import type { Along } from "../axis";
+import { Chart } from "../chart";
+import type { All } from "../contract";
+import { h, say } from "../dom";
+import { duration, percent } from "../format";
+import type { Colour, Theme } from "../theme";
+import { type Part, cumulative, cut_at, meanings, parts, spent, stacked } from "../time_logic";
+import { type View, section, xs_of } from "../view";
+
+const colours: Record<Part, Colour> = {
+  computing: "blue",
+  moving: "sky",
+  waiting: "orange",
+  aggregating: "green",
+  deciding: "purple",
+};
+
+export class TimeView implements View {
+  readonly element: HTMLElement;
+  private readonly split: Chart;
+  private readonly saved: Chart;
+  private readonly peaks = h("p");
+  private top = Infinity;
+  private readonly saved_words = h("p", { class: "words" });
+  private readonly whole = h("div", { class: "shares", "aria-hidden": "true" });
+  private readonly rows = new Map<Part, { share: HTMLElement; seconds: HTMLElement; block: HTMLElement }>();
+
+  constructor(theme: Theme) {
+    const order = [...parts].reverse();
+    this.split = new Chart(theme, {
+      title: "Time of a step",
+      about: "Means, one part on top of the other.",
+      unit: "duration",
+      from_zero: true,
+      top: () => this.top,
+      height: 260,
+      lines: order.map((part) => ({ label: part, colour: colours[part], fill: true })),
+      empty: "No step has been timed yet.",
+    });
+    this.split.element.querySelector("figcaption")!.append(this.peaks);
+    this.saved = new Chart(theme, {
+      title: "Saved against waiting for all",
+      unit: "duration",
+      from_zero: true,
+      height: 180,
+      lines: [{ label: "saved in all", colour: "green", width: 2 }],
+      empty: "Nothing is known of it yet.",
+    });
+    const body = h("tbody");
+    for (const part of parts) {
+      const block = h("span", { style: `background: var(--${colours[part]})` });
+      const row = { share: h("td"), seconds: h("td"), block };
+      this.rows.set(part, row);
+      this.whole.append(block);
+      const key = h("span", { class: "square", style: `background: var(--${colours[part]})`, "aria-hidden": "true" });
+      body.append(
+        h("tr", {}, h("th", { scope: "row" }, key, part, h("small", {}, meanings[part])), row.seconds, row.share),
+      );
+    }
+    const table = h(
+      "table",
+      { class: "spent" },
+      h("caption", { class: "unseen" }, "The run's time by what it went on"),
+      h(
+        "thead",
+        { class: "unseen" },
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "part"),
+          h("th", { scope: "col" }, "time"),
+          h("th", { scope: "col" }, "share"),
+        ),
+      ),
+      body,
+    );
+    const beside = h("div", { class: "card" }, h("h3", {}, "Over the whole run"), this.whole, table);
+    this.element = section(
+      "Time",
+      "",
+      h(
+        "div",
+        { class: "grid wide-left" },
+        this.split.element,
+        beside,
+        h("div", { class: "stack" }, this.saved.element),
+        h("div", { class: "card" }, h("h3", {}, "What not waiting brought"), this.saved_words),
+      ),
+    );
+  }
+
+  show(all: All, along: Along): void {
+    const xs = xs_of(all.steps, along);
+    const { lines, values } = stacked(all.steps);
+    this.top = cut_at(lines[0]!);
+    const peak = lines[0]!.reduce<number>((most, v) => Math.max(most, v ?? 0), 0);
+    say(this.peaks, this.top < peak ? `Peaks of up to ${duration(peak)} are cut off.` : "");
+    this.split.draw(along, xs, lines, values);
+    this.saved.draw(along, xs, [cumulative(all.steps.saved_s)]);
+    const list = spent(all);
+    const sum = list.reduce((total, { seconds }) => total + seconds, 0);
+    for (const { part, seconds } of list) {
+      const row = this.rows.get(part)!;
+      say(row.seconds, sum ? duration(seconds) : "–");
+      say(row.share, sum ? percent(seconds / sum) : "–");
+      row.block.style.width = `${sum ? (100 * seconds) / sum : 0}%`;
+    }
+    say(this.saved_words, saved_words(all));
+  }
+}
+
+export function saved_words(all: All): string {
+  const t = all.totals;
+  if (!all.progress.step) return "No step has been done yet.";
+  const at_least = t.saved_exact ? "" : "at least ";
+  const words = `The steps took ${duration(t.waited_s)}. Waiting for every gradient, they would have taken ${at_least}${duration(t.wait_all_s)}: ${at_least}${duration(t.saved_s)} more.`;
+  return t.saved_exact
+    ? words
+    : `${words} Some gradients were never seen, so how long they would have taken is known only from below.`;
+}

@@ -1,0 +1,46 @@
+// Sorting and searching the table of workers.
+import type { Worker } from "./contract";
+
+export type Column =
+  "worker" | "node" | "alive" | "inclusion" | "recurrence" | "median_s" | "late" | "censored" | "last";
+
+export interface Order {
+  column: Column;
+  descending: boolean;
+}
+
+// Unknown values come last whichever way it is sorted; equals are in order of workers.
+export function sorted(workers: Worker[], order: Order): Worker[] {
+  const sign = order.descending ? -1 : 1;
+  const value = (w: Worker) => (order.column === "alive" ? Number(w.alive) : w[order.column]);
+  return [...workers].sort((a, b) => {
+    const x = value(a);
+    const y = value(b);
+    if (x === y) return a.worker - b.worker;
+    if (x === null) return 1;
+    if (y === null) return -1;
+    if (typeof x === "string" || typeof y === "string")
+      return sign * String(x).localeCompare(String(y), "en", { numeric: true }) || a.worker - b.worker;
+    return sign * (x - y) || a.worker - b.worker;
+  });
+}
+
+// "12" is the worker, "10-20" a range of them, "gone" and "alive" what they are, anything else a part of the node's name.
+export function matching(workers: Worker[], words: string): Worker[] {
+  const wanted = words.trim().toLowerCase();
+  if (wanted === "") return workers;
+  if (wanted === "alive" || wanted === "gone") return workers.filter((w) => w.alive === (wanted === "alive"));
+  const range = /^(\d+)(?:\s*[-–]\s*(\d+))?$/.exec(wanted);
+  if (range) {
+    const first = Number(range[1]);
+    const last = range[2] === undefined ? first : Number(range[2]);
+    return workers.filter((w) => w.worker >= first && w.worker <= last);
+  }
+  return workers.filter((w) => w.node.toLowerCase().includes(wanted));
+}
+
+// The order after a press on a column's head: the other way round, or, for a new column, what is interesting first.
+export function pressed(order: Order, column: Column): Order {
+  if (order.column === column) return { column, descending: !order.descending };
+  return { column, descending: ["recurrence", "median_s", "late", "censored", "last"].includes(column) };
+}
