@@ -20,7 +20,8 @@ constexpr Duration kBetweenLines = std::chrono::seconds(2);
 constexpr Duration kBetweenRewrites = std::chrono::milliseconds(100);
 constexpr size_t kAnyWidth = 1000;  // of a line that goes to a file
 constexpr double kSmoothing = 0.1;  // weight of the newest step
-constexpr size_t kBarColumns = 20;
+constexpr size_t kNarrow = 100;     // a line of less has a short bar
+constexpr size_t kShortBar = 8;
 constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
 
 std::string run_time_left(const ProgressState& state) {
@@ -145,7 +146,9 @@ class ProgressView : public RunView {
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  const std::string bar = progress_bar(state.steps_done, state.steps_total);
+  const std::string bar = width < kNarrow
+                              ? progress_bar(state.steps_done, state.steps_total, kShortBar)
+                              : progress_bar(state.steps_done, state.steps_total);
   const std::string step = fmt::format("step {}/{}", state.steps_done, state.steps_total);
   const std::string waiting = state.open_for >= kLongStep
                                   ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
@@ -158,11 +161,11 @@ std::string progress_line(const ProgressState& state, size_t width) {
   const std::string accuracy = state.test_accuracy
                                    ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
                                    : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
-  return join_parts({{bar, 1},
+  return join_parts({{bar, 3},
                      {step, 7},
                      {loss_text(state.loss), 6},
-                     {accuracy, 3},
-                     {fmt::format("{:.1f} steps/s", state.steps_per_second), 2},
+                     {accuracy, 2},
+                     {fmt::format("{:.1f} steps/s", state.steps_per_second), 1},
                      {run_time_left(state), 5},
                      {waiting, 4}},
                     width);
@@ -183,10 +186,10 @@ std::string join_parts(std::vector<ProgressPart> parts, size_t width) {
   return joined();
 }
 
-std::string progress_bar(uint64_t done, uint64_t total) {
+std::string progress_bar(uint64_t done, uint64_t total, size_t columns) {
   if (total == 0) return "";
-  const size_t full = kBarColumns * std::min(done, total) / total;
-  return "[" + std::string(full, '=') + std::string(kBarColumns - full, ' ') + "]";
+  const size_t full = columns * std::min(done, total) / total;
+  return "[" + std::string(full, '=') + std::string(columns - full, ' ') + "]";
 }
 
 std::string time_left(double seconds) {

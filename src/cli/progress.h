@@ -41,7 +41,7 @@ struct ProgressPart {
 // In that order, with spaces between.
 std::string join_parts(std::vector<ProgressPart> parts, size_t width);
 // "[=====               ]"; empty if there is nothing to do.
-std::string progress_bar(uint64_t done, uint64_t total);
+std::string progress_bar(uint64_t done, uint64_t total, size_t columns = 20);
 // "1:05 left"
 std::string time_left(double seconds);
 // Of standard error; 80 if it is none.

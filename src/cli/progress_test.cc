@@ -44,7 +44,8 @@ TEST(ProgressLine, NeverExceedsItsWidthAndLeavesOutWhatMattersLeast) {
   }
   EXPECT_EQ(progress_line(middle(), whole.size()), whole);
   const std::string usual = progress_line(middle(), 79);
-  for (const char* part : {"step 250/1000", "loss 0.5123", "1:15 left", "for worker 3"}) {
+  for (const char* part :
+       {"[==      ]", "step 250/1000", "loss 0.5123", "1:15 left", "for worker 3"}) {
     EXPECT_TRUE(has(usual, part)) << usual;
   }
   EXPECT_EQ(progress_line(middle(), 25), "step 250/1000");
@@ -109,7 +110,7 @@ TEST(ProgressLine, CountsTheTimeDownInsideAStep) {
 TEST(ProgressLine, BeforeTheFirstStepSaysOnlyThatItTakesLong) {
   ProgressState state;
   state.steps_total = 10;
-  EXPECT_EQ(progress_line(state, 40), "[                    ]  step 0/10");
+  EXPECT_EQ(progress_line(state, 40), "[        ]  step 0/10");
   state.open_for = std::chrono::seconds(9);
   EXPECT_EQ(progress_line(state, 1'000), "[                    ]  step 0/10  waiting for 9 s");
 }
