@@ -133,7 +133,9 @@ TEST(Export, TellsWhatIsWrong) {
 
 TEST(Export, OfARunThatStillGoesOnSaysSo) {
   DroverRun run(small_job() + Words{"--workers", "2", "--steps", "100000"});
-  run.wait_for_step(5);
+  // What the first line tells of is on the disk when the second comes.
+  for (int line = 0; line < 2; ++line)
+    ASSERT_TRUE(run.process().wait_for_line(" steps/s ", kRunPatience));
   const Outcome outcome = exported(run.folder(), "npy", "t.npy");
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("still going"));
