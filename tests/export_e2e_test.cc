@@ -131,6 +131,21 @@ TEST(Export, TellsWhatIsWrong) {
   EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db")) << "nothing is left";
 }
 
+TEST(Export, ToADiskThatIsFullLeavesNothing) {
+  const TemporaryFolder folder;
+  make_run(folder);
+  for (const char* format : {"csv", "npy", "perfetto", "trace"}) {
+    SCOPED_TRACE(format);
+    // Files of no more than one block: 512 bytes or 1 KB.
+    const Outcome full =
+        drover_under("trap '' XFSZ; ulimit -f 1",
+                     {"export", "run.db", "--format", format, "--out", "out"}, folder.path());
+    EXPECT_EQ(full.status(), 1);
+    EXPECT_THAT(full.err, AllOf(HasSubstr("cannot write"), HasSubstr("too large")));
+    EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db"));
+  }
+}
+
 TEST(Export, OfARunThatStillGoesOnSaysSo) {
   DroverRun run(small_job() + Words{"--workers", "2", "--steps", "100000"});
   // What the first line tells of is on the disk when the second comes.
