@@ -183,6 +183,20 @@ TEST(MetricsText, HasHelpAndTypeBeforeEverySampleAndEscapesLabels) {
   }
 }
 
+TEST(MetricsPage, WaitsForTheFileAndFollowsIt) {
+  const TempFolder folder;
+  MetricsPage page(folder.file("run.db"));
+  EXPECT_FALSE(page.text()) << "there is no file yet";
+  const auto writer = writer_at(folder.file("run.db"));
+  for (Step step = 0; step < 3; ++step) {
+    const auto text = page.text();
+    ASSERT_TRUE(text);
+    EXPECT_THAT(text.value(), HasSubstr("drover_steps_total " + std::to_string(step) + "\n"));
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+    DROVER_EXPECT_OK(writer->flush());
+  }
+}
+
 // --- with Prometheus' own tool, where it is installed
 
 bool has_promtool() { return std::system("promtool --version >/dev/null 2>&1") == 0; }

@@ -178,4 +178,15 @@ std::string metrics_text(const RunMetrics& metrics) {
   return text.take();
 }
 
+Result<std::string> MetricsPage::text() {
+  if (!metrics_) {
+    auto reader = RunReader::open(run_file_);
+    if (!reader) return reader.error();
+    reader_ = std::make_unique<RunReader>(std::move(reader).value());
+    metrics_ = std::make_unique<MetricsReader>(*reader_);
+  }
+  if (const Status status = metrics_->read_new(); !status) return status.error();
+  return metrics_text(metrics_->metrics());
+}
+
 }  // namespace drover
