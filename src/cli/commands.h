@@ -20,6 +20,16 @@ struct RunsOptions {
 };
 int runs_command(const RunsOptions& options);
 
+struct ExportOptions {
+  std::string run_file;
+  std::string format;
+  std::string out;
+  std::string steps = ":";
+  bool force = false;
+  bool quiet = false;
+};
+int export_command(const ExportOptions& options);
+
 struct DataOptions {
   std::string name;
   std::string data_dir;  // empty: the default place

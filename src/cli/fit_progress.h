@@ -26,23 +26,19 @@ std::string fit_line(const FitState& state, size_t width);
 
 class FitProgress {
  public:
-  explicit FitProgress(ProgressStyle style) : style_(style) {}
+  explicit FitProgress(ProgressStyle style) : line_(style) {}
 
   void begin(const std::string& what, uint32_t iterations);
   void iterated(uint32_t iteration, const FitPoint* judged);
   // Something else that takes a moment.
   void doing(const std::string& what);
   // Before anything else is printed.
-  void clear();
+  void clear() { line_.clear(); }
 
  private:
-  void show(const std::string& line);
-
-  const ProgressStyle style_;
+  StatusLine line_;
   FitState state_;
   TimePoint began_{};
-  TimePoint last_shown_{};
-  bool on_line_ = false;
 };
 
 }  // namespace drover

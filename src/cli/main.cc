@@ -93,6 +93,22 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
 
+void add_export_options(CLI::App& app, ExportOptions& options) {
+  app.add_option("run", options.run_file, "the run file; the run may still be going")
+      ->required()
+      ->type_name("RUN");
+  app.add_option("--format", options.format,
+                 "csv (a folder of tables), npy (run-times, steps by workers), perfetto (for "
+                 "ui.perfetto.dev) or trace (for drover replay)")
+      ->required()
+      ->type_name("NAME");
+  app.add_option("--out", options.out, "where to")->required()->type_name("PATH");
+  app.add_option("--steps", options.steps, "only these steps, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_flag("--force", options.force, "replace files that are there");
+  app.add_flag("--quiet", options.quiet, "report only trouble");
+}
+
 void add_fit_options(CLI::App& app, FitOptions& fit) {
   app.add_option(
          "--trace", fit.trace,
@@ -242,6 +258,11 @@ int run(int argc, char** argv) {
   runs_app->add_option("FILE", runs.run_file, "the run file")->required();
   runs_app->add_flag("--json", runs.json, "one JSON object instead of text");
 
+  ExportOptions exported;
+  CLI::App* export_app =
+      app.add_subcommand("export", "Write a run as tables, matrices, a trace or a timeline");
+  add_export_options(*export_app, exported);
+
   DataOptions data;
   CLI::App* data_app = app.add_subcommand("data", "Data sets");
   data_app->require_subcommand(1);
@@ -328,6 +349,8 @@ int run(int argc, char** argv) {
     status = simulate_command(simulate, command_line(argc, argv));
   } else if (runs_app->parsed()) {
     status = runs_command(runs);
+  } else if (export_app->parsed()) {
+    status = export_command(exported);
   } else if (get_app->parsed()) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {

@@ -17,14 +17,19 @@ namespace drover {
 namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
+constexpr Duration kBetweenRewrites = std::chrono::milliseconds(100);
+constexpr size_t kAnyWidth = 1000;  // of a line that goes to a file
 constexpr double kSmoothing = 0.1;  // weight of the newest step
-constexpr size_t kBarColumns = 20;
+constexpr size_t kNarrow = 100;     // a line of less has a short bar
+constexpr size_t kShortBar = 8;
 constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
 
 std::string run_time_left(const ProgressState& state) {
-  if (state.steps_per_second <= 0.0 || state.steps_done == 0) return "";
-  return time_left(static_cast<double>(state.steps_total - state.steps_done) /
-                   state.steps_per_second);
+  if (state.step_seconds <= 0.0 || state.steps_done == 0) return "";
+  const auto steps = static_cast<double>(state.steps_total - state.steps_done);
+  // The open step is partly over; one that takes unusually long says nothing of the others.
+  const double over = std::min(seconds(state.open_for), state.step_seconds);
+  return time_left(std::max(0.0, steps * state.step_seconds - over));
 }
 
 std::string loss_text(double loss) {
@@ -34,7 +39,8 @@ std::string loss_text(double loss) {
 
 class ProgressView : public RunView {
  public:
-  ProgressView(Step steps_total, ProgressStyle style, Pace pace) : style_(style), pace_(pace) {
+  ProgressView(Step steps_total, ProgressStyle style, Pace pace)
+      : line_(style), pace_(pace), last_step_(clock_now()) {
     state_.steps_total = steps_total;
     state_.loss = std::nan("");
   }
@@ -46,12 +52,7 @@ class ProgressView : public RunView {
 
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override {
     const TimePoint now = clock_now();
-    const Duration took = pace_ == Pace::kRecorded ? step.elapsed : now - last_step_;
-    const bool first = pace_ == Pace::kRecorded ? state_.steps_done == 0 : state_.steps_done == 1;
-    if (took > Duration::zero() && (pace_ == Pace::kRecorded || state_.steps_done > 0)) {
-      step_seconds_ += (first ? 1.0 : kSmoothing) * (seconds(took) - step_seconds_);
-      state_.steps_per_second = 1.0 / step_seconds_;
-    }
+    take_pace(pace_ == Pace::kRecorded ? step.elapsed : now - last_step_);
     last_step_ = now;
     state_.steps_done = step.step + 1;
     if (step.contributors > 0 && std::isfinite(step.loss)) {
@@ -73,7 +74,7 @@ class ProgressView : public RunView {
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
     const bool trouble = event.kind != "reached" && event.kind != "pull";
-    if (!trouble && style_ == ProgressStyle::kNone) return done();
+    if (!trouble && line_.style() == ProgressStyle::kNone) return done();
     const std::string who =
         event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");
     say(fmt::format("step {}: {}{}", event.step, who, event.text));
@@ -82,9 +83,8 @@ class ProgressView : public RunView {
 
   Status on_end(const RunEnd& end) override {
     ended_ = true;
-    if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
-    if (style_ != ProgressStyle::kNone && state_.steps_done > 0) print_line();
-    if (style_ == ProgressStyle::kTerminal) std::fputc('\n', stderr);
+    if (line_.style() != ProgressStyle::kNone && state_.steps_done > 0) print_line();
+    line_.keep();
     if (end.outcome == RunOutcome::kFailed)
       fmt::print(stderr, "drover: the run failed: {}\n", end.reason);
     if (end.outcome == RunOutcome::kInterrupted) fmt::print(stderr, "drover: {}\n", end.reason);
@@ -93,9 +93,9 @@ class ProgressView : public RunView {
   }
 
   void tick() override {
-    if (style_ == ProgressStyle::kNone || state_.steps_done == 0) return;
-    if (style_ == ProgressStyle::kLines && clock_now() - last_print_ < kBetweenLines) return;
-    print_line();
+    // Until there is a step there is nothing to tell, except that it takes long.
+    const bool begun = state_.steps_done > 0 || clock_now() - last_step_ >= kLongStep;
+    if (begun && line_.due()) print_line();
   }
 
  private:
@@ -113,47 +113,59 @@ class ProgressView : public RunView {
     return arrivals.size() > 1 ? last - before : Duration::zero();
   }
 
+  void take_pace(Duration took) {
+    // Before the first step the clock measures how long starting takes.
+    if (took <= Duration::zero() || (pace_ == Pace::kClock && state_.steps_done == 0)) return;
+    overall_.add(seconds(took));
+    const double share = recent_ == 0.0 ? 1.0 : kSmoothing;
+    recent_ += share * (seconds(took) - recent_);
+    state_.steps_per_second = 1.0 / recent_;
+    state_.step_seconds = overall_.mean();
+  }
+
   void print_line() {
-    last_print_ = clock_now();
-    state_.open_for = ended_ ? Duration::zero() : last_print_ - last_step_;
-    if (style_ == ProgressStyle::kTerminal) {
-      fmt::print(stderr, "\r\033[K{}", progress_line(state_, terminal_width() - 1));
-    } else {
-      fmt::print(stderr, "{}\n", progress_line(state_, 1000));
-    }
-    std::fflush(stderr);
+    state_.open_for = ended_ ? Duration::zero() : clock_now() - last_step_;
+    line_.show([&](size_t width) { return progress_line(state_, width); });
   }
 
   void say(const std::string& text) {
-    if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
+    line_.clear();
     fmt::print(stderr, "drover: {}\n", text);
     std::fflush(stderr);
   }
 
-  const ProgressStyle style_;
+  StatusLine line_;
   const Pace pace_;
   ProgressState state_;
-  double step_seconds_ = 0.0;
-  TimePoint last_print_{};
-  TimePoint last_step_{};
+  StepPace overall_;
+  double recent_ = 0.0;  // seconds a step
+  TimePoint last_step_;
   bool ended_ = false;
 };
 
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  const std::string accuracy = state.test_accuracy
-                                   ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
-                                   : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
+  const std::string bar = width < kNarrow
+                              ? progress_bar(state.steps_done, state.steps_total, kShortBar)
+                              : progress_bar(state.steps_done, state.steps_total);
+  const std::string step = fmt::format("step {}/{}", state.steps_done, state.steps_total);
   const std::string waiting = state.open_for >= kLongStep
                                   ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
                                   : fmt::format("waited {:.1f} ms for worker {}",
                                                 1e3 * seconds(state.waited), state.last_worker);
-  return join_parts({{progress_bar(state.steps_done, state.steps_total), 1},
-                     {fmt::format("step {}/{}", state.steps_done, state.steps_total), 7},
+  if (state.steps_done == 0) {
+    return join_parts({{bar, 1}, {step, 3}, {state.open_for >= kLongStep ? waiting : "", 2}},
+                      width);
+  }
+  const std::string accuracy = state.test_accuracy
+                                   ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
+                                   : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
+  return join_parts({{bar, 3},
+                     {step, 7},
                      {loss_text(state.loss), 6},
-                     {accuracy, 3},
-                     {fmt::format("{:.1f} steps/s", state.steps_per_second), 2},
+                     {accuracy, 2},
+                     {fmt::format("{:.1f} steps/s", state.steps_per_second), 1},
                      {run_time_left(state), 5},
                      {waiting, 4}},
                     width);
@@ -166,7 +178,7 @@ std::string join_parts(std::vector<ProgressPart> parts, size_t width) {
     for (const ProgressPart& part : parts) line += (line.empty() ? "" : "  ") + part.text;
     return line;
   };
-  while (joined().size() > width) {
+  while (columns_of(joined()) > width) {
     parts.erase(std::min_element(
         parts.begin(), parts.end(),
         [](const ProgressPart& x, const ProgressPart& y) { return x.importance < y.importance; }));
@@ -174,10 +186,10 @@ std::string join_parts(std::vector<ProgressPart> parts, size_t width) {
   return joined();
 }
 
-std::string progress_bar(uint64_t done, uint64_t total) {
+std::string progress_bar(uint64_t done, uint64_t total, size_t columns) {
   if (total == 0) return "";
-  const size_t full = kBarColumns * std::min(done, total) / total;
-  return "[" + std::string(full, '=') + std::string(kBarColumns - full, ' ') + "]";
+  const size_t full = columns * std::min(done, total) / total;
+  return "[" + std::string(full, '=') + std::string(columns - full, ' ') + "]";
 }
 
 std::string time_left(double seconds) {
@@ -191,6 +203,58 @@ size_t terminal_width() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
+}
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // not inside a character
+  }));
+}
+
+std::string erase_line(size_t columns, size_t width) {
+  const size_t rows_above = columns == 0 ? 0 : (columns - 1) / std::max<size_t>(1, width);
+  const std::string up = rows_above == 0 ? "" : fmt::format("\033[{}A", rows_above);
+  return "\r" + up + (rows_above == 0 ? "\033[K" : "\033[J");
+}
+
+bool StatusLine::due() const {
+  if (style_ == ProgressStyle::kNone) return false;
+  return clock_now() - last_shown_ >=
+         (style_ == ProgressStyle::kTerminal ? kBetweenRewrites : kBetweenLines);
+}
+
+void StatusLine::show(const std::function<std::string(size_t)>& line) {
+  if (style_ == ProgressStyle::kNone) return;
+  last_shown_ = clock_now();
+  if (style_ == ProgressStyle::kTerminal) {
+    const size_t width = terminal_width();
+    // The last column stays free: a character in it makes some terminals begin a new line.
+    const std::string text = line(width - 1);
+    fmt::print(stderr, "{}{}", erase_line(columns_, width), text);
+    columns_ = columns_of(text);
+  } else {
+    fmt::print(stderr, "{}\n", line(kAnyWidth));
+  }
+  std::fflush(stderr);
+}
+
+void StatusLine::clear() {
+  if (columns_ > 0) fmt::print(stderr, "{}", erase_line(columns_, terminal_width()));
+  columns_ = 0;
+  std::fflush(stderr);
+}
+
+void StatusLine::keep() {
+  if (columns_ > 0) std::fputc('\n', stderr);
+  columns_ = 0;
+  std::fflush(stderr);
+}
+
+// m_n = m_{n-1} + w_n (x_n - m_{n-1}) with w_n = 3 / (n + 2): step i of n weighs as (i / n)^2,
+// about. The variance of the mean falls as 9 / 5n times that of one step.
+void StepPace::add(double seconds) {
+  ++steps_;
+  mean_ += 3.0 / static_cast<double>(steps_ + 2) * (seconds - mean_);
 }
 
 ProgressStyle choose_progress_style(bool quiet) {

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <regex>
 #include <string>
+
+#include "core/chance.h"
 
 namespace drover {
 namespace {
@@ -17,6 +21,7 @@ ProgressState middle() {
           .train_accuracy = 0.8125,
           .test_accuracy = std::nullopt,
           .steps_per_second = 10.0,
+          .step_seconds = 0.1,
           .last_worker = 3,
           .waited = std::chrono::microseconds(12'300),
           .open_for = std::chrono::milliseconds(50)};
@@ -39,7 +44,8 @@ TEST(ProgressLine, NeverExceedsItsWidthAndLeavesOutWhatMattersLeast) {
   }
   EXPECT_EQ(progress_line(middle(), whole.size()), whole);
   const std::string usual = progress_line(middle(), 79);
-  for (const char* part : {"step 250/1000", "loss 0.5123", "1:15 left", "for worker 3"}) {
+  for (const char* part :
+       {"[==      ]", "step 250/1000", "loss 0.5123", "1:15 left", "for worker 3"}) {
     EXPECT_TRUE(has(usual, part)) << usual;
   }
   EXPECT_EQ(progress_line(middle(), 25), "step 250/1000");
@@ -61,7 +67,7 @@ TEST(ProgressLine, ShowsTheTestAccuracyOnceItIsKnown) {
 
 TEST(ProgressLine, TellsTheTimeLeftOnlyWhenItCanBeKnown) {
   ProgressState state = middle();
-  state.steps_per_second = 0.0;
+  state.step_seconds = 0.0;
   EXPECT_FALSE(has(progress_line(state, 1'000), "left"));
   state = middle();
   state.steps_done = 0;
@@ -88,6 +94,80 @@ TEST(ProgressLine, IsEmptyOfNaNWhateverTheRunIsLike) {
   EXPECT_TRUE(has(progress_line(bad, 1'000), "loss -")) << progress_line(bad, 1'000);
   bad.loss = 1e34;
   EXPECT_LE(progress_line(bad, 1'000).size(), 140U) << "a loss that explodes is still short";
+}
+
+TEST(ProgressLine, CountsTheTimeDownInsideAStep) {
+  ProgressState state = middle();
+  state.step_seconds = 10.0;
+  state.steps_done = 990;
+  EXPECT_TRUE(has(progress_line(state, 1'000), "1:40 left"));
+  state.open_for = std::chrono::seconds(4);
+  EXPECT_TRUE(has(progress_line(state, 1'000), "1:36 left"));
+  state.open_for = std::chrono::seconds(400);
+  EXPECT_TRUE(has(progress_line(state, 1'000), "1:30 left")) << "nine steps are still to come";
+}
+
+TEST(ProgressLine, BeforeTheFirstStepSaysOnlyThatItTakesLong) {
+  ProgressState state;
+  state.steps_total = 10;
+  EXPECT_EQ(progress_line(state, 40), "[        ]  step 0/10");
+  state.open_for = std::chrono::seconds(9);
+  EXPECT_EQ(progress_line(state, 1'000), "[                    ]  step 0/10  waiting for 9 s");
+}
+
+TEST(Columns, AreCharactersNotBytes) {
+  EXPECT_EQ(columns_of(""), 0u);
+  EXPECT_EQ(columns_of("step"), 4u);
+  EXPECT_EQ(columns_of("12 µs ▁█"), 8u);
+  EXPECT_EQ(join_parts({{"µµµµ", 1}}, 4), "µµµµ");
+}
+
+// What a terminal that breaks lines on becoming narrower shows: `columns` characters on rows of
+// `width`, and the cursor behind the last.
+TEST(EraseLine, TakesEveryRowThatTheLineHasNow) {
+  EXPECT_EQ(erase_line(0, 80), "\r\033[K");
+  EXPECT_EQ(erase_line(79, 80), "\r\033[K");
+  EXPECT_EQ(erase_line(79, 120), "\r\033[K") << "wider than it was";
+  EXPECT_EQ(erase_line(79, 60), "\r\033[1A\033[J");
+  EXPECT_EQ(erase_line(119, 40), "\r\033[2A\033[J");
+}
+
+// --- how long it will take
+
+TEST(StepPace, IsRightFromTheFirstStepOnIfAllAreAlike) {
+  StepPace pace;
+  EXPECT_EQ(pace.mean(), 0.0);
+  for (int step = 0; step < 100; ++step) {
+    pace.add(0.25);
+    EXPECT_DOUBLE_EQ(pace.mean(), 0.25);
+  }
+}
+
+TEST(StepPace, ForgetsASlowBeginning) {
+  StepPace pace;
+  for (int step = 0; step < 20; ++step) pace.add(10.0);
+  for (int step = 0; step < 80; ++step) pace.add(1.0);
+  EXPECT_LT(pace.mean(), 1.1);
+}
+
+// However wildly steps differ, the longer it goes the less the forecast jumps.
+TEST(StepPace, MakesTheTimeLeftConverge) {
+  constexpr uint64_t kSeeds = 50;
+  double early = 0.0;
+  double late = 0.0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    StepPace pace;
+    for (uint64_t step = 1; step <= 1'000; ++step) {
+      // Exponential, with a mean of 10 ms.
+      const double u = unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), step}));
+      pace.add(-0.01 * std::log(1.0 - u));
+      const double wrong = std::abs(pace.mean() / 0.01 - 1.0) / kSeeds;
+      if (step == 20) early += wrong;
+      if (step == 1'000) late += wrong;
+    }
+  }
+  EXPECT_LT(late, 0.05);  // sqrt(9 / 5n) times the mean of |z|: 0.034
+  EXPECT_LT(late, 0.3 * early);
 }
 
 // --- the view, on standard error
@@ -126,6 +206,23 @@ TEST(ProgressView, PrintsALineAtTheEnd) {
   EXPECT_TRUE(has(text, "waited 7.0 ms for worker 1")) << text;
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_FALSE(has(text, "\033")) << "no terminal codes in a file";
+}
+
+TEST(ProgressView, OnATerminalRewritesOneLineWithoutColours) {
+  const std::string text = shown(ProgressStyle::kTerminal, [](RunView& view) {
+    for (Step step = 0; step < 10; ++step) {
+      EXPECT_TRUE(view.on_step(step_of(step, 1.0), {}).ok());
+      view.tick();
+    }
+    EXPECT_TRUE(
+        view.on_event({.step = 9, .kind = "lost", .peer = "worker 3", .text = "it closed"}).ok());
+    EXPECT_TRUE(view.on_end({}).ok());
+  });
+  EXPECT_TRUE(has(text, "\r\033[K")) << text;
+  EXPECT_TRUE(text.ends_with("\n"));
+  EXPECT_TRUE(has(text, "\r\033[Kdrover: step 9: worker 3 was lost")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << "the trouble, and the last line";
+  EXPECT_FALSE(std::regex_search(text, std::regex("\033\\[[0-9;]*m"))) << "no colours";
 }
 
 TEST(ProgressView, AStepWithoutALossDoesNotSpoilTheLossForGood) {

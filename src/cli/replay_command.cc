@@ -214,40 +214,36 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
 class ReplayProgress {
  public:
   ReplayProgress(ProgressStyle style, size_t policies, Step steps)
-      : style_(style), policies_(policies), steps_(steps), last_(clock_now()) {}
+      : line_(style), policies_(policies), steps_(steps), began_(clock_now()) {}
 
   void begin(const std::string& policy) {
     policy_ = policy;
     ++number_;
   }
   void step(Step done) {
-    if (style_ == ProgressStyle::kNone) return;
-    const Duration pause = style_ == ProgressStyle::kTerminal ? std::chrono::milliseconds(100)
-                                                              : std::chrono::seconds(3);
-    const TimePoint now = clock_now();
-    if (now - last_ < pause) return;
-    last_ = now;
-    const std::string line = fmt::format("replaying {} ({} of {}): {} of {} steps", policy_,
-                                         number_, policies_, done, steps_);
-    const bool terminal = style_ == ProgressStyle::kTerminal;
-    fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line, terminal ? "" : "\n");
-    std::fflush(stderr);
-    shown_ = terminal;
+    // A replay that takes no time needs no line.
+    const Duration quiet = line_.style() == ProgressStyle::kTerminal
+                               ? std::chrono::milliseconds(200)
+                               : std::chrono::seconds(3);
+    if (clock_now() - began_ < quiet || !line_.due()) return;
+    line_.show([&](size_t width) {
+      return join_parts({{progress_bar(done, steps_), 1},
+                         {"replaying " + policy_, 4},
+                         {fmt::format("({} of {})", number_, policies_), 2},
+                         {fmt::format("step {}/{}", done, steps_), 3}},
+                        width);
+    });
   }
   // Before anything else is printed.
-  void clear() {
-    if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
-    std::fflush(stderr);
-  }
+  void clear() { line_.clear(); }
 
  private:
-  const ProgressStyle style_;
+  StatusLine line_;
   const size_t policies_;
   const Step steps_;
-  TimePoint last_;
+  const TimePoint began_;
   std::string policy_;
   size_t number_ = 0;
-  bool shown_ = false;
 };
 
 class ReplayJob {

@@ -156,16 +156,15 @@ int hunt_for_bugs(const SimulateOptions& options) {
     return kExitUsage;
   }
   listen_for_interrupts();
-  const bool shows = choose_progress_style(options.quiet) == ProgressStyle::kTerminal;
+  StatusLine progress(choose_progress_style(options.quiet));
   uint64_t completed = 0;
   uint64_t tried = 0;
-  TimePoint last{};
   for (; tried < options.hunt && !interrupted(); ++tried) {
     const uint64_t seed = first.value() + tried;
     const HuntCase hunt = make_hunt_case(seed);
     const HuntResult found = run_hunt_case(hunt);
     if (!found.verdict.empty()) {
-      if (shows) fmt::print(stderr, "\r\x1b[K");
+      progress.clear();
       tell_finding(seed, hunt, found);
       return kExitFailed;
     }
@@ -173,12 +172,16 @@ int hunt_for_bugs(const SimulateOptions& options) {
     if (options.hunt == 1) {
       for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
     }
-    if (shows && clock_now() - last > kPulse) {
-      last = clock_now();
-      fmt::print(stderr, "\r{} of {} schedules, nothing found", tried + 1, options.hunt);
+    if (progress.style() == ProgressStyle::kTerminal && progress.due()) {
+      progress.show([&](size_t width) {
+        return join_parts({{progress_bar(tried + 1, options.hunt), 1},
+                           {fmt::format("{}/{} schedules", tried + 1, options.hunt), 3},
+                           {"nothing found", 2}},
+                          width);
+      });
     }
   }
-  if (shows) fmt::print(stderr, "\r\x1b[K");
+  progress.clear();
   const std::string ended =
       completed == tried ? std::string("all runs completed")
                          : fmt::format("{} runs completed, {} lost all their workers",

@@ -128,18 +128,22 @@ void add_closing(Lines& lines, const RunSummary& summary) {
                                    short_time(times.closing_median), undecided));
 }
 
+// For the last line of a list of which only some are shown.
+std::string more_after(size_t place, size_t shown, size_t all) {
+  if (place + 1 < shown || all <= shown) return "";
+  return fmt::format("; and {} more", with_commas(all - shown));
+}
+
 void add_workers(Lines& lines, const RunSummary& summary) {
   const size_t shown = std::min(kWorkersShown, summary.waited_for.size());
   for (size_t i = 0; i < shown; ++i) {
     const WorkerStatistics& worker = summary.waited_for[i];
     const double share = static_cast<double>(worker.last) / static_cast<double>(summary.steps);
     lines.add(i == 0 ? "waited for" : "",
-              fmt::format("worker {:<4} last in {:>3.0f} % of steps, median run-time {}{}",
+              fmt::format("worker {:<4} last in {:>3.0f} % of steps, median run-time {}{}{}",
                           worker.worker, share * 100.0, worker.median_exact ? "" : "at least ",
-                          short_time(worker.median_run_time)));
-  }
-  if (summary.waited_for.size() > shown) {
-    lines.add("", fmt::format("and {} more", with_commas(summary.waited_for.size() - shown)));
+                          short_time(worker.median_run_time),
+                          more_after(i, shown, summary.waited_for.size())));
   }
 }
 
@@ -166,6 +170,18 @@ void add_stragglers(Lines& lines, const RunSummary& summary) {
   lines.add("stragglers", fmt::format("{} of {} gradients left behind, most often {}",
                                       with_commas(summary.gradients_left_behind), with_commas(all),
                                       fmt::join(most, ", ")));
+}
+
+void add_cutoff(Lines& lines, const RunSummary& summary) {
+  if (!summary.cutoff) return;
+  const CutoffSummary& cutoff = *summary.cutoff;
+  if (cutoff.least == cutoff.most) {
+    lines.add("cutoff", fmt::format("{} in every step", cutoff.most));
+    return;
+  }
+  lines.add("cutoff", fmt::format("{} to {} of {}, mean {:.4g}", cutoff.least, cutoff.most,
+                                  plural(summary.workers, "worker"), cutoff.mean));
+  lines.add("", sparkline(cutoff.curve));
 }
 
 // How often those who were not waited for were there in time all the same.
@@ -232,10 +248,8 @@ void add_losses(Lines& lines, const RunSummary& summary) {
   for (size_t i = 0; i < shown; ++i) {
     const EventRecord& event = summary.lost[i];
     lines.add(i == 0 ? "lost" : "",
-              fmt::format("{} at step {}: {}", event.peer, with_commas(event.step), event.text));
-  }
-  if (summary.lost.size() > shown) {
-    lines.add("", fmt::format("and {} more", summary.lost.size() - shown));
+              fmt::format("{} at step {}: {}{}", event.peer, with_commas(event.step), event.text,
+                          more_after(i, shown, summary.lost.size())));
   }
 }
 
@@ -247,6 +261,42 @@ void add_memory(Lines& lines, const RunSummary& summary) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   lines.add("memory",
             fmt::format("at most {} in one process ({})", bytes(largest->second), largest->first));
+}
+
+// Reasons of decisions are long, and a long run has many: a part of them at a time.
+constexpr Step kDecisionsAtOnce = 50'000;
+
+Result<std::optional<CutoffSummary>> cutoffs_of(const RunReader& reader,
+                                                const std::vector<CurvePoint>& curve, Step steps) {
+  CutoffSummary cutoff;
+  cutoff.least = std::numeric_limits<uint32_t>::max();
+  std::vector<std::pair<double, uint64_t>> stretches(curve.size());  // sum and number
+  size_t stretch = 0;
+  double sum = 0.0;
+  uint64_t number = 0;
+  for (Step from = 0; from < steps; from += kDecisionsAtOnce) {
+    const Step to = std::min(steps, from + kDecisionsAtOnce);
+    const auto decisions = reader.decisions(from, to);
+    if (!decisions) return decisions.error();
+    std::vector<std::optional<uint32_t>> last(to - from);
+    for (const DecisionRecord& each : decisions.value()) last[each.step - from] = each.cutoff;
+    for (Step step = from; step < to; ++step) {
+      while (stretch + 1 < curve.size() && curve[stretch + 1].first_step <= step) ++stretch;
+      if (!last[step - from]) continue;
+      const uint32_t value = *last[step - from];
+      cutoff.least = std::min(cutoff.least, value);
+      cutoff.most = std::max(cutoff.most, value);
+      sum += value;
+      ++number;
+      stretches[stretch].first += value;
+      ++stretches[stretch].second;
+    }
+  }
+  if (number == 0) return std::optional<CutoffSummary>();
+  cutoff.mean = sum / static_cast<double>(number);
+  for (const auto& [total, count] : stretches)
+    cutoff.curve.push_back(count > 0 ? total / static_cast<double>(count) : std::nan(""));
+  return std::optional(cutoff);
 }
 
 nlohmann::json number(double value) {
@@ -280,6 +330,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   if (!workers) return workers.error();
   Result<std::vector<CurvePoint>> curve = reader.curve(kCurvePoints);
   if (!curve) return curve.error();
+  auto cutoff = cutoffs_of(reader, curve.value(), totals.value().steps);
+  if (!cutoff) return cutoff.error();
   const Result<std::vector<EvaluationRecord>> evaluations = reader.evaluations();
   if (!evaluations) return evaluations.error();
   Result<std::vector<EventRecord>> events = reader.events();
@@ -327,6 +379,7 @@ Result<RunSummary> summarize(const RunReader& reader) {
                [](const EventRecord& event) { return event.kind == "lost"; });
   summary.memory_bytes = std::move(end.value().memory_bytes);
   summary.curve = std::move(curve).value();
+  summary.cutoff = std::move(cutoff).value();
   return summary;
 }
 
@@ -355,6 +408,7 @@ std::string to_text(const RunSummary& summary) {
       "gradients",
       fmt::format("{} used, {} late, {} refused", with_commas(summary.gradients_used),
                   with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
+  add_cutoff(lines, summary);
   add_stragglers(lines, summary);
   add_inclusion(lines, summary);
   add_waste(lines, summary);
@@ -396,6 +450,9 @@ std::string to_json_line(const RunSummary& summary) {
       timed ? number(summary.step_times.undecided_max) : nlohmann::json(nullptr);
   json["undecided_share"] =
       timed ? number(summary.step_times.undecided_share) : nlohmann::json(nullptr);
+  json["cutoff_mean"] = summary.cutoff ? number(summary.cutoff->mean) : nullptr;
+  json["cutoff_min"] = summary.cutoff ? nlohmann::json(summary.cutoff->least) : nullptr;
+  json["cutoff_max"] = summary.cutoff ? nlohmann::json(summary.cutoff->most) : nullptr;
   json["stopped"] = summary.waste.stopped;
   json["restart_seconds_median"] = number(summary.waste.restart_median);
   json["wasted_share"] = number(summary.waste.share);

@@ -13,6 +13,14 @@
 
 namespace drover {
 
+// How many gradients steps waited for, by the last decision of each.
+struct CutoffSummary {
+  double mean = 0.0;
+  uint32_t least = 0;
+  uint32_t most = 0;
+  std::vector<double> curve;  // means over the stretches of RunSummary::curve; NaN: not decided
+};
+
 // Numbers that cannot be known (no steps, no time) are NaN here, "-" in the text and null in JSON.
 struct RunSummary {
   std::string run_file;
@@ -49,6 +57,7 @@ struct RunSummary {
   std::vector<EventRecord> lost;             // workers and others that went away
   std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak, by peer name
   std::vector<CurvePoint> curve;                               // the run in at most 40 stretches
+  std::optional<CutoffSummary> cutoff;                         // absent: nothing was decided
 };
 
 Result<RunSummary> summarize(const RunReader& reader);

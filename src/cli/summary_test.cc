@@ -222,6 +222,9 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   for (uint32_t worker = 0; worker < 60; ++worker) {
     DROVER_EXPECT_OK(writer->on_event({1s, 1, "lost", "worker " + std::to_string(worker), "gone"}));
   }
+  for (Step step = 0; step < 200; ++step)
+    DROVER_EXPECT_OK(
+        writer->on_decision({.step = step, .cutoff = step < 100 ? 60U : 50U, .alive = 60}));
   DROVER_EXPECT_OK(writer->on_late_arrival({.step = 8, .worker = 1, .run_time = 50ms}));
   DROVER_EXPECT_OK(writer->on_abandoned({.step = 9, .worker = 2, .wasted = 1ms, .restart = 1ms}));
   DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
@@ -236,6 +239,48 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
   EXPECT_NE(text.find("stopped"), std::string::npos) << text;
   EXPECT_NE(text.find("and 57 more"), std::string::npos) << text;
+  EXPECT_NE(text.find("cutoff     50 to 60 of 60 workers, mean 55\n"), std::string::npos) << text;
+}
+
+TEST(Summary, DrawsTheCutoff) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  record_run(*writer);
+  // The last decision of a step counts; the first ten steps have none.
+  for (Step step = 10; step < 200; ++step) {
+    DROVER_EXPECT_OK(writer->on_decision({.step = step, .cutoff = 1, .alive = 4}));
+    DROVER_EXPECT_OK(
+        writer->on_decision({.step = step, .cutoff = step < 100 ? 4U : 2U, .alive = 4}));
+  }
+  DROVER_EXPECT_OK(writer->on_decision({.step = 200, .cutoff = 1, .alive = 4}));  // never closed
+  DROVER_EXPECT_OK(writer->on_end({}));
+  const RunSummary summary = summary_at(path);
+  ASSERT_TRUE(summary.cutoff.has_value());
+  EXPECT_EQ(summary.cutoff->least, 2u);
+  EXPECT_EQ(summary.cutoff->most, 4u);
+  EXPECT_NEAR(summary.cutoff->mean, (90 * 4 + 100 * 2) / 190.0, 1e-12);
+  ASSERT_EQ(summary.cutoff->curve.size(), 40u);
+  EXPECT_TRUE(std::isnan(summary.cutoff->curve[1])) << "steps 5 to 9";
+  EXPECT_EQ(summary.cutoff->curve[2], 4.0);
+  EXPECT_EQ(summary.cutoff->curve[20], 2.0);
+  std::string drawn = "           ××";
+  for (int i = 2; i < 40; ++i) drawn += i < 20 ? "█" : "▁";
+  EXPECT_NE(to_text(summary).find(drawn + "\n"), std::string::npos) << to_text(summary);
+  const auto json = nlohmann::json::parse(to_json_line(summary));
+  EXPECT_EQ(json["cutoff_min"], 2);
+  EXPECT_EQ(json["cutoff_max"], 4);
+}
+
+TEST(Summary, OfACutoffThatNeverChangesNeedsNoPicture) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  record_run(*writer);
+  for (Step step = 0; step < 200; ++step)
+    DROVER_EXPECT_OK(writer->on_decision({.step = step, .cutoff = 4, .alive = 4}));
+  DROVER_EXPECT_OK(writer->on_end({}));
+  EXPECT_NE(to_text(summary_at(path)).find("cutoff     4 in every step\n"), std::string::npos);
 }
 
 TEST(Summary, SurvivesAFileNameThatIsNotUtf8) {

@@ -8,11 +8,6 @@
 #include "node/clock.h"
 
 namespace drover {
-namespace {
-
-constexpr Duration kBetweenLines = std::chrono::milliseconds(200);
-
-}  // namespace
 
 void TimeEstimate::on_ended(const EndedCell& ended) {
   if (ended.ending != CellEnding::kKept) return;
@@ -56,7 +51,7 @@ std::string grid_line(const GridState& state, size_t width) {
 ExperimentProgress::ExperimentProgress(const ExperimentFile& file, const std::vector<Cell>& cells,
                                        const std::vector<size_t>& todo, size_t jobs,
                                        ProgressStyle style)
-    : file_(file), cells_(cells), style_(style), estimate_(cells, jobs), left_(todo) {
+    : file_(file), cells_(cells), line_(style), estimate_(cells, jobs), left_(todo) {
   state_.cells = cells.size();
   state_.done = cells.size() - todo.size();
 }
@@ -73,26 +68,25 @@ void ExperimentProgress::on_change(const std::vector<size_t>& running) {
     began_.try_emplace(cell, clock_now());
     state_.running.push_back(title_of(file_, cells_[cell]));
   }
-  if (style_ != ProgressStyle::kTerminal || clock_now() - last_print_ < kBetweenLines) return;
-  last_print_ = clock_now();
+  if (line_.style() != ProgressStyle::kTerminal || !line_.due()) return;
   state_.seconds_left = seconds_left();
-  fmt::print(stderr, "\r\033[K{}", grid_line(state_, terminal_width() - 1));
-  std::fflush(stderr);
+  line_.show([&](size_t width) { return grid_line(state_, width); });
 }
 
 void ExperimentProgress::on_ended(const EndedCell& ended) {
   std::erase(left_, ended.cell);
   began_.erase(ended.cell);
   estimate_.on_ended(ended);
-  last_print_ = {};
   const std::string title = title_of(file_, cells_[ended.cell]);
   if (ended.ending == CellEnding::kInterrupted) return;
   ++state_.done;
   const bool failed = !ended.reason.empty();
   state_.failed += failed ? 1 : 0;
-  if (style_ == ProgressStyle::kNone) return;
-  if (style_ == ProgressStyle::kTerminal) {
-    if (failed) fmt::print(stderr, "\r\033[Kdrover: {} failed: {}\n", title, ended.reason);
+  if (line_.style() == ProgressStyle::kNone) return;
+  if (line_.style() == ProgressStyle::kTerminal) {
+    if (!failed) return;
+    line_.clear();
+    fmt::print(stderr, "drover: {} failed: {}\n", title, ended.reason);
     return;
   }
   const double left = seconds_left();
@@ -102,9 +96,6 @@ void ExperimentProgress::on_ended(const EndedCell& ended) {
   std::fflush(stderr);
 }
 
-void ExperimentProgress::finish() {
-  if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
-}
+void ExperimentProgress::finish() { line_.clear(); }
 
 }  // namespace drover

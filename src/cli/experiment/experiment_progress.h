@@ -65,12 +65,11 @@ class ExperimentProgress {
 
   const ExperimentFile& file_;
   const std::vector<Cell>& cells_;
-  const ProgressStyle style_;
+  StatusLine line_;
   TimeEstimate estimate_;
   std::vector<size_t> left_;
   std::map<size_t, TimePoint> began_;
   GridState state_;
-  TimePoint last_print_{};
 };
 
 }  // namespace drover

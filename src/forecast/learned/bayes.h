@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "forecast/ecdf.h"
@@ -34,6 +35,9 @@ enum class Imputing : uint8_t {
 
 // The published models look back further, and a fit refuses less.
 inline constexpr Step kFirstPublishedFit = 50;
+
+// What the basis of a forecast says while the model stands back; monitoring looks for it.
+inline constexpr std::string_view kStaleWords = "the model has gone stale";
 
 struct BayesSettings {
   uint64_t seed = 1;

@@ -1,0 +1,93 @@
+// For tests: a run in which everything happens to gradients that can, by seed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/chance.h"
+#include "store/test_run.h"
+
+namespace drover {
+
+struct MixedRun {
+  uint64_t seed = 1;
+  uint32_t workers = 5;
+  // Known only after their steps, as in a run; told by tell_late().
+  std::vector<ArrivalRecord> late{};
+  Duration now{};
+
+  double chance(Step step, uint64_t which) const {
+    return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), step, which}));
+  }
+
+  void start(RunWriter& writer) const {
+    for (uint32_t worker = 0; worker < workers; ++worker) {
+      DROVER_EXPECT_OK(writer.on_peer({"worker " + std::to_string(worker), "here", 100 + worker}));
+    }
+    DROVER_EXPECT_OK(writer.on_peer({"shard 0", "here", 50}));
+    DROVER_EXPECT_OK(writer.on_peer({"shard 1", "here", 51}));
+  }
+
+  // Worker 0 is always in time; of the others some are cut, some of those come late, some are away.
+  void record_step(RunWriter& writer, Step step) {
+    const Duration elapsed = from_seconds(0.01 + 0.01 * chance(step, 1'000));
+    std::vector<ArrivalRecord> arrivals;
+    StepRecord record = sample_step(step, workers);
+    record.contributors = 0;
+    Duration last{};
+    for (WorkerId worker = 0; worker < workers; ++worker) {
+      const double fate = worker == 0 ? 0.0 : chance(step, worker);
+      if (fate > 0.95) continue;  // away
+      ArrivalRecord arrival{.step = step, .worker = worker, .run_time = elapsed, .samples = 8};
+      arrival.censored = fate > 0.7;
+      if (!arrival.censored) {
+        arrival.run_time = from_seconds(0.009 * chance(step, 100 + worker) + 1e-4);
+        arrival.compute = arrival.run_time / 2;
+        ++record.contributors;
+        if (arrival.run_time > last) {
+          last = arrival.run_time;
+          record.last_worker = worker;
+        }
+      } else if (fate > 0.85) {
+        late.push_back(arrival);
+        late.back().run_time = elapsed + from_seconds(0.02 * chance(step, 200 + worker));
+        late.back().compute = elapsed / 2;
+        late.back().censored = false;
+      }
+      arrivals.push_back(arrival);
+    }
+    record.at = now;
+    record.elapsed = elapsed;
+    record.closing = from_seconds(0.0005);
+    record.undecided = step % 3 == 0 ? from_seconds(0.0002) : Duration::zero();
+    if (step == 4) record.loss = std::nan("");
+    now += elapsed;
+    DROVER_EXPECT_OK(writer.on_decision({.step = step,
+                                         .cutoff = 1 + static_cast<uint32_t>(step) % workers,
+                                         .alive = workers,
+                                         .reason = "because, \"well\""}));
+    DROVER_EXPECT_OK(writer.on_step(record, arrivals));
+  }
+
+  void tell_late(RunWriter& writer) {
+    for (const ArrivalRecord& arrival : late) DROVER_EXPECT_OK(writer.on_late_arrival(arrival));
+    late.clear();
+  }
+
+  void record(const std::string& path, Step steps) {
+    const auto writer = writer_at(path);
+    start(*writer);
+    for (Step step = 0; step < steps; ++step) record_step(*writer, step);
+    tell_late(*writer);
+    DROVER_EXPECT_OK(writer->on_abandoned(
+        {.step = 2, .worker = 1, .wasted = from_seconds(0.001), .restart = {}, .resumed = 4}));
+    DROVER_EXPECT_OK(writer->on_evaluation({steps, now, 0.5, 0.875, 1'000}));
+    DROVER_EXPECT_OK(writer->on_event({now, 3, "lost", "worker 1", "it said \"bye\", and left"}));
+    DROVER_EXPECT_OK(writer->on_end({.elapsed = now, .memory_bytes = {{"worker 0", 77}}}));
+  }
+};
+
+}  // namespace drover

@@ -1,0 +1,162 @@
+// drover export as people use it: from a real run to files that other tools read, and what is wrong
+// otherwise.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "store/database.h"
+#include "support/drover_run.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+Outcome exported(const TemporaryFolder& folder, const std::string& format, const std::string& out,
+                 const Words& more = {}) {
+  return drover(Words{"export", "run.db", "--format", format, "--out", out} + more, folder.path());
+}
+
+// A replay that is saved is a run file without any training: quick to make.
+void make_run(const TemporaryFolder& folder) {
+  std::ofstream(folder.file("made.csv")) << [] {
+    std::string text = "step,w0,w1,w2\n";
+    for (int step = 0; step < 60; ++step) {
+      text += std::to_string(step) + ",1." + std::to_string(step % 7) + ",1.25," +
+              (step % 3 == 0 ? "4" : "1.1") + "\n";
+    }
+    return text;
+  }();
+  const Outcome made = drover(
+      {"replay", "--trace", "made.csv", "--policy", "static:0.6", "--save", "run.db", "--quiet"},
+      folder.path());
+  ASSERT_EQ(made.status(), 0) << made.err;
+}
+
+TEST(Export, OfARealRunCanBeReplayed) {
+  DroverRun run(small_job() + Words{"--workers", "3", "--steps", "30", "--shards", "2"});
+  const auto ending = run.process().wait(kRunPatience);
+  ASSERT_TRUE(ending);
+  ASSERT_EQ(ending.value().exit_code, 0) << run.err();
+  const Outcome trace = exported(run.folder(), "trace", "times.csv");
+  ASSERT_EQ(trace.status(), 0) << trace.err;
+  EXPECT_THAT(trace.out, StartsWith("times.csv"));
+  const Outcome replayed =
+      drover({"replay", "--trace", "times.csv", "--policy", "sync,ecdf", "--warmup", "5", "--json"},
+             run.folder().path());
+  ASSERT_EQ(replayed.status(), 0) << replayed.err;
+  EXPECT_EQ(last_line_json(replayed.out)["steps"], 30);
+  EXPECT_EQ(last_line_json(replayed.out)["workers"], 3);
+
+  const Outcome picture = exported(run.folder(), "perfetto", "run.json");
+  ASSERT_EQ(picture.status(), 0) << picture.err;
+  EXPECT_THAT(picture.out, HasSubstr("ui.perfetto.dev"));
+  const auto json = nlohmann::json::parse(content_of(run.folder().file("run.json")));
+  std::set<std::string> tracks;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["name"] == "thread_name") tracks.insert(event["args"]["name"]);
+  }
+  EXPECT_THAT(tracks,
+              ElementsAre("shard 0", "shard 1", "steps", "worker 0", "worker 1", "worker 2"));
+}
+
+TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {
+  const TemporaryFolder folder;
+  make_run(folder);
+  EXPECT_EQ(exported(folder, "csv", "tables", {"--steps", "10:20"}).status(), 0);
+  const std::string steps = content_of(folder.file("tables/steps.csv"));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), '\n'), 11);
+  EXPECT_EQ(exported(folder, "npy", "t.npy").status(), 0);
+  EXPECT_EQ(exported(folder, "perfetto", "t.json").status(), 0);
+  EXPECT_THAT(names_in(folder.path()),
+              ElementsAre("made.csv", "run.db", "t.bounds.npy", "t.json", "t.npy", "tables"));
+  // What was cut is left out, and the user is told.
+  const Outcome trace = exported(folder, "trace", "t.csv", {"--quiet"});
+  EXPECT_EQ(trace.status(), 0);
+  EXPECT_THAT(trace.err, HasSubstr("only a lower bound is known"));
+  EXPECT_THAT(trace.out, IsEmpty());
+}
+
+TEST(Export, ReplacesNothingUnlessItIsTold) {
+  const TemporaryFolder folder;
+  make_run(folder);
+  std::ofstream(folder.file("t.json")) << "precious";
+  const Outcome refused = exported(folder, "perfetto", "t.json");
+  EXPECT_EQ(refused.status(), 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("t.json"), HasSubstr("--force")));
+  EXPECT_EQ(content_of(folder.file("t.json")), "precious");
+  EXPECT_EQ(exported(folder, "perfetto", "t.json", {"--force"}).status(), 0);
+  EXPECT_THAT(content_of(folder.file("t.json")), StartsWith("{"));
+  EXPECT_NE(exported(folder, "perfetto", "run.db", {"--force"}).status(), 0) << "the run itself";
+  EXPECT_THAT(content_of(folder.file("run.db")), StartsWith("SQLite"));
+}
+
+TEST(Export, TellsWhatIsWrong) {
+  const TemporaryFolder folder;
+  make_run(folder);
+  const auto told = [&](const Outcome& outcome, int status,
+                        const ::testing::Matcher<std::string>& words) {
+    EXPECT_EQ(outcome.status(), status) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), words));
+  };
+  told(exported(folder, "perfeto", "x"), 2, HasSubstr("Did you mean 'perfetto'?"));
+  told(exported(folder, "csv", "x", {"--steps", "50:90"}), 1, HasSubstr("60 steps, 0 to 59"));
+  told(exported(folder, "csv", "x", {"--steps", "9"}), 2, HasSubstr("--steps"));
+  told(exported(folder, "csv", "made.csv"), 1, HasSubstr("name a folder"));
+  told(exported(folder, "npy", "no/where.npy"), 1, HasSubstr("no/where.npy"));
+  told(drover({"export", "run.db", "--format", "csv"}, folder.path()), 2, HasSubstr("--out"));
+  const auto of_file = [&](const std::string& name) {
+    return drover({"export", name, "--format", "csv", "--out", "x"}, folder.path());
+  };
+  told(of_file("made.csv"), 1, HasSubstr("made.csv"));
+  told(of_file("none.db"), 1, HasSubstr("no such file"));
+  auto newer = Database::open(folder.file("run.db"), Database::Mode::kReadWrite);
+  ASSERT_TRUE(newer);
+  ASSERT_TRUE(newer.value().execute("PRAGMA user_version = 99"));
+  told(of_file("run.db"), 1, HasSubstr("newer drover"));
+  ASSERT_TRUE(newer.value().execute(
+      "PRAGMA user_version = 3; DELETE FROM steps; DELETE FROM arrivals; UPDATE run SET outcome = "
+      "'running'"));
+  told(of_file("run.db"), 1, AllOf(HasSubstr("no step"), HasSubstr("only just begun")));
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db")) << "nothing is left";
+}
+
+TEST(Export, ToADiskThatIsFullLeavesNothing) {
+  const TemporaryFolder folder;
+  make_run(folder);
+  for (const char* format : {"csv", "npy", "perfetto", "trace"}) {
+    SCOPED_TRACE(format);
+    // Files of no more than one block: 512 bytes or 1 KB.
+    const Outcome full =
+        drover_under("trap '' XFSZ; ulimit -f 1",
+                     {"export", "run.db", "--format", format, "--out", "out"}, folder.path());
+    EXPECT_EQ(full.status(), 1);
+    EXPECT_THAT(full.err, AllOf(HasSubstr("cannot write"), HasSubstr("too large")));
+    EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db"));
+  }
+}
+
+TEST(Export, OfARunThatStillGoesOnSaysSo) {
+  DroverRun run(small_job() + Words{"--workers", "2", "--steps", "100000"});
+  // What the first line tells of is on the disk when the second comes.
+  for (int line = 0; line < 2; ++line)
+    ASSERT_TRUE(run.process().wait_for_line(" steps/s ", kRunPatience));
+  const Outcome outcome = exported(run.folder(), "npy", "t.npy");
+  EXPECT_EQ(outcome.status(), 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("still going"));
+  run.process().signal(SIGINT);
+  EXPECT_TRUE(run.process().wait(kRunPatience));
+}
+
+}  // namespace
+}  // namespace drover::testing_support
