@@ -257,7 +257,7 @@ class PageServer::Impl {
   bool changed_ = false;             // since told_
   std::optional<RunSnapshot> told_;  // what whoever listens knows
   TimePoint told_at_{};
-  TimePoint alive_at_{};
+  TimePoint alive_at_ = steady_clock();
   bool leaving_ = false;
 };
 

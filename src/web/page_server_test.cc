@@ -89,7 +89,8 @@ class Client {
     while (true) {
       const std::string text = read_to("\n\n");
       const std::string begin = "event: " + name + "\ndata: ";
-      if (text.starts_with(begin)) return json::parse(text.substr(begin.size()));
+      const size_t found = text.find(begin);  // what comes before is the answer's head
+      if (found != std::string::npos) return json::parse(text.substr(found + begin.size()));
       if (text.empty()) {
         ADD_FAILURE() << "the connection ended before an event '" << name << "'";
         return nullptr;

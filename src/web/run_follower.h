@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include <array>
-#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "web/run_picture.h"
@@ -52,7 +52,7 @@ class RunFollower {
   const std::string path_;
   RunPicture picture_;
   bool knows_ = false;
-  Stamps read_{};  // what the file was like when it was last read to its end
+  std::optional<Stamps> read_;  // what the file was like when it was last read to its end
   std::string trouble_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/check.h"
@@ -98,13 +99,11 @@ HeatLayout heat_layout(const std::vector<std::string>& nodes) {
     if (is_new) by_node.emplace_back();
     by_node[place->second].push_back(worker);
   }
-  // More nodes than rows: then nodes share rows too.
+  // More nodes than rows: then nodes share rows, in the order of workers.
   const bool by_themselves = by_node.size() <= kHeatRows;
   if (!by_themselves) {
-    std::vector<WorkerId> everybody;
-    for (const auto& workers : by_node)
-      everybody.insert(everybody.end(), workers.begin(), workers.end());
-    by_node = {std::move(everybody)};
+    by_node.assign(1, std::vector<WorkerId>(nodes.size()));
+    std::iota(by_node.front().begin(), by_node.front().end(), WorkerId{0});
   }
   const auto rows_with = [&by_node](size_t share) {
     size_t rows = 0;
