@@ -30,6 +30,23 @@ struct ExportOptions {
 };
 int export_command(const ExportOptions& options);
 
+// A live page of a run, until Ctrl-C.
+struct DashboardOptions {
+  std::string run_file;
+  std::string listen = "127.0.0.1";
+  uint16_t port = 8410;  // 0: any that is free
+  std::string token;     // empty: none; others than this machine need one
+};
+int dashboard_command(const DashboardOptions& options);
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string out;              // empty: standard output
+  std::string format = "html";  // or md
+};
+// `command_line` becomes part of the report.
+int report_command(const ReportOptions& options, const std::string& command_line);
+
 struct DataOptions {
   std::string name;
   std::string data_dir;  // empty: the default place
@@ -59,9 +76,10 @@ struct ReplayOptions {
   bool live = false;     // decide again inside the step
   bool balance = false;  // deal out work by speed
   std::string decide_every = "1";
-  double probe = 0.0;     // share of those cut that is let finish
-  std::string decisions;  // a CSV file; empty: none
-  std::string save;       // a run file; empty: none
+  double probe = 0.0;                 // share of those cut that is let finish
+  std::string decisions;              // a CSV file; empty: none
+  std::string save;                   // a run file; empty: none
+  std::optional<uint16_t> dashboard;  // the port of its page; absent: none
   bool json = false;
   bool quiet = false;
 };
@@ -70,8 +88,9 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
 
 struct SimulateOptions {
   std::string scenario;
-  GivenFlags flags;   // of the job: they win over the scenario
-  uint64_t hunt = 0;  // so many random fault schedules instead of a scenario
+  GivenFlags flags;                   // of the job: they win over the scenario
+  uint64_t hunt = 0;                  // so many random fault schedules instead of a scenario
+  std::optional<uint16_t> dashboard;  // the port of its page; absent: none
   bool json = false;
   bool quiet = false;
 };

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/page_process.h"
 #include "cli/train_options.h"
 #include "cli/version.h"
 #include "node/log.h"
@@ -89,6 +90,7 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
       ->type_name("OUT.csv");
   app.add_option("--save", replay.save, "record the replay in this run file; one for each policy")
       ->type_name("RUN");
+  add_dashboard_flag(app, replay.dashboard);
   app.add_flag("--json", replay.json, "one JSON object for each policy instead of a table");
   app.add_flag("--quiet", replay.quiet, "report only trouble and the result");
 }
@@ -107,6 +109,31 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
       ->type_name("FROM:TO");
   app.add_flag("--force", options.force, "replace files that are there");
   app.add_flag("--quiet", options.quiet, "report only trouble");
+}
+
+void add_dashboard_options(CLI::App& app, DashboardOptions& dashboard) {
+  app.add_option("FILE", dashboard.run_file, "the run file")->required()->type_name("RUN.db");
+  app.add_option("--port", dashboard.port, "where the page is served; 0: any port that is free")
+      ->check(check_whole)
+      ->type_name("PORT")
+      ->capture_default_str();
+  app.add_option("--listen", dashboard.listen,
+                 "the address it is served on; others than this machine's own need --token")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--token", dashboard.token, "only who knows it may look")->type_name("TEXT");
+}
+
+void add_report_options(CLI::App& app, ReportOptions& report) {
+  app.add_option("RUN", report.runs, "run files; several are compared")
+      ->required()
+      ->type_name("RUN.db");
+  app.add_option("--out", report.out, "the file to write; default: standard output")
+      ->type_name("FILE");
+  app.add_option("--format", report.format, "html: a page with everything; md: short, in Markdown")
+      ->check(CLI::IsMember({"html", "md"}))
+      ->type_name("html|md")
+      ->capture_default_str();
 }
 
 void add_fit_options(CLI::App& app, FitOptions& fit) {
@@ -263,6 +290,16 @@ int run(int argc, char** argv) {
       app.add_subcommand("export", "Write a run as tables, matrices, a trace or a timeline");
   add_export_options(*export_app, exported);
 
+  DashboardOptions dashboard;
+  CLI::App* dashboard_app =
+      app.add_subcommand("dashboard", "Show a run on a live page, also while it goes");
+  add_dashboard_options(*dashboard_app, dashboard);
+
+  ReportOptions report;
+  CLI::App* report_app =
+      app.add_subcommand("report", "Make one file of one or several runs, to keep, send or print");
+  add_report_options(*report_app, report);
+
   DataOptions data;
   CLI::App* data_app = app.add_subcommand("data", "Data sets");
   data_app->require_subcommand(1);
@@ -296,6 +333,7 @@ int run(int argc, char** argv) {
   simulate_app->add_flag("--json", simulate.json, "print the result as one line of JSON");
   simulate_app->add_flag("--quiet", simulate.quiet, "report only trouble and the result");
   add_job_flags(*simulate_app, simulate.flags);
+  add_dashboard_flag(*simulate_app, simulate.dashboard);
 
   ExperimentOptions experiment;
   CLI::App* experiment_app = app.add_subcommand(
@@ -351,6 +389,10 @@ int run(int argc, char** argv) {
     status = runs_command(runs);
   } else if (export_app->parsed()) {
     status = export_command(exported);
+  } else if (dashboard_app->parsed()) {
+    status = dashboard_command(dashboard);
+  } else if (report_app->parsed()) {
+    status = report_command(report, command_line(argc, argv));
   } else if (get_app->parsed()) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {

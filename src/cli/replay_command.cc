@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/model_fitting.h"
+#include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/run_report.h"
@@ -345,6 +346,13 @@ class ReplayJob {
 int replay_command(const ReplayOptions& options, const std::string& command_line) {
   Result<Plan> plan = plan_of(options);
   if (!plan) return fail(plan.error(), kExitUsage);
+  if (options.dashboard && (options.save.empty() || plan.value().policies.size() != 1)) {
+    return fail(
+        invalid_input("--dashboard shows one recorded run: give one policy, and --save RUN"),
+        kExitUsage);
+  }
+  auto page = PageProcess::prepare(options.dashboard);
+  if (!page) return fail(page.error());
   Result<Trace> trace = read_trace(options.trace);
   if (!trace) return fail(trace.error(), kExitFailed);
   for (const std::string& warning : trace.value().warnings) {
@@ -352,6 +360,8 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
   }
   Status status = keep_steps(trace.value(), plan.value().range);
   if (status) status = check_long_enough(trace.value(), options.warmup);
+  if (!status) return fail(status.error(), kExitFailed);
+  if (status) status = page.value().start(options.save);
   if (!status) return fail(status.error(), kExitFailed);
   listen_for_interrupts();
   status =

@@ -125,9 +125,9 @@ int report_run(const std::string& run_file, bool json) {
     fmt::print("{}\n", to_json_line(summary.value()));
   } else {
     fmt::print(
-        "\n{}\nLook again with:   drover runs {}\nQuery it with:     sqlite3 {} 'select * from "
-        "steps limit 5'\n",
-        to_text(summary.value()), quoted(run_file), quoted(run_file));
+        "\n{}\nLook again with:   drover runs {}\nOn a page:         drover dashboard {}\n"
+        "Query it with:     sqlite3 {} 'select * from steps limit 5'\n",
+        to_text(summary.value()), quoted(run_file), quoted(run_file), quoted(run_file));
   }
   return 0;
 }

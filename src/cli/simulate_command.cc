@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/model_fitting.h"
+#include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/scenario_file.h"
@@ -58,6 +59,8 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   }
   if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
+  auto page = PageProcess::prepare(options.dashboard);
+  if (!page) return fail(page.error());
   const auto settings = settings_of(file);
   if (!settings) return fail(settings.error());
   RunTimes future(file.scenario, job.workers, job.task.seed);
@@ -81,6 +84,8 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   // What the job alone does not say: without it nobody could tell that the times are virtual.
   header.settings.emplace_back("scenario", options.scenario);
   header.environment.emplace_back("scenario", file.text);
+  if (const Status started = page.value().start(job.run_file); !started)
+    return fail(started.error());
   auto writer = RunWriter::create(job.run_file, header);
   if (!writer) return fail(writer.error());
   const ProgressStyle style = choose_progress_style(options.quiet);
@@ -107,6 +112,7 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     [[maybe_unused]] const Status flushed = writer.value()->flush();
     return !interrupted();
   });
+  page.value().finish();
   if (!end) {
     return fail(system_error("the simulation failed: " + end.error().message +
                              ". This is a bug in drover; the scenario and the seed repeat it"));
@@ -124,6 +130,8 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
 
 // The first seed. Whatever else was given would be ignored, and is therefore refused.
 Result<uint64_t> seed_of(const SimulateOptions& options) {
+  if (options.dashboard)
+    return invalid_input("--hunt records no run that a page could show; leave out --dashboard");
   if (!options.scenario.empty()) {
     return invalid_input(
         "--hunt makes up its own clusters and takes no scenario; leave out one of the two");

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/job_file.h"
 #include "cli/model_fitting.h"
+#include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "node/job_machines.h"
@@ -50,6 +51,8 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     if (!writable) return fail(writable.error());
   }
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
+  auto page = PageProcess::prepare(options.dashboard);
+  if (!page) return fail(page.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
   const RunHeader header = make_run_header(job, *task.value(), command_line, now);
@@ -60,11 +63,14 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
                job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
   }
+  if (const Status started = page.value().start(job.run_file); !started)
+    return fail(started.error());
   std::fflush(nullptr);
   const auto model_before = written_at(job.save_model);
   const int status = launch(job, *task.value(), header,
                             {.view = [&] { return make_progress_view(job.steps, style); },
                              .fitter = background_fitters()});
+  page.value().finish();
   std::error_code ignored;
   if (!std::filesystem::exists(job.run_file, ignored)) return status;
   // The evaluator saves it, and may be lost or fail without ending the run.

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "cli/job_file.h"
+#include "cli/page_process.h"
 #include "core/check.h"
 #include "core/nearest.h"
 
@@ -145,6 +146,7 @@ void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--print-job", options.print_job, "print the job as a job file, and do not train");
   app.add_flag("--json", options.json, "print the result as one line of JSON");
   app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  add_dashboard_flag(app, options.dashboard);
 }
 
 Result<Job> job_of(const TrainOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,11 @@ namespace drover {
 using GivenFlags = std::map<std::string_view, std::vector<std::string>>;
 
 struct TrainOptions {
-  std::string job_file;    // empty: none was given
-  bool json = false;       // print the result as one line of JSON
-  bool quiet = false;      // only trouble, and the result
-  bool print_job = false;  // print the job as a job file, and do not train
+  std::string job_file;               // empty: none was given
+  bool json = false;                  // print the result as one line of JSON
+  bool quiet = false;                 // only trouble, and the result
+  bool print_job = false;             // print the job as a job file, and do not train
+  std::optional<uint16_t> dashboard;  // the port of the run's page; absent: none
   GivenFlags flags;
 };
 

@@ -93,8 +93,10 @@ int Family::supervise(const std::string& head, int exits_fd) {
 void Family::reap(pid_t head, int exits_fd, int& head_status, bool& head_gone) {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    const std::string line = children_[pid] + ": " + describe_exit(status) + "\n";
-    children_.erase(pid);
+    const auto child = children_.find(pid);
+    if (child == children_.end()) continue;  // this process has other children too
+    const std::string line = child->second + ": " + describe_exit(status) + "\n";
+    children_.erase(child);
     if (pid == head) {
       head_status = status;
       head_gone = true;

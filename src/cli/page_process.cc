@@ -1,0 +1,127 @@
+#include "cli/page_process.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "node/log.h"
+#include "store/database.h"
+#include "web/page_server.h"
+
+namespace drover {
+namespace {
+
+std::optional<uint16_t> port_in(const std::string& text) {
+  uint16_t port = 0;
+  const auto [stop, trouble] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (trouble != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return port;
+}
+
+int page_main(PageListener listener, const std::string& run_file, int stop_fd) {
+  // Ctrl-C reaches all processes of a terminal at once; the run is told, and tells us when it
+  // ended.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  ::prctl(PR_SET_NAME, "drover page");
+  set_log_name("page");
+  [[maybe_unused]] const int niceness = ::nice(10);
+  PageServer server(std::move(listener), run_file);
+  server.stop_when_readable(stop_fd);
+  server.serve();
+  return 0;
+}
+
+// Somebody who reads just when a run ends keeps its log from being folded into its file.
+void fold_log(const std::string& run_file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run_file + "-wal", ignored)) return;
+  auto database = Database::open(run_file, Database::Mode::kReadWrite);
+  // If somebody else reads, it stays as it is: nothing is lost.
+  if (database) static_cast<void>(database.value().execute("PRAGMA journal_mode = DELETE"));
+}
+
+}  // namespace
+
+void add_dashboard_flag(CLI::App& app, std::optional<uint16_t>& port) {
+  app.add_option_function<std::string>(
+         "--dashboard", [&port](const std::string& text) { port = port_in(text); },
+         "show the run live on a page of this machine, at this port; 0: any that is free")
+      ->expected(0, 1)
+      ->default_str(std::to_string(kPagePort))
+      ->type_name("[PORT]")
+      ->check([](const std::string& text) {
+        return port_in(text) ? "" : "expected a port from 0 to 65535, not '" + text + "'";
+      });
+}
+
+Result<PageProcess> PageProcess::prepare(const std::optional<uint16_t>& port) {
+  PageProcess page;
+  if (!port) return page;
+  auto listener = PageListener::open({.port = *port}, "--dashboard");
+  if (!listener) return listener.error();
+  page.listener_ = std::move(listener).value();
+  return page;
+}
+
+PageProcess::PageProcess(PageProcess&& other) noexcept
+    : listener_(std::exchange(other.listener_, std::nullopt)),
+      run_file_(std::move(other.run_file_)),
+      pid_(std::exchange(other.pid_, -1)),
+      stop_fd_(std::exchange(other.stop_fd_, -1)) {}
+
+Status PageProcess::start(const std::string& run_file) {
+  if (!listener_) return done();
+  PageListener listener = std::move(*listener_);
+  listener_.reset();
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return system_error(std::string("cannot make a pipe: ") + std::strerror(errno));
+  // Once, and also with --quiet: whoever asked for any free port must hear which.
+  fmt::print(stderr, "{:<9} {}\n", "page", listener.url());
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(1);
+    ::close(ends[1]);
+    ::_exit(page_main(std::move(listener), run_file, ends[0]));
+  }
+  ::close(ends[0]);
+  if (pid < 0) {
+    const std::string why = std::strerror(errno);
+    ::close(ends[1]);
+    return system_error("cannot start the process that serves the page: " + why +
+                        ". Leave out --dashboard, or raise the limit on processes (ulimit -u).");
+  }
+  run_file_ = run_file;
+  pid_ = pid;
+  stop_fd_ = ends[1];
+  return done();
+}
+
+void PageProcess::finish() {
+  if (pid_ < 0) return;
+  // It may be gone already.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  [[maybe_unused]] const ssize_t written = ::write(stop_fd_, "e", 1);
+  std::signal(SIGPIPE, before);
+  ::close(std::exchange(stop_fd_, -1));
+  const pid_t pid = std::exchange(pid_, -1);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  fold_log(run_file_);
+}
+
+}  // namespace drover
