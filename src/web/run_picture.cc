@@ -144,6 +144,9 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
   auto decisions = reader.decisions(settled_to_, more ? end : kAllSteps);
   if (!decisions) return decisions.error();
 
+  auto loads = reader.shard_loads(settled_to_, end);
+  if (!loads) return loads.error();
+
   uint32_t workers = workers_;
   for (const RecordedArrival& each : arrivals.value())
     workers = std::max(workers, each.arrival.worker + 1);
@@ -152,6 +155,9 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
     return true;
   }
 
+  loads_ = std::move(loads).value();
+  loads_of_ = {};
+  for (const StepRecord& record : steps.value()) loads_of_ += record.elapsed;
   tail_.clear();
   new_decisions_ = by_step(std::move(decisions).value());
   std::span<const RecordedArrival> arrivals_left(arrivals.value());
@@ -281,8 +287,11 @@ RunSnapshot RunPicture::snapshot(Duration quiet) const {
     snapshot.totals.test_loss = evaluations_.back().loss;
     snapshot.totals.test_accuracy = evaluations_.back().accuracy;
   }
-  // busy_share: the run file keeps no load of shards yet.
   for (ShardId shard = 0; shard < shards_; ++shard) snapshot.shard_lines.push_back({shard});
+  for (const ShardLoad& load : loads_) {
+    if (load.shard < shards_ && loads_of_ > Duration::zero())
+      snapshot.shard_lines[load.shard].busy_share = seconds(load.busy) / seconds(loads_of_);
+  }
   snapshot.decisions = last_decisions(sums);
   const size_t shown = std::min(kEventsShown, events_.size());
   snapshot.events.assign(events_.rbegin(), events_.rbegin() + static_cast<std::ptrdiff_t>(shown));
@@ -330,7 +339,17 @@ Result<std::optional<StepDetail>> read_step(const RunReader& reader, Step step) 
       detail.arrivals[i] = detail.arrivals[i * (all - 1) / (kDetailArrivals - 1)];
     detail.arrivals.resize(kDetailArrivals);
   }
-  // detail.forecast: the run file keeps none yet.
+  const auto expected = reader.expected(step);
+  if (!expected) return expected.error();
+  if (!expected.value().empty()) {
+    OrderForecast& forecast = detail.forecast.emplace();
+    for (const ExpectedArrival& each : expected.value()) {
+      forecast.rank.push_back(each.rank);
+      forecast.mean_s.push_back(static_cast<double>(each.mean));
+      forecast.low_s.push_back(static_cast<double>(each.low));
+      forecast.high_s.push_back(static_cast<double>(each.high));
+    }
+  }
   return std::optional<StepDetail>(std::move(detail));
 }
 

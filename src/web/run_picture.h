@@ -55,6 +55,8 @@ class RunPicture {
   std::vector<StepWithArrivals> tail_;         // the steps after them
   std::vector<DecisionRecord> old_decisions_;  // of steps before settled_to_: the last ones
   std::vector<DecisionRecord> new_decisions_;
+  std::vector<ShardLoad> loads_;  // of the steps that were read last,
+  Duration loads_of_{};           // which took so long
 };
 
 // Nothing: the run has no such step (yet).
