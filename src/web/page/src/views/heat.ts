@@ -18,7 +18,7 @@ import type { Theme } from "../theme";
 import { type View, section } from "../view";
 
 const foot = 22; // for the step labels
-const gap = 4;
+const widest_gap = 4; // between nodes
 
 // Colours as pixels, in the order of bytes that canvases have on the machines there are (little-endian).
 const colours = Uint32Array.from({ length: 256 }, (_, i) => {
@@ -115,7 +115,8 @@ export class HeatView implements View {
     const width = this.printing ? Math.min(this.frame.clientWidth, 760) : this.frame.clientWidth;
     this.nodes = groups(heat);
     const row_height = (this.row_height = Math.max(2, Math.min(26, Math.floor(420 / heat.rows.length))));
-    this.tops = row_tops(this.nodes, row_height, this.nodes.length > heat.rows.length / 2 ? 1 : gap);
+    const per_node = (heat.rows.length / this.nodes.length) * row_height;
+    this.tops = row_tops(this.nodes, row_height, Math.max(1, Math.min(widest_gap, Math.round(per_node / 10))));
     this.left = width < 500 ? 56 : 96;
     this.column_width = (width - this.left) / heat.step.length;
     const height = this.tops[this.tops.length - 1]! + foot;

@@ -54,7 +54,7 @@ export class StepView implements View {
       about: "From the first gradient of the step to the last. Left of the cutoff was waited for.",
       unit: "duration",
       along: "rank",
-      from_zero: true,
+      upper: 0.8,
       height: 280,
       lines: [
         { label: "foretold 10 %", colour: "purple", width: 0.5 },
