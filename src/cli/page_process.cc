@@ -61,7 +61,9 @@ void add_dashboard_flag(CLI::App& app, std::optional<uint16_t>& port) {
       ->default_str(std::to_string(kPagePort))
       ->type_name("[PORT]")
       ->check([](const std::string& text) {
-        return port_in(text) ? "" : "expected a port from 0 to 65535, not '" + text + "'";
+        return port_in(text) ? ""
+                             : "expected a port from 0 to 65535, not '" + text +
+                                   "'; a file goes before --dashboard";
       });
 }
 

@@ -117,7 +117,7 @@ void PageConnection::write_next() {
                              if (!self->queue_.empty()) {
                                self->write_next();
                              } else if (self->finishing_) {
-                               self->hang_up();
+                               self->wants_events ? self->close() : self->hang_up();
                              }
                            });
 }
@@ -132,7 +132,7 @@ void PageConnection::hang_up() {
   beast::error_code ignored;
   stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kLeavingPatience);
-  if (!wants_events) discard();  // otherwise it does already
+  discard();
 }
 
 void PageConnection::discard() {
