@@ -10,7 +10,7 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
 
 .DEFAULT_GOAL := build
-.PHONY: build test demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
+.PHONY: build test browser demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
 	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
@@ -18,7 +18,11 @@ build: setup-build build/release/build.ninja ## Build the drover binary (build/r
 test: build ## Build and run all tests
 	@cmake --build --preset release -j $(JOBS)
 	@ctest --preset release -j $(TEST_JOBS) --no-tests=error
+	@tools/test-page
 	@echo "All tests passed."
+
+browser: build ## Test the live page and the report in Chromium (Node and chromium are needed)
+	@tools/test-page browser $(CURDIR)/build/release/drover
 
 demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
 	build/release/drover train examples/demo.toml

@@ -114,6 +114,25 @@ TEST(TrainWithDashboard, IsSeenFromBeginningToEnd) {
   EXPECT_FALSE(Browser(port).connected()) << "nobody is left to serve it";
 }
 
+TEST(TrainWithMetrics, TellsThemWhileItGoes) {
+  DroverRun run(small_job() + Words{"--steps", "1000000", "--workers", "2", "--metrics", "0"});
+  const uint16_t port = port_in(run.process().wait_for_line("metrics "));
+  // The run file may not be there yet.
+  std::string answer;
+  while (answer.find("drover_steps_total") == std::string::npos) {
+    Browser browser(port);
+    ASSERT_TRUE(browser.connected());
+    browser.get("/metrics");
+    answer = browser.read_to_end();
+    ASSERT_THAT(answer, HasSubstr("HTTP/1.1"));
+  }
+  EXPECT_THAT(answer, HasSubstr("# TYPE drover_steps_total counter"));
+  run.process().signal_group(SIGINT);
+  const auto ending = run.process().wait(kRunPatience);
+  ASSERT_TRUE(ending.ok()) << ending.error().message;
+  EXPECT_EQ(ending.value().exit_code, 130);
+}
+
 TEST(TrainWithDashboard, EndsInOrderWhenItIsInterrupted) {
   DroverRun run(small_job() + Words{"--steps", "1000000", "--workers", "2", "--dashboard", "0"});
   Browser browser(port_in(run.process().wait_for_line("page ")));

@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
+#include "cli/export/metrics_text.h"
 #include "node/log.h"
 #include "store/database.h"
 #include "web/page_server.h"
@@ -21,11 +23,29 @@
 namespace drover {
 namespace {
 
+constexpr const char* kDashboard = "--dashboard";
+constexpr const char* kMetrics = "--metrics";
+constexpr uint16_t kMetricsPort = 9410;
+
 std::optional<uint16_t> port_in(const std::string& text) {
   uint16_t port = 0;
   const auto [stop, trouble] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (trouble != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
   return port;
+}
+
+void add_port_flag(CLI::App& app, const std::string& flag, uint16_t usual, const std::string& help,
+                   std::optional<uint16_t>& port) {
+  app.add_option_function<std::string>(
+         flag, [&port](const std::string& text) { port = port_in(text); }, help)
+      ->expected(0, 1)
+      ->default_str(std::to_string(usual))
+      ->type_name("[PORT]")
+      ->check([flag](const std::string& text) {
+        return port_in(text) ? ""
+                             : "expected a port from 0 to 65535, not '" + text +
+                                   "'; a file goes before " + flag;
+      });
 }
 
 int page_main(PageListener listener, const std::string& run_file, int stop_fd) {
@@ -36,7 +56,7 @@ int page_main(PageListener listener, const std::string& run_file, int stop_fd) {
   ::prctl(PR_SET_NAME, "drover page");
   set_log_name("page");
   [[maybe_unused]] const int niceness = ::nice(10);
-  PageServer server(std::move(listener), run_file);
+  PageServer server(std::move(listener), run_file, {.metrics = metrics_of(run_file)});
   server.stop_when_readable(stop_fd);
   server.serve();
   return 0;
@@ -54,23 +74,26 @@ void fold_log(const std::string& run_file) {
 }  // namespace
 
 void add_dashboard_flag(CLI::App& app, std::optional<uint16_t>& port) {
-  app.add_option_function<std::string>(
-         "--dashboard", [&port](const std::string& text) { port = port_in(text); },
-         "show the run live on a page of this machine, at this port; 0: any that is free")
-      ->expected(0, 1)
-      ->default_str(std::to_string(kPagePort))
-      ->type_name("[PORT]")
-      ->check([](const std::string& text) {
-        return port_in(text) ? ""
-                             : "expected a port from 0 to 65535, not '" + text +
-                                   "'; a file goes before --dashboard";
-      });
+  add_port_flag(app, kDashboard, kPagePort,
+                "show the run live on a page of this machine, at this port; 0: any that is free",
+                port);
 }
 
-Result<PageProcess> PageProcess::prepare(const std::optional<uint16_t>& port) {
+void add_metrics_flag(CLI::App& app, std::optional<uint16_t>& port) {
+  add_port_flag(app, kMetrics, kMetricsPort,
+                "serve metrics for Prometheus on this machine, at this port; 0: any that is free",
+                port);
+}
+
+std::function<Result<std::string>()> metrics_of(const std::string& run_file) {
+  return [page = std::make_shared<MetricsPage>(run_file)] { return page->text(); };
+}
+
+Result<PageProcess> PageProcess::prepare(const std::optional<uint16_t>& port, bool metrics) {
   PageProcess page;
   if (!port) return page;
-  auto listener = PageListener::open({.port = *port}, "--dashboard");
+  page.metrics_ = metrics;
+  auto listener = PageListener::open({.port = *port}, metrics ? kMetrics : kDashboard);
   if (!listener) return listener.error();
   page.listener_ = std::move(listener).value();
   return page;
@@ -78,6 +101,7 @@ Result<PageProcess> PageProcess::prepare(const std::optional<uint16_t>& port) {
 
 PageProcess::PageProcess(PageProcess&& other) noexcept
     : listener_(std::exchange(other.listener_, std::nullopt)),
+      metrics_(other.metrics_),
       run_file_(std::move(other.run_file_)),
       pid_(std::exchange(other.pid_, -1)),
       stop_fd_(std::exchange(other.stop_fd_, -1)) {}
@@ -90,7 +114,8 @@ Status PageProcess::start(const std::string& run_file) {
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return system_error(std::string("cannot make a pipe: ") + std::strerror(errno));
   // Once, and also with --quiet: whoever asked for any free port must hear which.
-  fmt::print(stderr, "{:<9} {}\n", "page", listener.url());
+  fmt::print(stderr, "{:<9} {}{}\n", metrics_ ? "metrics" : "page", listener.url(),
+             metrics_ ? "metrics" : "");
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
@@ -104,8 +129,9 @@ Status PageProcess::start(const std::string& run_file) {
   if (pid < 0) {
     const std::string why = std::strerror(errno);
     ::close(ends[1]);
-    return system_error("cannot start the process that serves the page: " + why +
-                        ". Leave out --dashboard, or raise the limit on processes (ulimit -u).");
+    return system_error(
+        "cannot start the process that serves the page: " + why +
+        ". Leave out --dashboard and --metrics, or raise the limit on processes (ulimit -u).");
   }
   run_file_ = run_file;
   pid_ = pid;

@@ -1,4 +1,5 @@
-// PageProcess: the live page of a run that this process makes, served by a process of its own.
+// PageProcess: the live page and the metrics of a run that this process makes, served by a process
+// of its own.
 //
 // It only reads the run file, with a low priority: the run does not notice.
 #pragma once
@@ -6,6 +7,7 @@
 #include <sys/types.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,13 +16,19 @@
 
 namespace drover {
 
-// --dashboard [PORT]. `port` must outlive the parsing of `app`, and stays empty without the flag.
+// --dashboard [PORT], --metrics [PORT]. `port` must outlive the parsing of `app`, and stays empty
+// without the flag.
 void add_dashboard_flag(CLI::App& app, std::optional<uint16_t>& port);
+void add_metrics_flag(CLI::App& app, std::optional<uint16_t>& port);
+
+// For PageServer: the metrics of this run.
+std::function<Result<std::string>()> metrics_of(const std::string& run_file);
 
 class PageProcess {
  public:
   // Takes the port, if one is wanted: told before anything is started whether it is free.
-  static Result<PageProcess> prepare(const std::optional<uint16_t>& port);
+  // `metrics`: it is they that were asked for, though the page is there too.
+  static Result<PageProcess> prepare(const std::optional<uint16_t>& port, bool metrics = false);
 
   ~PageProcess() { finish(); }
   PageProcess(PageProcess&& other) noexcept;
@@ -38,6 +46,7 @@ class PageProcess {
   PageProcess() = default;
 
   std::optional<PageListener> listener_;
+  bool metrics_ = false;
   std::string run_file_;
   pid_t pid_ = -1;
   int stop_fd_ = -1;  // a byte written to it is the order to end

@@ -53,6 +53,8 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
   auto page = PageProcess::prepare(options.dashboard);
   if (!page) return fail(page.error());
+  auto metrics = PageProcess::prepare(options.metrics, true);
+  if (!metrics) return fail(metrics.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
   const RunHeader header = make_run_header(job, *task.value(), command_line, now);
@@ -63,14 +65,16 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
                job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
   }
-  if (const Status started = page.value().start(job.run_file); !started)
-    return fail(started.error());
+  for (PageProcess* process : {&page.value(), &metrics.value()}) {
+    if (const Status started = process->start(job.run_file); !started) return fail(started.error());
+  }
   std::fflush(nullptr);
   const auto model_before = written_at(job.save_model);
   const int status = launch(job, *task.value(), header,
                             {.view = [&] { return make_progress_view(job.steps, style); },
                              .fitter = background_fitters()});
   page.value().finish();
+  metrics.value().finish();
   std::error_code ignored;
   if (!std::filesystem::exists(job.run_file, ignored)) return status;
   // The evaluator saves it, and may be lost or fail without ending the run.

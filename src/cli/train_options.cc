@@ -147,6 +147,7 @@ void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--json", options.json, "print the result as one line of JSON");
   app.add_flag("--quiet", options.quiet, "report only trouble and the result");
   add_dashboard_flag(app, options.dashboard);
+  add_metrics_flag(app, options.metrics);
 }
 
 Result<Job> job_of(const TrainOptions& options) {

@@ -23,6 +23,7 @@ struct TrainOptions {
   bool quiet = false;                 // only trouble, and the result
   bool print_job = false;             // print the job as a job file, and do not train
   std::optional<uint16_t> dashboard;  // the port of the run's page; absent: none
+  std::optional<uint16_t> metrics;    // the same of its metrics
   GivenFlags flags;
 };
 

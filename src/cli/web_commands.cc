@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "cli/commands.h"
+#include "cli/page_process.h"
 #include "cli/run_report.h"
 #include "store/run_reader.h"
 #include "web/page_server.h"
@@ -22,7 +23,8 @@ int dashboard_command(const DashboardOptions& options) {
   fmt::print("{}\n", listener.value().url());
   fmt::print(stderr, "Ctrl-C ends it.\n");
   std::fflush(stdout);
-  PageServer server(std::move(listener).value(), options.run_file);
+  PageServer server(std::move(listener).value(), options.run_file,
+                    {.metrics = metrics_of(options.run_file)});
   server.stop_on_signals();
   server.serve();
   return 0;

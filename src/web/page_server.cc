@@ -139,12 +139,20 @@ class PageServer::Impl {
         return {200, "text/event-stream", "", true};
       }
       PageAnswer operator()(const WantsStep& wish) const { return server.answer_step(wish.step); }
+      PageAnswer operator()(const WantsMetrics&) const { return server.answer_metrics(); }
       PageAnswer operator()(const WantsIcon&) const { return {204, "image/x-icon", "", false}; }
       PageAnswer operator()(const Refused& refused) const {
         return refusal(refused.status, refused.message);
       }
     };
     return std::visit(Answering{*this}, wish_of(request, token_));
+  }
+
+  PageAnswer answer_metrics() const {
+    if (!settings_.metrics) return refusal(404, "there are no metrics here");
+    auto text = settings_.metrics();
+    if (!text) return refusal(503, text.error().message);
+    return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text).value(), false};
   }
 
   PageAnswer answer_step(Step step) {

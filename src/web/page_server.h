@@ -3,13 +3,16 @@
 //   GET /              the page
 //   GET /api/events    server-sent events: first `all`, then `update` with what has changed
 //   GET /api/step/N    one step in detail
+//   GET /metrics       what whoever made the server says of the run, for Prometheus
 //
 // Everything in one thread, the one that calls serve().
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "core/result.h"
 #include "core/time.h"
 #include "web/page_listener.h"
 
@@ -20,6 +23,7 @@ struct PageServerSettings {
   Duration tell_every = std::chrono::seconds(1);         // at most
   Duration alive_every = std::chrono::seconds(10);       // a sign of life on quiet connections
   uint32_t connections_max = 64;
+  std::function<Result<std::string>()> metrics = nullptr;  // their text; null: there are none
 };
 
 class PageServer {

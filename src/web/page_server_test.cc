@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -29,8 +31,10 @@ PageListener listener_on(const PageAddress& address) {
 class Served {
  public:
   explicit Served(const std::string& run_file, const std::string& token = "",
-                  uint32_t connections_max = 64)
-      : Served(listener_on({.port = 0, .token = token}), run_file, connections_max) {}
+                  uint32_t connections_max = 64,
+                  std::function<Result<std::string>()> metrics = nullptr)
+      : Served(listener_on({.port = 0, .token = token}), run_file, connections_max,
+               std::move(metrics)) {}
   ~Served() { stop(); }
 
   void stop() {
@@ -40,12 +44,14 @@ class Served {
   uint16_t port() const { return port_; }
 
  private:
-  Served(PageListener listener, const std::string& run_file, uint32_t connections_max)
+  Served(PageListener listener, const std::string& run_file, uint32_t connections_max,
+         std::function<Result<std::string>()> metrics)
       : port_(listener.port()),
         server_(std::move(listener), run_file,
                 {.look_every = std::chrono::milliseconds(5),
                  .tell_every = std::chrono::milliseconds(1),
-                 .connections_max = connections_max}),
+                 .connections_max = connections_max,
+                 .metrics = std::move(metrics)}),
         thread_([this] { server_.serve(); }) {}
 
   const uint16_t port_;
@@ -144,6 +150,23 @@ TEST(PageServer, ServesThePage) {
        {"Content-Type: text/html", "Cache-Control: no-store", "X-Content-Type-Options: nosniff",
         "Content-Security-Policy: default-src 'self' 'unsafe-inline' data:"})
     EXPECT_NE(answer.head.find(header), std::string::npos) << header << " in\n" << answer.head;
+}
+
+TEST(PageServer, ServesMetricsIfThereAreAny) {
+  const TempFolder folder;
+  const std::string run = random_run_file(folder, 1, 3, 20);
+  EXPECT_EQ(get(Served(run).port(), "/metrics").status, 404);
+  std::atomic<bool> there = false;
+  const Served served(run, "", 64, [&there]() -> Result<std::string> {
+    if (there) return std::string("drover_steps_total 20\n");
+    return invalid_input("not yet");
+  });
+  EXPECT_EQ(get(served.port(), "/metrics").status, 503);
+  there = true;
+  const Answer answer = get(served.port(), "/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "drover_steps_total 20\n");
+  EXPECT_NE(answer.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
 }
 
 TEST(PageServer, ServesAStep) {

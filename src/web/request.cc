@@ -73,6 +73,7 @@ Wish wish_of(const PageRequest& request, const std::string& token) {
   const std::string_view path = request.target.substr(0, request.target.find('?'));
   if (path == "/") return WantsPage{};
   if (path == "/api/events") return WantsEvents{};
+  if (path == "/metrics") return WantsMetrics{};
   if (path == "/favicon.ico") return WantsIcon{};
   if (path.starts_with(kStepPath)) {
     const std::string_view digits = path.substr(kStepPath.size());

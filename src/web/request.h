@@ -22,12 +22,13 @@ struct WantsEvents {};
 struct WantsStep {
   Step step = 0;
 };
+struct WantsMetrics {};
 struct WantsIcon {};  // browsers ask by themselves
 struct Refused {
   unsigned status = 400;  // of HTTP
   std::string message;
 };
-using Wish = std::variant<WantsPage, WantsEvents, WantsStep, WantsIcon, Refused>;
+using Wish = std::variant<WantsPage, WantsEvents, WantsStep, WantsMetrics, WantsIcon, Refused>;
 
 // With a token every request must bring it. Without one the request must name this machine as its
 // host: a web site whose name was made to lead here (DNS rebinding) is not to read the run.
