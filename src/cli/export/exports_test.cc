@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using namespace std::chrono_literals;
 
 std::string content_of(const std::string& path) {
@@ -208,7 +207,7 @@ TEST(ExportNpy, HasTimesInOneFileAndBoundsInTheOther) {
   const Matrix bounds = read_matrix(folder.file("times.bounds.npy"));
   ASSERT_EQ(times.shape.rows, 35u);
   ASSERT_EQ(times.shape.columns, 5u);
-  std::vector<double> true_times(35 * 5, std::nan(""));
+  std::vector<double> true_times(times.values.size(), std::nan(""));
   std::vector<double> true_bounds = true_times;
   const auto arrivals = reader.arrivals(10, 45);
   ASSERT_TRUE(arrivals);

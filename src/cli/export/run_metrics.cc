@@ -19,8 +19,6 @@ constexpr std::array kDecidingBounds = {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05
 // A straggler's true time becomes known, if at all, within so many steps.
 constexpr Step kSettledAfter = 50;
 
-constexpr Step kStepsAtOnce = 10'000;
-
 std::optional<uint64_t> count_in(std::string_view text) {
   uint64_t value = 0;
   const auto [stop, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -85,15 +83,15 @@ Status MetricsReader::read_steps() {
   if (!peers) return peers.error();
   const auto workers =
       static_cast<uint32_t>(std::max(metrics_.workers.size(), peers.value().size()));
-  // Until there are no more. Usually a few are new; of a file that is read for the first time it
-  // may be very many.
+  // A stretch at a time until one brings nothing. Usually a few steps are new; of a file that is
+  // read for the first time it may be very many.
   while (true) {
     const Step before = next_;
-    const Status status =
-        walk_steps(reader_, {next_, next_ + kStepsAtOnce}, workers, [&](const WalkedStep& walked) {
-          take(walked);
-          return done();
-        });
+    const Status status = walk_steps(reader_, {next_, next_ + stretch_for(workers)}, workers,
+                                     [&](const WalkedStep& walked) {
+                                       take(walked);
+                                       return done();
+                                     });
     if (!status || next_ == before) return status;
   }
 }

@@ -78,9 +78,13 @@ Result<StepSpan> recorded_steps(const RunReader& reader) {
   return StepSpan{0, steps};
 }
 
+Step stretch_for(uint32_t workers) {
+  return std::max<Step>(1, kArrivalsAtOnce / std::max(1U, workers));
+}
+
 Status walk_steps(const RunReader& reader, const StepSpan& span, uint32_t workers,
                   const std::function<Status(const WalkedStep&)>& visit) {
-  const Step stretch = std::max<Step>(1, kArrivalsAtOnce / std::max(1U, workers));
+  const Step stretch = stretch_for(workers);
   for (Step from = span.from; from < span.to; from += stretch) {
     const Step to = std::min(span.to, from + stretch);
     if (Status status = walk_stretch(reader, from, to, visit); !status) return status;

@@ -25,8 +25,11 @@ struct StepSpan {
 // twice must be given the same span both times.
 Result<StepSpan> recorded_steps(const RunReader& reader);
 
-// Visits the recorded steps of the span in order. The first error of `visit` ends the walk and is
-// returned. `workers`: about how many there are, which says how many steps are read at once.
+// How many steps are read at once where there are about so many workers.
+Step stretch_for(uint32_t workers);
+
+// Visits the recorded steps of the span in order, a stretch at a time. The first error of `visit`
+// ends the walk and is returned.
 Status walk_steps(const RunReader& reader, const StepSpan& span, uint32_t workers,
                   const std::function<Status(const WalkedStep&)>& visit);
 
