@@ -39,15 +39,24 @@ export interface OrderStatistics {
   high: Maybe[];
 }
 
+// Of many workers only some ranks are foretold: what lies between two of them is on the line that joins them.
+function between(ranks: number[], values: number[], rank: number): Maybe {
+  const after = ranks.findIndex((each) => each >= rank);
+  if (after < 0) return null;
+  if (ranks[after] === rank) return values[after] ?? null;
+  if (after === 0) return null;
+  const share = (rank - ranks[after - 1]!) / (ranks[after]! - ranks[after - 1]!);
+  return values[after - 1]! + share * (values[after]! - values[after - 1]!);
+}
+
 // Run-times by rank, 1 for the first to arrive, beside what was foretold of each rank.
 export function order_statistics(detail: StepDetail): OrderStatistics {
   const forecast = detail.forecast;
   const ranks = new Set<number>(detail.arrivals.map((_, i) => i + 1));
   forecast?.rank.forEach((rank) => ranks.add(rank));
   const rank = [...ranks].sort((a, b) => a - b);
-  const place = new Map((forecast?.rank ?? []).map((r, i) => [r, i]));
   const told = (values: number[] | undefined) =>
-    rank.map((r) => (place.has(r) ? (values?.[place.get(r)!] ?? null) : null));
+    rank.map((r) => (forecast && values ? between(forecast.rank, values, r) : null));
   const seen = (is: (a: Arrival) => boolean) =>
     rank.map((r) => {
       const arrival = detail.arrivals[r - 1];
