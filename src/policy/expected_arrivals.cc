@@ -13,7 +13,7 @@ std::vector<ExpectedArrival> expected_arrivals(const Forecast& forecast) {
   const uint32_t count = std::min(forecast.workers, kExpectedRanksMax);
   std::vector<ExpectedArrival> expected;
   std::vector<float> times(forecast.samples);
-  // The quantile of a sample: the least value with at least that share at or below it.
+  // Of the nearest rank.
   const auto quantile = [&](double share) {
     const auto place = static_cast<std::ptrdiff_t>(share * (forecast.samples - 1) + 0.5);
     std::nth_element(times.begin(), times.begin() + place, times.end());

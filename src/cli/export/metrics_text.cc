@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "cli/version.h"
 #include "store/schema.h"

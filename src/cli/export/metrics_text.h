@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "cli/export/run_metrics.h"
@@ -11,9 +10,6 @@
 #include "store/run_reader.h"
 
 namespace drover {
-
-// For the Content-Type of an answer.
-inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 // Base units, totals end in _total, every family has HELP and TYPE; docs/monitoring.md lists them.
 // What is not known is left out.

@@ -122,7 +122,7 @@ void draw_arrival(TraceEvents& events, const StepRecord& step, const RecordedArr
   }
 }
 
-// The record has the slowest shard's times: every shard's track shows them.
+// When a step closed is recorded of the slowest shard alone: every shard's track shows that.
 void draw_shards(TraceEvents& events, const StepRecord& step, uint32_t shards) {
   const std::string details = fmt::format(R"("step":{},"slowest shard":true)", step.step);
   const Duration close = step.at + step.elapsed;
