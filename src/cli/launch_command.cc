@@ -77,12 +77,11 @@ Status check_script(const LaunchOptions& options) {
   return done();
 }
 
-RunHeader header_of(const Job& job, const LaunchOptions& options, const std::string& command_line,
-                    std::time_t now) {
-  const std::string script = options.script.empty()
-                                 ? "started by others"
-                                 : fs::path(options.script.front()).filename().string();
-  return make_run_header(job, {{"model", script}}, command_line, now);
+// What is learned, in the words of a job that has a task.
+void name_task(const LaunchOptions& options, Job& job) {
+  job.task.model = options.script.empty() ? "the workers' own model"
+                                          : fs::path(options.script.front()).filename().string();
+  job.task.data = "its own data";
 }
 
 // Runs the job with this crew, shows it and reports it.
@@ -94,7 +93,8 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
     return kExitUsage;
   }
   const std::time_t now = std::time(nullptr);
-  const RunHeader header = header_of(job, options, command_line, now);
+  name_task(options, job);
+  const RunHeader header = make_run_header(job, {}, command_line, now);
   if (job.run_file.empty()) {
     job.run_file = default_run_file(
         options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
