@@ -25,7 +25,8 @@ constexpr size_t kShortBar = 8;
 constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
 
 std::string run_time_left(const ProgressState& state) {
-  if (state.step_seconds <= 0.0 || state.steps_done == 0) return "";
+  if (state.step_seconds <= 0.0 || state.steps_done == 0 || state.steps_total >= kEndless)
+    return "";
   const auto steps = static_cast<double>(state.steps_total - state.steps_done);
   // The open step is partly over; one that takes unusually long says nothing of the others.
   const double over = std::min(seconds(state.open_for), state.step_seconds);
@@ -146,10 +147,15 @@ class ProgressView : public RunView {
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  const std::string bar = width < kNarrow
-                              ? progress_bar(state.steps_done, state.steps_total, kShortBar)
-                              : progress_bar(state.steps_done, state.steps_total);
-  const std::string step = fmt::format("step {}/{}", state.steps_done, state.steps_total);
+  // Nobody knows how many there will be where workers say when they are done.
+  const bool endless = state.steps_total >= kEndless;
+  std::string bar;
+  if (!endless) {
+    bar = width < kNarrow ? progress_bar(state.steps_done, state.steps_total, kShortBar)
+                          : progress_bar(state.steps_done, state.steps_total);
+  }
+  const std::string step = endless ? fmt::format("step {}", state.steps_done)
+                                   : fmt::format("step {}/{}", state.steps_done, state.steps_total);
   const std::string waiting = state.open_for >= kLongStep
                                   ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
                                   : fmt::format("waited {:.1f} ms for worker {}",
@@ -158,9 +164,12 @@ std::string progress_line(const ProgressState& state, size_t width) {
     return join_parts({{bar, 1}, {step, 3}, {state.open_for >= kLongStep ? waiting : "", 2}},
                       width);
   }
-  const std::string accuracy = state.test_accuracy
-                                   ? fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy)
-                                   : fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
+  std::string accuracy;
+  if (state.test_accuracy) {
+    accuracy = fmt::format("test {:.2f} %", 100.0 * *state.test_accuracy);
+  } else if (!std::isnan(state.train_accuracy)) {
+    accuracy = fmt::format("train {:.1f} %", 100.0 * state.train_accuracy);
+  }
   return join_parts({{bar, 3},
                      {step, 7},
                      {loss_text(state.loss), 6},
