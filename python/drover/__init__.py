@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from .runs import RunData, read_run
     from .tools import fit, policies, replay, simulate
 
-__all__ = ["Error", "JoinError", "Late", "Run", "RunData", "RunFailed", "RunOver", "__version__", "fit", "join", "plot_run", "policies", "read_run", "replay",
-           "simulate"]
+__all__ = ["Error", "JoinError", "Late", "Run", "RunData", "RunFailed", "RunOver", "__version__", "fit", "join",
+           "plot_run", "policies", "read_run", "replay", "simulate"]
 
-# Loaded when they are asked for: whoever reads a run file does not need PyTorch, and whoever trains does not need matplotlib.
-_LATER = {"Run": "run", "RunData": "runs", "read_run": "runs", "replay": "tools", "simulate": "tools", "fit": "tools", "policies": "tools",
-          "plot_run": "plots", "__version__": "_native"}
+# Loaded when they are asked for: whoever reads a run file does not need PyTorch, and whoever trains no matplotlib.
+_LATER = {"Run": "run", "RunData": "runs", "read_run": "runs", "replay": "tools", "simulate": "tools", "fit": "tools",
+          "policies": "tools", "plot_run": "plots", "__version__": "_native"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Parameters and gradients on CUDA devices: few, large, asynchronous copies between the device and pinned host memory."""
+"""Parameters and gradients on CUDA devices: few, large, asynchronous copies to and from pinned host memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OnDevice(Placement):
         self._first = min(slot.first for slot in slots)
         self._last = max(slot.last for slot in slots)
         self._device = slots[0].tensor.device
-        # One more than one buffer only if there are other types than float32: those are converted on the device.
+        # Other types than float32 are converted on the device.
         types = {torch.float32} | {slot.tensor.dtype for slot in slots}
         self._flats = {kind: torch.zeros(self._last - self._first, dtype=kind, device=self._device) for kind in types}
         self._copied = torch.cuda.Event()
@@ -72,7 +72,7 @@ class OnDevice(Placement):
 
 
 class DeviceLane:
-    """A device's gradients, gathered there in the layout of the host's buffer, and copied to it on a stream of their own."""
+    """A device's gradients, gathered there in the layout of the host's buffer, and copied to it on another stream."""
 
     def __init__(self, slots: list[Slot], host: torch.Tensor) -> None:
         self._host = host
@@ -95,7 +95,8 @@ class DeviceLane:
             self._stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self._stream):
                 for first, last in stretches:
-                    self._host[first:last].copy_(self._gathered[first - self._first : last - self._first], non_blocking=True)
+                    gathered = self._gathered[first - self._first : last - self._first]
+                    self._host[first:last].copy_(gathered, non_blocking=True)
                 arrived = torch.cuda.Event(blocking=True)  # waits without keeping a core busy
                 arrived.record()
         return arrived

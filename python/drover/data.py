@@ -1,8 +1,10 @@
 """Which samples of a data set a worker trains on.
 
-All workers share one endless stream of samples: each stretch of it as long as the data set is a new random permutation, the same for all. The stream is dealt out
-in chunks of one mini-batch to the workers in turn, and each takes its mini-batches from its own chunks one after the other. So no sample is used twice in an epoch,
-whoever is fast, late, or given more to do than others; and N workers with B samples each see in a step what one would see with N x B.
+All workers share one endless stream of samples: each stretch of it as long as the data set is a new random
+permutation, the same for all. The stream is dealt out in chunks of one mini-batch to the workers in turn, and each
+takes its mini-batches from its own chunks one after the other. So no sample is used twice in an epoch, whoever is
+fast, late, or given more to do than others; and N workers with B samples each see in a step what one would see with N
+x B.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class Position(Protocol):
 class Batches:
     """Endless lists of indices, for ``DataLoader(dataset, batch_sampler=run.batches(len(dataset)))``.
 
-    Each list is as long as `run.batch_size` says when it is made. Going over it again goes on where the last time ended; it ends with the run.
+    Each list is as long as `run.batch_size` says when it is made. Going over it again goes on where the last time
+    ended; it ends with the run.
     """
 
     def __init__(self, run: Position, chunk: int, indices: Callable[[int, int], list[int]]) -> None:

@@ -28,13 +28,16 @@ class RunFailed(Error):
 class Late(Error):
     """The gradient being computed is no longer wanted: its step has closed without it.
 
-    Raised inside forward and backward passes, and swallowed by ``with run.step():``. Code that catches every exception
-    there should let this one through.
+    Raised inside forward and backward passes, and swallowed by ``with run.step():``. Code that catches every
+    exception there should let this one through.
     """
 
 
 class RunOver(Error):
-    """The run has made all its steps, or was stopped. Raised by ``run.step()``, swallowed by ``with drover.join(...)``."""
+    """The run has made all its steps, or was stopped.
+
+    Raised by ``run.step()``, and swallowed by ``with drover.join(...)``, so that the training loop simply ends.
+    """
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Gradients leave for the shards while the backward pass is still computing others.
 
-A hook behind each parameter copies its gradient into the run's buffer as soon as it is complete, and says that it is there. The answer may be that the
-step has closed meanwhile; then the hook raises `Late`, which ends the backward pass. Hooks before the leaf modules do the same for the
-forward pass.
+A hook behind each parameter copies its gradient into the run's buffer as soon as it is complete, and says that it is
+there. The answer may be that the step has closed meanwhile; then the hook raises `Late`, which ends the backward
+pass. Hooks before the leaf modules do the same for the forward pass.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ class Gradients:
     def push_rest(self) -> None:
         """Pushes what no hook has pushed. Raises Late; RuntimeError if it was called in this step before."""
         if self._complete:
-            raise RuntimeError("optimizer.step() was called twice in one run.step(). Each step is one update: put the second into a step of "
-                               "its own, or accumulate gradients with run.no_sync() and call it once.")
+            raise RuntimeError("optimizer.step() was called twice in one run.step(). Each step is one update: put the "
+                               "second into a step of its own, or accumulate gradients with run.no_sync() and call it "
+                               "once.")
         if not self._pushed and all(slot.averaged or slot.tensor.grad is None for slot in self._slots):
             return  # torch's optimisers, too, do nothing where there is no gradient
         self._complete = True
@@ -122,6 +123,7 @@ class Gradients:
         self._open = False
         for slot in self._slots:
             slot.tensor.grad = None
+        forget_broken_backward()
         for sink in self._sinks:
             sink.discard()
 
@@ -135,8 +137,9 @@ class Gradients:
         if not self._open or self._held:
             return
         if index in self._pushed:
-            raise RuntimeError(f"parameter '{self._slots[index].name}' got a second gradient in one step. To accumulate gradients over several backward "
-                               "passes, put all but the last into `with run.no_sync():`, or join with overlap=False.")
+            raise RuntimeError(f"parameter '{self._slots[index].name}' got a second gradient in one step. To "
+                               "accumulate gradients over several backward passes, put all but the last into "
+                               "`with run.no_sync():`, or join with overlap=False.")
         with torch.no_grad():
             self._push(index, self._slots[index].tensor.grad)
 
@@ -152,7 +155,8 @@ class Gradients:
             raise Late("the step closed while this gradient was being computed")
 
 
-def make_sinks(slots: list[Slot], flat: torch.Tensor, tensor_ready: Callable[[int, int], bool]) -> tuple[list[Sink], list[Sink]]:
+def make_sinks(slots: list[Slot], flat: torch.Tensor,
+               tensor_ready: Callable[[int, int], bool]) -> tuple[list[Sink], list[Sink]]:
     """A sink for each device, and for each slot the sink that takes its gradient."""
     sinks: dict[Any, Sink] = {}
 
@@ -164,11 +168,21 @@ def make_sinks(slots: list[Slot], flat: torch.Tensor, tensor_ready: Callable[[in
             else:
                 from .cuda import DeviceLane
 
-                sinks[device] = Staging(DeviceLane([s for s in slots if s.tensor.device == device], flat), tensor_ready)
+                lane = DeviceLane([other for other in slots if other.tensor.device == device], flat)
+                sinks[device] = Staging(lane, tensor_ready)
         return sinks[device]
 
     sink_of = [sink_for(slot) for slot in slots]
     return list(sinks.values()), sink_of
+
+
+def forget_broken_backward() -> None:
+    """Frees what a backward pass has left behind that ended by an exception.
+
+    Its unfinished tasks stay in a queue of this thread, and hold on to the run's buffers, until the next backward pass
+    throws them out. If there is none, that happens after Python has ended, and then freeing the buffers waits for ever.
+    """
+    torch.ones((), requires_grad=True).backward()
 
 
 class _Handles:
@@ -186,7 +200,7 @@ def after_accumulation(parameter: torch.Tensor, call: Callable[[], None]) -> _Ha
     """Has `call` called whenever a backward pass has added to the parameter's .grad."""
     if hasattr(parameter, "register_post_accumulate_grad_hook"):
         return _Handles(parameter.register_post_accumulate_grad_hook(lambda _: call()))
-    # Before torch 2.1: behind the node of the graph that accumulates. It is made when asked for, and must be kept alive.
+    # Before torch 2.1: behind the graph's node that accumulates. It is made when asked for, and must be kept alive.
     with torch.enable_grad():
         view = parameter.expand_as(parameter)
     node = view.grad_fn.next_functions[0][0]

@@ -25,8 +25,8 @@ HOW_TO_START = (
 )
 
 
-def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: str | None = None, token: str | None = None,
-         rank: int | None = None, overlap: bool = True) -> Run:
+def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: str | None = None,
+         token: str | None = None, rank: int | None = None, overlap: bool = True) -> Run:
     """Makes this process a worker of a run: from here on the model's parameters are the run's.
 
         with drover.join(model, optimizer) as run:
@@ -37,15 +37,19 @@ def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: s
                     loss.backward()
                     optimizer.step()
 
-    All workers start from equal parameters: those of the first one that is asked. To go on from a file, load it before joining.
+    All workers start from equal parameters: those of the first one that is asked. To go on from a file, load it
+    before joining.
 
-    Where the coordinator is: the arguments say; else DROVER_ADDRESS, DROVER_TOKEN (or DROVER_TOKEN_FILE) and DROVER_RANK, which `drover launch` sets; else
-    torchrun's MASTER_ADDR and RANK, with DROVER_PORT (29600); else this machine. A token that nobody tells is read from the file that `drover serve` writes.
+    Where the coordinator is: the arguments say; else DROVER_ADDRESS, DROVER_TOKEN (or DROVER_TOKEN_FILE) and
+    DROVER_RANK, which `drover launch` sets; else torchrun's MASTER_ADDR and RANK, with DROVER_PORT (29600); else this
+    machine. A token that nobody tells is read from the file that `drover serve` writes.
 
-    `overlap`: gradients leave during the backward pass, and ``.grad`` is empty after it. Where gradients are looked at or changed before
-    ``optimizer.step()``, by clipping or by a GradScaler, join with ``overlap=False``: then they leave in ``optimizer.step()``.
+    `overlap`: gradients leave during the backward pass, and ``.grad`` is empty after it. Where gradients are looked
+    at or changed before ``optimizer.step()``, by clipping or by a GradScaler, join with ``overlap=False``: then they
+    leave in ``optimizer.step()``.
 
-    Raises JoinError if there is no coordinator (it says where it looked), or if the model or the optimiser is not supported (it says what is).
+    Raises JoinError if there is no coordinator (it says where it looked), or if the model or the optimiser is not
+    supported (it says what is).
     """
     from .run import Run
 
@@ -54,7 +58,8 @@ def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: s
         from . import _native
 
         tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, piece.rate, piece.decay) for piece in pieces]
-        return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors, optimizer=settings)
+        return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
+                               optimizer=settings)
 
     try:
         return Run(model, optimizer, open_session, overlap)
@@ -72,8 +77,12 @@ class Place:
     looked: str  # for people: how that became known
 
 
-def find(environment: Mapping[str, str], address: str | None = None, token: str | None = None, rank: int | None = None) -> Place:
-    """Where the coordinator is, by the arguments and the environment. Raises JoinError, naming every place that was looked at."""
+def find(environment: Mapping[str, str], address: str | None = None, token: str | None = None,
+         rank: int | None = None) -> Place:
+    """Where the coordinator is, by the arguments and the environment.
+
+    Raises JoinError, naming every place that was looked at.
+    """
     where, why_where = _address(environment, address)
     number, why_number = _rank(environment, rank)
     secret, why_secret = _token(environment, token, where)
@@ -118,8 +127,8 @@ def _token(environment: Mapping[str, str], given: str | None, address: str) -> t
     looked = ["DROVER_TOKEN and DROVER_TOKEN_FILE are not set"]
     port = address.rpartition(":")[2]
     if port.isdecimal():
-        folders = [environment.get("XDG_RUNTIME_DIR"), os.path.join(environment.get("HOME", os.path.expanduser("~")), ".cache")]
-        for folder in filter(None, folders):
+        home = environment.get("HOME", os.path.expanduser("~"))
+        for folder in filter(None, [environment.get("XDG_RUNTIME_DIR"), os.path.join(home, ".cache")]):
             token, why = _read(pathlib.Path(folder, "drover", f"token-{port}"), "the file of `drover serve`")
             if token:
                 return token, why

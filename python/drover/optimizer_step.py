@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-# What learning rate schedulers of different versions of torch mark a step() with that they have wrapped to see it called.
+# What learning rate schedulers, of different versions of torch, mark a step() with that they have wrapped.
 _MARKS = ("_with_counter", "_wrapped_by_lr_sched")
 
 
 class ReplacedStep:
-    """Has `update` called instead of the optimiser's own arithmetic, and puts the old step() back when it is told to."""
+    """Has `update` called instead of the optimiser's own arithmetic, until the old step() is put back."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, update: Callable[[], None]) -> None:
         self._optimizer = optimizer

@@ -36,8 +36,8 @@ class Rates:
         if rates[0] == 0:  # a warm-up from zero: schedulers remember where it leads
             rates = [float(group.get("initial_lr", group["lr"])) for group in groups]
         if rates[0] == 0 and any(rates):
-            raise JoinError("the learning rate of the first parameter group is 0 and that of another is not. Put a group "
-                            "with a learning rate first, or freeze the parameters (requires_grad_(False)).")
+            raise JoinError("the learning rate of the first parameter group is 0 and that of another is not. Put a "
+                            "group with a learning rate first, or freeze the parameters (requires_grad_(False)).")
         self.factors = [rate / rates[0] if rates[0] else 1.0 for rate in rates]
 
     def read(self, groups: list[Group]) -> float:
@@ -47,8 +47,9 @@ class Rates:
             rate = float(group["lr"])
             if not math.isclose(rate, first * factor, rel_tol=1e-6, abs_tol=1e-12):
                 raise ValueError(
-                    f"parameter group {i} has a learning rate of {rate:g}, and {first * factor:g} was expected: {factor:g} "
-                    f"times that of group 0, as when the run was joined. Schedulers may change all groups by one factor only.")
+                    f"parameter group {i} has a learning rate of {rate:g}, and {first * factor:g} was expected: "
+                    f"{factor:g} times that of group 0, as when the run was joined. Schedulers may change all groups "
+                    "by one factor only.")
         return first
 
 

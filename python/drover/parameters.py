@@ -1,10 +1,11 @@
 """How a model gets the values of a run's tensors: where they lie, or as copies.
 
-The run keeps its parameters in one flat float32 buffer of host memory, which it fills before each step. A *placement* shows such a buffer
-to the tensors of a model:
+The run keeps its parameters in one flat float32 buffer of host memory, which it fills before each step. A *placement*
+shows such a buffer to the tensors of a model:
 
 - contiguous float32 parameters on the CPU are views of the buffer (`InPlace`): nothing is ever copied;
-- other types and devices get copies (`Copied`), and CUDA devices one copy for all their parameters together (drover.cuda).
+- other types and devices get copies (`Copied`), and CUDA devices one copy for all their parameters together
+  (drover.cuda).
 
 The same placements show the moving average of the parameters to the model while it is evaluated.
 """
@@ -123,11 +124,13 @@ def check_memory(slots: list[Slot], where: list[int]) -> None:
     """Raises if a slot's tensor is not in the memory that it was given."""
     for slot, address in zip(slots, where):
         if slot.tensor.data_ptr() != address:
-            raise RuntimeError(f"parameter '{slot.name}' has been given other memory since the run was joined (by model.to(), .half() or "
-                               "an assignment to .data), so it no longer follows the run. Build, load and move the model first, then join.")
+            raise RuntimeError(f"parameter '{slot.name}' has been given other memory since the run was joined (by "
+                               "model.to(), .half() or an assignment to .data), so it no longer follows the run. "
+                               "Build, load and move the model first, then join.")
 
 
 def _can_be_view_of_the_runs(slot: Slot) -> bool:
     tensor = slot.tensor
+    plain = tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
     # Running statistics change during the forward pass, and the run's buffer must not be written to.
-    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous() and not slot.averaged
+    return plain and not slot.averaged

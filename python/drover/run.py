@@ -29,11 +29,13 @@ OpenSession = Callable[[list[Piece], dict[str, Any]], "Session"]
 class Run:
     """What ``drover.join()`` returns: a context manager that holds the model's parameters to those of the run.
 
-    Leaving the ``with`` block normally waits for the last step to close; the model then has the final parameters, in memory of its own.
-    Leaving it by an exception tells the coordinator why; only this worker ends, and the run goes on without it.
+    Leaving the ``with`` block normally waits for the last step to close; the model then has the final parameters, in
+    memory of its own. Leaving it by an exception tells the coordinator why; only this worker ends, and the run goes
+    on without it.
     """
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, open_session: OpenSession, overlap: bool = True) -> None:
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, open_session: OpenSession,
+                 overlap: bool = True) -> None:
         """Use drover.join(). `open_session` makes a session for the model's tensors and the optimiser's settings."""
         self._model = model
         self._optimizer = optimizer
@@ -59,14 +61,15 @@ class Run:
         self._version: int | None = None
         self._left = False
 
-    # -- training ----------------------------------------------------------------------------------------------------------
+    # -- training ----------------------------------------------------------------------------------
 
     def step(self, samples: int | None = None) -> Step:
         """``with run.step(samples=len(y)):`` around the forward pass, the backward pass and ``optimizer.step()``.
 
-        Waits for the parameters of the next step. What is inside is left off in the middle, without an error, as soon as its gradient has become
-        useless because the step has closed without it; the script goes on after the block. `samples`: how many the gradient is the mean of, by
-        default `run.batch_size`. When the run is over this raises RunOver, which ends ``with drover.join(...)``.
+        Waits for the parameters of the next step. What is inside is left off in the middle, without an error, as soon
+        as its gradient has become useless because the step has closed without it; the script goes on after the block.
+        `samples`: how many the gradient is the mean of, by default `run.batch_size`. When the run is over this raises
+        RunOver, which ends ``with drover.join(...)``.
 
         A block that computes no gradient (say, it continues with the next batch) counts as skipped.
         """
@@ -75,22 +78,30 @@ class Run:
     def report(self, *, loss: Any = None, correct: Any = None, predictions: int | None = None) -> None:
         """Tells the run this step's mean loss and how many of its predictions were correct, to be recorded and shown.
 
-        Tensors are read when the step ends, so that nothing waits for a device here. `predictions` is by default the step's samples.
+        Tensors are read when the step ends, so that nothing waits for a device here. `predictions` is by default the
+        step's samples.
         """
         self._current("report()").report(loss, correct, predictions)
 
     def skip(self) -> None:
-        """Nothing of this step counts, unless it was sent before. Call it before the backward pass; the block may go on to its end."""
+        """Nothing of this step counts, unless it was sent before: call it before the backward pass.
+
+        The block may go on to its end.
+        """
         self._current("skip()").skipped = True
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
-        """Around all backward passes of a step but the last: their gradients are added up in ``.grad``, and leave with those of the last one."""
+        """Around all backward passes of a step but the last.
+
+        Their gradients are added up in ``.grad``, and leave with those of the last one.
+        """
         return self._gradients.no_sync()
 
     def batches(self, dataset_size: int) -> Batches:
         """Lists of indices for ``DataLoader(dataset, batch_sampler=run.batches(len(dataset)))``.
 
-        Endless; no two workers get the same sample in an epoch; as long as `run.batch_size`, which follows the balance between workers.
+        Endless; no two workers get the same sample in an epoch; as long as `run.batch_size`, which follows the
+        balance between workers.
         """
         from ._native import sample_indices
 
@@ -99,14 +110,15 @@ class Run:
         seed = self._session.seed
         return Batches(self, self._session.batch, lambda first, count: sample_indices(seed, first, count, dataset_size))
 
-    # -- evaluating and keeping --------------------------------------------------------------------------------------------
+    # -- evaluating and keeping --------------------------------------------------------------------
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[int]:
-        """``with run.averaged():`` the model has the moving average of its parameters, which usually generalises better.
+        """``with run.averaged():`` the model has the moving average of its parameters, which often generalises better.
 
-        Only between steps. The run must keep snapshots: start it with ``--evaluate-every N``, and ``--ema 0.999`` for an average. Gives the version
-        (number of steps) that the average is of. Raises RunOver when the run is over: the final parameters are in the model after the run.
+        Only between steps. The run must keep snapshots: start it with ``--evaluate-every N``, and ``--ema 0.999`` for
+        an average. Gives the version (number of steps) that the average is of. Raises RunOver when the run is over:
+        the final parameters are in the model after the run.
         """
         if self._step:
             raise RuntimeError("run.averaged() inside run.step(): evaluate between steps.")
@@ -135,13 +147,13 @@ class Run:
         return saving.own_state(self._model)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model's state_dict, for ``model.load_state_dict(torch.load(path))``. The file is whole or not there.
+        """Writes the model's state_dict, for ``model.load_state_dict(torch.load(path))``: whole, or not at all.
 
         All workers have the same parameters: ``if run.rank == 0: run.save(path)``.
         """
         saving.write_whole(self.state_dict(), path)
 
-    # -- what the run is ---------------------------------------------------------------------------------------------------
+    # -- what the run is ---------------------------------------------------------------------------
 
     @property
     def rank(self) -> int:
@@ -155,7 +167,7 @@ class Run:
 
     @property
     def batch_size(self) -> int:
-        """How many samples this worker should use in the next step. Slow workers get fewer, if the run is balanced."""
+        """How many samples this worker should use in the next step: fewer if it is slow and the run is balanced."""
         return self._batch_size
 
     @property
@@ -173,12 +185,13 @@ class Run:
         """"running", "completed", "interrupted" or "failed"."""
         return self._session.outcome
 
-    # -- beginning and end -------------------------------------------------------------------------------------------------
+    # -- beginning and end -------------------------------------------------------------------------
 
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> bool:
         done = kind is None or issubclass(kind, RunOver) or (isinstance(error, SystemExit) and not error.code)
         if done:
             self.leave()
@@ -188,7 +201,10 @@ class Run:
         return kind is not None and issubclass(kind, RunOver)
 
     def leave(self, reason: str = "") -> None:
-        """Ends this worker's part; ``with drover.join(...)`` does it. With a reason it leaves at once, and the run records why."""
+        """Ends this worker's part; ``with drover.join(...)`` does it.
+
+        With a reason it leaves at once, and the run records why.
+        """
         if self._left:
             return
         self._left = True
@@ -208,7 +224,7 @@ class Run:
         if not reason and self._session.outcome == "failed":
             raise RunFailed(self._session.reason)
 
-    # -- called by Step and hooks ------------------------------------------------------------------------------------------
+    # -- called by Step and hooks ------------------------------------------------------------------
 
     def _begin(self, step: Step) -> int:
         """Waits for the parameters. Returns how many samples the step has, unless its script says otherwise."""

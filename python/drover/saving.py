@@ -10,12 +10,16 @@ from torch import nn
 
 
 def own_state(model: nn.Module) -> dict[str, Any]:
-    """The model's state_dict with tensors of its own, so that it neither changes with the run nor is saved with the run's whole buffer."""
-    return {name: value.detach().clone() if isinstance(value, torch.Tensor) else value for name, value in model.state_dict().items()}
+    """The model's state_dict with tensors of its own.
+
+    It does not change with the run, and saving one of them does not save the run's whole buffer.
+    """
+    return {name: value.detach().clone() if isinstance(value, torch.Tensor) else value
+            for name, value in model.state_dict().items()}
 
 
 def write_whole(state: Any, path: str | os.PathLike[str]) -> None:
-    """torch.save() into a file beside `path`, which is then renamed: a reader never sees half a file, nor does a crash leave one."""
+    """torch.save() into a file beside `path`, which is then renamed: nobody ever sees half a file."""
     path = os.fspath(path)
     beside = f"{path}.{os.getpid()}.part"
     try:

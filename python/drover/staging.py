@@ -1,8 +1,9 @@
-"""Gradients on their way from a device: collected into groups, copied asynchronously, told to the run by a thread when they are there.
+"""Gradients on their way from a device: gathered into groups, copied asynchronously, told to the run by a thread.
 
-A copy for each small tensor would cost more than the copying itself, and waiting for copies would hold up the backward pass. So gradients
-are gathered until about a megabyte is together; a group is sent as few contiguous stretches with an event behind them; and one thread waits for
-events in order. What "the device" is, a `Lane` knows: on CUDA it is drover.cuda.DeviceLane.
+A copy for each small tensor would cost more than the copying itself, and waiting for copies would hold up the
+backward pass. So gradients are gathered until about a megabyte is together; a group is sent as few contiguous
+stretches with an event behind them; and one thread waits for events in order. What "the device" is, a `Lane` knows:
+on CUDA it is drover.cuda.DeviceLane.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Lane(Protocol):
         """Gathers a gradient on the device; None is all zeros."""
 
     def send(self, stretches: list[tuple[int, int]]) -> Event:
-        """Starts to copy these parts of what was gathered, given as (first, last) in floats, to the host's gradient buffer."""
+        """Starts to copy these parts of what was gathered, (first, last) in floats, to the host's gradient buffer."""
 
 
 class Staging:

@@ -1,0 +1,23 @@
+"""Where the package is, when it is not installed: the built one if there is one, else the sources."""
+
+import importlib.util
+import os
+import pathlib
+import sys
+
+import pytest
+
+SOURCES = pathlib.Path(__file__).resolve().parents[1]
+DROVER = os.environ.get("DROVER_BIN")
+BUILT = pathlib.Path(DROVER).resolve().parent / "python" if DROVER else None
+
+if importlib.util.find_spec("drover") is None:
+    sys.path.insert(0, str(BUILT if BUILT and BUILT.is_dir() else SOURCES))
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def same_chance_in_every_test():
+    torch.manual_seed(1)
