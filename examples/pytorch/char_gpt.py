@@ -32,8 +32,7 @@ def main() -> None:
 
     with drover.join(model, optimizer) as run:
         steps = data.steps_in(args.epochs, len(train), run.workers * (args.batch or run.batch_size))
-        batches = run.batches(len(train))
-        for x, y in DataLoader(train, batch_sampler=data.Regrouped(batches, args.batch) if args.batch else batches):
+        for x, y in DataLoader(train, batch_sampler=data.batches(run, len(train), args.batch)):
             x, y = x.to(device), y.to(device)
             with run.step(samples=len(y)):
                 # By the run's step, not by how often this worker was in time: all workers say the same rate.

@@ -28,8 +28,7 @@ def main() -> None:
 
     with drover.join(model, optimizer) as run:
         steps = data.steps_in(args.epochs, len(images.train), run.workers * (args.batch or run.batch_size))
-        batches = run.batches(len(images.train))
-        loader = DataLoader(images.train, batch_sampler=data.Regrouped(batches, args.batch) if args.batch else batches)
+        loader = DataLoader(images.train, batch_sampler=data.batches(run, len(images.train), args.batch))
         for x, y in loader:
             with run.step(samples=len(y)):
                 # By the run's step, not by how often this worker was in time: all workers say the same rate.

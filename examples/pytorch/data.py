@@ -76,7 +76,7 @@ def endless(loader: DataLoader) -> Iterator[Any]:
 
 
 class Regrouped:
-    """The samples of `batches` in lists of another size: for a --batch that is not the run's."""
+    """The samples of `batches` in lists of another size."""
 
     def __init__(self, batches: Iterable[list[int]], size: int) -> None:
         self.batches, self.size = batches, size
@@ -88,6 +88,11 @@ class Regrouped:
             while len(waiting) >= self.size:
                 yield waiting[:self.size]
                 waiting = waiting[self.size:]
+
+
+def batches(run: Any, samples: int, size: int) -> Iterable[list[int]]:
+    """Which samples this worker of a run of drover takes next: as many as the run says, or `size` if that is not 0."""
+    return Regrouped(run.batches(samples), size) if size else run.batches(samples)
 
 
 class Goal:

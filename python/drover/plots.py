@@ -10,6 +10,7 @@ Needs matplotlib.
 from __future__ import annotations
 
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,7 +187,9 @@ def draw_step_times(run: RunData, axes: "Axes") -> None:
 
 def _headline(run: RunData) -> str:
     used, alive = run.steps["contributors"].sum(), np.nansum(run.steps["alive"])
-    text = f"{run.path.name}   {len(run.steps['step']):,} steps of {run.workers:,} workers in {run.elapsed:,.4g} s"
+    # A simulation is called by its scenario: its times are not real, and its file may have been a temporary one.
+    name = f"{PurePath(run.settings['scenario']).stem}, simulated" if "scenario" in run.settings else run.path.name
+    text = f"{name}:   {len(run.steps['step']):,} steps of {run.workers:,} workers in {run.elapsed:,.4g} s"
     if alive > 0:
         text += f", {used / alive:.1%} of the gradients used"
     return text if run.outcome == "completed" else f"{text}   ({run.outcome})"
