@@ -84,6 +84,19 @@ def test_reading_leaves_no_trace(run_file: Path, tmp_path: Path) -> None:
 
 
 @needs_program
+def test_a_killed_run_is_read_with_its_newest_rows_and_left_as_it_is(run_file: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(run_file, tmp_path / "going.db"))
+    writer = sqlite3.connect(copy, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("UPDATE run SET outcome = 'running'")
+    killed = [Path(shutil.copy(f"{copy}{ending}", tmp_path / f"killed.db{ending}")) for ending in ("", "-wal")]
+    writer.close()
+    before = [file.read_bytes() for file in killed]
+    assert len(before[1]) > 0 and runs.read_run(killed[0]).outcome == "running"
+    assert [file.read_bytes() for file in killed] == before
+
+
+@needs_program
 def test_a_run_that_is_being_written_is_read_as_of_one_moment(run_file: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copy(run_file, tmp_path))
     writer = sqlite3.connect(copy, isolation_level=None)

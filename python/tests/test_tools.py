@@ -101,11 +101,18 @@ def test_a_simulation_of_text_is_that_of_its_file(run_file: Path, tmp_path: Path
     np.testing.assert_array_equal(result.run.steps["loss"], file.steps["loss"])
     np.testing.assert_array_equal(result.run.run_times, file.run_times)
     assert not result.run.path.exists()  # nobody asked to keep it
-    kept = tools.simulate(run_file.parent / "scenario.toml", run_file=tmp_path / "kept.db", policy="sync", steps=5, live=False)
+    kept = tools.simulate(run_file.parent / "scenario.toml", run_file=tmp_path / "kept.db", policy="sync", steps=5)
     assert kept.run.path == tmp_path / "kept.db" and kept.run.path.exists()
     assert len(kept.run.steps["step"]) == 5 and kept.run.settings["policy"] == "sync"
     with pytest.raises(Error, match="kept.db"):
         tools.simulate(SCENARIO, run_file=tmp_path / "kept.db")
+
+
+@needs_program
+def test_a_flag_can_be_taken_back_from_a_scenario() -> None:
+    lively = SCENARIO.replace("[job]", "[job]\nlive = true")
+    assert tools.simulate(lively, steps=2).run.settings["live"] == "true"
+    assert tools.simulate(lively, steps=2, live=False).run.settings["live"] == "false"
 
 
 @needs_program
