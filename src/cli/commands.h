@@ -7,12 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch_options.h"
 #include "cli/train_options.h"
 
 namespace drover {
 
 // `command_line` is kept in the run file.
 int train_command(const TrainOptions& options, const std::string& command_line);
+// A run whose workers are scripts that it starts, or that others start.
+int launch_command(const LaunchOptions& options, const std::string& command_line);
+int serve_command(const LaunchOptions& options, const std::string& command_line);
 
 struct RunsOptions {
   std::string run_file;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/launch_options.h"
 #include "cli/page_process.h"
 #include "cli/train_options.h"
 #include "cli/version.h"
@@ -280,6 +281,15 @@ int run(int argc, char** argv) {
       app.add_subcommand("train", "Train a model, starting all processes on this machine");
   add_train_options(*train_app, train);
 
+  LaunchOptions launched;
+  CLI::App* launch_app = app.add_subcommand(
+      "launch", "Run a PyTorch script as workers, with everything they need, on this machine");
+  add_launch_options(*launch_app, launched);
+  LaunchOptions served;
+  CLI::App* serve_app = app.add_subcommand(
+      "serve", "Start everything but the workers, which torchrun or somebody else starts");
+  add_serve_options(*serve_app, served);
+
   RunsOptions runs;
   CLI::App* runs_app = app.add_subcommand("runs", "Summarise a run from its file");
   runs_app->add_option("FILE", runs.run_file, "the run file")->required();
@@ -383,6 +393,15 @@ int run(int argc, char** argv) {
   int status = 0;
   if (train_app->parsed()) {
     status = train_command(train, command_line(argc, argv));
+  } else if (launch_app->parsed()) {
+    launched.script = launch_app->remaining();
+    if (!launched.script.empty() && launched.script.front().starts_with("-")) {
+      fmt::print(stderr, "drover: {}\n", explain_unknown_option(*launch_app, launched.script));
+      return kExitUsage;
+    }
+    status = launch_command(launched, command_line(argc, argv));
+  } else if (serve_app->parsed()) {
+    status = serve_command(served, command_line(argc, argv));
   } else if (simulate_app->parsed()) {
     status = simulate_command(simulate, command_line(argc, argv));
   } else if (runs_app->parsed()) {

@@ -88,8 +88,9 @@ Status check_data_dir(const TaskSpec& task) {
                        task.data_dir);
 }
 
-RunHeader make_run_header(const Job& job, const Task& task, const std::string& command_line,
-                          std::time_t now) {
+RunHeader make_run_header(const Job& job,
+                          const std::vector<std::pair<std::string, std::string>>& about,
+                          const std::string& command_line, std::time_t now) {
   RunHeader header;
   header.run_id =
       draw({static_cast<uint64_t>(Purpose::kRunId), static_cast<uint64_t>(::getpid()),
@@ -105,7 +106,7 @@ RunHeader make_run_header(const Job& job, const Task& task, const std::string& c
     header.settings.emplace_back(setting.key, text_of(setting.get(job)));
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
-  for (const auto& [key, value] : task.describe()) header.environment.emplace_back(key, value);
+  for (const auto& [key, value] : about) header.environment.emplace_back(key, value);
   return header;
 }
 

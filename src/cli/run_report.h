@@ -5,12 +5,13 @@
 #include <ctime>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/result.h"
 #include "node/job.h"
 #include "node/launcher.h"
 #include "store/run_header.h"
-#include "worker/task.h"
 
 namespace drover {
 
@@ -27,8 +28,10 @@ Status check_model_path(std::string_view flag, const std::string& path);
 // ... that the data sets are where the job says.
 Status check_data_dir(const TaskSpec& task);
 
-RunHeader make_run_header(const Job& job, const Task& task, const std::string& command_line,
-                          std::time_t now);
+// `about`: what a person would like to know of the task.
+RunHeader make_run_header(const Job& job,
+                          const std::vector<std::pair<std::string, std::string>>& about,
+                          const std::string& command_line, std::time_t now);
 
 // As a shell takes it: in quotes if it has anything but the usual characters.
 std::string quoted(const std::string& path);

@@ -16,12 +16,11 @@
 namespace drover {
 
 // Limits of settings that wire/limits.h does not already bound.
-inline constexpr Step kStepsMax = 1'000'000'000;
+inline constexpr Step kStepsMax = kEndless;
 inline constexpr uint64_t kGeneratedSamplesMax = 1'000'000'000;
 inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // what TOML can write
 inline constexpr double kLearningRateMax = 1'000.0;
 inline constexpr double kWeightDecayMax = 1.0;
-inline constexpr size_t kSlowRulesMax = 1'000;
 inline constexpr uint32_t kDecideEveryMax = 1'000'000;
 inline constexpr double kBalanceMost = 1'000.0;
 inline constexpr uint64_t kWindowMax = uint64_t{1} << 40;

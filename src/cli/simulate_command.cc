@@ -79,7 +79,7 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
 
-  RunHeader header = make_run_header(job, *task.value(), command_line, now);
+  RunHeader header = make_run_header(job, task.value()->describe(), command_line, now);
   header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), job.task.seed});
   // What the job alone does not say: without it nobody could tell that the times are virtual.
   header.settings.emplace_back("scenario", options.scenario);

@@ -57,7 +57,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   if (!metrics) return fail(metrics.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
-  const RunHeader header = make_run_header(job, *task.value(), command_line, now);
+  const RunHeader header = make_run_header(job, task.value()->describe(), command_line, now);
   const ProgressStyle style = choose_progress_style(options.quiet);
   if (style != ProgressStyle::kNone) {
     for (const auto& [key, value] : task.value()->describe())
@@ -70,7 +70,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   }
   std::fflush(nullptr);
   const auto model_before = written_at(job.save_model);
-  const int status = launch(job, *task.value(), header,
+  const int status = launch(job, crew_for(*task.value()), header,
                             {.view = [&] { return make_progress_view(job.steps, style); },
                              .fitter = background_fitters()});
   page.value().finish();

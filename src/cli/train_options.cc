@@ -106,8 +106,11 @@ const CLI::App& innermost(const CLI::App& app) {
 
 }  // namespace
 
-void add_job_flags(CLI::App& app, GivenFlags& flags) {
-  for (const Setting& setting : job_settings()) add_flag(app, flags, setting);
+void add_job_flags(CLI::App& app, GivenFlags& flags,
+                   const std::function<bool(const Setting&)>& choose) {
+  for (const Setting& setting : job_settings()) {
+    if (!choose || choose(setting)) add_flag(app, flags, setting);
+  }
 }
 
 std::vector<std::string> flag_texts(const SettingValue& value) {

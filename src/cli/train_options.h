@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,8 +28,10 @@ struct TrainOptions {
   GivenFlags flags;
 };
 
-// A flag for each setting of a job. `flags` must outlive the parsing of `app`.
-void add_job_flags(CLI::App& app, GivenFlags& flags);
+// A flag for each setting of a job, or for those that `choose` takes. `flags` must outlive the
+// parsing of `app`.
+void add_job_flags(CLI::App& app, GivenFlags& flags,
+                   const std::function<bool(const Setting&)>& choose = nullptr);
 // Takes over what the flags say; the job is then finished and valid.
 Status apply_flags(const GivenFlags& flags, Job& job);
 

@@ -10,6 +10,9 @@ using Version = uint64_t;  // Version 0 is the initial parameters.
 using WorkerId = uint32_t;
 using ShardId = uint32_t;
 using BlockId = uint32_t;
+// In place of a number of steps: as many as workers make.
+inline constexpr Step kEndless = 1'000'000'000;
+
 using RunId = uint64_t;  // drawn once per run; tells its frames from a stranger's
 
 }  // namespace drover

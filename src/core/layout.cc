@@ -1,6 +1,7 @@
 #include "core/layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "core/chance.h"
@@ -9,6 +10,11 @@ namespace drover {
 namespace {
 
 constexpr uint64_t kAlignment = 16;  // floats: one cache line
+
+// Whether one block can hold both.
+bool learned_alike(const TensorSpec& a, const TensorSpec& b) {
+  return a.kind == b.kind && a.rate == b.rate && a.decay == b.decay;
+}
 
 uint64_t hash_text(const std::string& text) {
   uint64_t hash = text.size();
@@ -34,7 +40,8 @@ uint64_t Layout::parameter_count() const {
 uint64_t Layout::fingerprint() const {
   uint64_t hash = tensors_.size();
   for (const TensorSpec& tensor : tensors_) {
-    hash = draw({hash, hash_text(tensor.name), tensor.size, static_cast<uint64_t>(tensor.kind)});
+    hash = draw({hash, hash_text(tensor.name), tensor.size, static_cast<uint64_t>(tensor.kind),
+                 std::bit_cast<uint64_t>(tensor.rate), std::bit_cast<uint64_t>(tensor.decay)});
   }
   return hash;
 }
@@ -68,7 +75,7 @@ BlockPlan plan_blocks(const Layout& layout, uint32_t shards, uint32_t block_floa
     if (!plan.blocks.empty()) {
       Block& last = plan.blocks.back();
       const uint64_t together = layout.offset(tensor) + spec.size - last.offset;
-      if (last.kind == spec.kind && together <= gathered_max) {
+      if (learned_alike(layout.tensors()[last.tensor], spec) && together <= gathered_max) {
         last.length = static_cast<uint32_t>(together);
         last.tensors = tensor + 1 - last.tensor;
         continue;

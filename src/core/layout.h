@@ -23,6 +23,8 @@ struct TensorSpec {
   std::string name;
   uint64_t size = 0;  // in floats, without padding
   TensorKind kind = TensorKind::kTrained;
+  double rate = 1.0;   // of the run's learning rate, that it is changed with
+  double decay = 1.0;  // of the run's weight decay
   bool operator==(const TensorSpec&) const = default;
 };
 
@@ -83,8 +85,8 @@ inline constexpr uint32_t kBlockBytes = kBlockFloats * sizeof(float);
 inline constexpr uint32_t kGatheredFloatsMax = 16 * 1024;
 inline constexpr uint32_t kBlocksPerShard = 4;
 
-// Cuts tensors into blocks of at most `block_floats_max`, gathers small ones of one kind that are
-// neighbours, and spreads the blocks over the shards so that all carry nearly the same number of
+// Cuts tensors into blocks of at most `block_floats_max`, gathers small neighbours that are learned
+// alike, and spreads the blocks over the shards so that all carry nearly the same number of
 // bytes: largest block first, each to the least loaded shard.
 // REQUIRES: shards >= 1, block_floats_max >= 1.
 BlockPlan plan_blocks(const Layout& layout, uint32_t shards,

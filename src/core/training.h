@@ -44,6 +44,13 @@ struct ScheduleSettings {
   bool operator==(const ScheduleSettings&) const = default;
 };
 
+// What a worker that brings its own model says of how to learn: the rest is the run's.
+struct Learning {
+  OptimizerSettings optimizer;
+  double rate = 0.05;  // of the first step, and of those in which it says no other
+  bool operator==(const Learning&) const = default;
+};
+
 // The learning rate of step `step`.
 double learning_rate(const ScheduleSettings& schedule, Step step);
 

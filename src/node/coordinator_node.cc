@@ -41,6 +41,7 @@ class CoordinatorNode {
         signals_(loop_, SIGINT, SIGTERM, kLauncherLostSignal),
         timer_(loop_),
         exits_(loop_),
+        workers_(settings.machine.workers),
         machine_(settings.machine, std::move(policy), clock_now()),
         began_(clock_now()),
         doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
@@ -191,15 +192,26 @@ class CoordinatorNode {
                                     std::string line;
                                     std::getline(lines, line);
                                     const size_t colon = line.find(':');
-                                    if (colon != std::string::npos) {
-                                      record(EventRecord{.at = clock_now() - began_,
-                                                         .step = machine_.step(),
-                                                         .kind = "exit",
-                                                         .peer = line.substr(0, colon),
-                                                         .text = line.substr(colon + 2)});
-                                    }
+                                    if (colon != std::string::npos)
+                                      on_exit(line.substr(0, colon), line.substr(colon + 2));
                                     read_exits();
                                   });
+  }
+
+  void on_exit(const std::string& peer, const std::string& how) {
+    record(EventRecord{.at = clock_now() - began_,
+                       .step = machine_.step(),
+                       .kind = "exit",
+                       .peer = peer,
+                       .text = how});
+    // Who has been here is missed when its connection ends; who has not, only now.
+    for (WorkerId worker = 0; worker < workers_; ++worker) {
+      if (peer != peer_name(Role::kWorker, worker) || peers_.contains({Role::kWorker, worker}))
+        continue;
+      work([&](CoordinatorOutput& out) {
+        machine_.on_lost(Role::kWorker, worker, how, clock_now(), out);
+      });
+    }
   }
 
   // Waits until everybody has been told, but not for long, and stops.
@@ -228,6 +240,7 @@ class CoordinatorNode {
       loop_, [this] { work([&](CoordinatorOutput& out) { machine_.on_time(clock_now(), out); }); }};
   boost::asio::posix::stream_descriptor exits_;
   boost::asio::streambuf exit_lines_;
+  const uint32_t workers_;
   Coordinator machine_;
   const TimePoint began_;
   const pid_t launcher_ = ::getppid();

@@ -1,9 +1,22 @@
 #include "node/doorman.h"
 
 #include <boost/asio/steady_timer.hpp>
+#include <charconv>
 #include <utility>
 
 namespace drover {
+
+std::string to_text(const RunKey& key) { return std::to_string(key.run) + "-" + key.token; }
+
+Result<RunKey> parse_run_key(const std::string& text) {
+  RunKey key;
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, key.run);
+  if (trouble != std::errc{} || stop == end || *stop != '-' || stop + 1 == end)
+    return invalid_input("the token is not one that drover makes: it looks like 123-abc");
+  key.token.assign(stop + 1, end);
+  return key;
+}
 
 bool same_token(const std::string& a, const std::string& b) {
   if (a.size() != b.size()) return false;

@@ -24,6 +24,10 @@ struct RunKey {
   std::string token;
 };
 
+// As one text, "<run>-<token>", and back.
+std::string to_text(const RunKey& key);
+Result<RunKey> parse_run_key(const std::string& text);
+
 // Equal in time that does not depend on where they differ.
 bool same_token(const std::string& a, const std::string& b);
 

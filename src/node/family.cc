@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <optional>
 
 #include "node/clock.h"
 #include "node/log.h"
@@ -16,8 +15,6 @@
 namespace drover {
 namespace {
 
-// After the head is gone everybody leaves by themselves; who has not by then is made to.
-constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
 constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 200'000'000};
 
 }  // namespace
@@ -68,7 +65,7 @@ Status Family::add(const std::string& name, int signal_if_orphaned,
   return done();
 }
 
-int Family::supervise(const std::string& head, int exits_fd) {
+int Family::supervise(const std::string& head, int exits_fd, std::optional<Duration> patience) {
   pid_t head_pid = 0;
   for (const auto& [pid, name] : children_) {
     if (name == head) head_pid = pid;
@@ -81,10 +78,11 @@ int Family::supervise(const std::string& head, int exits_fd) {
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
       ++interrupts_;
       if (interrupts_ == 1 && !head_gone) ::kill(head_pid, SIGTERM);
+      if (head_gone) terminate_all();
       if (interrupts_ == 3) kill_all();  // somebody insists
     }
     reap(head_pid, exits_fd, head_status, head_gone);
-    if (head_gone && !deadline) deadline = clock_now() + kLeavingTimeout;
+    if (head_gone && !deadline && patience) deadline = clock_now() + *patience;
     if (deadline && clock_now() > *deadline) kill_all();
   }
   return head_status;
@@ -111,6 +109,10 @@ void Family::terminate(const std::string& name) {
   for (const auto& [pid, each] : children_) {
     if (each == name) ::kill(pid, SIGTERM);
   }
+}
+
+void Family::terminate_all() {
+  for (const auto& [pid, name] : children_) ::kill(pid, SIGTERM);
 }
 
 void Family::kill_all() {

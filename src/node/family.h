@@ -6,9 +6,11 @@
 #include <csignal>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/result.h"
+#include "core/time.h"
 
 namespace drover {
 
@@ -30,9 +32,9 @@ class Family {
 
   // Waits until all children are gone and returns the wait status of the one called `head`. The
   // first interruption is handed on to it, the third ends everybody. When it is gone the others
-  // have a few seconds to leave by themselves. How each of the others ended is written to
-  // `exits_fd`, a line each.
-  int supervise(const std::string& head, int exits_fd);
+  // have `patience` to leave by themselves; without one they are let finish what they do, until
+  // somebody interrupts. How each of the others ended is written to `exits_fd`, a line each.
+  int supervise(const std::string& head, int exits_fd, std::optional<Duration> patience);
 
   // Somebody interrupted supervise().
   bool interrupted() const { return interrupts_ > 0; }
@@ -40,6 +42,7 @@ class Family {
   void kill_all();
   // Asks the child called `name` to end.
   void terminate(const std::string& name);
+  void terminate_all();
 
  private:
   void reap(pid_t head, int exits_fd, int& head_status, bool& head_gone);

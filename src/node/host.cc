@@ -1,5 +1,6 @@
 #include "node/host.h"
 
+#include <malloc.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -43,6 +44,14 @@ void raise_file_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // more is not taken
+  ::mallopt(M_TOP_PAD, 16 << 20);
+#endif
 }
 
 std::string random_token() {

@@ -26,6 +26,12 @@ namespace drover {
 namespace {
 
 constexpr const char* kCoordinatorName = "coordinator";
+// After the coordinator is gone everybody leaves by themselves; who has not by then is made to.
+constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
+// How long is waited for workers that somebody else starts, or that have much to load; who dies
+// meanwhile is not waited for.
+constexpr Duration kComesByItself = std::chrono::hours(24);
+constexpr Duration kLoadsItself = std::chrono::minutes(10);
 
 int exit_status_of(RunOutcome outcome) {
   if (outcome == RunOutcome::kCompleted) return 0;
@@ -117,7 +123,7 @@ Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& 
   return is_ready;
 }
 
-Status start_others(Family& family, const Job& job, Task& task, const RunKey& key,
+Status start_others(Family& family, const Job& job, const Crew& crew, const RunKey& key,
                     const Addresses& addresses) {
   Status started = done();
   for (ShardId shard = 0; shard < job.shards && started; ++shard) {
@@ -130,35 +136,33 @@ Status start_others(Family& family, const Job& job, Task& task, const RunKey& ke
                         .window_bytes = job.window});
     });
   }
-  for (WorkerId worker = 0; worker < job.workers && started; ++worker) {
+  for (WorkerId worker = 0; worker < job.workers && started && crew.worker; ++worker) {
     started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&] {
-      return run_worker({.identity = {Role::kWorker, worker, key, addresses.coordinator},
-                         .workers = job.workers,
-                         .batch = job.batch,
-                         .own_part = job.task.partition != DataPartition::kNone,
-                         .seed = job.task.seed,
-                         .slow = job.slow,
-                         .wire_dtype = job.wire_dtype,
-                         .partial = job.pull != 1.0,
-                         .sharing = sharing_of(job.transport)},
-                        task);
+      return crew.worker({.identity = {Role::kWorker, worker, key, addresses.coordinator},
+                          .own_part = job.task.partition != DataPartition::kNone,
+                          .partial = job.pull != 1.0,
+                          .sharing = sharing_of(job.transport)});
     });
   }
-  if (!started) return started;
+  if (!started || !crew.evaluator) return started;
   return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
-    return run_evaluator({.identity = {Role::kEvaluator, 0, key, addresses.coordinator},
-                          .save_model = job.save_model,
-                          .stop_at = job.stop_at},
-                         task);
+    return crew.evaluator({.identity = {Role::kEvaluator, 0, key, addresses.coordinator},
+                           .save_model = job.save_model,
+                           .stop_at = job.stop_at});
   });
 }
 
-Status start_all(Family& family, const Job& job, Task& task, const RunHeader& header, int exits_fd,
-                 const Company& company) {
+Status start_all(Family& family, const Job& job, const Crew& crew, const RunHeader& header,
+                 int exits_fd, const Company& company,
+                 const std::function<Status(const Invitation&)>& invite) {
   auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
+  machine.value().evaluator = crew.evaluator != nullptr;
+  machine.value().workers_bring_model = crew.brings_model;
+  if (!crew.worker) machine.value().join_timeout = kComesByItself;
+  if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
   const RunKey key{.run = header.run_id, .token = random_token()};
   const auto addresses = choose_addresses(job, "drover-" + key.token.substr(0, 16));
@@ -170,12 +174,25 @@ Status start_all(Family& family, const Job& job, Task& task, const RunHeader& he
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
   ::close(listening_fd);
   if (!ready) return ready.error();
-  return ready.value() ? start_others(family, job, task, key, addresses.value()) : done();
+  if (!ready.value()) return done();
+  if (invite) {
+    const Status invited =
+        invite({.address = addresses.value().coordinator, .token = to_text(key)});
+    if (!invited) return invited;
+  }
+  return start_others(family, job, crew, key, addresses.value());
 }
 
 }  // namespace
 
-int launch(const Job& job, Task& task, const RunHeader& header, const Company& company) {
+Crew crew_for(Task& task) {
+  return {.worker = [&task](const WorkerSettings& settings) { return run_worker(settings, task); },
+          .evaluator =
+              [&task](const EvaluatorSettings& settings) { return run_evaluator(settings, task); }};
+}
+
+int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
+           const std::function<Status(const Invitation&)>& invite) {
   raise_file_limit();
   std::signal(SIGPIPE, SIG_IGN);
   const auto exits = make_pipe(O_CLOEXEC | O_NONBLOCK);
@@ -184,13 +201,15 @@ int launch(const Job& job, Task& task, const RunHeader& header, const Company& c
     return kExitFailed;
   }
   Family family;
-  const Status started = start_all(family, job, task, header, exits.value().from, company);
+  const Status started = start_all(family, job, crew, header, exits.value().from, company, invite);
   ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
     family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
-  const int status = family.supervise(kCoordinatorName, exits.value().to);
+  const int status =
+      family.supervise(kCoordinatorName, exits.value().to,
+                       crew.may_stay && started ? std::nullopt : std::optional(kLeavingTimeout));
   ::close(exits.value().to);
   if (!started) return kExitFailed;
   if (!WIFEXITED(status) && family.interrupted()) {

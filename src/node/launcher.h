@@ -1,12 +1,13 @@
 // Launcher: starts a whole run on this machine, a process for each part, and sees that all of them
 // end.
 //
-// All processes are forked from the caller, which has loaded the task (and with it libtorch and the
-// data) and has no thread yet: the children share that memory instead of each loading its own.
+// All processes are forked from the caller. Where it has loaded a task (and with it libtorch and
+// the data) the children share that memory instead of each loading its own.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/run_record.h"
 #include "node/job.h"
@@ -29,12 +30,36 @@ struct Company {
   FitterMaker fitter;  // empty: no model can be fitted
 };
 
+struct EvaluatorSettings;
+struct WorkerSettings;
+
+// Who computes.
+struct Crew {
+  // The body of a worker's process, which returns its exit status. Empty: workers come by
+  // themselves.
+  std::function<int(const WorkerSettings&)> worker;
+  std::function<int(const EvaluatorSettings&)> evaluator;  // the same; empty: there is none
+  bool brings_model = false;  // workers say what the model is and how to learn it
+  // Workers may have something left to do when the run is over, such as to save the model.
+  bool may_stay = false;
+};
+
+// A crew that computes a built-in task, which must outlive it.
+Crew crew_for(Task& task);
+
+// What somebody needs to join a run.
+struct Invitation {
+  std::string address;  // of the coordinator
+  std::string token;    // to_text(RunKey)
+};
+
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitInterrupted = 130;
 
 // Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is
-// recorded in job.run_file. REQUIRES: no thread has been started in this process; job.run_file is
-// set.
-int launch(const Job& job, Task& task, const RunHeader& header, const Company& company);
+// recorded in job.run_file. `invite` is told where to join before anybody is waited for; an error
+// ends the run. REQUIRES: no thread has been started in this process; job.run_file is set.
+int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
+           const std::function<Status(const Invitation&)>& invite = nullptr);
 
 }  // namespace drover

@@ -18,9 +18,11 @@ constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory)
+Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory,
+               std::optional<Learning> learning)
     : identity_(std::move(identity)),
       layout_(layout),
+      learning_(std::move(learning)),
       handler_(handler),
       loop_(1),
       keep_running_(boost::asio::make_work_guard(loop_)),
@@ -68,6 +70,7 @@ Status Member::start() {
   coordinator_->start(std::move(callbacks));
   Hello greeting = hello(Lane::kControl);
   greeting.tensors = layout_.tensors();
+  greeting.learning = learning_;
   coordinator_->send(control_frame(std::move(greeting)));
   thread_ = std::thread([this] { loop_.run(); });
   return done();

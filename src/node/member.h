@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -57,8 +58,9 @@ class Member {
     virtual void on_over(const Farewell& farewell) = 0;
   };
 
-  // `memory`: of gradients, to share with shards; -1: none.
-  Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory = -1);
+  // `memory`: of gradients, to share with shards; -1: none. `learning`: see Hello.
+  Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory = -1,
+         std::optional<Learning> learning = {});
   ~Member();  // stops the thread
 
   // Connects to the coordinator and starts the thread.
@@ -82,6 +84,7 @@ class Member {
 
   const MemberIdentity identity_;
   const Layout layout_;
+  const std::optional<Learning> learning_;
   Handler& handler_;
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;

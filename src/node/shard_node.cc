@@ -157,6 +157,12 @@ class ShardNode {
       });
       return status;
     };
+    callbacks.on_control = [this, worker, &peer](const Control& message) {
+      const auto* rate = std::get_if<LearningRate>(&message);
+      if (rate == nullptr || !shard_.knows(worker))
+        return Status(invalid_input("a message that shards do not take"));
+      return peer.joined ? shard_.on_rate(worker, *rate) : Status(kNotJoined);
+    };
     callbacks.on_closed = [this, worker](const Error&) { lose(worker); };
     channel->replace_callbacks(std::move(callbacks));
     join_if_complete(worker);

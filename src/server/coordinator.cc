@@ -15,6 +15,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       started_(now),
       members_(settings_.workers),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
+  learning_ = {settings_.optimizer, settings_.schedule, {}};
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   DROVER_CHECK(!settings_.balance || settings_.batch > 0);
   DROVER_CHECK(!settings_.free_running || !settings_.pull.weak());
@@ -65,8 +66,31 @@ Status Coordinator::admit_worker(const Hello& hello) {
   if (joined_.contains(hello.index)) return invalid_input(name + " is here already");
   if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
   if (const Status same = admit_model(hello); !same) return same;
+  if (const Status same = admit_learning(hello); !same) return same;
   joined_.insert(hello.index);
   return done();
+}
+
+// The first who comes says how to learn; the others have to say the same.
+Status Coordinator::admit_learning(const Hello& hello) {
+  if (!settings_.workers_bring_model) return done();
+  if (!hello.learning) return invalid_input("it does not say how its model is to be learned");
+  if (!learning_.told) {
+    learning_.told = hello.learning;
+    const double ema_decay = learning_.optimizer.ema_decay;
+    learning_.optimizer = hello.learning->optimizer;
+    learning_.optimizer.ema_decay = ema_decay;
+    learning_.schedule.kind = ScheduleKind::kConstant;
+    learning_.schedule.base = hello.learning->rate;
+  }
+  if (*hello.learning == *learning_.told) return done();
+  const auto words = [](const Learning& learning) {
+    return std::string(name_of(learning.optimizer.kind)) + " with a learning rate of " +
+           std::to_string(learning.rate);
+  };
+  return invalid_input("its optimiser (" + words(*hello.learning) +
+                       ") is not that of the others (" + words(*learning_.told) +
+                       "), or is set otherwise; start all with the same script and arguments");
 }
 
 Status Coordinator::admit_model(const Hello& hello) {
@@ -95,8 +119,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .steps = settings_.steps,
                   .deterministic = settings_.deterministic,
                   .evaluate_every = settings_.evaluate_every,
-                  .optimizer = settings_.optimizer,
-                  .schedule = settings_.schedule,
+                  .optimizer = learning_.optimizer,
+                  .schedule = learning_.schedule,
                   .full_samples = settings_.full_samples,
                   .free_running = settings_.free_running.has_value(),
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
@@ -117,6 +141,11 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
                   .steps = settings_.steps,
                   .evaluate_every = settings_.evaluate_every,
                   .free_running = settings_.free_running.has_value(),
+                  .workers = settings_.workers,
+                  .batch = settings_.batch,
+                  .seed = settings_.seed,
+                  .wire_dtype = settings_.told.wire_dtype,
+                  .slow = settings_.told.slow,
                   .weak = settings_.pull.weak(),
                   .pull_share = pull_share_,
                   .pull_grace = settings_.pull.grace};
@@ -149,10 +178,13 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     if (const auto record = orders_.on_abandoned(index, *abandoned, now))
       out.happenings.emplace_back(*record);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
-             evaluated && role == Role::kEvaluator) {
+             evaluated && (role == Role::kEvaluator || role == Role::kWorker)) {
     on_evaluated(*evaluated, now, out);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
-    on_lost(role, index, farewell->reason, now, out);
+    if (role == Role::kWorker && farewell->outcome == RunOutcome::kCompleted)
+      on_left(index, now, out);
+    else
+      on_lost(role, index, farewell->reason, now, out);
   } else {
     return invalid_input(name + " sent a message that only others send");
   }
@@ -212,10 +244,8 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
 
 void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint now,
                               CoordinatorOutput& out) {
-  const bool was_here = joined_.erase(worker) > 0;
-  workers_ready_.erase(worker);
-  shares_.erase(worker);  // its next life has to be told anew
-  orders_.on_lost(worker);
+  const bool was_here = joined_.contains(worker);
+  remove_worker(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
   if (!members_.remove(worker)) {
     if (was_here)
@@ -232,6 +262,26 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
   // others.
   if (phase_ == Phase::kTraining) return send_decision(out);
   begin_if_ready(now, out);
+}
+
+// It has done all that it was to do. When the last has, so has the run.
+void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
+  const std::string name = peer_name(Role::kWorker, worker);
+  remove_worker(worker);
+  if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
+  if (!members_.remove(worker)) return;
+  say("left", name, "it has finished", now, out);
+  if (members_.count() == 0) return end(RunOutcome::kCompleted, "", now, out);
+  if (ledger_) ledger_->on_lost(worker);
+  if (phase_ == Phase::kTraining) return send_decision(out);
+  begin_if_ready(now, out);
+}
+
+void Coordinator::remove_worker(WorkerId worker) {
+  joined_.erase(worker);
+  workers_ready_.erase(worker);
+  shares_.erase(worker);  // its next life has to be told anew
+  orders_.on_lost(worker);
 }
 
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {

@@ -42,6 +42,12 @@ struct PullSettings {
   bool weak() const { return choose || share < 1.0; }
 };
 
+// What only workers need to know.
+struct WorkerTold {
+  NumberType wire_dtype = NumberType::kFloat32;
+  std::vector<std::string> slow = {};
+};
+
 struct CoordinatorSettings {
   uint32_t workers = 1;                      // indices that workers may have
   std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
@@ -53,6 +59,8 @@ struct CoordinatorSettings {
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
+  bool workers_bring_model = false;  // and say how to learn it (Hello::learning)
+  WorkerTold told;
   uint64_t full_samples = 0;               // of a step to which everybody contributes
   uint32_t batch = 0;                      // samples of one gradient; 0: unknown
   DecisionLimits limits;                   // on whatever the policy says
@@ -114,6 +122,7 @@ class Coordinator {
 
   Duration since_start(TimePoint now) const { return now - started_; }
   Status admit_model(const Hello& hello);
+  Status admit_learning(const Hello& hello);
   void send_plans(CoordinatorOutput& out);
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
@@ -135,6 +144,8 @@ class Coordinator {
   Status admit_worker(const Hello& hello);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
+  void remove_worker(WorkerId worker);
   double rate_factor_of(const StepStory& story) const;
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
@@ -160,6 +171,11 @@ class Coordinator {
   std::set<ShardId> shards_ready_;
   std::set<WorkerId> workers_ready_;  // of those
   std::optional<Layout> layout_;
+  struct {
+    OptimizerSettings optimizer;
+    ScheduleSettings schedule;
+    std::optional<Learning> told;  // by the first worker, where workers bring the model
+  } learning_;
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;

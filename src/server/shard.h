@@ -59,6 +59,10 @@ class Shard {
   Status on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                   Outbox& out);
 
+  // The learning rate from step `told.from` on, in place of the schedule's. Of workers that do not
+  // agree about a step the one with the least number is believed. REQUIRES: has_plan().
+  Status on_rate(WorkerId worker, const LearningRate& told);
+
   // Bytes of gradients that may be under way to this shard from now on.
   void set_window(size_t bytes) { offers_.set_window(bytes); }
 
@@ -173,7 +177,13 @@ class Shard {
     uint32_t came = 0;
   };
   std::vector<Sent> sent_;
-  std::optional<FreeClocks> clocks_;        // where workers run freely
+  std::optional<FreeClocks> clocks_;  // where workers run freely
+  // That workers have told, by the step that each is in force from.
+  struct Rate {
+    WorkerId worker = 0;
+    double rate = 0.0;
+  };
+  std::map<Step, Rate> rates_;
   std::optional<WorkerId> initial_source_;  // who was asked for the initial parameters
   bool announced_ready_ = false;
 

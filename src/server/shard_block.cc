@@ -6,6 +6,15 @@
 #include "core/check.h"
 
 namespace drover {
+namespace {
+
+OptimizerSettings optimizer_of(const Plan& plan, const Block& block) {
+  OptimizerSettings settings = plan.optimizer;
+  settings.weight_decay *= plan.tensors.at(block.tensor).decay;
+  return settings;
+}
+
+}  // namespace
 
 ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
                        BufferPool* published)
@@ -16,7 +25,8 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
       pool_(pool),
       published_(published),
       sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length, pool),
-      optimizer_(plan.optimizer, block.kind, block.length),
+      rate_(plan.tensors.at(block.tensor).rate),
+      optimizer_(optimizer_of(plan, block), block.kind, block.length),
       pushes_(plan.workers, Push::kOwed),
       next_push_(plan.workers, 0) {}
 
@@ -131,7 +141,7 @@ NoiseEstimate ShardBlock::publish(double learning_rate) {
   DROVER_CHECK(!finished());
   SharedBuffer next = published_->take(block_.length);
   const double mean_square =
-      optimizer_.apply(sum_, learning_rate, parameters_->span(), next->span());
+      optimizer_.apply(sum_, learning_rate * rate_, parameters_->span(), next->span());
   const NoiseEstimate estimate =
       block_.kind == TensorKind::kTrained
           ? estimate_noise(weighted_squares_, mean_square, sum_.samples(), sum_.contributors())

@@ -125,6 +125,7 @@ class ShardBlock {
   ConstBuffer parameters_;
   GradientSum sum_;
   double weighted_squares_ = 0.0;  // of the gradients in it: samples times squared length, summed
+  const double rate_;              // of the run's learning rate
   BlockOptimizer optimizer_;
   enum class Push : uint8_t { kOwed, kExpected, kAnswered, kExcused };
   std::vector<Push> pushes_;     // by worker, in the open step

@@ -12,6 +12,8 @@ namespace {
 
 // Who is later than that is not asked any more how late.
 constexpr size_t kOpeningsKept = 64;
+// Nobody tells a learning rate for a step so far ahead.
+constexpr Step kRatesMax = 1'024;
 
 }  // namespace
 
@@ -158,11 +160,25 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
   if (plan_->weak) close_if_complete(hosted, now, out);
 }
 
+Status Shard::on_rate(WorkerId worker, const LearningRate& told) {
+  if (told.from >= step_ + kRatesMax)
+    return invalid_input("a learning rate for step " + std::to_string(told.from) +
+                         ", which is far ahead");
+  const auto [place, is_new] = rates_.try_emplace(told.from, Rate{worker, told.rate});
+  if (!is_new && worker <= place->second.worker) place->second = {worker, told.rate};
+  // What is in force now, and what comes after it.
+  auto in_force = rates_.upper_bound(step_);
+  if (in_force != rates_.begin()) rates_.erase(rates_.begin(), std::prev(in_force));
+  return done();
+}
+
 double Shard::rate_of(Step step, uint64_t samples) const {
-  return learning_rate(plan_->schedule, step) *
-         rate_factor(plan_->schedule.rule, static_cast<double>(samples),
-                     static_cast<double>(plan_->full_samples),
-                     decision_ ? decision_->noise_scale : 0.0);
+  const auto after = rates_.upper_bound(step);
+  const double rate = after == rates_.begin() ? learning_rate(plan_->schedule, step)
+                                              : std::prev(after)->second.rate;
+  return rate * rate_factor(plan_->schedule.rule, static_cast<double>(samples),
+                            static_cast<double>(plan_->full_samples),
+                            decision_ ? decision_->noise_scale : 0.0);
 }
 
 void Shard::close_step_if_done(TimePoint now, Outbox& out) {
@@ -266,7 +282,7 @@ void Shard::forget_late(WorkerId worker) {
 size_t Shard::pending() const {
   size_t all = offers_.pending() + opened_.size() + progress_.size() + straggling_.size();
   for (const auto& [id, hosted] : blocks_) all += hosted.waiting.size() + hosted.early.size();
-  return all + late_.size() + decisions_.size();
+  return all + late_.size() + decisions_.size() + rates_.size();
 }
 
 bool Shard::finished() const { return plan_ && step_ >= plan_->steps; }

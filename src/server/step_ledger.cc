@@ -387,6 +387,11 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.at = open.at;
   record.elapsed = open.closed_at - open.at;
   record.learning_rate = open.learning_rate;
+  for (const auto& [worker, report] : open.reports) {
+    if (!report.learning_rate) continue;
+    record.learning_rate = *report.learning_rate;  // of the least, as on shards
+    break;
+  }
   record.samples = ~uint64_t{0};
   for (const auto& [shard, closed] : open.closed) {
     record.aggregate = std::max(record.aggregate, closed.busy);

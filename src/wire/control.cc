@@ -1,6 +1,7 @@
 #include "wire/control.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "wire/control.pb.h"
@@ -19,6 +20,8 @@ void put_tensors(const std::vector<TensorSpec>& tensors,
     each->set_name(tensor.name);
     each->set_size(tensor.size);
     each->set_kind(static_cast<uint32_t>(tensor.kind));
+    each->set_rate(tensor.rate);
+    each->set_decay(tensor.decay);
   }
 }
 
@@ -35,6 +38,18 @@ void put_blocks(const BlockPlan& plan, pb::BlockPlan* out) {
   }
 }
 
+void put_optimizer(const OptimizerSettings& from, pb::Optimizer* out) {
+  out->set_kind(static_cast<uint32_t>(from.kind));
+  out->set_momentum(from.momentum);
+  out->set_rms_decay(from.rms_decay);
+  out->set_rms_momentum(from.rms_momentum);
+  out->set_beta1(from.beta1);
+  out->set_beta2(from.beta2);
+  out->set_epsilon(from.epsilon);
+  out->set_weight_decay(from.weight_decay);
+  out->set_ema_decay(from.ema_decay);
+}
+
 void put(const Hello& from, pb::Control& to) {
   pb::Hello* out = to.mutable_hello();
   out->set_role(static_cast<uint32_t>(from.role));
@@ -45,6 +60,10 @@ void put(const Hello& from, pb::Control& to) {
   out->set_pid(from.pid);
   out->set_address(from.address);
   put_tensors(from.tensors, out->mutable_tensors());
+  if (from.learning) {
+    put_optimizer(from.learning->optimizer, out->mutable_learning()->mutable_optimizer());
+    out->mutable_learning()->set_rate(from.learning->rate);
+  }
 }
 
 void put(const Refusal& from, pb::Control& to) { to.mutable_refusal()->set_reason(from.reason); }
@@ -55,16 +74,7 @@ void put(const Plan& from, pb::Control& to) {
   out->set_steps(from.steps);
   out->set_deterministic(from.deterministic);
   out->set_evaluate_every(from.evaluate_every);
-  pb::Optimizer* optimizer = out->mutable_optimizer();
-  optimizer->set_kind(static_cast<uint32_t>(from.optimizer.kind));
-  optimizer->set_momentum(from.optimizer.momentum);
-  optimizer->set_rms_decay(from.optimizer.rms_decay);
-  optimizer->set_rms_momentum(from.optimizer.rms_momentum);
-  optimizer->set_beta1(from.optimizer.beta1);
-  optimizer->set_beta2(from.optimizer.beta2);
-  optimizer->set_epsilon(from.optimizer.epsilon);
-  optimizer->set_weight_decay(from.optimizer.weight_decay);
-  optimizer->set_ema_decay(from.optimizer.ema_decay);
+  put_optimizer(from.optimizer, out->mutable_optimizer());
   pb::Schedule* schedule = out->mutable_schedule();
   schedule->set_kind(static_cast<uint32_t>(from.schedule.kind));
   schedule->set_base(from.schedule.base);
@@ -90,6 +100,11 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_steps(from.steps);
   out->set_evaluate_every(from.evaluate_every);
   out->set_free_running(from.free_running);
+  out->set_workers(from.workers);
+  out->set_batch(from.batch);
+  out->set_seed(from.seed);
+  out->set_wire_dtype(static_cast<uint32_t>(from.wire_dtype));
+  for (const std::string& rule : from.slow) out->add_slow(rule);
   out->set_weak(from.weak);
   out->set_pull_share(from.pull_share);
   out->set_pull_grace_ns(from.pull_grace.count());
@@ -173,6 +188,7 @@ void put(const StepReport& from, pb::Control& to) {
   out->set_correct(from.correct);
   out->set_predictions(from.predictions);
   out->set_compute_ns(from.compute.count());
+  if (from.learning_rate) out->set_learning_rate(*from.learning_rate);
   out->set_blocks(from.blocks);
   out->set_fresh(from.fresh);
   out->set_staleness_sum(from.staleness_sum);
@@ -187,6 +203,11 @@ void put(const StepReport& from, pb::Control& to) {
 void put(const PullShare& from, pb::Control& to) {
   to.mutable_pull_share()->set_from(from.from);
   to.mutable_pull_share()->set_share(from.share);
+}
+
+void put(const LearningRate& from, pb::Control& to) {
+  to.mutable_learning_rate()->set_from(from.from);
+  to.mutable_learning_rate()->set_rate(from.rate);
 }
 
 void put(const Evaluated& from, pb::Control& to) {
@@ -230,6 +251,11 @@ class Reader {
     if (!(value > 0.0 && value <= 1.0)) fail("a share is not above 0 and at most 1");
     return value;
   }
+  double factor(double value, const char* what) {
+    if (!(value >= 0.0 && std::isfinite(value)))
+      fail(std::string(what) + " is negative or not a number");
+    return value;
+  }
   const std::string& text(const std::string& value, const char* what) {
     at_most(value.size(), kTextBytesMax, what);
     return value;
@@ -252,7 +278,9 @@ std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb:
     if (reader.error()) break;
     tensors.push_back({.name = reader.text(each.name(), "a tensor's name"),
                        .size = reader.at_most(each.size(), kParametersMax, "a tensor's size"),
-                       .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "tensor kind")});
+                       .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "tensor kind"),
+                       .rate = reader.factor(each.rate(), "a tensor's learning rate"),
+                       .decay = reader.factor(each.decay(), "a tensor's weight decay")});
     total = reader.at_most(total + each.size(), kParametersMax, "the number of parameters");
   }
   return tensors;
@@ -278,15 +306,32 @@ BlockPlan get_blocks(const pb::BlockPlan& from, Reader& reader) {
   return plan;
 }
 
+OptimizerSettings get_optimizer(const pb::Optimizer& from, Reader& reader) {
+  return {.kind = reader.one_of(from.kind(), OptimizerKind::kAdamW, "optimizer"),
+          .momentum = from.momentum(),
+          .rms_decay = from.rms_decay(),
+          .rms_momentum = from.rms_momentum(),
+          .beta1 = from.beta1(),
+          .beta2 = from.beta2(),
+          .epsilon = from.epsilon(),
+          .weight_decay = from.weight_decay(),
+          .ema_decay = from.ema_decay()};
+}
+
 Control get(const pb::Hello& from, Reader& reader) {
-  return Hello{.role = reader.one_of(from.role(), Role::kEvaluator, "role"),
-               .index = reader.at_most(from.index(), kWorkersMax, "the peer's index"),
-               .lane = reader.one_of(from.lane(), Lane::kBulk, "lane"),
-               .token = reader.text(from.token(), "the token"),
-               .host = reader.text(from.host(), "the host"),
-               .pid = from.pid(),
-               .address = reader.text(from.address(), "the address"),
-               .tensors = get_tensors(from.tensors(), reader)};
+  Hello hello{.role = reader.one_of(from.role(), Role::kEvaluator, "role"),
+              .index = reader.at_most(from.index(), kWorkersMax, "the peer's index"),
+              .lane = reader.one_of(from.lane(), Lane::kBulk, "lane"),
+              .token = reader.text(from.token(), "the token"),
+              .host = reader.text(from.host(), "the host"),
+              .pid = from.pid(),
+              .address = reader.text(from.address(), "the address"),
+              .tensors = get_tensors(from.tensors(), reader)};
+  if (from.has_learning()) {
+    hello.learning = Learning{.optimizer = get_optimizer(from.learning().optimizer(), reader),
+                              .rate = reader.factor(from.learning().rate(), "the learning rate")};
+  }
+  return hello;
 }
 
 Control get(const pb::Refusal& from, Reader& reader) {
@@ -294,36 +339,26 @@ Control get(const pb::Refusal& from, Reader& reader) {
 }
 
 Control get(const pb::Plan& from, Reader& reader) {
-  const pb::Optimizer& optimizer = from.optimizer();
   const pb::Schedule& schedule = from.schedule();
-  Plan plan{
-      .workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
-      .steps = from.steps(),
-      .deterministic = from.deterministic(),
-      .evaluate_every = from.evaluate_every(),
-      .optimizer = {.kind = reader.one_of(optimizer.kind(), OptimizerKind::kAdamW, "optimizer"),
-                    .momentum = optimizer.momentum(),
-                    .rms_decay = optimizer.rms_decay(),
-                    .rms_momentum = optimizer.rms_momentum(),
-                    .beta1 = optimizer.beta1(),
-                    .beta2 = optimizer.beta2(),
-                    .epsilon = optimizer.epsilon(),
-                    .weight_decay = optimizer.weight_decay(),
-                    .ema_decay = optimizer.ema_decay()},
-      .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
-                   .base = schedule.base(),
-                   .warmup_steps = schedule.warmup_steps(),
-                   .decay_every = schedule.decay_every(),
-                   .decay_factor = schedule.decay_factor(),
-                   .floor = schedule.floor(),
-                   .total_steps = schedule.total_steps(),
-                   .rule =
-                       reader.one_of(schedule.rule(), RateRule::kAdaScale, "learning-rate rule")},
-      .full_samples = from.full_samples(),
-      .free_running = from.free_running(),
-      .staleness = {},
-      .tensors = get_tensors(from.tensors(), reader),
-      .blocks = get_blocks(from.blocks(), reader)};
+  Plan plan{.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
+            .steps = from.steps(),
+            .deterministic = from.deterministic(),
+            .evaluate_every = from.evaluate_every(),
+            .optimizer = get_optimizer(from.optimizer(), reader),
+            .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
+                         .base = schedule.base(),
+                         .warmup_steps = schedule.warmup_steps(),
+                         .decay_every = schedule.decay_every(),
+                         .decay_factor = schedule.decay_factor(),
+                         .floor = schedule.floor(),
+                         .total_steps = schedule.total_steps(),
+                         .rule = reader.one_of(schedule.rule(), RateRule::kAdaScale,
+                                               "learning-rate rule")},
+            .full_samples = from.full_samples(),
+            .free_running = from.free_running(),
+            .staleness = {},
+            .tensors = get_tensors(from.tensors(), reader),
+            .blocks = get_blocks(from.blocks(), reader)};
   if (from.has_staleness()) plan.staleness = from.staleness();
   plan.weak = from.weak();
   plan.push_grace = reader.duration(from.push_grace_ns(), "the grace for pushes");
@@ -347,6 +382,16 @@ Control get(const pb::Welcome& from, Reader& reader) {
                   .steps = from.steps(),
                   .evaluate_every = from.evaluate_every(),
                   .free_running = from.free_running()};
+  welcome.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers");
+  welcome.batch = reader.at_most(from.batch(), kSamplesMax, "the batch");
+  welcome.seed = from.seed();
+  welcome.wire_dtype = reader.one_of(from.wire_dtype(), NumberType::kFloat16, "number type");
+  reader.at_most(static_cast<uint64_t>(from.slow_size()), kSlowRulesMax,
+                 "the number of slow rules");
+  for (const std::string& rule : from.slow()) {
+    if (reader.error()) break;
+    welcome.slow.push_back(reader.text(rule, "a slow rule"));
+  }
   welcome.weak = from.weak();
   welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
@@ -451,11 +496,14 @@ Control get(const pb::StepReport& from, Reader& reader) {
       .correct = from.correct(),
       .predictions = from.predictions(),
       .compute = Duration(from.compute_ns()),
+      .learning_rate = {},
       .blocks = reader.at_most(from.blocks(), kBlocksMax, "the number of blocks"),
       .fresh = reader.at_most(from.fresh(), from.blocks(), "the number of fresh blocks"),
       .staleness_sum = from.staleness_sum(),
       .staleness_max = from.staleness_max(),
       .responses = {}};
+  if (from.has_learning_rate())
+    report.learning_rate = reader.factor(from.learning_rate(), "the learning rate");
   reader.at_most(static_cast<uint64_t>(from.responses_size()), kShardsMax, "the number of shards");
   for (const pb::PullResponse& each : from.responses()) {
     if (reader.error()) break;
@@ -467,6 +515,10 @@ Control get(const pb::StepReport& from, Reader& reader) {
 
 Control get(const pb::PullShare& from, Reader& reader) {
   return PullShare{.from = from.from(), .share = reader.share(from.share())};
+}
+
+Control get(const pb::LearningRate& from, Reader& reader) {
+  return LearningRate{.from = from.from(), .rate = reader.factor(from.rate(), "the learning rate")};
 }
 
 Control get(const pb::Evaluated& from, Reader&) {
@@ -511,6 +563,8 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.share(), reader);
     case pb::Control::kAbandoned:
       return get(from.abandoned(), reader);
+    case pb::Control::kLearningRate:
+      return get(from.learning_rate(), reader);
     case pb::Control::kPullShare:
       return get(from.pull_share(), reader);
     case pb::Control::MESSAGE_NOT_SET:

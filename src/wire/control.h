@@ -16,6 +16,7 @@
 #include "core/step_times.h"
 #include "core/time.h"
 #include "core/training.h"
+#include "wire/number_type.h"
 
 namespace drover {
 
@@ -36,6 +37,7 @@ struct Hello {
   int64_t pid = 0;
   std::string address;              // a shard's: where workers reach it
   std::vector<TensorSpec> tensors;  // a worker's or evaluator's, to the coordinator: its model
+  std::optional<Learning> learning = {};  // a worker's whose model is not the run's
   bool operator==(const Hello&) const = default;
 };
 
@@ -78,11 +80,19 @@ struct Welcome {
   Step steps = 0;
   Step evaluate_every = 0;
   bool free_running = false;  // workers take parameters as they are, block by block
-  bool weak = false;          // workers need not wait for all blocks
-  double pull_share = 1.0;    // then: for this share of them, and ...
-  Duration pull_grace{};      // ... so much longer
+  // To a worker: what it is one of.
+  uint32_t workers = 0;
+  uint32_t batch = 0;  // samples of one gradient
+  uint64_t seed = 0;
+  NumberType wire_dtype = NumberType::kFloat32;  // of gradients that are sent
+  std::vector<std::string> slow = {};  // rules that slow it down on purpose (worker/slowness.h)
+  bool weak = false;                   // workers need not wait for all blocks
+  double pull_share = 1.0;             // then: for this share of them, and ...
+  Duration pull_grace{};               // ... so much longer
   bool operator==(const Welcome& other) const {
-    return free_running == other.free_running && weak == other.weak &&
+    return workers == other.workers && batch == other.batch && seed == other.seed &&
+           wire_dtype == other.wire_dtype && slow == other.slow &&
+           free_running == other.free_running && weak == other.weak &&
            pull_share == other.pull_share && pull_grace == other.pull_grace &&
            shards == other.shards && blocks.blocks == other.blocks.blocks &&
            blocks.shards == other.blocks.shards && steps == other.steps &&
@@ -179,6 +189,7 @@ struct StepReport {
   uint32_t correct = 0;
   uint32_t predictions = 0;
   Duration compute{};
+  std::optional<double> learning_rate = {};  // that it wants; absent: the run's
   // Where workers need not wait for all blocks: what the gradient was computed on.
   uint32_t blocks = 0;         // in all; 0: this is not told
   uint32_t fresh = 0;          // of those in the version of the step, or a newer one
@@ -195,7 +206,14 @@ struct PullShare {
   bool operator==(const PullShare&) const = default;
 };
 
-// Evaluator to coordinator.
+// Worker to shard, before what it pushes: the learning rate from step `from` on.
+struct LearningRate {
+  Step from = 0;
+  double rate = 0.0;
+  bool operator==(const LearningRate&) const = default;
+};
+
+// Evaluator, or a worker that evaluates, to coordinator.
 struct Evaluated {
   Version version = 0;
   double loss = 0.0;
@@ -204,16 +222,17 @@ struct Evaluated {
   bool operator==(const Evaluated&) const = default;
 };
 
-// Coordinator to everybody: the run is over. Somebody to the coordinator: I cannot go on.
+// Coordinator to everybody: the run is over. Somebody to the coordinator: I cannot go on; or, a
+// worker that has completed what it was to do: I leave.
 struct Farewell {
   RunOutcome outcome = RunOutcome::kCompleted;
   std::string reason;
   bool operator==(const Farewell&) const = default;
 };
 
-using Control =
-    std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed,
-                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned, PullShare>;
+using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
+                             StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
+                             PullShare, LearningRate>;
 
 std::string encode_control(const Control& message);
 

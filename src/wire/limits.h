@@ -22,6 +22,7 @@ inline constexpr uint32_t kSamplesMax = 1u << 24;  // in one gradient
 inline constexpr uint64_t kDecidedAheadMax = 32;
 inline constexpr uint64_t kUndecidedMax = 16;
 inline constexpr uint64_t kPushedAheadMax = 64;
+inline constexpr uint32_t kSlowRulesMax = 1'000;
 inline constexpr uint32_t kTextBytesMax = 64u << 10;  // a name, an address, a reason
 
 }  // namespace drover

@@ -270,14 +270,9 @@ class LiveCluster final : public ServerCluster {
       spdlog::error("{}", task.error().message);
       return 1;
     }
-    return run_worker({.identity = {Role::kWorker, index, key_, addresses.coordinator},
-                       .workers = settings_.workers + 1,
-                       .batch = 1,
-                       .own_part = false,
-                       .seed = 1,
-                       .slow = {},
-                       .sharing = sharing()},
-                      *task.value());
+    return run_worker(
+        {.identity = {Role::kWorker, index, key_, addresses.coordinator}, .sharing = sharing()},
+        *task.value());
   }
 
   // --- as a coordinator
@@ -323,8 +318,11 @@ class LiveCluster final : public ServerCluster {
                                     .tensors = layout.tensors(),
                                     .blocks = blocks}));
     for (const auto& [index, channel] : workers_) {
-      channel->send(control_frame(
-          Welcome{.shards = {shard_address_}, .blocks = blocks, .steps = kManySteps}));
+      channel->send(control_frame(Welcome{.shards = {shard_address_},
+                                          .blocks = blocks,
+                                          .steps = kManySteps,
+                                          .workers = settings_.workers + 1,
+                                          .batch = 1}));
     }
   }
 

@@ -1,0 +1,45 @@
+"""Distributed training that does not wait for slow machines.
+
+A training script becomes a worker of a run with three lines (see ``help(drover.join)``):
+
+    with drover.join(model, optimizer) as run:
+        for x, y in loader:
+            with run.step(samples=len(y)):
+                ...                              # forward, backward, optimizer.step(), as ever
+
+and is started with ``drover launch --workers 4 script.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import Error, JoinError, Late, RunFailed, RunOver
+from .join import join
+
+if TYPE_CHECKING:
+    from ._native import __version__
+    from .plots import plot_run
+    from .run import Run
+    from .runs import RunData, read_run
+    from .tools import fit, policies, replay, simulate
+
+__all__ = ["Error", "JoinError", "Late", "Run", "RunData", "RunFailed", "RunOver", "__version__", "fit", "join", "plot_run", "policies", "read_run", "replay",
+           "simulate"]
+
+# Loaded when they are asked for: whoever reads a run file does not need PyTorch, and whoever trains does not need matplotlib.
+_LATER = {"Run": "run", "RunData": "runs", "read_run": "runs", "replay": "tools", "simulate": "tools", "fit": "tools", "policies": "tools",
+          "plot_run": "plots", "__version__": "_native"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'drover' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

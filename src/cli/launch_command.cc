@@ -1,0 +1,223 @@
+// drover launch and drover serve: a run whose workers are somebody else's programs.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/launch_options.h"
+#include "cli/model_fitting.h"
+#include "cli/page_process.h"
+#include "cli/progress.h"
+#include "cli/run_report.h"
+#include "net/descriptor.h"
+#include "node/job_machines.h"
+#include "node/launcher.h"
+#include "node/live_session.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+void set_variable(const std::string& name, const std::string& value, bool replace = true) {
+  ::setenv(name.c_str(), value.c_str(), replace ? 1 : 0);
+}
+
+// The package that was built with this program, for scripts that would not find one: behind what
+// the user has set.
+void offer_package() {
+  std::error_code missing;
+  const fs::path program = fs::read_symlink("/proc/self/exe", missing);
+  const fs::path package = program.parent_path() / "python";
+  if (missing || !fs::exists(package / "drover", missing)) return;
+  const char* const before = std::getenv("PYTHONPATH");
+  const bool some = before != nullptr && *before != '\0';
+  set_variable("PYTHONPATH", some ? before + (":" + package.string()) : package.string());
+}
+
+// Becomes the script. Returns only if that fails.
+int become(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
+  set_variable("DROVER_ADDRESS", settings.identity.coordinator);
+  set_variable("DROVER_TOKEN", to_text(settings.identity.key));
+  set_variable("DROVER_RANK", std::to_string(settings.identity.index));
+  set_variable("DROVER_WORKERS", std::to_string(job.workers));
+  // Every process would otherwise start as many threads as there are cores.
+  const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.workers)), false);
+  offer_package();
+  std::vector<std::string> words = options.script;
+  if (words.front().ends_with(".py")) words.insert(words.begin(), options.python);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments.front(), arguments.data());
+  spdlog::error("cannot start {}: {}{}", words.front(), std::strerror(errno),
+                words.size() > options.script.size() ? "; try --python PROGRAM" : "");
+  return 127;
+}
+
+Status check_script(const LaunchOptions& options) {
+  if (options.script.empty())
+    return invalid_input("which script? Try: drover launch --workers 4 script.py");
+  const std::string& script = options.script.front();
+  std::error_code ignored;
+  if (script.ends_with(".py") && !fs::is_regular_file(script, ignored))
+    return invalid_input("there is no script " + script);
+  return done();
+}
+
+RunHeader header_of(const Job& job, const LaunchOptions& options, const std::string& command_line,
+                    std::time_t now) {
+  const std::string script = options.script.empty()
+                                 ? "started by others"
+                                 : fs::path(options.script.front()).filename().string();
+  return make_run_header(job, {{"model", script}}, command_line, now);
+}
+
+// Runs the job with this crew, shows it and reports it.
+int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
+             const std::string& command_line,
+             const std::function<Status(const Invitation&)>& invite) {
+  if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
+    fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
+    return kExitUsage;
+  }
+  const std::time_t now = std::time(nullptr);
+  const RunHeader header = header_of(job, options, command_line, now);
+  if (job.run_file.empty()) {
+    job.run_file = default_run_file(
+        options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
+  }
+  if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
+  auto page = PageProcess::prepare(options.dashboard);
+  if (!page) return fail(page.error());
+  auto metrics = PageProcess::prepare(options.metrics, true);
+  if (!metrics) return fail(metrics.error());
+  ProgressStyle style = choose_progress_style(options.quiet);
+  // Scripts write to the same terminal: a line that is drawn anew would be drawn over them.
+  if (style == ProgressStyle::kTerminal) style = ProgressStyle::kLines;
+  if (style != ProgressStyle::kNone)
+    fmt::print(stderr, "{:<9} {} workers, {} shards\n{:<9} {}\n", "run", job.workers, job.shards,
+               "run file", job.run_file);
+  for (PageProcess* process : {&page.value(), &metrics.value()}) {
+    if (const Status started = process->start(job.run_file); !started) return fail(started.error());
+  }
+  std::fflush(nullptr);
+  const int status = launch(job, crew, header,
+                            {.view = [&] { return make_progress_view(job.steps, style); },
+                             .fitter = background_fitters()},
+                            invite);
+  page.value().finish();
+  metrics.value().finish();
+  std::error_code ignored;
+  if (!fs::exists(job.run_file, ignored)) return status;
+  const int reported = report_run(job.run_file, options.json);
+  return status != 0 ? status : reported;
+}
+
+// Where workers of this user on this machine find a run: its token and its address, a line each.
+// Held as long as the run goes, so that no two use one port.
+class InvitationFile {
+ public:
+  static Result<InvitationFile> open(uint16_t port) {
+    const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+    const char* const home = std::getenv("HOME");
+    const fs::path folder = (runtime != nullptr && *runtime != '\0'
+                                 ? fs::path(runtime)
+                                 : fs::path(home != nullptr ? home : "/root") / ".cache") /
+                            "drover";
+    std::error_code trouble;
+    fs::create_directories(folder, trouble);
+    InvitationFile file;
+    file.path_ = folder / ("token-" + std::to_string(port));
+    file.file_ = Descriptor(::open(file.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file.file_.open())
+      return system_error("cannot write " + file.path_.string() + ": " + std::strerror(errno));
+    if (::flock(file.file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      return invalid_input("another drover serve uses port " + std::to_string(port) +
+                           "; choose another with --port, and tell workers with DROVER_PORT");
+    }
+    ::fchmod(file.file_.get(), 0600);
+    return file;
+  }
+
+  Status write(const Invitation& invitation) const {
+    const std::string text = invitation.token + "\n" + invitation.address + "\n";
+    const bool written =
+        ::ftruncate(file_.get(), 0) == 0 &&
+        ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+    if (written) return done();
+    return system_error("cannot write " + path_.string() + ": " + std::strerror(errno));
+  }
+
+  void remove() const {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+  Descriptor file_;
+};
+
+}  // namespace
+
+int launch_command(const LaunchOptions& options, const std::string& command_line) {
+  const auto job = job_of(options);
+  const Status script = check_script(options);
+  if (!job || !script) {
+    fmt::print(stderr, "drover: {}\n", !job ? job.error().message : script.error().message);
+    return kExitUsage;
+  }
+  const Crew crew{
+      .worker =
+          [&](const WorkerSettings& settings) { return become(options, job.value(), settings); },
+      .evaluator = nullptr,
+      .brings_model = true,
+      .may_stay = true};
+  return run_crew(job.value(), crew, options, command_line, nullptr);
+}
+
+int serve_command(const LaunchOptions& options, const std::string& command_line) {
+  auto job = job_of(options);
+  if (!job) {
+    fmt::print(stderr, "drover: {}\n", job.error().message);
+    return kExitUsage;
+  }
+  if (!options.flags.contains("--listen"))
+    job.value().listen = "127.0.0.1:" + std::to_string(options.port);
+  const auto file = InvitationFile::open(options.port);
+  if (!file) return fail(file.error());
+  const auto invite = [&](const Invitation& invitation) -> Status {
+    if (!options.quiet) {
+      fmt::print(stderr,
+                 "waiting for {} workers. On this machine:\n"
+                 "  torchrun --nproc-per-node {} script.py{}\n"
+                 "Elsewhere they need DROVER_ADDRESS={} and the token in\n  {}\n",
+                 job.value().workers, job.value().workers,
+                 options.port == kServePort
+                     ? ""
+                     : "   (with DROVER_PORT=" + std::to_string(options.port) + ")",
+                 invitation.address, file.value().path());
+    }
+    return file.value().write(invitation);
+  };
+  const Crew crew{.worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
+  const int status = run_crew(job.value(), crew, options, command_line, invite);
+  file.value().remove();
+  return status;
+}
+
+}  // namespace drover

@@ -1,0 +1,157 @@
+// LiveSession: a worker's training loop on one thread, its connections on another, and one
+// WorkerMachine between them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/float_buffer.h"
+#include "core/training.h"
+#include "node/member.h"
+#include "node/shared_floats.h"
+#include "worker/parameter_pull.h"
+#include "worker/sample_share.h"
+#include "worker/slowness.h"
+#include "worker/training_loop.h"
+#include "worker/worker_machine.h"
+
+namespace drover {
+
+struct WorkerSettings {
+  MemberIdentity identity;
+  bool own_part = false;                  // see SampleShare
+  bool partial = false;                   // not all parameters are waited for
+  Sharing sharing = Sharing::kNo;         // of memory with shards
+  std::optional<Learning> learning = {};  // of a worker that brings its own model
+  // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
+  bool exit_when_over = true;
+};
+
+class LiveSession : public TrainingSession, private Member::Handler {
+ public:
+  // An error if gradients must lie in shared memory and cannot.
+  static Result<std::unique_ptr<LiveSession>> create(const WorkerSettings& settings,
+                                                     const Layout& layout);
+
+  // The values that training starts from; to be written before start(), which connects.
+  std::span<float> initial_parameters() { return parameters_->span(); }
+  Status start() { return member_.start(); }
+  // Until all shards are connected or the run is over, but no longer than `patience`.
+  bool wait_until_connected(Duration patience);
+
+  // Whether the run is over, how it ended and why.
+  std::optional<Farewell> farewell();
+
+  // --- the training loop's thread
+
+  std::optional<Step> next_step() override;
+  // The same in two, for whoever has to look after something else while it waits. wait_for_step()
+  // returns nothing if neither came within `patience`.
+  void ask_for_step();
+  enum class Waited : uint8_t { kStep, kOver };
+  std::optional<Waited> wait_for_step(std::optional<Duration> patience);
+
+  uint32_t index() const { return settings_.identity.index; }
+  Step step() const { return step_; }
+  Batch batch() const override { return batch_; }
+  std::span<const float> parameters() const override { return parameters_->span(); }
+  std::span<float> gradient() override { return gradient_->span(); }
+
+  bool tensor_ready(uint32_t tensor, uint32_t samples) override;
+  bool wanted() override;
+  void finish_step(const GradientReport& report) override;
+
+  // The learning rate from this step on. REQUIRES: a step has begun, nothing of it was pushed yet.
+  void set_rate(double rate);
+
+  // What the coordinator has told, once all shards are connected.
+  const Welcome& welcome() const { return welcome_; }
+
+  // Asks for the newest parameters to evaluate, which go to average(). False: the run keeps none.
+  bool ask_for_average();
+  // The version that has come; nothing if it has not within `patience`, or if the run is over.
+  std::optional<Version> wait_for_average(Duration patience);
+  std::span<float> average() { return average_->span(); }
+  void tell_evaluated(const Evaluated& evaluated);
+
+  // Says that this worker goes, and why; "" means that it has done all that it was to do. What was
+  // said before is sent first.
+  void leave(const std::string& reason);
+
+ private:
+  LiveSession(const WorkerSettings& settings, const Layout& layout,
+              std::unique_ptr<GradientMemory> memory);
+
+  // --- the connections' thread
+  void on_welcome(const Welcome& welcome) override;
+  void on_connected(bool in_place) override;
+  Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) override;
+  Status on_frame(ShardId shard, const FrameHeader& header) override;
+  void on_want_initial(ShardId shard) override;
+  void on_stop(Step step) override;
+  void on_share(const Share& share) override;
+  void on_pull_share(const PullShare& share) override;
+  void on_floats_sent(const ConstBuffer& buffer) override;
+  void on_over(const Farewell& farewell) override;
+
+  // REQUIRES: mutex_ is held, here and below.
+  void begin_step(std::unique_lock<std::mutex>& lock);
+  void send_unsent();
+  void send(Outbox out);
+  int64_t& under_way(const ConstBuffer& buffer);
+  bool parameters_are_here();
+  bool find_free_gradient();
+  Status on_average(const FrameHeader& header);
+  void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration);
+  void stretch(std::unique_lock<std::mutex>& lock);
+
+  const WorkerSettings settings_;
+  const std::unique_ptr<GradientMemory>
+      memory_;  // where shards read gradients; null: they are sent
+  const SharedBuffer parameters_;
+  SharedBuffer average_;  // made when it is asked for
+  struct Sending {
+    SharedBuffer buffer;
+    int64_t frames = 0;  // that are sent out of it
+  };
+  SharedBuffer gradient_;            // of the step that is computed
+  uint32_t place_ = 0;               // of it in memory_
+  std::vector<Sending> gradients_;   // that one and others, guarded by mutex_
+  std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
+
+  // Of the training loop's thread alone.
+  Outbox unsent_;            // what the loop has to say, until it is worth a message
+  size_t unsent_bytes_ = 0;  // of the blocks offered in it
+  bool asked_ = false;       // for the step that is waited for
+  Step step_ = 0;
+  Batch batch_;
+  TimePoint began_{};
+  TimePoint computed_{};  // the last tensor was
+  TimePoint stretched_until_{};
+  Slowness slowness_;
+  std::optional<double> rate_;
+  std::optional<Abandoned> abandoned_;  // until the next step begins
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  Welcome welcome_;
+  std::vector<SlowRule> slow_;
+  std::optional<WorkerMachine> machine_;
+  std::optional<SampleShare> share_;
+  std::optional<ParameterPull> average_pull_;
+  bool connected_ = false;
+  bool in_place_ = false;  // shards read gradients from memory_
+  std::optional<Farewell> farewell_;
+  int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
+  std::optional<PartialPull::Settings> partial_;
+
+  Member member_;  // last: its thread must end before what it uses does
+};
+
+}  // namespace drover

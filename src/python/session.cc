@@ -1,0 +1,98 @@
+#include "python/session.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "node/host.h"
+#include "python/bindings.h"
+
+namespace drover {
+namespace {
+
+namespace py = pybind11;
+
+// So often Ctrl-C is looked for.
+constexpr Duration kPatience = std::chrono::milliseconds(100);
+
+WorkerSettings settings_of(const std::string& address, const std::string& token, WorkerId rank,
+                           const Learning& learning) {
+  auto key = parse_run_key(token);
+  if (!key) throw Trouble(key.error().message);
+  // Whether memory is shared is for the shards to say; only those of this host are asked.
+  const bool here = address.starts_with("unix:");
+  return {.identity = {Role::kWorker, rank, std::move(key).value(), address},
+          .own_part = false,
+          .partial = false,
+          .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
+          .learning = learning,
+          .exit_when_over = false};
+}
+
+}  // namespace
+
+PythonSession::PythonSession(const std::string& address, const std::string& token, WorkerId rank,
+                             std::vector<TensorSpec> tensors, const Learning& learning)
+    : layout_(std::move(tensors)), owner_(::getpid()) {
+  keep_freed_memory();
+  auto live = LiveSession::create(settings_of(address, token, rank, learning), layout_);
+  if (!live) throw Trouble(live.error().message);
+  live_ = std::move(live).value();
+}
+
+PythonSession::~PythonSession() {
+  if (::getpid() != owner_) live_.release();
+}
+
+void PythonSession::wait(const std::function<bool(Duration)>& look) {
+  for (;;) {
+    bool enough = false;
+    {
+      const py::gil_scoped_release others;
+      enough = look(kPatience);
+    }
+    if (enough) return;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+}
+
+void PythonSession::start() {
+  if (const Status started = live_->start(); !started) throw Trouble(started.error().message);
+  wait([&](Duration patience) { return live_->wait_until_connected(patience); });
+  const auto farewell = live_->farewell();
+  if (farewell && farewell->outcome == RunOutcome::kFailed) throw Trouble(farewell->reason);
+}
+
+std::optional<Step> PythonSession::next_step() {
+  std::optional<LiveSession::Waited> waited;
+  live_->ask_for_step();
+  wait([&](Duration patience) {
+    waited = live_->wait_for_step(patience);
+    return waited.has_value();
+  });
+  if (*waited == LiveSession::Waited::kOver) return std::nullopt;
+  return live_->step();
+}
+
+std::optional<Version> PythonSession::fetch_average() {
+  if (!live_->ask_for_average()) {
+    throw Trouble(
+        "the run has kept no parameters for evaluation yet: start it with --evaluate-every STEPS, "
+        "and evaluate after the first so many steps");
+  }
+  std::optional<Version> version;
+  wait([&](Duration patience) {
+    version = live_->wait_for_average(patience);
+    return version || live_->farewell();
+  });
+  return version;
+}
+
+void PythonSession::leave(const std::string& reason) {
+  if (std::exchange(left_, true) || live_->farewell()) return;
+  // Who has done its part waits until its last step is closed: the parameters are then final.
+  if (reason.empty() && !next_step()) return;
+  live_->leave(reason);
+}
+
+}  // namespace drover
