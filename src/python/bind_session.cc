@@ -155,6 +155,7 @@ void bind_session(py::module_& module) {
       .def(
           "set_rate", [](PythonSession& self, double rate) { self.live().set_rate(rate); },
           arg("rate"))
+      .def("pull_ahead", [](PythonSession& self) { self.live().pull_ahead(); })
       .def("finish_step", &finish_step, arg("finished"), arg("samples"), arg("loss") = unknown,
            arg("correct") = 0, arg("predictions") = 0)
       .def("fetch_average", &PythonSession::fetch_average)
