@@ -19,6 +19,7 @@ test: build ## Build and run all tests
 	@cmake --build --preset release -j $(JOBS)
 	@ctest --preset release -j $(TEST_JOBS) --no-tests=error
 	@tools/test-page
+	@tools/test-python build/release
 	@echo "All tests passed."
 
 browser: build ## Test the live page and the report in Chromium (Node and chromium are needed)

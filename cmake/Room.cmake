@@ -16,7 +16,7 @@ function(room name)
   add_executable(${name}_links ${PROJECT_SOURCE_DIR}/cmake/empty_main.cc)
   target_link_libraries(${name}_links PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>" house_flags)
 
-  if(arg_TESTS)
+  if(arg_TESTS AND DROVER_TESTS)
     add_executable(${name}_test ${arg_TESTS})
     target_link_libraries(${name}_test PRIVATE ${name} house_flags GTest::gtest_main)
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)

@@ -5,6 +5,9 @@
 function(torch_module name)
   # In a function, so that the variables libtorch's package sets stay here.
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+  if(NOT DROVER_TORCH)
+    return()
+  endif()
   find_package(Torch REQUIRED)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND Torch_VERSION VERSION_LESS 2)
     # Its headers hold vectors of an incomplete type, which Clang refuses in C++20 and GCC does not.

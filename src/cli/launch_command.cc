@@ -34,13 +34,25 @@ void set_variable(const std::string& name, const std::string& value, bool replac
   ::setenv(name.c_str(), value.c_str(), replace ? 1 : 0);
 }
 
+fs::path folder_of_this_program() {
+  std::error_code missing;
+  const fs::path program = fs::read_symlink("/proc/self/exe", missing);
+  return missing ? fs::path() : program.parent_path();
+}
+
+std::string python_of(const LaunchOptions& options) {
+  if (!options.python.empty()) return options.python;
+  const fs::path beside = folder_of_this_program() / "python3";
+  std::error_code missing;
+  return fs::exists(beside, missing) ? beside.string() : "python3";
+}
+
 // The package that was built with this program, for scripts that would not find one: behind what
 // the user has set.
 void offer_package() {
   std::error_code missing;
-  const fs::path program = fs::read_symlink("/proc/self/exe", missing);
-  const fs::path package = program.parent_path() / "python";
-  if (missing || !fs::exists(package / "drover", missing)) return;
+  const fs::path package = folder_of_this_program() / "python";
+  if (!fs::exists(package / "drover", missing)) return;
   const char* const before = std::getenv("PYTHONPATH");
   const bool some = before != nullptr && *before != '\0';
   set_variable("PYTHONPATH", some ? before + (":" + package.string()) : package.string());
@@ -57,7 +69,7 @@ int become(const LaunchOptions& options, const Job& job, const WorkerSettings& s
   set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.workers)), false);
   offer_package();
   std::vector<std::string> words = options.script;
-  if (words.front().ends_with(".py")) words.insert(words.begin(), options.python);
+  if (words.front().ends_with(".py")) words.insert(words.begin(), python_of(options));
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -35,10 +35,10 @@ void add_common(CLI::App& app, LaunchOptions& options) {
 
 void add_launch_options(CLI::App& app, LaunchOptions& options) {
   add_common(app, options);
-  app.add_option("--python", options.python, "what runs a script that ends in .py")
+  app.add_option("--python", options.python,
+                 "what runs a script that ends in .py; default: python3")
       ->envname("DROVER_PYTHON")
-      ->type_name("PROGRAM")
-      ->capture_default_str();
+      ->type_name("PROGRAM");
   app.prefix_command();
   app.footer("Then the script and its arguments: drover launch --workers 4 script.py --epochs 3");
 }

@@ -16,8 +16,10 @@ namespace drover {
 inline constexpr uint16_t kServePort = 29600;
 
 struct LaunchOptions {
-  std::vector<std::string> script;    // launch: it and its arguments
-  std::string python = "python3";     // launch: what runs a script that ends in .py
+  std::vector<std::string> script;  // launch: it and its arguments
+  // launch: what runs a script that ends in .py; empty: the Python beside this program, as in a
+  // virtual environment, or the first on the path.
+  std::string python;
   uint16_t port = kServePort;         // serve: under which workers find the run
   bool json = false;                  // print the result as one line of JSON
   bool quiet = false;                 // only trouble, and the result

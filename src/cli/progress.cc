@@ -74,7 +74,8 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
-    const bool trouble = event.kind != "reached" && event.kind != "pull";
+    const bool trouble = event.kind != "reached" && event.kind != "pull" && event.kind != "left" &&
+                         event.kind != "joined";
     if (!trouble && line_.style() == ProgressStyle::kNone) return done();
     const std::string who =
         event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");

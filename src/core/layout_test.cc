@@ -106,6 +106,18 @@ TEST(PlanBlocks, CutsLargeTensorsAndKeepsSmallOnesWhole) {
   EXPECT_TRUE(plan.blocks_of_shard(1).empty());
 }
 
+TEST(PlanBlocks, KeepsApartWhatIsLearnedDifferently) {
+  const Layout layout({{.name = "a", .size = 16},
+                       {.name = "b", .size = 16},
+                       {.name = "c", .size = 16, .rate = 0.5},
+                       {.name = "d", .size = 16, .rate = 0.5, .decay = 0.0},
+                       {.name = "e", .size = 1000}});
+  const BlockPlan plan = plan_blocks(layout, 1);
+  ASSERT_EQ(plan.blocks.size(), 4u);
+  EXPECT_EQ(plan.blocks[0].tensors, 2u);
+  EXPECT_NE(layout.fingerprint(), Layout({{.name = "a", .size = 16}}).fingerprint());
+}
+
 TEST(PlanBlocks, GathersSmallNeighboursOfOneKind) {
   // As a network with batch normalisation: large weights, small ones beside them.
   std::vector<TensorSpec> tensors;

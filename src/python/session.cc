@@ -21,12 +21,14 @@ WorkerSettings settings_of(const std::string& address, const std::string& token,
   if (!key) throw Trouble(key.error().message);
   // Whether memory is shared is for the shards to say; only those of this host are asked.
   const bool here = address.starts_with("unix:");
-  return {.identity = {Role::kWorker, rank, std::move(key).value(), address},
-          .own_part = false,
-          .partial = false,
-          .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
-          .learning = learning,
-          .exit_when_over = false};
+  const bool plain = !here && !address.starts_with("tcp:");  // host:port
+  return {
+      .identity = {Role::kWorker, rank, std::move(key).value(), plain ? "tcp:" + address : address},
+      .own_part = false,
+      .partial = false,
+      .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
+      .learning = learning,
+      .exit_when_over = false};
 }
 
 }  // namespace

@@ -337,6 +337,81 @@ TEST_F(StopAtTest, AnEvaluationThatComesWhenTrainingIsOverMayStillReachIt) {
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
+TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
+  gather();
+  close(0, {0, 1});
+  out_ = {};
+  tell(Role::kWorker, 1, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  EXPECT_EQ(happened<EventRecord>()[0].kind, "left");
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
+  EXPECT_TRUE(happened<RunEnd>().empty()) << "the others go on";
+  coordinator_.on_lost(Role::kWorker, 1, "it is gone", now_, out_);
+  EXPECT_EQ(happened<EventRecord>().size(), 1u) << "who has left is not lost";
+  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(CoordinatorTest, RecordsWhatAWorkerHasEvaluated) {
+  gather();
+  tell(Role::kWorker, 1, Evaluated{.version = 0, .loss = 0.5, .accuracy = 0.75, .samples = 100});
+  ASSERT_EQ(happened<EvaluationRecord>().size(), 1u);
+  EXPECT_EQ(happened<EvaluationRecord>()[0].accuracy, 0.75);
+}
+
+TEST_F(CoordinatorTest, RecordsTheLearningRateThatWorkersTell) {
+  gather();
+  for (const WorkerId each : {1u, 0u}) {
+    tell(Role::kWorker, each,
+         StepReport{.step = 0, .samples = 4, .loss = 1.0, .learning_rate = 0.1 + each});
+  }
+  close(0, {0, 1});
+  ASSERT_EQ(happened<StepStory>().size(), 1u);
+  EXPECT_DOUBLE_EQ(happened<StepStory>()[0].step.learning_rate, 0.1);
+}
+
+class BroughtModelTest : public CoordinatorTest {
+ protected:
+  BroughtModelTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .optimizer = {.ema_decay = 0.9},
+                         .schedule = {.rule = RateRule::kSqrt},
+                         .workers_bring_model = true,
+                         .told = {.slow = {"worker=1,factor=2"}},
+                         .batch = 16,
+                         .seed = 5}) {}
+  Hello learner(uint32_t index, double rate = 0.25) {
+    Hello hello = worker(index);
+    hello.learning = Learning{.optimizer = {.kind = OptimizerKind::kAdam}, .rate = rate};
+    return hello;
+  }
+};
+
+TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
+  for (const Hello& who : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(who).ok());
+  const Plan plan = sent<Plan>().at(0).second;
+  EXPECT_EQ(plan.optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(plan.optimizer.ema_decay, 0.9);
+  EXPECT_EQ(plan.schedule.base, 0.25);
+  EXPECT_EQ(plan.schedule.rule, RateRule::kSqrt);
+  const Welcome welcome = sent<Welcome>().at(0).second;
+  EXPECT_EQ(std::tuple(welcome.workers, welcome.batch, welcome.seed), std::tuple(2u, 16u, 5u));
+  EXPECT_EQ(welcome.slow, std::vector<std::string>{"worker=1,factor=2"});
+}
+
+TEST_F(BroughtModelTest, RefusesWhoWantsToLearnOtherwise) {
+  ASSERT_TRUE(hello(learner(0)).ok());
+  const Status other = hello(learner(1, 0.5));
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("adam with a learning rate of 0.5"), std::string::npos)
+      << other.error().message;
+  EXPECT_FALSE(hello(worker(1)).ok()) << "who does not say how";
+  EXPECT_TRUE(hello(learner(1)).ok());
+}
+
 TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   gather();
   out_ = {};

@@ -128,6 +128,69 @@ class ShardTest : public ::testing::Test {
   TimePoint now_{};
 };
 
+TEST_F(ShardTest, UsesTheLearningRateThatWorkersTell) {
+  start();
+  open();
+  const auto step = [&](Step number, float gradient) {
+    for (const WorkerId worker : {0u, 1u}) push_all(worker, number, gradient);
+  };
+  step(0, 1.0f);
+  EXPECT_FLOAT_EQ(parameter(1, 1), -1.0f) << "the schedule's, as long as nobody says another";
+  ASSERT_TRUE(shard_.on_rate(1, {.from = 1, .rate = 0.5}).ok());
+  ASSERT_TRUE(shard_.on_rate(0, {.from = 1, .rate = 0.25}).ok());
+  ASSERT_TRUE(shard_.on_rate(1, {.from = 1, .rate = 0.5}).ok());
+  decide(1, 2);
+  step(1, 1.0f);
+  EXPECT_FLOAT_EQ(parameter(1, 2), -1.25f) << "of two who differ, that of the lower number";
+  ASSERT_TRUE(shard_.on_rate(0, {.from = 3, .rate = 0.0}).ok());
+  decide(2, 2);
+  step(2, 1.0f);
+  EXPECT_FLOAT_EQ(parameter(1, 3), -1.5f) << "it holds until another is told";
+  decide(3, 2);
+  step(3, 1.0f);
+  EXPECT_FLOAT_EQ(parameter(1, 4), -1.5f);
+}
+
+TEST_F(ShardTest, KeepsNoMoreLearningRatesThanItNeeds) {
+  start();
+  open();
+  EXPECT_FALSE(shard_.on_rate(0, {.from = 1'000'000, .rate = 1.0}).ok()) << "far ahead";
+  const size_t before = shard_.pending();
+  for (Step number = 0; number < 9; ++number) {
+    ASSERT_TRUE(shard_.on_rate(0, {.from = number, .rate = 1.0}).ok());
+    decide(number, 2);
+    for (const WorkerId worker : {0u, 1u}) push_all(worker, number, 1.0f);
+  }
+  EXPECT_LT(shard_.pending(), before + 12) << "openings of steps are kept too";
+}
+
+TEST(Shard, ChangesEachTensorWithItsOwnRateAndDecay) {
+  const Layout layout({{"plain", 4, TensorKind::kTrained},
+                       {"slow", 4, TensorKind::kTrained, 0.1},
+                       {"undecayed", 4, TensorKind::kTrained, 1.0, 0.0}});
+  const Plan plan{.workers = 1,
+                  .steps = 2,
+                  .optimizer = {.weight_decay = 0.5},
+                  .schedule = {.base = 1.0},
+                  .tensors = layout.tensors(),
+                  .blocks = plan_blocks(layout, 1)};
+  ASSERT_EQ(plan.blocks.blocks.size(), 3u);
+  const float expected[] = {2.0f - (1.0f + 0.5f * 2.0f), 2.0f - 0.1f * (1.0f + 0.5f * 2.0f),
+                            2.0f - 1.0f};
+  for (const Block& block : plan.blocks.blocks) {
+    BufferPool pool;
+    ShardBlock hosted(block, plan, &pool, &pool);
+    Membership members(1);
+    const std::vector<float> initial(4, 2.0f);
+    hosted.start(initial, members);
+    SharedBuffer gradient = pool.take(4);
+    std::fill(gradient->span().begin(), gradient->span().end(), 1.0f);
+    ASSERT_EQ(hosted.push(0, 0, 8, gradient, members), Answer::kAccepted);
+    hosted.close(1.0, members);
+    EXPECT_FLOAT_EQ(hosted.parameters()->span()[0], expected[block.id]) << block.id;
+  }
+}
+
 TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
   plan_ =

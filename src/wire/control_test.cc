@@ -49,7 +49,11 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                         .host = "here",
                         .pid = 42,
                         .address = "unix:x",
-                        .tensors = {{"w", 12, TensorKind::kTrained}}});
+                        .tensors = {{"w", 12, TensorKind::kTrained, 0.5, 0.0}}});
+  expect_survives(Hello{
+      .learning = Learning{
+          .optimizer = {.kind = OptimizerKind::kRmsProp, .rms_decay = 0.8, .rms_momentum = 0.1},
+          .rate = 0.25}});
   expect_survives(Refusal{"no"});
   expect_survives(sample_plan());
   Plan free = sample_plan();
@@ -68,7 +72,12 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .blocks = sample_plan().blocks,
                           .steps = 5,
                           .evaluate_every = 2,
-                          .free_running = true});
+                          .free_running = true,
+                          .workers = 3,
+                          .batch = 64,
+                          .seed = 7,
+                          .wire_dtype = NumberType::kBfloat16,
+                          .slow = {"worker=3,factor=4"}});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
   expect_survives(Decision{.step = 9,
@@ -101,14 +110,30 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .correct = 3,
                              .predictions = 32,
                              .compute = Duration(7),
+                             .learning_rate = 0.0,
                              .blocks = 10,
                              .fresh = 8,
                              .staleness_sum = 5,
                              .staleness_max = 4,
                              .responses = {{Duration(10), true}, {Duration(400), false}}});
+  expect_survives(LearningRate{.from = 12, .rate = 1e-4});
   expect_survives(PullShare{.from = 12, .share = 0.875});
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
+}
+
+TEST(Control, RefusesRatesThatAreNoRates) {
+  for (const double rate :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    for (const Control& message :
+         {Control(LearningRate{.from = 1, .rate = rate}),
+          Control(StepReport{.learning_rate = rate}),
+          Control(Hello{.learning = Learning{.rate = rate}}),
+          Control(Hello{.tensors = {{"w", 12, TensorKind::kTrained, rate}}}),
+          Control(Hello{.tensors = {{"w", 12, TensorKind::kTrained, 1.0, rate}}})}) {
+      EXPECT_FALSE(decode_control(bytes_of(encode_control(message))).ok()) << rate;
+    }
+  }
 }
 
 TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {

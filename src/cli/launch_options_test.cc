@@ -1,0 +1,49 @@
+// drover launch takes the settings that are not its script's, and leaves the rest to the script.
+#include "cli/launch_options.h"
+
+#include <gtest/gtest.h>
+
+namespace drover {
+namespace {
+
+class LaunchOptionsTest : public ::testing::Test {
+ protected:
+  void parse(const std::vector<std::string>& words) {
+    CLI::App app;
+    CLI::App* launch = app.add_subcommand("launch");
+    add_launch_options(*launch, options_);
+    std::string line = "launch";
+    for (const std::string& word : words) line += " " + word;
+    app.parse(line);
+    options_.script = launch->remaining();
+  }
+  LaunchOptions options_;
+};
+
+TEST_F(LaunchOptionsTest, WhatFollowsTheScriptIsTheScripts) {
+  parse({"--workers", "3", "--policy", "static:0.5", "train.py", "--workers", "9", "--lr", "1"});
+  EXPECT_EQ(options_.script, (std::vector<std::string>{"train.py", "--workers", "9", "--lr", "1"}));
+  const auto job = job_of(options_);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job.value().workers, 3u);
+  EXPECT_EQ(job.value().policy, "static:0.5");
+}
+
+TEST_F(LaunchOptionsTest, GoesOnUntilTheScriptsEndUnlessToldOtherwise) {
+  parse({"train.py"});
+  EXPECT_EQ(job_of(options_).value().steps, kEndless);
+  options_ = {};
+  parse({"--steps", "50", "train.py"});
+  EXPECT_EQ(job_of(options_).value().steps, 50u);
+}
+
+TEST_F(LaunchOptionsTest, HasNoFlagForWhatIsTheScripts) {
+  for (const std::string flag : {"--model", "--lr", "--optimizer", "--data", "--pull"}) {
+    options_ = {};
+    parse({flag, "x", "train.py"});
+    EXPECT_EQ(options_.script.front(), flag) << "not taken as a flag";
+  }
+}
+
+}  // namespace
+}  // namespace drover
