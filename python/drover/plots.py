@@ -123,7 +123,8 @@ def draw_loss(run: RunData, axes: "Axes") -> None:
     if low > 0 and high / low > 10:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(min(0.0, low), 1.05 * high)
+        # Room for the legend above; from 0 on, unless the loss falls by so little that nothing would be seen.
+        axes.set_ylim(low - 0.1 * (high - low) if low > 0.5 * high else min(0.0, low), high + 0.2 * (high - low) + 1e-12)
     handles, labels = axes.get_legend_handles_labels()
     if np.isfinite(tests["accuracy"]).any():
         best = np.nanmax(tests["accuracy"])

@@ -228,8 +228,8 @@ def has_launch() -> bool:
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
 def test_examples_run_under_launch(name: str, tmp_path: Path) -> None:
     flags = ["--generated", "--epochs", "0.004", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
-    done = subprocess.run([PROGRAM, "launch", "--workers", "2", "--batch", "4", "--run-file", tmp_path / "run.db",
-                           EXAMPLES / f"{name}.py", *map(str, flags)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([PROGRAM, "launch", "--workers", "2", "--batch", "4", "--python", sys.executable, "--run-file",
+                           tmp_path / "run.db", EXAMPLES / f"{name}.py", *map(str, flags)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "steps, test loss" in done.stdout
     assert all(torch.isfinite(values).all() for values in torch.load(tmp_path / "model.pt").values())
