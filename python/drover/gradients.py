@@ -61,9 +61,11 @@ class Direct:
 class Gradients:
     """What has been pushed of a step's gradient, and what has not."""
 
-    def __init__(self, slots: list[Slot], sinks: list[Sink], sink_of: list[Sink], overlap: bool) -> None:
-        """`sink_of[i]` takes the gradient of `slots[i]`."""
+    def __init__(self, slots: list[Slot], sinks: list[Sink], sink_of: list[Sink], overlap: bool,
+                 before_first: Callable[[], None]) -> None:
+        """`sink_of[i]` takes the gradient of `slots[i]`; `before_first` is called before a step's first one leaves."""
         self._slots = slots
+        self._before_first = before_first
         self._sinks = sinks
         self._sink_of = sink_of
         self._overlap = overlap
@@ -71,7 +73,7 @@ class Gradients:
         self._held = False
         self._complete = False
         self._pushed: set[int] = set()
-        self._hooks = []
+        self._hooks: list[_Handles] = []
         if overlap:
             for index, slot in enumerate(slots):
                 if not slot.averaged:
@@ -145,6 +147,8 @@ class Gradients:
 
     def _push(self, index: int, gradient: torch.Tensor | None) -> None:
         slot = self._slots[index]
+        if not self._pushed:
+            self._before_first()
         self._pushed.add(index)
         if gradient is not None and gradient.is_sparse:
             gradient = gradient.to_dense()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -77,33 +78,53 @@ class Place:
     looked: str  # for people: how that became known
 
 
+@dataclasses.dataclass(frozen=True)
+class Invitation:
+    """What `drover serve` writes into a file for workers on its machine: the token and the address, a line each."""
+
+    token: str | None
+    address: str | None
+    looked: str  # for people: what was read
+
+
 def find(environment: Mapping[str, str], address: str | None = None, token: str | None = None,
          rank: int | None = None) -> Place:
     """Where the coordinator is, by the arguments and the environment.
 
     Raises JoinError, naming every place that was looked at.
     """
-    where, why_where = _address(environment, address)
+    told = address or environment.get("DROVER_ADDRESS")
+    port, why_port = _port(environment, told)
+    invitation = _invitation(environment, port)
+    if told:
+        where, why_where = told, "argument address" if address else "DROVER_ADDRESS"
+    elif invitation.address and _is_here(environment.get("MASTER_ADDR")):
+        where, why_where = invitation.address, invitation.looked
+    elif host := environment.get("MASTER_ADDR"):
+        where, why_where = f"{host}:{port}", f"MASTER_ADDR, {why_port}"
+    else:
+        where = f"127.0.0.1:{port}"
+        why_where = f"no argument address, DROVER_ADDRESS and MASTER_ADDR are not set, {why_port}"
     number, why_number = _rank(environment, rank)
-    secret, why_secret = _token(environment, token, where)
+    secret, why_secret = _token(environment, token, invitation)
     looked = f"Looked for at: {where} ({why_where}). Rank: {number} ({why_number}). Token: {why_secret}."
     if secret is None:
         raise JoinError(f"no run to join: there is no token for a coordinator at {where}.\n{looked}\n{HOW_TO_START}")
     return Place(where, secret, number, looked)
 
 
-def _address(environment: Mapping[str, str], given: str | None) -> tuple[str, str]:
-    if given:
-        return given, "argument address"
-    if told := environment.get("DROVER_ADDRESS"):
-        return told, "DROVER_ADDRESS"
+def _port(environment: Mapping[str, str], address: str | None) -> tuple[str, str]:
+    """The port that a run is known by on its machine."""
+    if address and address.rpartition(":")[2].isdecimal():
+        return address.rpartition(":")[2], "of the address"
     port = environment.get("DROVER_PORT", str(DEFAULT_PORT))
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise JoinError(f"DROVER_PORT is '{port}', and should be a port: a number from 1 to 65535.")
-    why_port = "DROVER_PORT" if "DROVER_PORT" in environment else "DROVER_PORT is not set"
-    if host := environment.get("MASTER_ADDR"):
-        return f"{host}:{port}", f"MASTER_ADDR, {why_port}"
-    return f"127.0.0.1:{port}", f"no argument address, DROVER_ADDRESS and MASTER_ADDR are not set, {why_port}"
+    return port, "DROVER_PORT" if "DROVER_PORT" in environment else "DROVER_PORT is not set"
+
+
+def _is_here(host: str | None) -> bool:
+    return host in (None, "", "localhost", "127.0.0.1", "::1", socket.gethostname())
 
 
 def _rank(environment: Mapping[str, str], given: int | None) -> tuple[int, str]:
@@ -117,28 +138,33 @@ def _rank(environment: Mapping[str, str], given: int | None) -> tuple[int, str]:
     return 0, "DROVER_RANK and RANK are not set"
 
 
-def _token(environment: Mapping[str, str], given: str | None, address: str) -> tuple[str | None, str]:
+def _token(environment: Mapping[str, str], given: str | None, invitation: Invitation) -> tuple[str | None, str]:
     if given:
         return given, "argument token"
     if told := environment.get("DROVER_TOKEN"):
         return told, "DROVER_TOKEN"
+    return invitation.token, f"DROVER_TOKEN is not set; {invitation.looked}"
+
+
+def _invitation(environment: Mapping[str, str], port: str) -> Invitation:
+    """The one that DROVER_TOKEN_FILE names, or else what `drover serve` has left for a port."""
     if named := environment.get("DROVER_TOKEN_FILE"):
         return _read(pathlib.Path(named), "DROVER_TOKEN_FILE")
-    looked = ["DROVER_TOKEN and DROVER_TOKEN_FILE are not set"]
-    port = address.rpartition(":")[2]
-    if port.isdecimal():
-        home = environment.get("HOME", os.path.expanduser("~"))
-        for folder in filter(None, [environment.get("XDG_RUNTIME_DIR"), os.path.join(home, ".cache")]):
-            token, why = _read(pathlib.Path(folder, "drover", f"token-{port}"), "the file of `drover serve`")
-            if token:
-                return token, why
-            looked.append(why)
-    return None, "; ".join(looked)
+    home = environment.get("HOME", os.path.expanduser("~"))
+    looked = ["DROVER_TOKEN_FILE is not set"]
+    for folder in filter(None, [environment.get("XDG_RUNTIME_DIR"), os.path.join(home, ".cache")]):
+        invitation = _read(pathlib.Path(folder, "drover", f"token-{port}"), "the file of `drover serve`")
+        if invitation.token:
+            return invitation
+        looked.append(invitation.looked)
+    return Invitation(None, None, "; ".join(looked))
 
 
-def _read(path: pathlib.Path, what: str) -> tuple[str | None, str]:
+def _read(path: pathlib.Path, what: str) -> Invitation:
     try:
-        token = path.read_text().strip()
+        lines = path.read_text().split()
     except OSError as error:
-        return None, f"{what}, {path}: {error.strerror}"
-    return token or None, f"{what}, {path}" + ("" if token else ": empty")
+        return Invitation(None, None, f"{what}, {path}: {error.strerror}")
+    if not lines:
+        return Invitation(None, None, f"{what}, {path}: empty")
+    return Invitation(lines[0], lines[1] if len(lines) > 1 else None, f"{what}, {path}")

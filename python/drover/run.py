@@ -52,7 +52,8 @@ class Run:
         self._session.start()
         self._parameters = Parameters(slots, [self._values, gradient])
         self._parameters.show(self._values)
-        self._gradients = Gradients(slots, *make_sinks(slots, gradient, self._session.tensor_ready), overlap)
+        sinks, sink_of = make_sinks(slots, gradient, self._session.tensor_ready)
+        self._gradients = Gradients(slots, sinks, sink_of, overlap, self._announce_rate)
         self._layer_hooks = before_layers(model, self._ask_whether_wanted)
         self._replaced = ReplacedStep(optimizer, self._optimizer_step)
         self._step: Step | None = None
@@ -73,6 +74,8 @@ class Run:
 
         A block that computes no gradient (say, it continues with the next batch) counts as skipped.
         """
+        if samples is not None and samples < 1:
+            raise ValueError(f"run.step(samples={samples}): a gradient is the mean of at least one sample.")
         return Step(self, samples)
 
     def report(self, *, loss: Any = None, correct: Any = None, predictions: int | None = None) -> None:
@@ -243,6 +246,7 @@ class Run:
         return self._batch_size
 
     def _announce_rate(self) -> None:
+        """The learning rate of a step, which the shards must know before any gradient of it."""
         rate = self._pieces.rates.read(self._optimizer.param_groups)
         if rate != self._rate:
             self._rate = rate
@@ -251,7 +255,6 @@ class Run:
     def _optimizer_step(self) -> None:
         if not self._current("optimizer.step()").skipped:
             self._check()
-            self._announce_rate()
             with as_run_failed():
                 self._gradients.push_rest()
 
@@ -298,12 +301,7 @@ class Step:
         dealt = self._run._begin(self)
         if self._samples is None:
             self._samples = dealt
-        try:
-            self._run._gradients.begin(self._samples)
-            self._run._announce_rate()
-        except BaseException:
-            self._abandon(quietly=True)
-            raise
+        self._run._gradients.begin(self._samples)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

@@ -1,4 +1,4 @@
-"""Where the package is, when it is not installed: the built one if there is one, else the sources."""
+"""Where the package is, when it is not installed: the one built beside DROVER_BIN, else the sources."""
 
 import importlib.util
 import os
@@ -11,7 +11,13 @@ SOURCES = pathlib.Path(__file__).resolve().parents[1]
 DROVER = os.environ.get("DROVER_BIN")
 BUILT = pathlib.Path(DROVER).resolve().parent / "python" if DROVER else None
 
-if importlib.util.find_spec("drover") is None:
+
+def is_whole(package):
+    """Whether it is there, with its native module."""
+    return package is not None and any(pathlib.Path(package.origin).parent.glob("_native*.so"))
+
+
+if not is_whole(importlib.util.find_spec("drover")):
     sys.path.insert(0, str(BUILT if BUILT and BUILT.is_dir() else SOURCES))
 
 torch = pytest.importorskip("torch")

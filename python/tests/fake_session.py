@@ -74,6 +74,7 @@ class FakeSession:
         return True
 
     def set_rate(self, rate):
+        assert self.told == [], "too late for this step"
         self.rate = rate
 
     def finish_step(self, finished, samples, loss=math.nan, correct=0, predictions=0):

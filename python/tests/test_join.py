@@ -1,5 +1,7 @@
 """Where a coordinator is looked for."""
 
+import socket
+
 import pytest
 
 import drover
@@ -33,6 +35,12 @@ def test_torchrun_and_the_file_that_serve_writes(tmp_path, variable, folder):
                    variable: str(tmp_path)}
     place = find(environment)
     assert (place.address, place.token, place.rank) == ("head:1234", "secret", 2)
+    (tmp_path / folder / "token-1234").write_text("secret\nunix:@there\n")
+    assert find(environment).address == "head:1234"  # another machine
+    for here in ("localhost", "127.0.0.1", socket.gethostname()):
+        place = find({**environment, "MASTER_ADDR": here})
+        assert (place.address, place.token) == ("unix:@there", "secret")
+    assert find({**environment, "DROVER_ADDRESS": "other:1234"}).address == "other:1234"
 
 
 def test_by_default_on_this_machine(tmp_path):

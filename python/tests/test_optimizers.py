@@ -36,7 +36,8 @@ def test_settings(make, settings):
     (lambda p: torch.optim.SGD(p, lr=1, maximize=True), "maximize=True"),
     (lambda p: torch.optim.Adam(p, amsgrad=True), "amsgrad=True"),
     (lambda p: torch.optim.RMSprop(p, centered=True), "centered=True"),
-    (lambda p: torch.optim.SGD([{"params": p[:1]}, {"params": p[1:], "momentum": 0.5}], lr=1), "group 1 .*momentum=0.5"),
+    (lambda p: torch.optim.SGD([{"params": p[:1]}, {"params": p[1:], "momentum": 0.5}], lr=1),
+     "group 1 .*momentum=0.5"),
 ])
 def test_refusals_say_what_is_supported(make, why):
     with pytest.raises(JoinError, match=f"{why}.*Supported are SGD"):
@@ -71,14 +72,15 @@ def test_groups_may_not_go_their_own_ways():
     with run:
         optimizer.param_groups[0]["lr"], optimizer.param_groups[1]["lr"] = 0.2, 0.1
         with run.step():
+            model(torch.ones(1, 2)).sum().backward()
             assert session.rate == 0.2
         optimizer.param_groups[1]["lr"] = 0.05
         with pytest.raises(ValueError, match="parameter group 1 has a learning rate of 0.05, and 0.1 was expected"):
             with run.step():
-                pass
+                model(torch.ones(1, 2)).sum().backward()
         optimizer.param_groups[1]["lr"] = 0.1
         with run.step():
-            pass
+            model(torch.ones(1, 2)).sum().backward()
 
 
 def test_a_warm_up_from_zero():

@@ -517,7 +517,8 @@ def test_report():
     optimizer = sgd(model)
     run, session = fake_session.join(model, optimizer)
     with run:
-        for known in ({}, {"loss": torch.tensor(0.5), "correct": torch.tensor(3)}, {"loss": 1, "correct": 2, "predictions": 9}):
+        for known in ({}, {"loss": torch.tensor(0.5), "correct": torch.tensor(3)},
+                      {"loss": 1, "correct": 2, "predictions": 9}):
             with run.step(samples=5):
                 train_step(model, optimizer, *make_batches(1)[0])
                 run.report(**known)

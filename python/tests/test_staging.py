@@ -144,7 +144,7 @@ def test_a_model_trains_through_staging_as_it_does_without(group_bytes):
     staging, direct = Staging(lane, session.tensor_ready, group_bytes), Direct(lane.host, session.tensor_ready)
     # The last layer is on the CPU, the rest on a device.
     sink_of = [direct if slot.name.startswith("3") else staging for slot in slots]
-    run._gradients = Gradients(slots, [staging, direct], sink_of, overlap=True)
+    run._gradients = Gradients(slots, [staging, direct], sink_of, True, lambda: None)
     alone = nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.BatchNorm1d(9), nn.Linear(9, 2))
     alone.load_state_dict(model.state_dict())
     own = torch.optim.SGD(alone.parameters(), lr=0.1)
@@ -173,7 +173,7 @@ def test_late_is_raised_by_the_hook_after_the_news():
     lane = HeldLane(len(session.gradient), held=False)
     session.late_from = 0
     staging = Staging(lane, session.tensor_ready, group_bytes=4)
-    gradients = Gradients(slots, [staging], [staging] * len(slots), overlap=True)
+    gradients = Gradients(slots, [staging], [staging] * len(slots), True, lambda: None)
     gradients.begin(1)
     y = model[0](torch.randn(1, 4)).sum()
     first = model[1](torch.randn(1, 4)).sum()

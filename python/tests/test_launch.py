@@ -1,0 +1,437 @@
+"""Whole runs: `drover launch` with scripts as users write them. Skipped unless DROVER_BIN names the program."""
+
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from conftest import BUILT, DROVER
+
+pytestmark = pytest.mark.skipif(not DROVER, reason="DROVER_BIN is not set")
+
+torch = pytest.importorskip("torch")
+import launched  # noqa: E402
+
+DEADLINE = 240  # seconds that no run should take
+TRAIN = """
+    import sys
+    import torch, drover
+    from launched import *
+
+    x, y = data()
+"""
+
+
+def environment_for(folder):
+    path = [str(pathlib.Path(__file__).parent), *sys.path]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DROVER_", "MASTER_", "RANK"))}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, path + [str(BUILT)])), "TEST_OUT": str(folder),
+            "XDG_RUNTIME_DIR": str(folder), "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+
+
+def write_script(folder, text):
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(TRAIN) + textwrap.dedent(text))
+    return script
+
+
+class Launched:
+    """What became of a launch."""
+
+    def __init__(self, folder, done):
+        self.folder, self.status, self.said = folder, done.returncode, done.stdout + done.stderr
+
+    def worker(self, rank):
+        path = self.folder / f"worker-{rank}.pt"
+        assert path.exists(), self.said
+        return torch.load(path)
+
+    def asked(self, query):
+        with sqlite3.connect(f"file:{self.folder / 'run.db'}?mode=ro", uri=True) as run:
+            return run.execute(query).fetchall()
+
+    def outcome(self):
+        return self.asked("select outcome from run")[0][0]
+
+
+def launch(folder, text, *flags, workers=2, steps=10, arguments=()):
+    command = [DROVER, "launch", "--quiet", "--python", sys.executable, "--workers", workers, "--steps", steps,
+               "--batch", 8, "--seed", 3, "--run-file", folder / "run.db", *flags, write_script(folder, text), *arguments]
+    done = subprocess.run([str(word) for word in command], env=environment_for(folder), cwd=folder, timeout=DEADLINE,
+                          capture_output=True, text=True)
+    return Launched(folder, done)
+
+
+def assert_states_equal(a, b, tolerance=0.0):
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        torch.testing.assert_close(value, b[name], rtol=tolerance, atol=tolerance, msg=name)
+
+
+EQUALITY = """
+    model = make_model()
+    optimizer = make_optimizer(sys.argv[1], model)
+    with drover.join(model, optimizer) as run:
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4, 0.5)
+        for batch in run.batches(SIZE):
+            with run.step(samples=len(batch)):
+                optimizer.zero_grad()
+                loss = loss_of(model, x[batch], y[batch])
+                loss.backward()
+                optimizer.step()
+                run.report(loss=loss)
+            scheduler.step()
+    keep(run, model)
+"""
+
+
+def alone(kind, seed=3, samples=16, steps=10):
+    """The same training in this process."""
+    from drover._native import sample_indices
+
+    model = launched.make_model()
+    optimizer = launched.make_optimizer(kind, model)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4, 0.5)
+    x, y = launched.data()
+    for step in range(steps):
+        batch = sample_indices(seed, step * samples, samples, launched.SIZE)
+        optimizer.zero_grad()
+        launched.loss_of(model, x[batch], y[batch]).backward()
+        optimizer.step()
+        scheduler.step()
+    return model.state_dict()
+
+
+@pytest.mark.parametrize("kind", ["momentum", "nesterov", "adam", "adamw", "rmsprop", "groups"])
+def test_equals_training_alone(tmp_path, kind):
+    run = launch(tmp_path, EQUALITY, "--deterministic", arguments=[kind])
+    assert run.status == 0, run.said
+    assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
+    assert_states_equal(run.worker(0)["state"], alone(kind), 1e-5)
+    assert run.worker(0)["outcome"] == run.outcome() == "completed"
+
+
+def test_deterministic_runs_are_equal_bit_for_bit(tmp_path):
+    states = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        states.append(launch(tmp_path / name, EQUALITY, "--deterministic", workers=3, arguments=["adam"]).worker(2)["state"])
+    assert_states_equal(*states)
+
+
+def test_workers_start_equal_whatever_their_seeds(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model(seed=int(os.environ["DROVER_RANK"]))
+        optimizer = make_optimizer("momentum", model)
+        with drover.join(model, optimizer) as run:
+            with run.step():
+                first = run.state_dict()
+                loss_of(model, x, y).backward()
+                optimizer.step()
+        keep(run, model, first=first)
+    """, steps=1)
+    assert_states_equal(run.worker(0)["first"], run.worker(1)["first"])
+    assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
+
+
+def test_late_work_is_left_off_in_the_middle_of_the_backward_pass(tmp_path):
+    run = launch(tmp_path, """
+        class WaitUntilUnwanted(torch.autograd.Function):
+            @staticmethod
+            def forward(context, value):
+                return value.clone()
+
+            @staticmethod
+            def backward(context, gradient):
+                while run.rank == 1 and run._session.wanted():
+                    pass
+                return gradient
+
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        finished = begun = 0
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step(samples=SIZE):
+                    begun += 1
+                    hidden = WaitUntilUnwanted.apply(model[1](model[0](x)))
+                    nn.functional.cross_entropy(model[2](hidden), y).backward()
+                    optimizer.step()
+                    finished += 1
+                assert all(parameter.grad is None for parameter in model.parameters())
+        keep(run, model, begun=begun, finished=finished)
+    """, "--policy", "static:0.5", steps=20)
+    assert run.status == 0, run.said
+    assert run.outcome() == "completed"
+    assert run.worker(0)["finished"] == 20
+    assert run.worker(1)["finished"] == 0 and run.worker(1)["begun"] > 0
+    assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
+
+
+GOES_WRONG = """
+    model = make_model()
+    optimizer = make_optimizer("momentum", model)
+    with drover.join(model, optimizer) as run:
+        while True:
+            with run.step(samples=SIZE):
+                loss_of(model, x, y).backward()
+                if run.rank == 1 and run.step_number == 3:
+                    {wrong}
+                optimizer.step()
+    keep(run, model)
+"""
+
+
+def test_a_killed_worker_is_gone_and_the_run_goes_on(tmp_path):
+    run = launch(tmp_path, GOES_WRONG.format(wrong="os.kill(os.getpid(), 9)"))
+    assert run.worker(0)["outcome"] == "completed" and run.worker(0)["step"] == 9
+    assert not (tmp_path / "worker-1.pt").exists()
+
+
+def test_an_error_of_one_script_ends_that_worker_alone(tmp_path):
+    run = launch(tmp_path, GOES_WRONG.format(wrong="raise ValueError('no such colour')"))
+    assert run.worker(0)["outcome"] == "completed" and run.worker(0)["step"] == 9
+    assert not (tmp_path / "worker-1.pt").exists()
+    assert "ValueError: no such colour" in run.said
+    assert any("ValueError: no such colour" in str(event) for event in run.asked("select * from events"))
+
+
+def test_a_parameter_added_after_joining(tmp_path):
+    run = launch(tmp_path, GOES_WRONG.format(wrong="model.add_module('new', nn.Linear(2, 2))"))
+    assert run.worker(0)["outcome"] == "completed"
+    assert "parameter 'new.weight' was added, replaced or unfrozen after the run was joined" in run.said
+
+
+def test_a_script_that_fails_everywhere_fails_the_run(tmp_path):
+    run = launch(tmp_path, GOES_WRONG.format(wrong="").replace("run.rank == 1 and", "").replace(
+        "loss_of(model, x, y).backward()", "raise ValueError('no such colour')"))
+    assert run.status != 0
+    assert run.said.count("ValueError: no such colour") >= 2
+
+
+def test_shapes_that_differ_between_workers(tmp_path):
+    run = launch(tmp_path, """
+        size = 8 + int(os.environ["DROVER_RANK"])
+        model = nn.Linear(5, size)
+        optimizer = make_optimizer("momentum", model)
+        try:
+            with drover.join(model, optimizer) as run:
+                while True:
+                    with run.step():
+                        model(x).sum().backward()
+                        optimizer.step()
+            keep(run, model)
+        except drover.Error as error:
+            (OUT / "error").write_text(f"{type(error).__name__}: {error}")
+            raise
+    """, steps=3)
+    error = (tmp_path / "error").read_text()
+    assert error.startswith("JoinError") and "weight" in error, error
+    assert len(list(tmp_path.glob("worker-*.pt"))) == 1, run.said  # the other one trains
+
+
+def test_shared_frozen_unused_parameters_and_running_statistics(tmp_path):
+    run = launch(tmp_path, """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.into = nn.Linear(5, 5, bias=False)
+                self.again = nn.Linear(5, 5, bias=False)
+                self.again.weight = self.into.weight
+                self.frozen = nn.Linear(5, 5).requires_grad_(False)
+                self.norm = nn.BatchNorm1d(5)
+                self.unused = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.norm(self.again(self.frozen(self.into(x))))
+
+        def train(model, optimizer, rank, workers):
+            optimizer.zero_grad()
+            model(x[rank::workers]).square().mean().backward()
+            optimizer.step()
+
+        torch.manual_seed(1)
+        model, own = Net(), Net()
+        own.load_state_dict(model.state_dict())
+        before = own.state_dict()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step(samples=SIZE // 2):
+                    train(model, optimizer, run.rank, run.workers)
+        optimizer = torch.optim.SGD(own.parameters(), lr=0.1)
+        train(own, optimizer, run.rank, run.workers)
+        keep(run, model, before=before, own=own.state_dict())
+    """, "--deterministic", steps=1)
+    (a, b) = run.worker(0), run.worker(1)
+    for name, value in a["state"].items():
+        if name == "norm.num_batches_tracked":
+            continue
+        torch.testing.assert_close(value, b["state"][name], rtol=0, atol=0, msg=name)
+        torch.testing.assert_close(value, (a["own"][name] + b["own"][name]) / 2, msg=name)  # SGD is linear in gradients
+    assert_states_equal({k: v for k, v in a["state"].items() if k.startswith(("frozen", "unused"))},
+                        {k: v for k, v in a["before"].items() if k.startswith(("frozen", "unused"))})
+
+
+def test_accumulated_gradients(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4, 0.5)
+        with drover.join(model, optimizer) as run:
+            for batch in run.batches(SIZE):
+                with run.step(samples=len(batch)):
+                    optimizer.zero_grad()
+                    with run.no_sync():
+                        (loss_of(model, x[batch[:4]], y[batch[:4]]) / 2).backward()
+                    (loss_of(model, x[batch[4:]], y[batch[4:]]) / 2).backward()
+                    optimizer.step()
+                scheduler.step()
+        keep(run, model)
+    """, "--deterministic")
+    assert_states_equal(run.worker(1)["state"], alone("momentum"), 1e-5)
+
+
+def test_clipped_gradients(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        with drover.join(model, optimizer, overlap=False) as run:
+            while True:
+                with run.step(samples=SIZE):
+                    loss_of(model, x, y).backward()
+                    nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+                    optimizer.step()
+        keep(run, model, before=before)
+    """, steps=1)
+    result = run.worker(0)
+    moved = sum((result["state"][name] - value).square().sum() for name, value in result["before"].items()).sqrt()
+    assert moved == pytest.approx(1e-3, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float64"])
+def test_other_types(tmp_path, kind):
+    run = launch(tmp_path, """
+        kind = getattr(torch, sys.argv[1])
+        model = make_model().to(kind)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+        losses = []
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step(samples=SIZE):
+                    loss = loss_of(model, x.to(kind), y)
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss.item())
+        keep(run, model, losses=losses)
+    """, "--deterministic", steps=30, arguments=[kind])
+    result = run.worker(0)
+    assert result["losses"][-1] < result["losses"][0] / 2
+    assert result["state"]["0.weight"].dtype == getattr(torch, kind)
+    assert_states_equal(result["state"], run.worker(1)["state"])
+
+
+def test_save_and_load(tmp_path):
+    script = """
+        model = make_model()
+        saved = OUT / "model.pt"
+        if saved.exists():
+            model.load_state_dict(torch.load(saved))
+        optimizer = make_optimizer("momentum", model)
+        losses = []
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step(samples=SIZE):
+                    loss = loss_of(model, x, y)
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss.item())
+                if run.rank == 0 and run.step_number == 9:
+                    run.save(saved)
+        keep(run, model, losses=losses)
+    """
+    first = launch(tmp_path, script).worker(1)
+    (tmp_path / "run.db").unlink()
+    second = launch(tmp_path, script).worker(1)
+    assert second["losses"][0] == pytest.approx(first["losses"][-1], rel=1e-5)
+
+
+def test_evaluating_the_average(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        seen = []
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step(samples=SIZE):
+                    loss_of(model, x, y).backward()
+                    optimizer.step()
+                if run.rank == 0 and run.step_number == 7:
+                    before = run.state_dict()
+                    with run.averaged() as version, torch.no_grad():
+                        loss = loss_of(model, x, y).item()
+                        run.evaluated(loss=loss, accuracy=0.5, samples=SIZE)
+                        seen.append((version, loss, any((run.state_dict()[n] != v).any() for n, v in before.items())))
+                    assert all(torch.equal(run.state_dict()[n], v) for n, v in before.items())
+        keep(run, model, seen=seen)
+    """, "--evaluate-every", 2, "--ema", 0.9)
+    assert run.status == 0, run.said
+    ((version, loss, differs),) = run.worker(0)["seen"]
+    assert version % 2 == 0 and version > 0 and differs
+    assert [row for row in run.asked("select * from evaluations") if any(v == pytest.approx(loss) for v in row
+                                                                        if isinstance(v, float))]
+
+
+def test_no_coordinator(tmp_path):
+    script = write_script(tmp_path, """
+        model = make_model()
+        drover.join(model, make_optimizer("momentum", model))
+    """)
+    done = subprocess.run([sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE,
+                          capture_output=True, text=True)
+    assert done.returncode == 1
+    for part in ("JoinError", f"{tmp_path}/drover/token-29600", "127.0.0.1:29600", "drover launch", "drover serve"):
+        assert part in done.stderr, done.stderr
+
+
+def test_a_coordinator_that_is_gone(tmp_path):
+    (tmp_path / "drover").mkdir()
+    (tmp_path / "drover" / "token-29600").write_text("00" * 16 + "\nunix:@drover-nobody\n")
+    script = write_script(tmp_path, """
+        model = make_model()
+        drover.join(model, make_optimizer("momentum", model))
+    """)
+    done = subprocess.run([sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE,
+                          capture_output=True, text=True)
+    assert done.returncode == 1
+    for part in ("JoinError", "unix:@drover-nobody", f"{tmp_path}/drover/token-29600", "drover launch"):
+        assert part in done.stderr, done.stderr
+
+
+def test_serve_and_workers_that_find_it(tmp_path):
+    script = write_script(tmp_path, EQUALITY)
+    environment = environment_for(tmp_path)
+    serve = [DROVER, "serve", "--workers", "2", "--steps", "10", "--batch", "8", "--seed", "3", "--deterministic",
+             "--run-file", str(tmp_path / "run.db")]
+    server = subprocess.Popen(serve, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    workers = []
+    try:
+        for line in server.stderr:
+            if "token" in line:
+                break
+        for rank in range(2):
+            ranked = {**environment, "RANK": str(rank), "MASTER_ADDR": "localhost"}
+            workers.append(subprocess.Popen([sys.executable, script, "momentum"], env=ranked))
+        assert [worker.wait(DEADLINE) for worker in workers] == [0, 0]
+        server.communicate(timeout=DEADLINE)
+        assert server.returncode == 0
+    finally:
+        for process in [server, *workers]:
+            process.kill()
+            process.wait()
+    assert_states_equal(torch.load(tmp_path / "worker-0.pt")["state"], alone("momentum"), 1e-5)
