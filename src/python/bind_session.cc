@@ -76,7 +76,7 @@ void finish_step(PythonSession& session, bool finished, uint32_t samples, double
 }
 
 void bind_floats(py::module_& module) {
-  py::class_<Floats>(module, "Floats", py::buffer_protocol(),
+  py::class_<Floats>(module, "Buffer", py::buffer_protocol(),
                      "Memory of a session: torch.frombuffer and numpy.asarray take it as it is.")
       .def_buffer([](const Floats& floats) {
         return py::buffer_info(floats.values.data(),
