@@ -33,8 +33,10 @@ class Served {
   explicit Served(const std::string& run_file, const std::string& token = "",
                   uint32_t connections_max = 64,
                   std::function<Result<std::string>()> metrics = nullptr)
-      : Served(listener_on({.port = 0, .token = token}), run_file, connections_max,
+      : Served(listener_on({.port = 0, .token = token}), only_run(run_file), connections_max,
                std::move(metrics)) {}
+  explicit Served(RunChooser choose)
+      : Served(listener_on({.port = 0}), std::move(choose), 64, nullptr) {}
   ~Served() { stop(); }
 
   void stop() {
@@ -44,10 +46,10 @@ class Served {
   uint16_t port() const { return port_; }
 
  private:
-  Served(PageListener listener, const std::string& run_file, uint32_t connections_max,
+  Served(PageListener listener, RunChooser choose, uint32_t connections_max,
          std::function<Result<std::string>()> metrics)
       : port_(listener.port()),
-        server_(std::move(listener), run_file,
+        server_(std::move(listener), std::move(choose),
                 {.look_every = std::chrono::milliseconds(5),
                  .tell_every = std::chrono::milliseconds(1),
                  .connections_max = connections_max,
@@ -240,6 +242,41 @@ TEST(PageServer, TellsOfARunAsItGrowsAndEnds) {
     while (!update.contains("run")) update = client->event("update");
     EXPECT_EQ(update["run"]["outcome"], "completed");
     EXPECT_EQ(update["progress"]["state"], "completed");
+  }
+}
+
+TEST(PageServer, TellsEverythingAgainWhenTheNextRunBegins) {
+  const TempFolder folder;
+  const std::string first = random_run_file(folder, 1, 3, 20);
+  const std::string second = folder.file("second.db");
+  std::atomic<uint32_t> number = 1;
+  const Served served([&] {
+    const uint32_t now = number;
+    return WatchedRun{.file = now == 1 ? first : second,
+                      .place = {"seed " + std::to_string(now), now, 2}};
+  });
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<Client>(served.port()));
+    clients.back()->get("/api/events");
+    const json all = clients.back()->event("all");
+    EXPECT_EQ(all["progress"]["step"], 20);
+    EXPECT_EQ(all["run"]["cell"], (json{{"title", "seed 1"}, {"number", 1}, {"of", 2}}));
+  }
+  number = 2;
+  const auto writer = writer_at(second);
+  RandomRun(2, 5).write(*writer, 0, 7);
+  DROVER_EXPECT_OK(writer->flush());
+  for (const auto& client : clients) {
+    json all = client->event("all");  // on the connection that it has
+    EXPECT_EQ(all["run"]["cell"]["number"], 2);
+    while (all["progress"]["step"] != 7) all = client->event("update");
+  }
+  RandomRun(2, 5).write(*writer, 7, 9);
+  DROVER_EXPECT_OK(writer->flush());
+  for (const auto& client : clients) {
+    json update = client->event("update");
+    while (update["progress"]["step"] != 9) update = client->event("update");
   }
 }
 

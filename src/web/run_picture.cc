@@ -269,6 +269,7 @@ RunSnapshot RunPicture::snapshot(Duration quiet) const {
   RunSums sums = settled_;
   for (const StepWithArrivals& step : tail_) sums.add(step.facts, step.arrivals);
   RunSnapshot snapshot{.file = path_,
+                       .place = {},
                        .header = header_,
                        .end = end_,
                        .warning = warning_,

@@ -83,8 +83,17 @@ struct ShardLine {
   double busy_share = kUnknown;
 };
 
+// Of a run that is one of several: which, for people.
+struct RunPlace {
+  std::string title;    // "calm / sync / seed 1"
+  uint32_t number = 0;  // 3 of 12;
+  uint32_t of = 0;      // of none: it is by itself
+  bool operator==(const RunPlace&) const = default;
+};
+
 struct RunSnapshot {
   std::string file;
+  RunPlace place;
   RunHeader header;
   RunEnd end;
   std::string warning;

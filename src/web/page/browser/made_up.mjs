@@ -160,7 +160,7 @@ export function made_up(options, done) {
     format: 1,
     run: {
       file: o.file,
-      id: "9f86d081884c7d65",
+      id: (0x9f86d0818 + o.seed).toString(16),
       started: "2026-11-16T04:00:00Z",
       command: `drover train --policy ${o.policy} --workers ${o.workers} --shards ${o.shards} --steps ${o.steps} --seed ${o.seed} --dashboard`,
       job: `workers = ${o.workers}\nshards = ${o.shards}\nsteps = ${o.steps}\nseed = ${o.seed}\npolicy = "${o.policy}"\n\n[schedule]\nlr = 0.1\n`,
@@ -187,6 +187,7 @@ export function made_up(options, done) {
       },
       environment: { host: "node-0", cores: "16", drover: "0.5" },
       digest: ended ? "2c26b46b68ffc68f" : "",
+      cell: o.cell ?? null,
     },
     progress: {
       step: done,

@@ -21,6 +21,13 @@ export interface Run {
   settings: Record<string, string>;
   environment: Record<string, string>;
   digest: string;
+  cell: Cell | null; // of a run that is one of an experiment, while that goes
+}
+
+export interface Cell {
+  title: string;
+  number: number;
+  of: number;
 }
 
 export type State = "waiting" | "running" | "silent" | "completed" | "interrupted" | "failed";

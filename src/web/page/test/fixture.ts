@@ -55,6 +55,7 @@ export function run(changes: Partial<All> = {}, settings: Record<string, string>
       settings,
       environment: {},
       digest: "",
+      cell: null,
     },
     progress: { step: 4, steps: 100, elapsed_s: 0.4, left_s: 9.6, steps_per_s: 10, state: "running", quiet_s: 0 },
     totals: {
