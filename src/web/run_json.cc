@@ -114,7 +114,8 @@ json totals_part(const RunSnapshot& snapshot) {
           {"waited_s", moment(totals.waited_s)},
           {"wait_all_s", moment(totals.wait_all_s)},
           {"saved_s", moment(totals.saved_s)},
-          {"saved_exact", totals.saved_exact}};
+          {"saved_exact", totals.saved_exact},
+          {"saved_about_s", moment(totals.saved_about_s)}};
 }
 
 json evaluations_part(const RunSnapshot& snapshot) {

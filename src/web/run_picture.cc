@@ -125,6 +125,7 @@ void RunPicture::arrange(uint32_t workers) {
   layout_ = std::move(layout);
   settled_ = RunSums(layout_);
   settled_to_ = 0;
+  settled_foretold_s_ = kUnknown;
   tail_.clear();
   old_decisions_.clear();
   new_decisions_.clear();
@@ -144,6 +145,8 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
   auto decisions = reader.decisions(settled_to_, more ? end : kAllSteps);
   if (!decisions) return decisions.error();
 
+  const auto expected = reader.expected_last(settled_to_, end);
+  if (!expected) return expected.error();
   auto loads = reader.shard_loads(settled_to_, end);
   if (!loads) return loads.error();
 
@@ -163,17 +166,25 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
   std::span<const RecordedArrival> arrivals_left(arrivals.value());
   std::span<const DecisionRecord> decisions_left(new_decisions_);
   const DecisionRecord* decision = old_decisions_.empty() ? nullptr : &old_decisions_.back();
+  std::span<const RunReader::ExpectedLast> expected_left(expected.value());
+  double foretold_s = settled_foretold_s_;
   for (const StepRecord& record : steps.value()) {
     const auto own = those_of(arrivals_left, record.step,
                               [](const RecordedArrival& each) { return each.arrival.step; });
     const auto decided =
         those_of(decisions_left, record.step, [](const DecisionRecord& each) { return each.step; });
-    // A decision holds until the next one.
-    if (!decided.empty()) decision = &decided.back();
-    StepFacts facts = facts_of(record, own, decision);
+    const auto foretold = those_of(expected_left, record.step,
+                                   [](const RunReader::ExpectedLast& each) { return each.step; });
+    // A decision holds until the next one, and so does what it was made by.
+    if (!decided.empty()) {
+      decision = &decided.back();
+      foretold_s = foretold.empty() ? kUnknown : foretold.back().mean_s;
+    }
+    StepFacts facts = facts_of(record, own, decision, foretold_s);
     if (record.step + tail_steps < end) {
       settled_.add(facts, own);
       settled_to_ = record.step + 1;
+      settled_foretold_s_ = foretold_s;
     } else {
       tail_.push_back({std::move(facts), {own.begin(), own.end()}});
     }

@@ -45,6 +45,7 @@ struct PageTotals {
   double step_median_s = kUnknown, step_p90_s = kUnknown;
   double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;
   bool saved_exact = true;
+  double saved_about_s = kUnknown;  // not known: no forecast says more than saved_s
 };
 
 // Columns of numbers, all of the same length, by name; the first is the first step of each bucket.

@@ -89,6 +89,7 @@ export function made_up(options, done) {
     "late",
     "refused",
     "saved_s",
+    "saved_about_s",
     "fresh",
   ];
   const steps = { per, from: 0 };
@@ -126,6 +127,7 @@ export function made_up(options, done) {
       late: Math.floor(3 * at(o.seed, first, 12)) * n,
       refused: 0,
       saved_s: o.policy === "sync" ? 0 : n * o.base_s * (1.1 + at(o.seed, first, 13)),
+      saved_about_s: o.policy === "sync" ? 0 : n * o.base_s * (2.4 + at(o.seed, first, 13)),
       fresh: null,
     };
     for (const name of names) steps[name].push(row[name]);
@@ -215,6 +217,7 @@ export function made_up(options, done) {
       wait_all_s: clock + saved,
       saved_s: saved,
       saved_exact: o.policy === "sync",
+      saved_about_s: o.policy === "sync" ? null : steps.saved_about_s.reduce((a, b) => a + b, 0),
     },
     steps,
     evaluations,

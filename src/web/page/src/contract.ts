@@ -57,8 +57,9 @@ export interface Totals {
   step_p90_s: Maybe;
   waited_s: number;
   wait_all_s: number;
-  saved_s: number;
-  saved_exact: boolean;
+  saved_s: number; // against waiting for all
+  saved_exact: boolean; // if not, it is at least that: of some only a lower bound of their run-time is known
+  saved_about_s: Maybe; // with what was foretold of those; null: no forecast says more
 }
 
 // Each bucket is `per` steps: its first step, when that opened, and means over the bucket unless said otherwise.
@@ -87,6 +88,7 @@ export interface Steps {
   late: number[]; // sums
   refused: number[];
   saved_s: number[];
+  saved_about_s: number[];
   fresh: Maybe[];
 }
 

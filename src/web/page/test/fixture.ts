@@ -29,6 +29,7 @@ export function steps(per: number, first: number, buckets: number, value = 1): S
     late: same(),
     refused: same(),
     saved_s: same(),
+    saved_about_s: same(),
     fresh: same(),
   };
 }
@@ -75,6 +76,7 @@ export function run(changes: Partial<All> = {}, settings: Record<string, string>
       wait_all_s: 0.8,
       saved_s: 0.4,
       saved_exact: true,
+      saved_about_s: null,
     },
     steps: steps(1, 0, 4),
     evaluations: { step: [], at_s: [], loss: [], accuracy: [] },
