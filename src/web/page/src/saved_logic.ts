@@ -7,12 +7,12 @@ function share(saved: number, t: Totals): string {
   return all > 0 ? `${percent(saved / all)} of ${duration(all)}` : "";
 }
 
-// For the numbers on top.
+// For the numbers on top. What is certain comes first: a forecast of workers that are left out learns late that they have recovered.
 export function saved_figure(t: Totals): { value: string; about: string } {
   if (t.saved_exact) return { value: duration(t.saved_s), about: share(t.saved_s, t) };
-  const least = `at least ${duration(t.saved_s)}`;
-  if (t.saved_about_s === null) return { value: `≥ ${duration(t.saved_s)}`, about: `at least ${share(t.saved_s, t)}` };
-  return { value: `≈ ${duration(t.saved_about_s)}`, about: `forecast: ${share(t.saved_about_s, t)}; ${least}` };
+  const value = `≥ ${duration(t.saved_s)}`;
+  if (t.saved_about_s === null) return { value, about: `at least ${share(t.saved_s, t)}` };
+  return { value, about: `about ${duration(t.saved_about_s)} (forecast), ${share(t.saved_about_s, t)}` };
 }
 
 export function saved_words(t: Totals): string {

@@ -20,7 +20,7 @@ describe("what was saved against waiting for all", () => {
   });
 
   it("is both where a forecast was made", () => {
-    expect(saved_figure(foretold)).toEqual({ value: "≈ 60 s", about: "forecast: 50.0 % of 2:00; at least 20 s" });
+    expect(saved_figure(foretold)).toEqual({ value: "≥ 20 s", about: "about 60 s (forecast), 50.0 % of 2:00" });
     expect(saved_words(foretold)).toContain("at least 20 s more");
     expect(saved_words(foretold)).toContain("about 2:00: about 60 s more (forecast)");
   });
