@@ -114,7 +114,7 @@ class PageServer::Impl {
     }
     socket.set_option(tcp::no_delay(true), ignored);
     auto connection = std::make_shared<PageConnection>(
-        std::move(socket),
+        std::move(socket), settings_.unread_max,
         PageConnection::Callbacks{
             .answer = [this](const PageRequest& request) { return answer(request); },
             .events_begin = [this](PageConnection& self) { begin_events(self); },

@@ -25,6 +25,9 @@ struct PageServerSettings {
   Duration tell_every = std::chrono::seconds(1);         // at most
   Duration alive_every = std::chrono::seconds(10);       // a sign of life on quiet connections
   uint32_t connections_max = 64;
+  // What a reader has not taken yet; one that lets more gather is dropped. Several times all of the
+  // largest runs.
+  size_t unread_max = 32u << 20;
   std::function<Result<std::string>()> metrics = nullptr;  // their text; null: there are none
 };
 
