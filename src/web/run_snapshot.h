@@ -130,7 +130,7 @@ PageTotals page_totals(const RunSums& sums);
 struct StepDetail {
   StepFacts facts;
   std::vector<DecisionRecord> decisions;  // in order; the last one counted
-  std::vector<RecordedArrival> arrivals;  // ascending by run-time
+  std::vector<RecordedArrival> arrivals;  // ascending by run-time, first those in time
   std::optional<OrderForecast> forecast;
 };
 

@@ -48,7 +48,7 @@ inline bool in_time(const RecordedArrival& arrival) {
 }
 
 // `arrivals` are those of the step; `decision` is the one that counted, or null; `last_foretold_s`
-// is when it expected the last of all to arrive.
+// is when the last of all was expected to arrive.
 StepFacts facts_of(const StepRecord& record, std::span<const RecordedArrival> arrivals,
                    const DecisionRecord* decision, double last_foretold_s = kUnknown);
 

@@ -191,7 +191,7 @@ export interface StepDetail {
   contributors: number;
   reason: string;
   decisions: { at_s: number; cutoff: number; limit_s: Maybe; reason: string }[];
-  arrivals: Arrival[]; // ascending by time
+  arrivals: Arrival[]; // ascending by time, first those that were in time
   forecast: Forecast | null;
 }
 
