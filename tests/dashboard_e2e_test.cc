@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 
 #include "support/drover_run.h"
@@ -184,6 +185,114 @@ TEST(TrainWithDashboard, TakesNoFileForAPort) {
   const Outcome outcome = drover({"train", "--dashboard", "job.toml"}, folder.path());
   EXPECT_EQ(outcome.status(), 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("'job.toml'"), HasSubstr("before --dashboard")));
+}
+
+// An experiment of one place and one variant, with two seeds.
+class ExperimentWithDashboard : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("small.toml", R"([job]
+model = "logistic"
+data = "generated"
+generated_samples = 256
+workers = 4
+shards = 1
+batch = 4
+
+[run_time]
+kind = "lognormal"
+mean = 1.0
+deviation = 0.2
+)");
+    // Too many steps to end by itself.
+    write("grid.toml", R"(target = "loss=1e-9"
+seeds = [1, 2]
+
+[common]
+evaluate_every = 5
+steps = 1000000000
+
+[[place]]
+name = "small"
+scenario = "small.toml"
+
+[[variant]]
+name = "sync"
+)");
+  }
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_.file(name), std::ios::binary) << content;
+  }
+  Process start(const std::string& port) const {
+    auto process = Process::start(
+        {.words = {DROVER_BINARY, "experiment", "grid.toml", "--jobs", "1", "--dashboard", port},
+         .environment = {},
+         .directory = folder_.path()});
+    EXPECT_TRUE(process.ok());
+    return std::move(process).value();
+  }
+  // The process of the cell that is running.
+  static pid_t cell_of(const Process& experiment) {
+    for (const pid_t child : children_of(experiment.pid())) {
+      const std::string words = content_of("/proc/" + std::to_string(child) + "/cmdline");
+      if (words.find(".db.part") != std::string::npos) return child;
+    }
+    return -1;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ExperimentWithDashboard, GoesOnToTheNextCellOnTheSameConnection) {
+  Process experiment = start("0");
+  const uint16_t port = port_in(experiment.wait_for_line("page "));
+  Browser browser(port);
+  ASSERT_TRUE(browser.connected());
+  browser.get("/api/events");
+  ASSERT_TRUE(browser.read_to(R"("cell":{"number":1,"of":2,"title":"small / sync / seed 1"})"));
+  const pid_t first = cell_of(experiment);
+  ASSERT_GT(first, 0);
+  ::kill(first, SIGKILL);  // it fails, and the next begins
+  ASSERT_TRUE(browser.read_to(R"("cell":{"number":2,"of":2,"title":"small / sync / seed 2"})"));
+  experiment.signal(SIGINT);
+  EXPECT_TRUE(browser.read_to("this cell was interrupted, and nothing of it is kept"));
+  const auto ending = experiment.wait(kRunPatience);
+  ASSERT_TRUE(ending.ok()) << ending.error().message;
+  EXPECT_EQ(ending.value().exit_code, 130);
+  EXPECT_THAT(names_in(folder_.file("experiments/grid/cells")),
+              ElementsAre("small-sync-1.cell", "small-sync-1.failed", "small-sync-1.log",
+                          "small-sync-2.cell"));
+  EXPECT_FALSE(Browser(port).connected()) << "nobody is left to serve it";
+}
+
+TEST_F(ExperimentWithDashboard, ShowsTheEndOfTheLastCell) {
+  std::string text = content_of(folder_.file("grid.toml"));
+  text.replace(text.find("[1, 2]"), 6, "[1]");
+  text.insert(text.find("[[variant]]"),
+              "[[place]]\nname = \"short\"\nscenario = \"small.toml\"\nset = { steps = 20 }\n\n");
+  write("grid.toml", text);
+  Process experiment = start("0");
+  Browser browser(port_in(experiment.wait_for_line("page ")));
+  browser.get("/api/events");
+  ASSERT_TRUE(browser.read_to(R"("title":"small / sync / seed 1")"));
+  ::kill(cell_of(experiment), SIGKILL);  // somebody looks, so the short one may begin
+  // Though it may have been too short to be seen running.
+  EXPECT_TRUE(browser.read_to(R"("file":"experiments/grid/cells/short-sync-1.db")"));
+  EXPECT_TRUE(browser.read_to(R"("outcome":"completed")"));
+  const auto ending = experiment.wait(kRunPatience);
+  ASSERT_TRUE(ending.ok()) << ending.error().message;
+  EXPECT_THAT(names_in(folder_.file("experiments/grid/cells")),
+              ElementsAre("short-sync-1.cell", "short-sync-1.db", "small-sync-1.cell",
+                          "small-sync-1.failed", "small-sync-1.log"));
+}
+
+TEST_F(ExperimentWithDashboard, DoesNotBeginIfThePortIsTaken) {
+  const TakenPort taken;
+  const Outcome outcome =
+      drover({"experiment", "grid.toml", "--dashboard", taken.text()}, folder_.path());
+  EXPECT_EQ(outcome.status(), 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("in use"), HasSubstr("--dashboard 0")));
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("grid.toml", "small.toml"));
 }
 
 TEST(Dashboard, ShowsAFinishedRunUntilItIsInterrupted) {

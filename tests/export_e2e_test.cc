@@ -66,8 +66,8 @@ TEST(Export, OfARealRunCanBeReplayed) {
   for (const auto& event : json["traceEvents"]) {
     if (event["name"] == "thread_name") tracks.insert(event["args"]["name"]);
   }
-  EXPECT_THAT(tracks,
-              ElementsAre("shard 0", "shard 1", "steps", "worker 0", "worker 1", "worker 2"));
+  EXPECT_THAT(tracks, ElementsAre("closing (slowest shard)", "shard 0", "shard 1", "steps",
+                                  "worker 0", "worker 1", "worker 2"));
 }
 
 TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {

@@ -107,6 +107,7 @@ struct ExperimentOptions {
   uint32_t jobs = 0;  // simulated cells at once; 0: as many as there are cores
   bool json = false;
   bool quiet = false;
+  std::optional<uint16_t> dashboard;  // the port of the live page
 };
 int experiment_command(const ExperimentOptions& options);
 

@@ -182,6 +182,7 @@ void add_experiment_options(CLI::App& app, ExperimentOptions& experiment) {
       ->check(check_whole)
       ->type_name("COUNT")
       ->capture_default_str();
+  add_dashboard_flag(app, experiment.dashboard);
   app.add_flag("--json", experiment.json, "print the summary as one line of JSON");
   app.add_flag("--quiet", experiment.quiet, "report only trouble and the result");
 }

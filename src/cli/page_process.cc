@@ -11,13 +11,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "cli/export/metrics_text.h"
 #include "node/log.h"
-#include "store/database.h"
+#include "store/run_writer.h"
 #include "web/page_server.h"
 
 namespace drover {
@@ -48,7 +47,8 @@ void add_port_flag(CLI::App& app, const std::string& flag, uint16_t usual, const
       });
 }
 
-int page_main(PageListener listener, const std::string& run_file, int stop_fd) {
+int page_main(PageListener listener, RunChooser choose, const PageServerSettings& settings,
+              int stop_fd) {
   // Ctrl-C reaches all processes of a terminal at once; the run is told, and tells us when it
   // ended.
   std::signal(SIGINT, SIG_IGN);
@@ -56,19 +56,10 @@ int page_main(PageListener listener, const std::string& run_file, int stop_fd) {
   ::prctl(PR_SET_NAME, "drover page");
   set_log_name("page");
   [[maybe_unused]] const int niceness = ::nice(10);
-  PageServer server(std::move(listener), run_file, {.metrics = metrics_of(run_file)});
+  PageServer server(std::move(listener), std::move(choose), settings);
   server.stop_when_readable(stop_fd);
   server.serve();
   return 0;
-}
-
-// Somebody who reads just when a run ends keeps its log from being folded into its file.
-void fold_log(const std::string& run_file) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run_file + "-wal", ignored)) return;
-  auto database = Database::open(run_file, Database::Mode::kReadWrite);
-  // If somebody else reads, it stays as it is: nothing is lost.
-  if (database) static_cast<void>(database.value().execute("PRAGMA journal_mode = DELETE"));
 }
 
 }  // namespace
@@ -107,6 +98,13 @@ PageProcess::PageProcess(PageProcess&& other) noexcept
       stop_fd_(std::exchange(other.stop_fd_, -1)) {}
 
 Status PageProcess::start(const std::string& run_file) {
+  run_file_ = run_file;
+  return start(only_run(run_file), {.metrics = metrics_of(run_file)});
+}
+
+Status PageProcess::start(RunChooser choose) { return start(std::move(choose), {}); }
+
+Status PageProcess::start(RunChooser choose, const PageServerSettings& settings) {
   if (!listener_) return done();
   PageListener listener = std::move(*listener_);
   listener_.reset();
@@ -123,7 +121,7 @@ Status PageProcess::start(const std::string& run_file) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
     ::close(ends[1]);
-    ::_exit(page_main(std::move(listener), run_file, ends[0]));
+    ::_exit(page_main(std::move(listener), std::move(choose), settings, ends[0]));
   }
   ::close(ends[0]);
   if (pid < 0) {
@@ -133,7 +131,6 @@ Status PageProcess::start(const std::string& run_file) {
         "cannot start the process that serves the page: " + why +
         ". Leave out --dashboard and --metrics, or raise the limit on processes (ulimit -u).");
   }
-  run_file_ = run_file;
   pid_ = pid;
   stop_fd_ = ends[1];
   return done();
@@ -149,7 +146,7 @@ void PageProcess::finish() {
   const pid_t pid = std::exchange(pid_, -1);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  fold_log(run_file_);
+  if (!run_file_.empty()) fold_log(run_file_);
 }
 
 }  // namespace drover

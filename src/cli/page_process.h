@@ -1,4 +1,4 @@
-// PageProcess: the live page and the metrics of a run that this process makes, served by a process
+// PageProcess: the live page and the metrics of runs that this process makes, served by a process
 // of its own.
 //
 // It only reads the run file, with a low priority: the run does not notice.
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "web/page_listener.h"
+#include "web/page_server.h"
 
 namespace drover {
 
@@ -37,6 +37,8 @@ class PageProcess {
   // Forks it, and prints the page's address. The run file need not be there yet.
   // REQUIRES: this process has no other thread, and has not opened the run file.
   Status start(const std::string& run_file);
+  // ... of one run after the other, and without metrics. `choose` is asked in the other process.
+  Status start(RunChooser choose);
 
   // When the run has ended and nobody writes to its file any more: whoever looks at the page is
   // told the last of it, and the process ends.
@@ -44,10 +46,11 @@ class PageProcess {
 
  private:
   PageProcess() = default;
+  Status start(RunChooser choose, const PageServerSettings& settings);
 
   std::optional<PageListener> listener_;
   bool metrics_ = false;
-  std::string run_file_;
+  std::string run_file_;  // to be made one file at the end; empty: somebody else does
   pid_t pid_ = -1;
   int stop_fd_ = -1;  // a byte written to it is the order to end
 };

@@ -271,6 +271,18 @@ Result<std::vector<ExpectedArrival>> RunReader::expected(Step step) const {
       step));
 }
 
+Result<std::vector<RunReader::ExpectedLast>> RunReader::expected_last(Step from, Step to) const {
+  if (!knows_forecasts()) return std::vector<ExpectedLast>{};
+  // SQLite takes mean_s from the row that has the maximum.
+  return told(database_.query(
+      "SELECT step, mean_s, max(rank) FROM forecasts WHERE step >= ?1 AND step < ?2 GROUP BY step "
+      "ORDER BY step",
+      [](const Statement& row) {
+        return ExpectedLast{.step = row.count(0), .mean_s = row.real(1)};
+      },
+      from, to));
+}
+
 Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {
   return told(database_.query(kArrivals, read_arrival, from, to));
 }

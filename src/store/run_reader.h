@@ -51,6 +51,14 @@ class RunReader {
   Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
   // What the decision about a step expected of it; empty if it was not decided by a forecast.
   Result<std::vector<ExpectedArrival>> expected(Step step) const;
+  // Of that only the last rank: when everybody would be there. Steps without a forecast are left
+  // out.
+  struct ExpectedLast {
+    Step step = 0;
+    double mean_s = 0.0;
+    bool operator==(const ExpectedLast&) const = default;
+  };
+  Result<std::vector<ExpectedLast>> expected_last(Step from = 0, Step to = kAllSteps) const;
   Result<std::vector<AbandonRecord>> abandoned() const;
   Result<std::vector<EvaluationRecord>> evaluations() const;
   Result<std::vector<EventRecord>> events() const;

@@ -227,6 +227,8 @@ TEST(RunReader, TellsWhatWasExpectedAndHowBusyShardsWere) {
   const RunReader reader = reader_at(path);
   EXPECT_EQ(reader.expected(1).value(), expected);
   EXPECT_TRUE(reader.expected(0).value().empty());
+  EXPECT_EQ(reader.expected_last().value(), (std::vector<RunReader::ExpectedLast>{{1, 1.5}}));
+  EXPECT_TRUE(reader.expected_last(2).value().empty());
   EXPECT_EQ(reader.shard_loads().value(),
             (std::vector<ShardLoad>{{0, Duration(33)}, {3, Duration(15)}}));
   EXPECT_EQ(reader.shard_loads(1, 2).value(),
@@ -258,6 +260,7 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   EXPECT_FALSE(reader.weak().value().fresh_mean);
   EXPECT_EQ(reader.totals().value().steps, 1u);
   EXPECT_TRUE(reader.expected(0).value().empty());
+  EXPECT_TRUE(reader.expected_last().value().empty());
   EXPECT_TRUE(reader.shard_loads().value().empty());
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -218,6 +219,13 @@ Status RunWriter::on_end(const RunEnd& end) {
   static_cast<void>(database_.execute("PRAGMA journal_mode = DELETE"));
   database_.wait_for_locks(kLockPatience);
   return done();
+}
+
+void fold_log(const std::string& run_file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run_file + "-wal", ignored)) return;
+  auto database = Database::open(run_file, Database::Mode::kReadWrite);
+  if (database) static_cast<void>(database.value().execute("PRAGMA journal_mode = DELETE"));
 }
 
 }  // namespace drover

@@ -79,4 +79,8 @@ class RunWriter : public RunObserver {
   std::optional<Error> failure_;
 };
 
+// Makes one file of a finished run and the log beside it (-wal), which is left if somebody read
+// just when the run ended. If somebody reads now, it stays as it is: nothing is lost.
+void fold_log(const std::string& run_file);
+
 }  // namespace drover

@@ -17,7 +17,6 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
 constexpr uint32_t kHeaderBytes_max = 8 * 1024;
-constexpr size_t kQueuedBytes_max = 32u << 20;  // several times all of the largest runs
 constexpr std::chrono::seconds kRequestPatience{10};
 constexpr std::chrono::seconds kWritePatience{20};
 constexpr std::chrono::seconds kLeavingPatience{2};
@@ -46,8 +45,9 @@ std::string to_http(const PageAnswer& answer) {
   return text.str() + answer.body;
 }
 
-PageConnection::PageConnection(boost::asio::ip::tcp::socket socket, Callbacks callbacks)
-    : stream_(std::move(socket)), callbacks_(std::move(callbacks)) {
+PageConnection::PageConnection(boost::asio::ip::tcp::socket socket, size_t unread_max,
+                               Callbacks callbacks)
+    : stream_(std::move(socket)), unread_max_(unread_max), callbacks_(std::move(callbacks)) {
   parser_.header_limit(kHeaderBytes_max);
 }
 
@@ -96,7 +96,7 @@ void PageConnection::answer_with(const PageAnswer& answer) {
 void PageConnection::send(std::shared_ptr<const std::string> text) {
   if (closed_) return;
   queued_bytes_ += text->size();
-  if (queued_bytes_ > kQueuedBytes_max) {
+  if (queued_bytes_ > unread_max_) {
     close();
     return;
   }

@@ -37,10 +37,11 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
     std::function<void(PageConnection&)> events_begin;  // after such an answer
     std::function<void(PageConnection&)> closed;        // the last that is heard of it
   };
-  PageConnection(boost::asio::ip::tcp::socket socket, Callbacks callbacks);
+  // `unread_max`: bytes that may wait for a reader.
+  PageConnection(boost::asio::ip::tcp::socket socket, size_t unread_max, Callbacks callbacks);
 
   void start();
-  // More text for a connection with events. Too much that was not taken yet: it is dropped.
+  // More text for a connection with events. More than unread_max not taken yet: it is dropped.
   void send(std::shared_ptr<const std::string> text);
   // Closes it when all that was sent has been taken.
   void finish();
@@ -59,6 +60,7 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   void discard();
 
   boost::beast::tcp_stream stream_;
+  const size_t unread_max_;
   Callbacks callbacks_;
   boost::beast::flat_buffer buffer_;
   boost::beast::http::request_parser<boost::beast::http::empty_body> parser_;

@@ -17,7 +17,6 @@
 
 #include "web/page_asset.h"
 #include "web/page_connection.h"
-#include "web/run_follower.h"
 #include "web/run_json.h"
 
 namespace drover {
@@ -56,8 +55,8 @@ tcp protocol_of(int fd) {
 
 class PageServer::Impl {
  public:
-  Impl(PageListener listener, std::string run_file, const PageServerSettings& settings)
-      : settings_(settings), token_(listener.token()), follower_(std::move(run_file)) {
+  Impl(PageListener listener, RunChooser choose, const PageServerSettings& settings)
+      : settings_(settings), token_(listener.token()), follower_(std::move(choose)) {
     const int fd = listener.release();
     acceptor_.assign(protocol_of(fd), fd);
   }
@@ -115,7 +114,7 @@ class PageServer::Impl {
     }
     socket.set_option(tcp::no_delay(true), ignored);
     auto connection = std::make_shared<PageConnection>(
-        std::move(socket),
+        std::move(socket), settings_.unread_max,
         PageConnection::Callbacks{
             .answer = [this](const PageRequest& request) { return answer(request); },
             .events_begin = [this](PageConnection& self) { begin_events(self); },
@@ -190,6 +189,10 @@ class PageServer::Impl {
     changed_ = false;
     told_at_ = steady_clock();
     RunSnapshot now = follower_.snapshot(wall_clock());
+    if (told_ && told_->file != now.file) {  // another run: what was told is of no use
+      told_.reset();
+      for (const auto& connection : everybody()) connection->was_told_all = false;
+    }
     const std::string update = told_ ? update_json(*told_, now) : std::string();
     const auto update_event = update.empty() ? nullptr : event_text("update", update);
     std::shared_ptr<const std::string> all_event;
@@ -271,7 +274,9 @@ class PageServer::Impl {
 
 PageServer::PageServer(PageListener listener, std::string run_file,
                        const PageServerSettings& settings)
-    : impl_(std::make_unique<Impl>(std::move(listener), std::move(run_file), settings)) {}
+    : PageServer(std::move(listener), only_run(std::move(run_file)), settings) {}
+PageServer::PageServer(PageListener listener, RunChooser choose, const PageServerSettings& settings)
+    : impl_(std::make_unique<Impl>(std::move(listener), std::move(choose), settings)) {}
 PageServer::~PageServer() = default;
 void PageServer::stop_on_signals() { impl_->stop_on_signals(); }
 void PageServer::stop_when_readable(int fd) { impl_->stop_when_readable(fd); }

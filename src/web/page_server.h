@@ -1,7 +1,8 @@
-// PageServer: serves the page of one run, live, over HTTP, and changes nothing.
+// PageServer: serves the page of one run at a time, live, over HTTP, and changes nothing.
 //
 //   GET /              the page
-//   GET /api/events    server-sent events: first `all`, then `update` with what has changed
+//   GET /api/events    server-sent events: first `all`, then `update` with what has changed, and
+//                      `all` again if another run is looked at from then on
 //   GET /api/step/N    one step in detail
 //   GET /metrics       what whoever made the server says of the run, for Prometheus
 //
@@ -15,6 +16,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "web/page_listener.h"
+#include "web/run_follower.h"
 
 namespace drover {
 
@@ -23,6 +25,9 @@ struct PageServerSettings {
   Duration tell_every = std::chrono::seconds(1);         // at most
   Duration alive_every = std::chrono::seconds(10);       // a sign of life on quiet connections
   uint32_t connections_max = 64;
+  // What a reader has not taken yet; one that lets more gather is dropped. Several times all of the
+  // largest runs.
+  size_t unread_max = 32u << 20;
   std::function<Result<std::string>()> metrics = nullptr;  // their text; null: there are none
 };
 
@@ -30,6 +35,8 @@ class PageServer {
  public:
   // The run file need not be there yet: whoever connects earlier waits for it.
   PageServer(PageListener listener, std::string run_file, const PageServerSettings& settings = {});
+  // One run after the other.
+  PageServer(PageListener listener, RunChooser choose, const PageServerSettings& settings = {});
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;

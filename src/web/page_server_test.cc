@@ -28,13 +28,21 @@ PageListener listener_on(const PageAddress& address) {
   return std::move(listener).value();
 }
 
+// Looks and tells as often as it can.
+PageServerSettings at_once(PageServerSettings settings = {}) {
+  settings.look_every = std::chrono::milliseconds(5);
+  settings.tell_every = std::chrono::milliseconds(1);
+  return settings;
+}
+
 class Served {
  public:
-  explicit Served(const std::string& run_file, const std::string& token = "",
-                  uint32_t connections_max = 64,
-                  std::function<Result<std::string>()> metrics = nullptr)
-      : Served(listener_on({.port = 0, .token = token}), run_file, connections_max,
-               std::move(metrics)) {}
+  explicit Served(RunChooser choose, const PageServerSettings& settings = {},
+                  const std::string& token = "")
+      : Served(listener_on({.port = 0, .token = token}), std::move(choose), settings) {}
+  explicit Served(const std::string& run_file, const PageServerSettings& settings = {},
+                  const std::string& token = "")
+      : Served(only_run(run_file), settings, token) {}
   ~Served() { stop(); }
 
   void stop() {
@@ -44,14 +52,9 @@ class Served {
   uint16_t port() const { return port_; }
 
  private:
-  Served(PageListener listener, const std::string& run_file, uint32_t connections_max,
-         std::function<Result<std::string>()> metrics)
+  Served(PageListener listener, RunChooser choose, const PageServerSettings& settings)
       : port_(listener.port()),
-        server_(std::move(listener), run_file,
-                {.look_every = std::chrono::milliseconds(5),
-                 .tell_every = std::chrono::milliseconds(1),
-                 .connections_max = connections_max,
-                 .metrics = std::move(metrics)}),
+        server_(std::move(listener), std::move(choose), at_once(settings)),
         thread_([this] { server_.serve(); }) {}
 
   const uint16_t port_;
@@ -85,6 +88,8 @@ class Client {
     read_.erase(0, text.size());
     return text;
   }
+  // Until there is something to read.
+  void wait() { socket_.wait(tcp::socket::wait_read); }
   std::string read_to_end() {
     while (read_some()) {
     }
@@ -157,10 +162,10 @@ TEST(PageServer, ServesMetricsIfThereAreAny) {
   const std::string run = random_run_file(folder, 1, 3, 20);
   EXPECT_EQ(get(Served(run).port(), "/metrics").status, 404);
   std::atomic<bool> there = false;
-  const Served served(run, "", 64, [&there]() -> Result<std::string> {
-    if (there) return std::string("drover_steps_total 20\n");
-    return invalid_input("not yet");
-  });
+  const Served served(run, {.metrics = [&there]() -> Result<std::string> {
+                        if (there) return std::string("drover_steps_total 20\n");
+                        return invalid_input("not yet");
+                      }});
   EXPECT_EQ(get(served.port(), "/metrics").status, 503);
   there = true;
   const Answer answer = get(served.port(), "/metrics");
@@ -205,7 +210,7 @@ TEST(PageServer, RefusesWithWords) {
 
 TEST(PageServer, AsksForItsToken) {
   const TempFolder folder;
-  const Served served(random_run_file(folder, 1, 3, 5), "secret-token");
+  const Served served(random_run_file(folder, 1, 3, 5), {}, "secret-token");
   for (const char* target : {"/", "/api/events", "/api/step/1", "/?token=wrong-token"})
     EXPECT_EQ(get(served.port(), target).status, 401) << target;
   EXPECT_EQ(get(served.port(), "/?token=secret-token").status, 200);
@@ -240,6 +245,41 @@ TEST(PageServer, TellsOfARunAsItGrowsAndEnds) {
     while (!update.contains("run")) update = client->event("update");
     EXPECT_EQ(update["run"]["outcome"], "completed");
     EXPECT_EQ(update["progress"]["state"], "completed");
+  }
+}
+
+TEST(PageServer, TellsEverythingAgainWhenTheNextRunBegins) {
+  const TempFolder folder;
+  const std::string first = random_run_file(folder, 1, 3, 20);
+  const std::string second = folder.file("second.db");
+  std::atomic<uint32_t> number = 1;
+  const Served served([&] {
+    const uint32_t now = number;
+    return WatchedRun{.file = now == 1 ? first : second,
+                      .place = {"seed " + std::to_string(now), now, 2}};
+  });
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<Client>(served.port()));
+    clients.back()->get("/api/events");
+    const json all = clients.back()->event("all");
+    EXPECT_EQ(all["progress"]["step"], 20);
+    EXPECT_EQ(all["run"]["cell"], (json{{"title", "seed 1"}, {"number", 1}, {"of", 2}}));
+  }
+  number = 2;
+  const auto writer = writer_at(second);
+  RandomRun(2, 5).write(*writer, 0, 7);
+  DROVER_EXPECT_OK(writer->flush());
+  for (const auto& client : clients) {
+    json all = client->event("all");  // on the connection that it has
+    EXPECT_EQ(all["run"]["cell"]["number"], 2);
+    while (all["progress"]["step"] != 7) all = client->event("update");
+  }
+  RandomRun(2, 5).write(*writer, 7, 9);
+  DROVER_EXPECT_OK(writer->flush());
+  for (const auto& client : clients) {
+    json update = client->event("update");
+    while (update["progress"]["step"] != 9) update = client->event("update");
   }
 }
 
@@ -299,7 +339,7 @@ TEST(PageServer, TellsTheLastWhenItIsStopped) {
 
 TEST(PageServer, TakesOnlySoMany) {
   const TempFolder folder;
-  const Served served(random_run_file(folder, 1, 3, 5), "", 2);
+  const Served served(random_run_file(folder, 1, 3, 5), {.connections_max = 2});
   Client first(served.port());
   first.get("/api/events");
   first.event("all");
@@ -315,6 +355,37 @@ TEST(PageServer, TakesOnlySoMany) {
   for (int tries = 0; status != 200 && tries < 10'000; ++tries)
     status = get(served.port(), "/").status;
   EXPECT_EQ(status, 200);
+}
+
+// Every time another run is looked at, everybody is told all of it: with a reader who takes it and
+// one who does not, the second falls behind by as much each time.
+TEST(PageServer, DropsAReaderWhoDoesNotReadAndGoesOnWithTheOthers) {
+  const TempFolder folder;
+  const std::string runs[] = {random_run_file(folder, 1, 8, 300),
+                              random_run_file(folder, 2, 8, 300)};
+  std::atomic<size_t> times = 0;
+  const PageServerSettings settings{.connections_max = 2, .unread_max = 1u << 20};
+  const Served served([&] { return WatchedRun{.file = runs[times % 2]}; }, settings);
+  Client reader(served.port());
+  reader.get("/api/events");
+  const size_t told = reader.event("all").dump().size();
+  ASSERT_LT(told, settings.unread_max) << "nobody is dropped who reads";
+  Client idler(served.port());
+  idler.get("/api/events");
+  idler.wait();  // it has joined: the answer has begun to come
+  // There is no room for a third until the idler has gone.
+  size_t rounds = 0;
+  while (get(served.port(), "/").status != 200) {
+    ASSERT_LT(++rounds, 1000u) << "it is still there";
+    ++times;
+    EXPECT_EQ(reader.event("all")["run"]["file"], runs[times % 2]);
+  }
+  // The system keeps some for it too, but not more than this.
+  EXPECT_GT(rounds * told, settings.unread_max);
+  const std::string taken = idler.read_to_end();
+  EXPECT_LT(taken.size(), rounds * told) << "its connection has ended before all was told";
+  ++times;
+  EXPECT_EQ(reader.event("all")["run"]["file"], runs[times % 2]) << "and the reader goes on";
 }
 
 TEST(PageListener, KnowsAPortInUse) {

@@ -39,12 +39,18 @@ class RandomRun {
   void write_step(RunWriter& writer, Step step) const {
     const auto decisions = static_cast<uint32_t>(chance(step, 0, 6) * 3.0);
     for (uint32_t i = 0; i < decisions; ++i) {
+      // Of some steps a forecast is known, of the last arrival of several recorded ranks.
+      const auto mean = static_cast<float>(0.01 + 0.2 * chance(step, 0, 20));
+      std::vector<ExpectedArrival> expected;
+      if (i == 0 && chance(step, 0, 21) < 0.8)
+        expected = {{1, mean / 2, mean / 4, mean}, {workers_, mean, mean / 2, 2 * mean}};
       DROVER_EXPECT_OK(writer.on_decision({.step = step,
                                            .cutoff = 1 + i,
                                            .alive = workers_,
                                            .reason = "because of step " + std::to_string(step),
                                            .time_limit = from_seconds(0.5 * i),
-                                           .at = from_seconds(0.001 * i)}));
+                                           .at = from_seconds(0.001 * i),
+                                           .expected = std::move(expected)}));
     }
     StepRecord record{.step = step,
                       .at = std::chrono::milliseconds(50 * step + 7),

@@ -60,7 +60,7 @@ Error cannot_write(const std::string& path, const std::string& why) {
 }  // namespace
 
 Result<ReportedRun> read_for_report(const std::string& path, Duration wall_clock) {
-  RunFollower follower(path);
+  RunFollower follower(only_run(path));
   while (true) {
     const auto news = follower.look();
     if (!news) return news.error();

@@ -46,8 +46,13 @@ std::string state(const RunSnapshot& run) {
 std::string saved(const RunSnapshot& run) {
   const PageTotals& totals = run.totals;
   if (!(totals.wait_all_s > 0.0)) return "-";
-  return fmt::format("{}{} ({:.3g} %)", totals.saved_exact ? "" : "at least ", time(totals.saved_s),
-                     100.0 * totals.saved_s / totals.wait_all_s);
+  std::string text = fmt::format("{}{} ({:.3g} %)", totals.saved_exact ? "" : "at least ",
+                                 time(totals.saved_s), 100.0 * totals.saved_s / totals.wait_all_s);
+  if (std::isfinite(totals.saved_about_s)) {
+    text += fmt::format(", about {} ({:.3g} %) by the forecast", time(totals.saved_about_s),
+                        100.0 * totals.saved_about_s / (totals.waited_s + totals.saved_about_s));
+  }
+  return text;
 }
 
 using Cell = std::function<std::string(const RunSnapshot&)>;

@@ -106,6 +106,13 @@ TEST(Markdown, ComparesAndSaysHowToRepeat) {
   const std::string text = report_markdown(runs, {"2026-07-01T12:00:00Z", "drover report"});
   EXPECT_NE(text.find("| outcome | completed | completed |"), std::string::npos) << text;
   EXPECT_NE(text.find("| steps | 20 | 10 |"), std::string::npos) << text;
+  for (const ReportedRun& run : runs) {
+    const PageTotals& totals = run.snapshot.totals;
+    EXPECT_EQ(totals.saved_exact, false);
+    EXPECT_GT(totals.saved_about_s, totals.saved_s);
+  }
+  EXPECT_NE(text.find("| saved against waiting for all | at least "), std::string::npos) << text;
+  EXPECT_NE(text.find(" by the forecast |"), std::string::npos) << text;
   EXPECT_NE(text.find("drover train lenet --workers 4"), std::string::npos);
   EXPECT_NE(text.find("workers = 4"), std::string::npos);
 }

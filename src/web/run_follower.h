@@ -1,4 +1,5 @@
-// RunFollower: keeps up with a run file that may still grow, without being in its writer's way.
+// RunFollower: keeps up with a run file that may still grow, without being in its writer's way, and
+// goes over to another one when it is told to.
 //
 // Between two looks no connection is open: a writer that ends can make one file of its file and its
 // log (-wal) only while nobody reads.
@@ -7,6 +8,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,17 +16,31 @@
 
 namespace drover {
 
+// The run to look at now.
+struct WatchedRun {
+  std::string file;  // empty: none has begun
+  RunPlace place{};
+  std::string gone{};  // the file is no more, and will not be: why
+  bool operator==(const WatchedRun&) const = default;
+};
+using RunChooser = std::function<WatchedRun()>;
+
+// Always the same file.
+RunChooser only_run(std::string file);
+
 class RunFollower {
  public:
-  explicit RunFollower(std::string path) : path_(std::move(path)) {}
+  // `choose` is asked at every look.
+  explicit RunFollower(RunChooser choose) : choose_(std::move(choose)) {}
 
   enum class News {
     kNone,
     kSome,
     kMore,  // some, and there is more: look again soon
   };
-  // Reads what is new if the file has changed since. What could not be read is tried again with the
-  // next call; what was read before stays.
+  // Reads what is new if the file has changed since, or all of another run if that is the one to
+  // look at now. What could not be read is tried again with the next call; what was read before
+  // stays, also of the run before until something of the next could be read.
   Result<News> look();
 
   // Whether anything could be read yet.
@@ -33,10 +49,8 @@ class RunFollower {
   // says if the last look failed.
   RunSnapshot snapshot(Duration wall_clock) const;
 
-  // Nothing: the run has no such step (yet).
+  // Of the run that the snapshot is of. Nothing: it has no such step (yet).
   Result<std::optional<StepDetail>> step(Step step) const;
-
-  const std::string& path() const { return path_; }
 
  private:
   // Changes whenever somebody writes, for the file and its log.
@@ -47,9 +61,10 @@ class RunFollower {
     bool operator==(const Stamp&) const = default;
   };
   using Stamps = std::array<Stamp, 2>;
-  Stamps stamps_now() const;
+  static Stamps stamps_of(const std::string& file);
 
-  const std::string path_;
+  const RunChooser choose_;
+  WatchedRun watched_;
   RunPicture picture_;
   bool knows_ = false;
   std::optional<Stamps> read_;  // what the file was like when it was last read to its end

@@ -57,6 +57,11 @@ json whole_number(const std::string& text, uint64_t otherwise) {
   return digits ? std::stoull(text) : otherwise;
 }
 
+json cell_of(const RunPlace& place) {
+  if (place.of == 0) return nullptr;
+  return {{"title", place.title}, {"number", place.number}, {"of", place.of}};
+}
+
 json run_part(const RunSnapshot& snapshot) {
   const RunHeader& header = snapshot.header;
   const uint64_t digest = snapshot.end.parameters_digest;
@@ -77,7 +82,8 @@ json run_part(const RunSnapshot& snapshot) {
           {"batch", whole_number(snapshot.setting("batch"), 0)},
           {"settings", pairs(header.settings)},
           {"environment", pairs(header.environment)},
-          {"digest", digest == 0 ? "" : to_hex(digest)}};
+          {"digest", digest == 0 ? "" : to_hex(digest)},
+          {"cell", cell_of(snapshot.place)}};
 }
 
 json progress_part(const RunSnapshot& snapshot) {
@@ -108,7 +114,8 @@ json totals_part(const RunSnapshot& snapshot) {
           {"waited_s", moment(totals.waited_s)},
           {"wait_all_s", moment(totals.wait_all_s)},
           {"saved_s", moment(totals.saved_s)},
-          {"saved_exact", totals.saved_exact}};
+          {"saved_exact", totals.saved_exact},
+          {"saved_about_s", moment(totals.saved_about_s)}};
 }
 
 json evaluations_part(const RunSnapshot& snapshot) {

@@ -58,7 +58,7 @@ TEST(RunJson, HasWhatThePageExpects) {
         "cutoff",    "alive",         "contributors",  "oracle",        "loss",
         "accuracy",  "samples",       "learning_rate", "noise_scale",   "computing_s",
         "waiting_s", "aggregating_s", "deciding_s",    "moving_s",      "late",
-        "refused",   "saved_s",       "fresh"}) {
+        "refused",   "saved_s",       "saved_about_s", "fresh"}) {
     EXPECT_EQ(all["steps"][name].size(), 50u) << name;
   }
   EXPECT_TRUE(all["steps"]["fresh"][0].is_null());

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace drover {
@@ -125,6 +127,8 @@ void RunPicture::arrange(uint32_t workers) {
   layout_ = std::move(layout);
   settled_ = RunSums(layout_);
   settled_to_ = 0;
+  settled_foretold_s_ = kUnknown;
+  settled_longest_s_ = 0.0;
   tail_.clear();
   old_decisions_.clear();
   new_decisions_.clear();
@@ -144,6 +148,8 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
   auto decisions = reader.decisions(settled_to_, more ? end : kAllSteps);
   if (!decisions) return decisions.error();
 
+  const auto expected = reader.expected_last(settled_to_, end);
+  if (!expected) return expected.error();
   auto loads = reader.shard_loads(settled_to_, end);
   if (!loads) return loads.error();
 
@@ -163,17 +169,33 @@ Result<bool> RunPicture::read_steps(const RunReader& reader, uint64_t arrivals_m
   std::span<const RecordedArrival> arrivals_left(arrivals.value());
   std::span<const DecisionRecord> decisions_left(new_decisions_);
   const DecisionRecord* decision = old_decisions_.empty() ? nullptr : &old_decisions_.back();
+  std::span<const RunReader::ExpectedLast> expected_left(expected.value());
+  double foretold_s = settled_foretold_s_;
+  double longest_s = settled_longest_s_;
   for (const StepRecord& record : steps.value()) {
     const auto own = those_of(arrivals_left, record.step,
                               [](const RecordedArrival& each) { return each.arrival.step; });
     const auto decided =
         those_of(decisions_left, record.step, [](const DecisionRecord& each) { return each.step; });
-    // A decision holds until the next one.
-    if (!decided.empty()) decision = &decided.back();
-    StepFacts facts = facts_of(record, own, decision);
+    const auto foretold = those_of(expected_left, record.step,
+                                   [](const RunReader::ExpectedLast& each) { return each.step; });
+    // A decision holds until the next one, and so does what it was made by.
+    if (!decided.empty()) {
+      decision = &decided.back();
+      foretold_s = foretold.empty() ? kUnknown : foretold.back().mean_s;
+    }
+    for (const RecordedArrival& each : own) {
+      if (!each.arrival.censored) longest_s = std::max(longest_s, seconds(each.arrival.run_time));
+    }
+    // Of workers that are hardly ever seen a model may expect anything. More than this run has ever
+    // shown does not count.
+    StepFacts facts = facts_of(record, own, decision,
+                               std::isnan(foretold_s) ? kUnknown : std::min(foretold_s, longest_s));
     if (record.step + tail_steps < end) {
       settled_.add(facts, own);
       settled_to_ = record.step + 1;
+      settled_foretold_s_ = foretold_s;
+      settled_longest_s_ = longest_s;
     } else {
       tail_.push_back({std::move(facts), {own.begin(), own.end()}});
     }
@@ -269,6 +291,7 @@ RunSnapshot RunPicture::snapshot(Duration quiet) const {
   RunSums sums = settled_;
   for (const StepWithArrivals& step : tail_) sums.add(step.facts, step.arrivals);
   RunSnapshot snapshot{.file = path_,
+                       .place = {},
                        .header = header_,
                        .end = end_,
                        .warning = warning_,
@@ -328,10 +351,11 @@ Result<std::optional<StepDetail>> read_step(const RunReader& reader, Step step) 
   detail.facts = facts_of(steps.value().front(), arrivals.value(),
                           detail.decisions.empty() ? nullptr : &detail.decisions.back());
   detail.arrivals = std::move(arrivals).value();
+  // Who was not in time came after all who were, though what is known of it may be less.
   std::sort(detail.arrivals.begin(), detail.arrivals.end(),
             [](const RecordedArrival& a, const RecordedArrival& b) {
-              return std::pair(a.arrival.run_time, a.arrival.worker) <
-                     std::pair(b.arrival.run_time, b.arrival.worker);
+              return std::tuple(!in_time(a), a.arrival.run_time, a.arrival.worker) <
+                     std::tuple(!in_time(b), b.arrival.run_time, b.arrival.worker);
             });
   if (const size_t all = detail.arrivals.size(); all > kDetailArrivals) {
     // Evenly spread over the ranks, with the first and the last.

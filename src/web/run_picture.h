@@ -52,6 +52,8 @@ class RunPicture {
   HeatLayout layout_;
   RunSums settled_{HeatLayout{}};  // steps before settled_to_
   Step settled_to_ = 0;
+  double settled_foretold_s_ = kUnknown;       // by the decision that held then: the last arrival
+  double settled_longest_s_ = 0.0;             // of the run-times that were known by then
   std::vector<StepWithArrivals> tail_;         // the steps after them
   std::vector<DecisionRecord> old_decisions_;  // of steps before settled_to_: the last ones
   std::vector<DecisionRecord> new_decisions_;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "web/random_run.h"
 #include "web/run_json.h"
@@ -169,6 +170,44 @@ TEST_P(RandomRuns, HaveAHeatMapOfMeans) {
   }
 }
 
+// Each step by itself, looking back for the decision that held in it.
+TEST_P(RandomRuns, TellAboutWhatWasSavedByTheForecastThatHeld) {
+  const RunReader reader = reader_at(path_);
+  double about = 0.0;
+  double foretold_steps = 0.0;
+  Duration longest{};  // that was known by then
+  for (const SlowStep& step : slow_steps(path_)) {
+    Duration last_used{}, last{};
+    bool unknown = false;
+    for (const RecordedArrival& each : step.arrivals) {
+      last = std::max(last, each.arrival.run_time);
+      unknown |= each.arrival.censored;
+      if (!each.arrival.censored) longest = std::max(longest, each.arrival.run_time);
+      if (in_time(each)) last_used = std::max(last_used, each.arrival.run_time);
+    }
+    if (step.record.contributors == 0) continue;
+    double saved = drover::seconds(last - last_used);
+    Step decided = step.record.step;
+    while (decided > 0 && reader.decisions(decided, decided + 1).value().empty()) --decided;
+    const auto expected = reader.expected(decided).value();
+    if (unknown && !expected.empty()) {
+      const double overhead = drover::seconds(step.record.elapsed - last_used);
+      const double mean = static_cast<double>(expected.back().mean);
+      const double all = std::min(mean, drover::seconds(longest)) + overhead;
+      saved = std::max(saved, all - drover::seconds(step.record.elapsed));
+      ++foretold_steps;
+    }
+    about += saved;
+  }
+  const PageTotals totals = snapshot_of(path_).totals;
+  ASSERT_GT(foretold_steps, 0.0);
+  EXPECT_NEAR(totals.saved_about_s, about, 1e-6);
+  EXPECT_GT(totals.saved_about_s, totals.saved_s);
+  const RunSnapshot snapshot = snapshot_of(path_);
+  const std::vector<double>& buckets = column(snapshot, "saved_about_s");
+  EXPECT_NEAR(std::accumulate(buckets.begin(), buckets.end(), 0.0), about, 1e-6);
+}
+
 TEST_P(RandomRuns, HaveTheStoresTotals) {
   const RunSnapshot snapshot = snapshot_of(path_);
   const RunReader reader = reader_at(path_);
@@ -324,9 +363,12 @@ TEST(ReadStep, IsOneStepCloseUp) {
     ASSERT_TRUE(detail.ok() && detail.value());
     EXPECT_EQ(detail.value()->facts.record.step, step);
     EXPECT_EQ(detail.value()->arrivals.size(), steps[step].arrivals.size());
-    EXPECT_TRUE(std::is_sorted(
-        detail.value()->arrivals.begin(), detail.value()->arrivals.end(),
-        [](const auto& a, const auto& b) { return a.arrival.run_time < b.arrival.run_time; }));
+    EXPECT_TRUE(std::is_sorted(detail.value()->arrivals.begin(), detail.value()->arrivals.end(),
+                               [](const auto& a, const auto& b) {
+                                 if (in_time(a) != in_time(b)) return in_time(a);
+                                 return a.arrival.run_time < b.arrival.run_time;
+                               }))
+        << "in the order in which they came";
     for (const DecisionRecord& decision : detail.value()->decisions) EXPECT_EQ(decision.step, step);
   }
   const auto beyond = read_step(reader, 30);

@@ -60,6 +60,7 @@ const std::vector<std::pair<std::string_view, BucketValue>>& bucket_columns() {
       {"late", count(&StepBucket::late)},
       {"refused", count(&StepBucket::refused)},
       {"saved_s", plain(&StepBucket::saved_s)},
+      {"saved_about_s", plain(&StepBucket::saved_about_s)},
       {"fresh", mean(&StepBucket::fresh)},
   };
   return columns;
@@ -172,6 +173,7 @@ PageTotals page_totals(const RunSums& sums) {
   totals.saved_s = sums.saved_s;
   totals.wait_all_s = sums.waited_s + sums.saved_s;
   totals.saved_exact = sums.censored == 0;
+  if (sums.saved_foretold) totals.saved_about_s = sums.saved_about_s;
   return totals;
 }
 

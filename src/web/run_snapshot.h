@@ -45,6 +45,7 @@ struct PageTotals {
   double step_median_s = kUnknown, step_p90_s = kUnknown;
   double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;
   bool saved_exact = true;
+  double saved_about_s = kUnknown;  // not known: no forecast says more than saved_s
 };
 
 // Columns of numbers, all of the same length, by name; the first is the first step of each bucket.
@@ -83,8 +84,17 @@ struct ShardLine {
   double busy_share = kUnknown;
 };
 
+// Of a run that is one of several: which, for people.
+struct RunPlace {
+  std::string title;    // "calm / sync / seed 1"
+  uint32_t number = 0;  // 3 of 12;
+  uint32_t of = 0;      // of none: it is by itself
+  bool operator==(const RunPlace&) const = default;
+};
+
 struct RunSnapshot {
   std::string file;
+  RunPlace place;
   RunHeader header;
   RunEnd end;
   std::string warning;
@@ -120,7 +130,7 @@ PageTotals page_totals(const RunSums& sums);
 struct StepDetail {
   StepFacts facts;
   std::vector<DecisionRecord> decisions;  // in order; the last one counted
-  std::vector<RecordedArrival> arrivals;  // ascending by run-time
+  std::vector<RecordedArrival> arrivals;  // ascending by run-time, first those in time
   std::optional<OrderForecast> forecast;
 };
 

@@ -52,6 +52,7 @@ void StepBucket::add(const StepFacts& facts) {
   late += record.late;
   refused += record.refused;
   saved_s += facts.saved_s;
+  saved_about_s += facts.saved_about_s;
 }
 
 void StepBucket::merge(const StepBucket& later) {
@@ -75,6 +76,7 @@ void StepBucket::merge(const StepBucket& later) {
   late += later.late;
   refused += later.refused;
   saved_s += later.saved_s;
+  saved_about_s += later.saved_about_s;
 }
 
 void HeatColumn::merge(const HeatColumn& later) {
@@ -164,6 +166,8 @@ void RunSums::add(const StepFacts& facts, std::span<const RecordedArrival> arriv
   censored += facts.censored;
   waited_s += facts.elapsed_s;
   saved_s += facts.saved_s;
+  saved_about_s += facts.saved_about_s;
+  saved_foretold |= facts.saved_foretold;
   elapsed_s_.push_back(facts.elapsed_s);
   recent_.push_back(facts);
   if (recent_.size() > kRecentSteps) recent_.pop_front();

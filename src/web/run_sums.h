@@ -38,7 +38,7 @@ struct StepBucket {
   Mean noise_scale, fresh, computing, moving, waiting, aggregating, deciding;
   uint64_t diverged = 0;  // steps whose loss was not a number
   uint64_t late = 0, refused = 0;
-  double saved_s = 0.0;
+  double saved_s = 0.0, saved_about_s = 0.0;
 
   void add(const StepFacts& facts);
   void merge(const StepBucket& later);
@@ -94,7 +94,8 @@ class RunSums {
   const std::vector<double>& elapsed_s() const { return elapsed_s_; }  // of every step
 
   uint64_t samples = 0, used = 0, late = 0, refused = 0, censored = 0;
-  double waited_s = 0.0, saved_s = 0.0;
+  double waited_s = 0.0, saved_s = 0.0, saved_about_s = 0.0;
+  bool saved_foretold = false;  // a forecast is in saved_about_s
 
  private:
   std::vector<uint32_t> row_of_;

@@ -1,6 +1,7 @@
 #include "web/step_facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace drover {
@@ -28,7 +29,7 @@ StepSplit split_of(const StepRecord& record, Duration slowest_compute,
 }  // namespace
 
 StepFacts facts_of(const StepRecord& record, std::span<const RecordedArrival> arrivals,
-                   const DecisionRecord* decision) {
+                   const DecisionRecord* decision, double last_foretold_s) {
   StepFacts facts{
       .record = record, .at_s = seconds(record.at), .elapsed_s = seconds(record.elapsed)};
   facts.alive = static_cast<double>(arrivals.size());
@@ -48,7 +49,15 @@ StepFacts facts_of(const StepRecord& record, std::span<const RecordedArrival> ar
     if (last == nullptr || each.arrival.run_time > last->arrival.run_time) last = &each;
   }
   facts.split = split_of(record, slowest_compute, last);
-  if (last != nullptr) facts.saved_s = seconds(last_of_all - last->arrival.run_time);
+  if (last == nullptr) return facts;
+  // Having waited for all, the step would have taken the last of all's run-time and whatever it
+  // took beside the last one used; the difference to what it took is that of the two run-times.
+  facts.saved_s = seconds(last_of_all - last->arrival.run_time);
+  facts.saved_foretold = facts.censored > 0 && !std::isnan(last_foretold_s);
+  facts.saved_about_s =
+      facts.saved_foretold
+          ? std::max(facts.saved_s, last_foretold_s - seconds(last->arrival.run_time))
+          : facts.saved_s;
   return facts;
 }
 

@@ -36,15 +36,21 @@ struct StepFacts {
   // At least that, if somebody is censored.
   double saved_s = 0.0;
   uint64_t censored = 0;
+  // About how much it was, if somebody is censored and a forecast is known: with the foretold mean
+  // of the last arrival as the time of the last of all, or saved_s if that is more. Elsewhere
+  // saved_s.
+  double saved_about_s = 0.0;
+  bool saved_foretold = false;  // a forecast is in it
 };
 
 inline bool in_time(const RecordedArrival& arrival) {
   return !arrival.arrival.censored && !arrival.late;
 }
 
-// `arrivals` are those of the step; `decision` is the one that counted, or null.
+// `arrivals` are those of the step; `decision` is the one that counted, or null; `last_foretold_s`
+// is when the last of all was expected to arrive.
 StepFacts facts_of(const StepRecord& record, std::span<const RecordedArrival> arrivals,
-                   const DecisionRecord* decision);
+                   const DecisionRecord* decision, double last_foretold_s = kUnknown);
 
 // What somebody who knew all run-times would have waited for: the c that maximises c / x_(c), where
 // x_(c) is the c-th smallest run-time; the largest of equals. NaN where a run-time is only bounded.

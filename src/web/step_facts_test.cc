@@ -126,6 +126,29 @@ TEST(StepFacts, SavedIsHowMuchLaterTheLastOfAllCame) {
   EXPECT_EQ(facts_of({}, arrivals, nullptr).censored, 1u);
 }
 
+TEST(StepFacts, AForecastSaysAboutHowMuchWasSavedWhereNobodyKnows) {
+  std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 20)};
+  arrivals[2].arrival.censored = true;
+  // Foretold at 40 ms, it would have come 25 ms after the last one used.
+  StepFacts facts = facts_of({}, arrivals, nullptr, 0.040);
+  EXPECT_TRUE(facts.saved_foretold);
+  EXPECT_DOUBLE_EQ(facts.saved_s, 0.005);
+  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.025);
+  // The bound wins over a forecast that it has proved wrong.
+  facts = facts_of({}, arrivals, nullptr, 0.012);
+  EXPECT_TRUE(facts.saved_foretold);
+  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+  facts = facts_of({}, arrivals, nullptr);
+  EXPECT_FALSE(facts.saved_foretold);
+  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+  // What is known needs no forecast.
+  arrivals[2].arrival.censored = false;
+  arrivals[2].late = true;
+  facts = facts_of({}, arrivals, nullptr, 0.040);
+  EXPECT_FALSE(facts.saved_foretold);
+  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+}
+
 TEST(StepFacts, TakeCutoffAndAliveFromTheDecision) {
   const DecisionRecord decision{.cutoff = 2, .alive = 5};
   const std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 90)};

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "cli/run_report.h"
+#include "store/run_writer.h"
 #include "tasks/atomic_file.h"
 
 namespace drover {
@@ -103,7 +104,12 @@ Status CellFolder::begin(const Cell& cell) const {
 Status CellFolder::keep(const Cell& cell) const {
   std::error_code trouble;
   if (fs::file_size(log(cell), trouble) == 0) fs::remove(log(cell), trouble);
-  fs::rename(part(cell), run_file(cell), trouble);
+  fold_log(part(cell));
+  // What somebody who is reading keeps from being folded goes along. It goes first: a run file
+  // without its log would look whole, a log without its run file does not.
+  if (fs::exists(part(cell) + "-wal", trouble))
+    fs::rename(part(cell) + "-wal", run_file(cell) + "-wal", trouble);
+  if (!trouble) fs::rename(part(cell), run_file(cell), trouble);
   if (!trouble) return done();
   return system_error(
       fmt::format("cannot keep the cell {}: {}", run_file(cell), trouble.message()));
@@ -118,7 +124,16 @@ Status CellFolder::fail(const Cell& cell, const std::string& reason) const {
 void CellFolder::drop(const Cell& cell) const {
   std::error_code ignored;
   for (const char* side : {"", "-wal", "-shm", "-journal"}) fs::remove(part(cell) + side, ignored);
+  fs::remove(run_file(cell) + "-wal", ignored);  // see keep()
   fs::remove(log(cell), ignored);
+}
+
+void CellFolder::tidy(const std::vector<Cell>& cells) const {
+  std::error_code ignored;
+  for (const Cell& cell : cells) {
+    for (const char* side : {"-wal", "-shm"}) fs::remove(part(cell) + side, ignored);
+    if (state(cell) == CellState::kDone) fold_log(run_file(cell));
+  }
 }
 
 }  // namespace drover

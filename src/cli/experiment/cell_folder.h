@@ -46,6 +46,8 @@ class CellFolder {
   Status fail(const Cell& cell, const std::string& reason) const;
   // It was interrupted: nothing is left of it.
   void drop(const Cell& cell) const;
+  // When nobody looks at cells any more: whoever did may have left something beside them.
+  void tidy(const std::vector<Cell>& cells) const;
 
   const std::string& path() const { return path_; }
 

@@ -7,9 +7,11 @@
 #include "cli/commands.h"
 #include "cli/experiment/cell_folder.h"
 #include "cli/experiment/cell_processes.h"
+#include "cli/experiment/cell_watch.h"
 #include "cli/experiment/experiment_progress.h"
 #include "cli/experiment/experiment_table.h"
 #include "cli/interrupts.h"
+#include "cli/page_process.h"
 #include "cli/run_report.h"
 #include "tasks/atomic_file.h"
 
@@ -34,11 +36,12 @@ Result<CellResult> result_of(const ExperimentFile& file, const CellFolder& folde
 
 // Runs what is missing. The experiment is whole afterwards, unless it was interrupted.
 Status run_missing(const ExperimentFile& file, const std::vector<Cell>& cells,
-                   const CellFolder& folder, const ExperimentOptions& options) {
+                   const CellFolder& folder, const ExperimentOptions& options, PageProcess& page) {
   std::vector<size_t> todo;
   std::vector<CellToRun> order;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (folder.state(cells[i]) != CellState::kMissing) continue;
+    folder.drop(cells[i]);  // what a killed drover left: nobody should take it for a run
     todo.push_back(i);
     order.push_back({.cell = i, .alone = cells[i].real});
   }
@@ -48,6 +51,10 @@ Status run_missing(const ExperimentFile& file, const std::vector<Cell>& cells,
                file.about.empty() ? file.path : file.about, todo.size(), cells.size(),
                folder.path());
   }
+  if (!todo.empty()) {
+    if (const Status shown = page.start(CellWatch(file, cells, folder)); !shown) return shown;
+  }
+  listen_for_interrupts();  // after the page, which ends in its own way
   const size_t jobs =
       options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   ExperimentProgress progress(file, cells, todo, jobs, style);
@@ -56,6 +63,8 @@ Status run_missing(const ExperimentFile& file, const std::vector<Cell>& cells,
       order, jobs, host, [&](const EndedCell& ended) { progress.on_ended(ended); },
       [&](const std::vector<size_t>& running) { progress.on_change(running); });
   progress.finish();
+  page.finish();
+  folder.tidy(cells);
   return ran;
 }
 
@@ -90,14 +99,15 @@ int experiment_command(const ExperimentOptions& options) {
   const auto plan = plan_cells(file.value());
   if (!plan) return fail_usage(plan.error());
   const std::vector<Cell>& cells = plan.value();
+  auto page = PageProcess::prepare(options.dashboard);
+  if (!page) return fail(page.error());
   CellFolder folder(options.out.empty()
                         ? "experiments/" + std::filesystem::path(options.file).stem().string()
                         : options.out);
   if (const Status opened = folder.open(cells, options.resume); !opened)
     return fail_usage(opened.error());
 
-  listen_for_interrupts();
-  if (const Status ran = run_missing(file.value(), cells, folder, options); !ran)
+  if (const Status ran = run_missing(file.value(), cells, folder, options, page.value()); !ran)
     return fail(ran.error());
   const auto missing =
       static_cast<size_t>(std::count_if(cells.begin(), cells.end(), [&](const Cell& cell) {

@@ -126,7 +126,6 @@ int export_command(const ExportOptions& options) {
       reader.value(), {.out = options.out,
                        .steps = span.value(),
                        .workers = totals.value().workers,
-                       .shards = totals.value().shards,
                        .force = options.force,
                        .watch = [&](double share) { return watch.look(share); }});
   watch.clear();

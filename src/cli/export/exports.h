@@ -19,7 +19,6 @@ struct ExportPlan {
   std::string out;  // a file; of CSV a folder
   StepSpan steps;   // not empty
   uint32_t workers = 0;
-  uint32_t shards = 0;
   bool force = false;  // replace files that are there
   // Called for every step that is passed over, with how far all is, 0 to 1. An error ends it.
   std::function<Status(double)> watch = [](double) { return done(); };

@@ -59,7 +59,7 @@ std::vector<std::vector<std::string>> read_csv(const std::string& path) {
 ExportPlan plan_for(const RunReader& reader, const std::string& out) {
   const auto span = recorded_steps(reader);
   EXPECT_TRUE(span);
-  return {.out = out, .steps = span.value(), .workers = 5, .shards = 2};
+  return {.out = out, .steps = span.value(), .workers = 5};
 }
 
 Exported expect_exported(Result<Exported> exported) {
@@ -293,7 +293,82 @@ std::map<std::pair<int, int>, std::vector<Json>> slices_of(const Json& trace) {
   return slices;
 }
 
-TEST(ExportPerfetto, HasATrackForEachWorkerAndShardAndNothingOverlaps) {
+int64_t nanoseconds(const Json& microseconds) {
+  return std::llround(microseconds.get<double>() * 1e3);
+}
+
+// The rules of Chrome's trace event format (JSON object format), as far as we use it, and stricter
+// than readers are: every process and track has one name and no two share it; the slices of a track
+// and the values of a counter are in order of time, and no slice begins before the last one ended.
+void expect_chrome_trace(const Json& trace) {
+  ASSERT_TRUE(trace.is_object());
+  EXPECT_EQ(trace["displayTimeUnit"], "ms");
+  ASSERT_TRUE(trace["traceEvents"].is_array());
+  std::map<int, std::string> processes;
+  std::map<std::pair<int, int>, std::string> tracks;
+  std::map<std::pair<int, int>, int64_t> shown;  // up to here, by track
+  std::map<std::string, int64_t> counted;        // likewise by counter
+  std::set<std::pair<int, std::string>> used;    // names of tracks
+  std::set<int> processes_seen;
+  for (const Json& event : trace["traceEvents"]) {
+    SCOPED_TRACE(event.dump());
+    ASSERT_TRUE(event.is_object());
+    ASSERT_TRUE(event["name"].is_string());
+    EXPECT_NE(event["name"], "");
+    ASSERT_TRUE(event["pid"].is_number_integer());
+    ASSERT_TRUE(event["args"].is_object());
+    const int pid = event["pid"];
+    EXPECT_GT(pid, 0);
+    processes_seen.insert(pid);
+    const std::string kind = event["ph"];
+    if (kind != "C" && !event["name"].get<std::string>().starts_with("process_")) {
+      ASSERT_TRUE(event["tid"].is_number_integer());
+      EXPECT_GT(event["tid"], 0);
+    }
+    if (kind != "M") {
+      ASSERT_TRUE(event["ts"].is_number());
+      EXPECT_GE(event["ts"], 0.0);
+    }
+    if (kind == "M") {
+      const std::string what = event["name"];
+      if (what.ends_with("_sort_index")) {
+        EXPECT_TRUE(event["args"]["sort_index"].is_number_integer());
+        continue;
+      }
+      const std::string name = event["args"]["name"];
+      EXPECT_NE(name, "");
+      if (what == "process_name") {
+        EXPECT_TRUE(processes.emplace(pid, name).second) << "it has a name";
+      } else {
+        EXPECT_EQ(what, "thread_name");
+        EXPECT_TRUE(tracks.emplace(std::pair(pid, event["tid"].get<int>()), name).second);
+        EXPECT_TRUE(used.emplace(pid, name).second) << "another has that name";
+      }
+    } else if (kind == "X") {
+      ASSERT_TRUE(event["dur"].is_number());
+      EXPECT_GT(nanoseconds(event["dur"]), 0);
+      int64_t& end = shown[{pid, event["tid"].get<int>()}];
+      EXPECT_GE(nanoseconds(event["ts"]), end) << "it overlaps, or is not in order";
+      end = nanoseconds(event["ts"]) + nanoseconds(event["dur"]);
+    } else if (kind == "C") {
+      EXPECT_FALSE(event["args"].empty());
+      for (const Json& value : event["args"]) EXPECT_TRUE(value.is_number());
+      int64_t& last = counted[event["name"]];
+      EXPECT_GE(nanoseconds(event["ts"]), last);
+      last = nanoseconds(event["ts"]);
+    } else {
+      EXPECT_EQ(kind, "i");
+      EXPECT_EQ(event["s"], "g");
+    }
+  }
+  for (const int process : processes_seen) EXPECT_TRUE(processes.contains(process)) << process;
+  for (const auto& [track, end] : shown)
+    EXPECT_TRUE(tracks.contains(track)) << track.first << " " << track.second;
+  for (const auto& [track, name] : tracks)
+    EXPECT_TRUE(shown.contains(track)) << name << " shows nothing";
+}
+
+TEST(ExportPerfetto, KeepsTheRulesOfTheFormat) {
   const TempFolder folder;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
@@ -303,24 +378,69 @@ TEST(ExportPerfetto, HasATrackForEachWorkerAndShardAndNothingOverlaps) {
     const std::string out = folder.file(std::to_string(seed) + ".json");
     expect_exported(export_perfetto(reader, plan_for(reader, out)));
     const Json trace = Json::parse(content_of(out));
+    expect_chrome_trace(trace);
     std::set<std::string> tracks;
     for (const Json& event : trace["traceEvents"]) {
       if (event["name"] == "thread_name") tracks.insert(event["args"]["name"]);
     }
-    EXPECT_THAT(tracks, ElementsAre("shard 0", "shard 1", "steps", "worker 0", "worker 1",
-                                    "worker 2", "worker 3", "worker 4"));
+    EXPECT_THAT(tracks, ElementsAre("closing (slowest shard)", "shard 0", "shard 1", "steps",
+                                    "worker 0", "worker 1", "worker 2", "worker 3", "worker 4"));
     std::set<std::string> kinds;
-    for (const auto& [track, slices] : slices_of(trace)) {
-      double shown = 0.0;
-      for (const Json& slice : slices) {
-        EXPECT_GE(slice["ts"].get<double>(), shown - 1e-6) << slice;
-        EXPECT_GT(slice["dur"].get<double>(), 0.0);
-        shown = slice["ts"].get<double>() + slice["dur"].get<double>();
+    const auto slices = slices_of(trace);
+    for (const auto& [track, all] : slices) {
+      for (const Json& slice : all) {
         if (track.first == 3) kinds.insert(slice["name"]);
       }
     }
     EXPECT_THAT(kinds, ElementsAre("compute", "cut", "late", "push", "wait"));
+    // Microseconds: a step's slice is the step.
+    const auto steps = reader.steps().value();
+    ASSERT_EQ(slices.at({1, 1}).size(), steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) {
+      EXPECT_EQ(nanoseconds(slices.at({1, 1})[i]["ts"]), steps[i].at.count());
+      EXPECT_EQ(nanoseconds(slices.at({1, 1})[i]["dur"]), steps[i].elapsed.count());
+    }
   }
+}
+
+TEST(ExportPerfetto, DrawsHowBusyEachShardWas) {
+  const TempFolder folder;
+  MixedRun{}.record(folder.file("run.db"), 60);
+  const RunReader reader = reader_at(folder.file("run.db"));
+  expect_exported(export_perfetto(reader, plan_for(reader, folder.file("run.json"))));
+  const auto slices = slices_of(Json::parse(content_of(folder.file("run.json"))));
+  const auto steps = reader.steps().value();
+  for (ShardId shard = 0; shard < 2; ++shard) {
+    std::map<Step, Json> drawn;
+    for (const Json& slice : slices.at({2, static_cast<int>(shard) + 1}))
+      drawn[slice["args"]["step"]] = slice;
+    for (const StepRecord& step : steps) {
+      SCOPED_TRACE(step.step);
+      const Duration busy = reader.shard_loads(step.step, step.step + 1).value()[shard].busy;
+      ASSERT_EQ(drawn.contains(step.step), busy > Duration::zero());
+      if (busy == Duration::zero()) continue;
+      const Json& slice = drawn[step.step];
+      EXPECT_EQ(slice["name"], "busy");
+      EXPECT_EQ(nanoseconds(slice["dur"]), std::min(busy, step.elapsed).count());
+      EXPECT_EQ(nanoseconds(slice["ts"]) + nanoseconds(slice["dur"]),
+                (step.at + step.elapsed).count());
+      EXPECT_DOUBLE_EQ(slice["args"]["busy_s"], seconds(busy));
+    }
+  }
+}
+
+TEST(ExportPerfetto, LeavesOutShardsOfWhichNothingIsRecorded) {
+  const TempFolder folder;
+  {
+    const auto writer = writer_at(folder.file("run.db"));
+    DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  const RunReader reader = reader_at(folder.file("run.db"));
+  expect_exported(export_perfetto(reader, plan_for(reader, folder.file("run.json"))));
+  const Json trace = Json::parse(content_of(folder.file("run.json")));
+  expect_chrome_trace(trace);
+  for (const Json& event : trace["traceEvents"]) EXPECT_NE(event["pid"], 2);
 }
 
 TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
@@ -347,9 +467,7 @@ TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
     DROVER_EXPECT_OK(writer->on_end({}));
   }
   const RunReader reader = reader_at(folder.file("run.db"));
-  ExportPlan plan = plan_for(reader, folder.file("run.json"));
-  plan.shards = 1;
-  expect_exported(export_perfetto(reader, plan));
+  expect_exported(export_perfetto(reader, plan_for(reader, folder.file("run.json"))));
   const auto drawn = [&](int process, int track) {
     std::vector<std::string> words;
     const auto slices = slices_of(Json::parse(content_of(folder.file("run.json"))));
@@ -365,7 +483,7 @@ TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
   EXPECT_THAT(drawn(3, 2), ElementsAre("cut 0.0 10.0"));
   EXPECT_THAT(drawn(3, 3),
               ElementsAre("compute 0.0 9.0", "push 9.0 10.0", "late 10.0 13.0", "cut 13.0 15.0"));
-  EXPECT_THAT(drawn(2, 1),
+  EXPECT_THAT(drawn(1, 2),
               ElementsAre("wait 0.0 8.0", "decide 8.0 8.5", "update 8.5 10.0", "wait 10.0 15.0"));
 }
 

@@ -22,6 +22,9 @@ namespace {
 constexpr int kCoordinator = 1;
 constexpr int kShards = 2;
 constexpr int kWorkers = 3;
+// Tracks of the coordinator.
+constexpr uint64_t kSteps = 0;
+constexpr uint64_t kClosing = 1;
 
 constexpr uint64_t kSlicesComfortable = 3'000'000;  // about 300 MB, what a browser still takes
 
@@ -122,17 +125,26 @@ void draw_arrival(TraceEvents& events, const StepRecord& step, const RecordedArr
   }
 }
 
-// When a step closed is recorded of the slowest shard alone: every shard's track shows that.
-void draw_shards(TraceEvents& events, const StepRecord& step, uint32_t shards) {
-  const std::string details = fmt::format(R"("step":{},"slowest shard":true)", step.step);
+// How a step closed is recorded of the slowest shard: what everybody waited for in the end.
+void draw_closing(TraceEvents& events, const StepRecord& step) {
+  const std::string details = fmt::format(R"("step":{})", step.step);
   const Duration close = step.at + step.elapsed;
   const Duration needed = std::max(step.at, close - step.closing);
   const Duration decided = std::min(close, needed + step.undecided);
-  for (uint32_t shard = 0; shard < shards; ++shard) {
-    events.slice(kShards, shard, "wait", step.at, needed, details);
-    events.slice(kShards, shard, "decide", needed, decided, details);
-    events.slice(kShards, shard, "update", decided, close, details);
-  }
+  events.slice(kCoordinator, kClosing, "wait", step.at, needed, details);
+  events.slice(kCoordinator, kClosing, "decide", needed, decided, details);
+  events.slice(kCoordinator, kClosing, "update", decided, close, details);
+}
+
+// Of each shard it is recorded how long it was busy in a step, but not when: it is drawn at the
+// end, where most of it is.
+void draw_shard(TraceEvents& events, const StepRecord& step, const ShardLoad& load) {
+  const Duration close = step.at + step.elapsed;
+  const double share =
+      step.elapsed > Duration::zero() ? seconds(load.busy) / seconds(step.elapsed) : 0.0;
+  events.slice(kShards, load.shard, "busy", std::max(step.at, close - load.busy), close,
+               fmt::format(R"("step":{},"busy_s":{},"share of the step":{:.4g})", step.step,
+                           seconds_text(load.busy), share));
 }
 
 void draw_step(TraceEvents& events, const WalkedStep& walked) {
@@ -145,8 +157,8 @@ void draw_step(TraceEvents& events, const WalkedStep& walked) {
                            quoted_json(last.reason));
     events.counter("cutoff", step.at, last.cutoff);
   }
-  events.slice(kCoordinator, 0, fmt::format("step {}", step.step), step.at, step.at + step.elapsed,
-               details);
+  events.slice(kCoordinator, kSteps, fmt::format("step {}", step.step), step.at,
+               step.at + step.elapsed, details);
   events.counter("contributors", step.at, step.contributors);
   events.counter("loss", step.at, step.loss);
 }
@@ -175,17 +187,24 @@ Result<Exported> export_perfetto(const RunReader& reader, const ExportPlan& plan
   if (!file) return file.error();
   TraceEvents events(file.value());
   events.name_process(kCoordinator, "coordinator");
-  events.name_track(kCoordinator, 0, "steps");
-  if (plan.shards > 0) events.name_process(kShards, "shards (times of the slowest)");
-  for (uint32_t shard = 0; shard < plan.shards; ++shard)
-    events.name_track(kShards, shard, fmt::format("shard {}", shard));
+  events.name_track(kCoordinator, kSteps, "steps");
+  events.name_track(kCoordinator, kClosing, "closing (slowest shard)");
   events.name_process(kWorkers, "workers");
+  std::set<ShardId> named_shards;
   std::set<WorkerId> named;
   const auto all = static_cast<double>(plan.steps.to - plan.steps.from);
   Status status =
       walk_steps(reader, plan.steps, plan.workers, [&](const WalkedStep& walked) -> Status {
         draw_step(events, walked);
-        draw_shards(events, walked.step, plan.shards);
+        draw_closing(events, walked.step);
+        const auto loads = reader.shard_loads(walked.step.step, walked.step.step + 1);
+        if (!loads) return loads.error();
+        for (const ShardLoad& load : loads.value()) {
+          if (named_shards.empty()) events.name_process(kShards, "shards");
+          if (named_shards.insert(load.shard).second)
+            events.name_track(kShards, load.shard, fmt::format("shard {}", load.shard));
+          draw_shard(events, walked.step, load);
+        }
         for (const RecordedArrival& each : walked.arrivals) {
           const WorkerId worker = each.arrival.worker;
           if (named.insert(worker).second)

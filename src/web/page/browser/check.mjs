@@ -85,6 +85,28 @@ await serving({ lost: true }, 900, (server) =>
   }),
 );
 
+const cell = (number) => ({ title: `calm / sync / seed ${number}`, number, of: 12 });
+await serving({ cell: cell(3) }, 900, (server) =>
+  t.test("an experiment that goes on to its next cell", {}, async (page) => {
+    await page.goto(server.address);
+    await t.text(page, "the cell is told", ".about", "cell 3 of 12: calm / sync / seed 3");
+    await page.fill("#step input[type=number]", "12");
+    await page.keyboard.press("Enter");
+    await t.text(page, "a step of it is shown", "#step .words", "Step 12 ");
+    await page.evaluate(() => (window.not_reloaded = true));
+    server.go_over({ cell: cell(4), seed: 4 }, 0);
+    await t.text(page, "the next cell is told", ".about", "cell 4 of 12: calm / sync / seed 4");
+    await t.text(page, "which has no step yet", ".notices", "No step yet");
+    server.grow(13);
+    await t.text(page, "its newest step is shown", "#step .words", "Step 12 ");
+    server.grow(40);
+    await t.text(page, "and followed", "#step .words", "Step 39 ");
+    for (const chart of charts) await t.drawn(page, chart);
+    t.expect("without a reload", await page.evaluate(() => window.not_reloaded));
+    await t.accessible(page);
+  }),
+);
+
 await serving({ lost: true }, 900, (server) =>
   t.test("dark", { dark: true }, async (page) => {
     await page.goto(server.address);

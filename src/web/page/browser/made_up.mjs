@@ -89,6 +89,7 @@ export function made_up(options, done) {
     "late",
     "refused",
     "saved_s",
+    "saved_about_s",
     "fresh",
   ];
   const steps = { per, from: 0 };
@@ -126,6 +127,7 @@ export function made_up(options, done) {
       late: Math.floor(3 * at(o.seed, first, 12)) * n,
       refused: 0,
       saved_s: o.policy === "sync" ? 0 : n * o.base_s * (1.1 + at(o.seed, first, 13)),
+      saved_about_s: o.policy === "sync" ? 0 : n * o.base_s * (2.4 + at(o.seed, first, 13)),
       fresh: null,
     };
     for (const name of names) steps[name].push(row[name]);
@@ -160,7 +162,7 @@ export function made_up(options, done) {
     format: 1,
     run: {
       file: o.file,
-      id: "9f86d081884c7d65",
+      id: (0x9f86d0818 + o.seed).toString(16),
       started: "2026-11-16T04:00:00Z",
       command: `drover train --policy ${o.policy} --workers ${o.workers} --shards ${o.shards} --steps ${o.steps} --seed ${o.seed} --dashboard`,
       job: `workers = ${o.workers}\nshards = ${o.shards}\nsteps = ${o.steps}\nseed = ${o.seed}\npolicy = "${o.policy}"\n\n[schedule]\nlr = 0.1\n`,
@@ -187,6 +189,7 @@ export function made_up(options, done) {
       },
       environment: { host: "node-0", cores: "16", drover: "0.5" },
       digest: ended ? "2c26b46b68ffc68f" : "",
+      cell: o.cell ?? null,
     },
     progress: {
       step: done,
@@ -214,6 +217,7 @@ export function made_up(options, done) {
       wait_all_s: clock + saved,
       saved_s: saved,
       saved_exact: o.policy === "sync",
+      saved_about_s: o.policy === "sync" ? null : steps.saved_about_s.reduce((a, b) => a + b, 0),
     },
     steps,
     evaluations,

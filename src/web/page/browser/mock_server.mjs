@@ -69,6 +69,13 @@ export class MockServer {
     for (const listener of this.listeners) this.send(listener, "update", update);
   }
 
+  // Another run from now on: everything is told again, on the connections that there are.
+  go_over(options, done) {
+    this.options = defaults(options);
+    this.all = made_up(this.options, done);
+    for (const listener of this.listeners) this.send(listener, "all", this.all);
+  }
+
   close() {
     for (const socket of this.sockets) socket.destroy();
     return new Promise((resolve) => this.server.close(resolve));

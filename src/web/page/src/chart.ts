@@ -7,6 +7,7 @@ import type { Maybe } from "./contract";
 import { fresh_id, h, say } from "./dom";
 import { type Mark, paint_mark, swatch } from "./marks";
 import type { Colour, Theme } from "./theme";
+import { other_run } from "./view";
 
 export interface Line {
   label: string;
@@ -101,6 +102,7 @@ export class Chart {
       }),
     );
     addEventListener("afterprint", () => this.resize());
+    addEventListener(other_run, () => (this.zoomed = false));
   }
 
   // Each of ys belongs to xs; `shown`, if given, is what the legend and table tell instead of ys (for stacks).

@@ -75,8 +75,21 @@ export function metrics(runs: All[]): Metric[] {
     { title: "Steps", of: (a) => a.progress.step, told: count, better: null },
     { title: "Step, median", of: (a) => a.totals.step_median_s, told: (v) => duration(v, true), better: "less" },
     { title: "Gradients a step", of: (a) => a.totals.contributors_mean, told: (v) => number(v), better: null },
-    { title: "Saved", of: (a) => a.totals.saved_s, told: (v) => duration(v, true), better: null },
+    {
+      title: runs.every((a) => a.totals.saved_exact) ? "Saved" : "Saved, at least",
+      of: (a) => a.totals.saved_s,
+      told: (v) => duration(v, true),
+      better: null,
+    },
   ];
+  if (runs.some((a) => a.totals.saved_about_s !== null)) {
+    list.push({
+      title: "Saved, about (forecast)",
+      of: (a) => a.totals.saved_about_s ?? (a.totals.saved_exact ? a.totals.saved_s : null),
+      told: (v) => duration(v, true),
+      better: null,
+    });
+  }
   if (target !== null && target > 0) {
     list.splice(1, 0, {
       title: `Time to ${percent(target)}`,

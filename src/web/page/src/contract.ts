@@ -21,6 +21,13 @@ export interface Run {
   settings: Record<string, string>;
   environment: Record<string, string>;
   digest: string;
+  cell: Cell | null; // of a run that is one of an experiment, while that goes
+}
+
+export interface Cell {
+  title: string;
+  number: number;
+  of: number;
 }
 
 export type State = "waiting" | "running" | "silent" | "completed" | "interrupted" | "failed";
@@ -50,8 +57,9 @@ export interface Totals {
   step_p90_s: Maybe;
   waited_s: number;
   wait_all_s: number;
-  saved_s: number;
-  saved_exact: boolean;
+  saved_s: number; // against waiting for all
+  saved_exact: boolean; // if not, it is at least that: of some only a lower bound of their run-time is known
+  saved_about_s: Maybe; // with what was foretold of those; null: no forecast says more
 }
 
 // Each bucket is `per` steps: its first step, when that opened, and means over the bucket unless said otherwise.
@@ -80,6 +88,7 @@ export interface Steps {
   late: number[]; // sums
   refused: number[];
   saved_s: number[];
+  saved_about_s: number[];
   fresh: Maybe[];
 }
 
@@ -182,7 +191,7 @@ export interface StepDetail {
   contributors: number;
   reason: string;
   decisions: { at_s: number; cutoff: number; limit_s: Maybe; reason: string }[];
-  arrivals: Arrival[]; // ascending by time
+  arrivals: Arrival[]; // ascending by time, first those that were in time
   forecast: Forecast | null;
 }
 

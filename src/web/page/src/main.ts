@@ -11,6 +11,7 @@ import { RunPage } from "./run_page";
 import { InlinedSteps, type Link, LiveSource, inlined } from "./source";
 import { Theme } from "./theme";
 import { Bar } from "./views/bar";
+import { other_run } from "./view";
 import { Compare } from "./views/compare";
 
 const theme = new Theme();
@@ -63,7 +64,11 @@ function live(): void {
   };
   const bar = new Bar(theme, along, (chosen) => ((along = chosen), soon()));
   const source = new LiveSource(location.href, {
-    all: (told) => ((all = told), soon()),
+    all: (told) => {
+      if (all && all.run.id !== told.run.id) dispatchEvent(new Event(other_run));
+      all = told;
+      soon();
+    },
     update: (told) => ((all = all && merge(all, told)), soon()),
     link: (told) => ((link = told), soon()),
   });

@@ -8,6 +8,9 @@ export interface View {
   show(all: All, along: Along): void;
 }
 
+// Dispatched on the window before another run is shown: what was chosen on the one before means nothing there.
+export const other_run = "otherrun";
+
 export function xs_of(steps: { step: number[]; at_s: number[] }, along: Along): number[] {
   return along === "time" ? steps.at_s : steps.step;
 }

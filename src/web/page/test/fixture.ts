@@ -29,6 +29,7 @@ export function steps(per: number, first: number, buckets: number, value = 1): S
     late: same(),
     refused: same(),
     saved_s: same(),
+    saved_about_s: same(),
     fresh: same(),
   };
 }
@@ -55,6 +56,7 @@ export function run(changes: Partial<All> = {}, settings: Record<string, string>
       settings,
       environment: {},
       digest: "",
+      cell: null,
     },
     progress: { step: 4, steps: 100, elapsed_s: 0.4, left_s: 9.6, steps_per_s: 10, state: "running", quiet_s: 0 },
     totals: {
@@ -74,6 +76,7 @@ export function run(changes: Partial<All> = {}, settings: Record<string, string>
       wait_all_s: 0.8,
       saved_s: 0.4,
       saved_exact: true,
+      saved_about_s: null,
     },
     steps: steps(1, 0, 4),
     evaluations: { step: [], at_s: [], loss: [], accuracy: [] },

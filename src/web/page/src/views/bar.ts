@@ -90,6 +90,7 @@ export class Bar {
     say(
       this.about,
       [
+        run.cell && `cell ${count(run.cell.number)} of ${count(run.cell.of)}: ${run.cell.title}`,
         run.policy && `policy ${run.policy}`,
         `${count(run.workers)} workers`,
         `${count(run.shards)} shards`,

@@ -15,7 +15,7 @@ import {
   shade,
 } from "../heat_logic";
 import type { Theme } from "../theme";
-import { type View, section } from "../view";
+import { type View, other_run, section } from "../view";
 
 const foot = 22; // for the step labels
 const widest_gap = 4; // between nodes
@@ -88,6 +88,7 @@ export class HeatView implements View {
     new ResizeObserver(() => this.paint()).observe(this.frame);
     addEventListener("beforeprint", () => ((this.printing = true), this.paint()));
     addEventListener("afterprint", () => ((this.printing = false), this.paint()));
+    addEventListener(other_run, () => this.move(null));
   }
 
   show(all: All, along: Along): void {

@@ -7,7 +7,7 @@ import { count, duration } from "../format";
 import type { StepSource } from "../source";
 import { Choices, describe_arrival, describe_step, order_statistics } from "../step_logic";
 import type { Theme } from "../theme";
-import { type View, section } from "../view";
+import { type View, other_run, section } from "../view";
 
 export class StepView implements View {
   readonly element: HTMLElement;
@@ -22,6 +22,7 @@ export class StepView implements View {
   private detail: StepDetail | null = null;
   private wanted: number | null = null;
   private busy = false;
+  private runs = 0; // that were shown before
 
   constructor(
     private readonly theme: Theme,
@@ -86,6 +87,11 @@ export class StepView implements View {
       h("div", { class: "grid wide-left" }, h("div", { class: "stack" }, pickers, this.chart.element), beside),
     );
     this.element.id = "step";
+    addEventListener(other_run, () => {
+      this.detail = this.wanted = null;
+      this.runs++;
+      if (live) this.follow.checked = true;
+    });
   }
 
   show(all: All): void {
@@ -130,9 +136,12 @@ export class StepView implements View {
     this.busy = true;
     while (this.wanted !== null) {
       const step: number = this.wanted;
+      const run = this.runs;
       this.wanted = null;
       try {
-        this.detail = await this.source.get(step);
+        const detail = await this.source.get(step);
+        if (run !== this.runs) continue; // of the run before
+        this.detail = detail;
         this.draw();
       } catch (trouble) {
         const reason =

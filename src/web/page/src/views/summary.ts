@@ -2,6 +2,7 @@
 import type { All } from "../contract";
 import { h, say } from "../dom";
 import { count, duration, number, percent } from "../format";
+import { saved_figure } from "../saved_logic";
 import type { View } from "../view";
 
 interface Figure {
@@ -12,7 +13,6 @@ interface Figure {
 
 export function figures(all: All): Figure[] {
   const { totals: t, progress, run } = all;
-  const most = t.wait_all_s > 0 ? t.saved_s / t.wait_all_s : null;
   const pushed = t.used + t.late + t.censored + t.refused;
   const missing = [
     `${count(t.late)} late`,
@@ -39,14 +39,7 @@ export function figures(all: All): Figure[] {
     },
     { label: "Gradients a step", value: number(t.contributors_mean, 3), about: `of ${count(run.workers)} workers` },
     { label: "Gradients used", value: pushed ? percent(t.used / pushed) : "–", about: missing },
-    {
-      label: "Saved against waiting for all",
-      value: progress.step ? (t.saved_exact ? "" : "≥ ") + duration(t.saved_s) : "–",
-      about:
-        most === null || !progress.step
-          ? ""
-          : `${t.saved_exact ? "" : "at least "}${percent(most)} of ${duration(t.wait_all_s)}`,
-    },
+    { label: "Saved against waiting for all", ...(progress.step ? saved_figure(t) : { value: "–", about: "" }) },
   ];
 }
 

@@ -4,6 +4,7 @@ import { Chart } from "../chart";
 import type { All } from "../contract";
 import { h, say } from "../dom";
 import { duration, percent } from "../format";
+import { saved_words } from "../saved_logic";
 import type { Colour, Theme } from "../theme";
 import { type Part, cumulative, cut_at, meanings, parts, spent, stacked } from "../time_logic";
 import { type View, section, xs_of } from "../view";
@@ -44,7 +45,11 @@ export class TimeView implements View {
       unit: "duration",
       from_zero: true,
       height: 180,
-      lines: [{ label: "saved in all", colour: "green", width: 2 }],
+      about: "Added up. Where a gradient was never seen it is a lower bound, unless a forecast says about how much.",
+      lines: [
+        { label: "at least", colour: "green", width: 2 },
+        { label: "about (forecast)", colour: "purple", width: 1.75, dash: [6, 3] },
+      ],
       empty: "Nothing is known of it yet.",
     });
     const body = h("tbody");
@@ -97,7 +102,8 @@ export class TimeView implements View {
     const peak = lines[0]!.reduce<number>((most, v) => Math.max(most, v ?? 0), 0);
     say(this.peaks, this.top < peak ? `Peaks of up to ${duration(peak)} are cut off.` : "");
     this.split.draw(along, xs, lines, values);
-    this.saved.draw(along, xs, [cumulative(all.steps.saved_s)]);
+    const foretold = all.totals.saved_about_s !== null;
+    this.saved.draw(along, xs, [cumulative(all.steps.saved_s), foretold ? cumulative(all.steps.saved_about_s) : []]);
     const list = spent(all);
     const sum = list.reduce((total, { seconds }) => total + seconds, 0);
     for (const { part, seconds } of list) {
@@ -106,16 +112,6 @@ export class TimeView implements View {
       say(row.share, sum ? percent(seconds / sum) : "–");
       row.block.style.width = `${sum ? (100 * seconds) / sum : 0}%`;
     }
-    say(this.saved_words, saved_words(all));
+    say(this.saved_words, all.progress.step ? saved_words(all.totals) : "No step has been done yet.");
   }
-}
-
-export function saved_words(all: All): string {
-  const t = all.totals;
-  if (!all.progress.step) return "No step has been done yet.";
-  const at_least = t.saved_exact ? "" : "at least ";
-  const words = `The steps took ${duration(t.waited_s)}. Waiting for every gradient, they would have taken ${at_least}${duration(t.wait_all_s)}: ${at_least}${duration(t.saved_s)} more.`;
-  return t.saved_exact
-    ? words
-    : `${words} Some gradients were never seen, so how long they would have taken is known only from below.`;
 }
