@@ -45,6 +45,7 @@ class OnDevice(Placement):
         types = {torch.float32} | {slot.tensor.dtype for slot in slots}
         self._flats = {kind: torch.zeros(self._last - self._first, dtype=kind, device=self._device) for kind in types}
         self._copied = torch.cuda.Event()
+        self._held: dict[torch.dtype, torch.Tensor] = {}
         for slot in slots:
             flat = self._flats[slot.tensor.dtype]
             slot.tensor.data = flat[slot.first - self._first : slot.last - self._first].view(slot.tensor.shape)
@@ -61,6 +62,15 @@ class OnDevice(Placement):
 
     def settle(self) -> None:
         self._copied.synchronize()
+
+    def hold(self) -> None:
+        # The run's buffer may be on its way to the next step already.
+        self._held = {kind: flat.clone() for kind, flat in self._flats.items()}
+
+    def restore(self, flat: torch.Tensor) -> None:
+        for kind, kept in self._held.items():
+            self._flats[kind].copy_(kept)
+        self._held = {}
 
     def check(self) -> None:
         check_memory(self._slots, self._where)

@@ -44,6 +44,13 @@ class Placement(abc.ABC):
     def settle(self) -> None:
         """Returns when `flat` of the last show() may be written to, as far as copying from it is concerned."""
 
+    def hold(self) -> None:
+        """Keeps what the tensors are now, as far as it is not in the run's buffer, until restore()."""
+
+    def restore(self, flat: torch.Tensor) -> None:
+        """The tensors are again as at hold(); `flat` is the run's buffer."""
+        self.show(flat)
+
     def check(self) -> None:
         """Raises RuntimeError if somebody has given a tensor other memory than show() did."""
 
@@ -96,6 +103,8 @@ class Parameters(Placement):
         on_cuda = [slot for slot in slots if slot.tensor.is_cuda and slot.tensor.is_contiguous()]
         others = [slot for slot in slots if slot not in in_place and slot not in on_cuda]
         self._parts: list[Placement] = [InPlace(in_place), Copied(others)]
+        # Whether nobody reads the run's buffer any more once it was shown and settled.
+        self.elsewhere = len(on_cuda) == len(slots)
         if on_cuda:
             from . import cuda
 
@@ -110,6 +119,14 @@ class Parameters(Placement):
     def settle(self) -> None:
         for part in self._parts:
             part.settle()
+
+    def hold(self) -> None:
+        for part in self._parts:
+            part.hold()
+
+    def restore(self, flat: torch.Tensor) -> None:
+        for part in self._parts:
+            part.restore(flat)
 
     def check(self) -> None:
         for part in self._parts:

@@ -53,7 +53,7 @@ class Run:
         self._parameters = Parameters(slots, [self._values, gradient])
         self._parameters.show(self._values)
         sinks, sink_of = make_sinks(slots, gradient, self._session.tensor_ready)
-        self._gradients = Gradients(slots, sinks, sink_of, overlap, self._announce_rate)
+        self._gradients = Gradients(slots, sinks, sink_of, overlap, self._before_first_gradient)
         self._layer_hooks = before_layers(model, self._ask_whether_wanted)
         self._replaced = ReplacedStep(optimizer, self._optimizer_step)
         self._step: Step | None = None
@@ -132,12 +132,13 @@ class Run:
         if version is None:
             self._raise_how_it_ended()
         self._version = version
+        self._parameters.hold()
         self._parameters.show(torch.frombuffer(self._session.average, dtype=torch.float32))
         try:
             yield version
         finally:
             self._parameters.settle()
-            self._parameters.show(self._values)
+            self._parameters.restore(self._values)
 
     def evaluated(self, *, loss: float, accuracy: float = math.nan, samples: int) -> None:
         """Records what was measured of the last ``averaged()``, or else of the parameters of the last step."""
@@ -244,6 +245,12 @@ class Run:
         self._batch_size = self._session.samples[1]
         self._parameters.show(self._values)
         return self._batch_size
+
+    def _before_first_gradient(self) -> None:
+        self._announce_rate()
+        if self._parameters.elsewhere:
+            self._parameters.settle()
+            self._session.pull_ahead()
 
     def _announce_rate(self) -> None:
         """The learning rate of a step, which the shards must know before any gradient of it."""

@@ -60,7 +60,10 @@ class ProgressView : public RunView {
       // One step without a loss must not hide those of all later ones.
       const double share = std::isfinite(state_.loss) ? kSmoothing : 1.0;
       state_.loss = share == 1.0 ? step.loss : state_.loss + share * (step.loss - state_.loss);
-      state_.train_accuracy += share * (step.accuracy - state_.train_accuracy);
+      const double known = std::isnan(state_.train_accuracy) ? 1.0 : share;
+      state_.train_accuracy =
+          known == 1.0 ? step.accuracy
+                       : state_.train_accuracy + known * (step.accuracy - state_.train_accuracy);
     }
     state_.last_worker = step.last_worker;
     state_.waited = waited_for_last(arrivals);

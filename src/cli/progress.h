@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ namespace drover {
 struct ProgressState {
   Step steps_total = 0;
   Step steps_done = 0;
-  double loss = 0.0;            // smoothed over recent steps; NaN: not known
-  double train_accuracy = 0.0;  // likewise
+  double loss = 0.0;  // smoothed over recent steps; NaN: not known
+  double train_accuracy = std::numeric_limits<double>::quiet_NaN();  // likewise
   std::optional<double> test_accuracy;
   double steps_per_second = 0.0;  // recent
   double step_seconds = 0.0;      // for the time left: steadier than that; 0: not known

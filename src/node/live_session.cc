@@ -122,6 +122,12 @@ void LiveSession::set_rate(double rate) {
   }
 }
 
+void LiveSession::pull_ahead() {
+  const std::lock_guard lock(mutex_);
+  if (partial_ || welcome_.free_running || farewell_) return;
+  machine_->pull_ahead(unsent_);
+}
+
 bool LiveSession::tensor_ready(uint32_t tensor, uint32_t samples) {
   std::unique_lock lock(mutex_);
   stretch(lock);

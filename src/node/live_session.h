@@ -69,6 +69,10 @@ class LiveSession : public TrainingSession, private Member::Handler {
   // The learning rate from this step on. REQUIRES: a step has begun, nothing of it was pushed yet.
   void set_rate(double rate);
 
+  // From here on parameters() is written to, with what the next step begins with: for a loop that
+  // has copied it. Nothing if workers do not wait for all blocks, and for each other.
+  void pull_ahead();
+
   // What the coordinator has told, once all shards are connected.
   const Welcome& welcome() const { return welcome_; }
 

@@ -76,7 +76,7 @@ void finish_step(PythonSession& session, bool finished, uint32_t samples, double
 }
 
 void bind_floats(py::module_& module) {
-  py::class_<Floats>(module, "Floats", py::buffer_protocol(),
+  py::class_<Floats>(module, "Buffer", py::buffer_protocol(),
                      "Memory of a session: torch.frombuffer and numpy.asarray take it as it is.")
       .def_buffer([](const Floats& floats) {
         return py::buffer_info(floats.values.data(),
@@ -155,6 +155,7 @@ void bind_session(py::module_& module) {
       .def(
           "set_rate", [](PythonSession& self, double rate) { self.live().set_rate(rate); },
           arg("rate"))
+      .def("pull_ahead", [](PythonSession& self) { self.live().pull_ahead(); })
       .def("finish_step", &finish_step, arg("finished"), arg("samples"), arg("loss") = unknown,
            arg("correct") = 0, arg("predictions") = 0)
       .def("fetch_average", &PythonSession::fetch_average)

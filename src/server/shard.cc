@@ -123,6 +123,7 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
   if (!plan_) return invalid_input(who + " sent a frame before this shard knows its blocks");
   switch (header.type) {
     case FrameType::kPull:
+    case FrameType::kOwesNothing:
       return size_t{0};
     case FrameType::kOffer:
     case FrameType::kBlock: {
@@ -165,7 +166,8 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer p
   const auto floats = payload_floats(worker, header);
   if (!floats) return floats.error();
   DROVER_CHECK(floats.value() == (payload ? payload->size() : 0));
-  if (header.step == kInitialStep && header.type != FrameType::kPull) {
+  const bool pushes = header.type == FrameType::kOffer || header.type == FrameType::kBlock;
+  if (header.step == kInitialStep && pushes) {
     if (worker != initial_source_) {
       return invalid_input("worker " + std::to_string(worker) +
                            " sent initial parameters that were not asked for");
@@ -185,6 +187,9 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer p
                              " sent a block that was not asked for");
       }
       on_block(worker, header, std::move(payload), now, out);
+      break;
+    case FrameType::kOwesNothing:
+      on_owes_nothing(worker, header.version, now, out);
       break;
     default:
       on_pull(worker, header, now, out);

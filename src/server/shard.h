@@ -132,6 +132,7 @@ class Shard {
   void on_free_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                      Outbox& out);
   void on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, Outbox& out);
+  void on_owes_nothing(WorkerId worker, Version version, TimePoint now, Outbox& out);
   void excuse(WorkerId worker, TimePoint now, Outbox& out);
   // --- where workers go on without some blocks (shard_weak.cc)
   bool is_early(const FrameHeader& header) const;

@@ -11,14 +11,19 @@ void Shard::on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, O
   if (trains && clocks_) clocks_->place(worker, step_);
   if (trains) sent_[worker].came = header.place;
   for (auto& [id, hosted] : blocks_) {
-    // One pull at a time: a newer one replaces what is left of an older one.
-    std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
+    // One pull of each kind at a time: a newer one replaces what is left of an older one.
+    std::erase_if(hosted.waiting, [&](const Waiting& waiting) {
+      return waiting.worker == worker && waiting.snapshot == request.snapshot;
+    });
     if (!serve(hosted, request, now, out)) hosted.waiting.push_back(request);
   }
-  if (trains && !clocks_) {
-    least_push_[worker] = request.version;
-    excuse(worker, now, out);
-  }
+  if (trains && (header.flags & kOwingFlag) == 0) on_owes_nothing(worker, header.version, now, out);
+}
+
+void Shard::on_owes_nothing(WorkerId worker, Version version, TimePoint now, Outbox& out) {
+  if (!knows(worker) || clocks_) return;
+  least_push_[worker] = version;
+  excuse(worker, now, out);
 }
 
 // Who asks for version v has offered all that it ever will for the steps before. Waiting for more

@@ -164,6 +164,34 @@ TEST_F(ShardTest, KeepsNoMoreLearningRatesThanItNeeds) {
   EXPECT_LT(shard_.pending(), before + 12) << "openings of steps are kept too";
 }
 
+TEST_F(ShardTest, OneWhoPullsAheadIsStillWaitedFor) {
+  start();
+  open();
+  push_all(0, 0, 1.0f);
+  const FrameHeader ahead{
+      .type = FrameType::kPull, .flags = kOwingFlag, .step = 1, .version = 1, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, ahead, nullptr, now_, out_).ok());
+  EXPECT_FALSE(closed_in_outbox()) << "its gradient is to come";
+  const FrameHeader snapshot{
+      .type = FrameType::kPull, .flags = kSnapshotFlag, .step = 1, .version = 5, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, snapshot, nullptr, now_, out_).ok());
+  push_all(1, 0, 3.0f);
+  EXPECT_EQ(parameters_in_outbox().size(), 1u)
+      << "the last block's, by what was pulled ahead, though something else was pulled since";
+  EXPECT_TRUE(closed_in_outbox());
+}
+
+TEST_F(ShardTest, OneWhoSaysThatItOwesNothingIsNotWaitedFor) {
+  start();
+  open();
+  push_all(0, 0, 1.0f);
+  out_.clear();
+  const FrameHeader owes_nothing{.type = FrameType::kOwesNothing, .version = 1, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, owes_nothing, nullptr, now_, out_).ok());
+  EXPECT_TRUE(closed_in_outbox());
+  EXPECT_TRUE(parameters_in_outbox().empty()) << "nothing was asked for";
+}
+
 TEST(Shard, ChangesEachTensorWithItsOwnRateAndDecay) {
   const Layout layout({{"plain", 4, TensorKind::kTrained},
                        {"slow", 4, TensorKind::kTrained, 0.1},

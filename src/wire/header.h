@@ -45,6 +45,9 @@ enum class FrameType : uint8_t {
   kStop = 9,
   // Worker to shard: I have copied what you published at `place`.
   kTaken = 10,
+  // Worker to shard: I push nothing more for steps before `version`. A pull says so too, unless it
+  // has kOwingFlag.
+  kOwesNothing = 11,
 };
 
 enum FrameFlags : uint16_t {
@@ -53,6 +56,8 @@ enum FrameFlags : uint16_t {
   // No payload follows. On kOffer: the block lies in the memory that its worker shares, in gradient
   // buffer number `place`. On kParameters: in the memory that the shard shares, at `place`.
   kInPlaceFlag = 2,
+  // On kPull: the puller is still computing, and will push for the step before `version`.
+  kOwingFlag = 4,
 };
 
 enum class Answer : uint32_t {

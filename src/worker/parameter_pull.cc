@@ -19,8 +19,9 @@ ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, PullKind ki
   }
 }
 
-void ParameterPull::begin(Version version, Outbox& out) {
+void ParameterPull::begin(Version version, Outbox& out, bool owing) {
   wanted_ = version;
+  owing_ = owing;
   adopts_ = kind_ == PullKind::kMixed && version == 0;
   missing_ = have_.size();
   for (ShardId shard = 0; shard < blocks_on_.size(); ++shard) {
@@ -71,14 +72,13 @@ void ParameterPull::ask(ShardId shard, Outbox& out) {
   for (BlockId block = 0; block < have_.size(); ++block) {
     if (shard_of_[block] == shard) have_[block] = -1;
   }
-  out.push_back(
-      {to_shard(shard, Lane::kControl),
-       Frame{{.type = FrameType::kPull,
-              .flags = static_cast<uint16_t>(kind_ == PullKind::kSnapshot ? kSnapshotFlag : 0),
-              .step = request_[shard],
-              .version = wanted_,
-              .worker = worker_},
-             {}}});
+  const int flags = (kind_ == PullKind::kSnapshot ? kSnapshotFlag : 0) | (owing_ ? kOwingFlag : 0);
+  out.push_back({to_shard(shard, Lane::kControl), Frame{{.type = FrameType::kPull,
+                                                         .flags = static_cast<uint16_t>(flags),
+                                                         .step = request_[shard],
+                                                         .version = wanted_,
+                                                         .worker = worker_},
+                                                        {}}});
 }
 
 }  // namespace drover

@@ -35,6 +35,16 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
   pulling_ = true;
   const Version wanted = began_ ? std::max<Step>(step() + 1, stop_before_) : 0;
   began_ = true;
+  // Who was told meanwhile that others are further on asks anew.
+  if (std::exchange(ahead_, false) && pull_.version() >= wanted) {
+    pull_.owe_nothing();
+    for (ShardId shard = 0; shard < plan_.shards; ++shard) {
+      out.push_back(
+          {to_shard(shard, Lane::kControl),
+           Frame{{.type = FrameType::kOwesNothing, .version = wanted, .worker = worker_}, {}}});
+    }
+    return;
+  }
   if (!partial_) return pull_.begin(wanted, out);
   for (BlockId id = 0; id < received_versions_.size(); ++id) {
     if (!received_versions_[id]) continue;
@@ -42,6 +52,13 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
     partial_->use_late(id, *std::exchange(received_versions_[id], {}));
   }
   partial_->begin(wanted, now, out);
+}
+
+void WorkerMachine::pull_ahead(Outbox& out) {
+  DROVER_CHECK(now_ && !pulling_ && !partial_);
+  const Version wanted = std::max<Step>(now_->step + 1, stop_before_);
+  pulling_ = ahead_ = true;
+  pull_.begin(wanted, out, true);
 }
 
 void WorkerMachine::begin_step() { begin_step(gradient_); }

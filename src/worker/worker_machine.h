@@ -40,9 +40,17 @@ class WorkerMachine {
   // one that counts. The gradient stays sendable: shards may only now come to take it.
   void begin_pull(TimePoint now, Outbox& out);
 
+  // The same while the step is still computed, by a loop that has its parameters elsewhere: the
+  // buffer is written to from here on. begin_pull() then only says that nothing more is owed.
+  // REQUIRES: begin_step() was called; all blocks are waited for, and workers wait for each other.
+  void pull_ahead(Outbox& out);
+
   // All blocks of version step() are in the parameter buffer, or as many as are waited for.
-  bool ready() const { return partial_ ? partial_->complete() : pull_.complete(); }
-  Step step() const { return partial_ ? partial_->version() : pull_.version(); }
+  bool ready() const { return partial_ ? partial_->complete() : !ahead_ && pull_.complete(); }
+  Step step() const {
+    if (ahead_) return now_->step;
+    return partial_ ? partial_->version() : pull_.version();
+  }
 
   // When on_time() should be called, if nothing else happens before: ready() may be true then.
   std::optional<TimePoint> wake_at() const;
@@ -106,6 +114,7 @@ class WorkerMachine {
   PartialPull::Freshness freshness_;                       // of step()
   bool began_ = false;                                     // a first pull was made
   bool pulling_ = false;                                   // parameters may be written to
+  bool ahead_ = false;              // they are pulled, though the step is still computed
   std::optional<Gradient> now_;     // the step that is, or was last, computed
   std::optional<Gradient> before_;  // the one before, if its buffer is left alone
   uint32_t samples_ = 0;            // behind the last gradient

@@ -141,6 +141,47 @@ TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
+TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
+  begin_step(0);
+  machine_.pull_ahead(out_);
+  ASSERT_EQ(out_.size(), plan_.shards);
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kPull);
+    EXPECT_EQ(each.frame.header.version, 1u);
+    EXPECT_NE(each.frame.header.flags & kOwingFlag, 0);
+  }
+  deliver(1);
+  EXPECT_FALSE(machine_.ready()) << "its own step comes first";
+  EXPECT_EQ(machine_.step(), 0u);
+  out_.clear();
+  machine_.offer(1, 8, out_);
+  EXPECT_EQ(out_.at(0).frame.header.step, 0u);
+  out_.clear();
+  machine_.begin_pull(TimePoint{}, out_);
+  ASSERT_EQ(out_.size(), plan_.shards) << "nothing is asked twice";
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kOwesNothing);
+    EXPECT_EQ(each.frame.header.version, 1u);
+  }
+  EXPECT_TRUE(machine_.ready());
+  EXPECT_EQ(machine_.step(), 1u);
+  machine_.begin_step();
+  EXPECT_EQ(machine_.step(), 1u);
+}
+
+TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) {
+  begin_step(0);
+  machine_.pull_ahead(out_);
+  deliver(1);
+  machine_.on_stop(3);
+  out_.clear();
+  machine_.begin_pull(TimePoint{}, out_);
+  EXPECT_EQ(out_.at(0).frame.header.type, FrameType::kPull);
+  EXPECT_EQ(out_.at(0).frame.header.version, 4u);
+  EXPECT_EQ(out_.at(0).frame.header.flags & kOwingFlag, 0);
+  EXPECT_FALSE(machine_.ready());
+}
+
 TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
   const BlockPlan plan = plan_blocks(Layout({{"a", 10, {}}, {"b", 10, {}}}), 1);
   const auto buffer = std::make_shared<FloatBuffer>(32);
