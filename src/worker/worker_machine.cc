@@ -140,7 +140,9 @@ Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& heade
                          std::to_string(header.length) + " bytes for block " +
                          std::to_string(header.block));
   }
-  if (partial_ ? !began_ : !pulling_) {
+  // Snapshots are asked for between steps, and not by this machine.
+  const bool snapshot = (header.flags & kSnapshotFlag) != 0;
+  if (!snapshot && (partial_ ? !began_ : !pulling_)) {
     return invalid_input("shard " + std::to_string(shard) +
                          " sent parameters that were not asked for");
   }

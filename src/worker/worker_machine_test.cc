@@ -226,6 +226,9 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
       .type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
   EXPECT_FALSE(machine_.destination(block.shard, header).ok())
       << "they would change under a running gradient";
+  header.flags = kSnapshotFlag;
+  EXPECT_TRUE(machine_.destination(block.shard, header).ok()) << "they go elsewhere";
+  header.flags = 0;
   machine_.begin_pull(TimePoint{}, out_);
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
   EXPECT_FALSE(machine_.destination(1 - block.shard, header).ok());
