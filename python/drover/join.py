@@ -57,10 +57,11 @@ def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: s
     def open_session(pieces: list[Piece], settings: dict[str, Any]) -> Session:
         place = find(os.environ, address, token, rank)
         from . import _native
+        from .parameters import copiers_for
 
         tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, piece.rate, piece.decay) for piece in pieces]
         return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
-                               optimizer=settings)
+                               optimizer=settings, copiers=copiers_for(pieces))
 
     try:
         return Run(model, optimizer, open_session, overlap)

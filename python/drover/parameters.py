@@ -13,6 +13,7 @@ The same placements show the moving average of the parameters to the model while
 from __future__ import annotations
 
 import abc
+import os
 
 import torch
 
@@ -135,6 +136,17 @@ class Parameters(Placement):
     def release(self) -> None:
         for part in reversed(self._parts):  # memory is unpinned when nothing is under way any more
             part.release()
+
+
+def copiers_for(pieces: list[Piece]) -> int:
+    """How many threads should copy what shards have published.
+
+    Beside a model on the CPU there is no core to spare; beside one on a device, whose next parameters are on their way
+    while it computes, one thread alone may be slower than the device is.
+    """
+    on_cpu = any(piece.tensor.device.type == "cpu" for piece in pieces)
+    large = sum(piece.size for piece in pieces) > 4 << 20
+    return 0 if on_cpu or not large else min(4, (os.cpu_count() or 1) // 4)
 
 
 def check_memory(slots: list[Slot], where: list[int]) -> None:

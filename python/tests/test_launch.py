@@ -176,7 +176,6 @@ def test_late_work_is_left_off_in_the_middle_of_the_backward_pass(tmp_path):
     assert run.worker(1)["finished"] == 0 and run.worker(1)["begun"] > 0
 
 
-@pytest.mark.xfail(strict=False, reason="a worker may hear of the end before it has the last parameters")
 def test_who_was_late_last_has_the_final_parameters_too(tmp_path):
     run = launch(tmp_path, LATE, "--policy", "static:0.5", steps=20)
     assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])

@@ -21,7 +21,7 @@ class Evaluator : public Member::Handler {
       : settings_(settings),
         task_(task),
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
-        member_(settings.identity, task.layout(), *this) {}
+        member_(settings.identity, task.layout(), *this, {}) {}
 
   int run() {
     if (const Status started = member_.start(); !started) {
@@ -64,6 +64,10 @@ class Evaluator : public Member::Handler {
     }
     const Block& block = blocks[header.block];
     return std::as_writable_bytes(parameters_->span().subspan(block.offset, block.length));
+  }
+  bool expects(const FrameHeader& header) override {
+    const std::lock_guard lock(mutex_);
+    return fetching_ && pull_->expects(header);
   }
   Status on_frame(ShardId, const FrameHeader& header) override {
     const std::lock_guard lock(mutex_);

@@ -15,6 +15,9 @@ namespace {
 // there are so many bytes of them, and the rest with the next request for parameters.
 constexpr size_t kOfferedTogether = kBlockBytes;
 
+// After the run is over, for its last parameters.
+constexpr Duration kFinalPatience = std::chrono::seconds(5);
+
 }  // namespace
 
 Result<std::unique_ptr<LiveSession>> LiveSession::create(const WorkerSettings& settings,
@@ -38,8 +41,10 @@ LiveSession::LiveSession(const WorkerSettings& settings, const Layout& layout,
       parameters_(std::make_shared<FloatBuffer>(layout.buffer_size())),
       gradient_(memory_ ? memory_->buffer(0) : std::make_shared<FloatBuffer>(layout.buffer_size())),
       gradients_{{gradient_}},
-      member_(settings.identity, layout, *this, memory_ ? memory_->file() : -1, settings.learning) {
-}
+      member_(settings.identity, layout, *this,
+              {.memory = memory_ ? memory_->file() : -1,
+               .learning = settings.learning,
+               .copiers = settings.copiers}) {}
 
 std::optional<Farewell> LiveSession::farewell() {
   const std::lock_guard lock(mutex_);
@@ -55,9 +60,11 @@ bool LiveSession::wait_until_connected(Duration patience) {
 
 void LiveSession::leave(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  const RunOutcome outcome = reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed;
-  unsent_.push_back({to_coordinator(), control_frame(Farewell{outcome, reason})});
+  const Farewell farewell{reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed, reason};
+  unsent_.push_back({to_coordinator(), control_frame(farewell)});
   send_unsent();
+  member_.send_last({});
+  if (!farewell_) farewell_ = farewell;
 }
 
 std::optional<Step> LiveSession::next_step() {
@@ -71,16 +78,17 @@ void LiveSession::ask_for_step() { asked_ = false; }
 std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Duration> patience) {
   std::unique_lock lock(mutex_);
   const auto deadline = patience ? std::optional(clock_now() + *patience) : std::nullopt;
-  while (!farewell_) {
+  while (!farewell_ || awaits_final(clock_now())) {
     if (connected_ && !asked_) {
       asked_ = true;
       machine_->begin_pull(clock_now(), unsent_);
       send_unsent();
     }
     std::optional<TimePoint> wake = deadline;
+    if (farewell_) wake = over_at_ + kFinalPatience;
     if (connected_) {
       machine_->on_time(clock_now());
-      if (parameters_are_here()) {
+      if (!are_final() && parameters_are_here()) {
         begin_step(lock);
         return Waited::kStep;
       }
@@ -95,6 +103,20 @@ std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Dura
     }
   }
   return Waited::kOver;
+}
+
+// No step begins with those: all are done, and the word that the run is over is on its way.
+bool LiveSession::are_final() const {
+  return asked_ && machine_->ready() && !welcome_.free_running &&
+         machine_->step() >= welcome_.steps;
+}
+
+// Who keeps the model wants all of it, also if the run was over while it was still on its way. The
+// coordinator lets shards stay until its workers have left.
+bool LiveSession::awaits_final(TimePoint now) const {
+  if (settings_.exit_when_over || farewell_->outcome != RunOutcome::kCompleted) return false;
+  if (!connected_ || welcome_.free_running || welcome_.steps >= kEndless) return false;
+  return !are_final() && now < over_at_ + kFinalPatience;
 }
 
 bool LiveSession::parameters_are_here() { return machine_->ready() && find_free_gradient(); }
@@ -227,6 +249,12 @@ Result<std::span<std::byte>> LiveSession::payload_for(ShardId shard, const Frame
   return place(*machine_->begin_receiving(header));
 }
 
+bool LiveSession::expects(const FrameHeader& header) {
+  const std::lock_guard lock(mutex_);
+  if ((header.flags & kSnapshotFlag) != 0) return average_pull_ && average_pull_->expects(header);
+  return machine_->expects(header);
+}
+
 Status LiveSession::on_frame(ShardId shard, const FrameHeader& header) {
   const std::lock_guard lock(mutex_);
   if ((header.flags & kSnapshotFlag) != 0 || header.type == FrameType::kGone)
@@ -281,6 +309,7 @@ void LiveSession::on_floats_sent(const ConstBuffer& buffer) {
 void LiveSession::on_over(const Farewell& farewell) {
   const std::lock_guard lock(mutex_);
   farewell_ = farewell;
+  over_at_ = clock_now();
   const bool failed = farewell.outcome == RunOutcome::kFailed;
   if (failed && settings_.exit_when_over) spdlog::error("stopping: {}", farewell.reason);
   changed_.notify_all();

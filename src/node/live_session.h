@@ -28,6 +28,7 @@ struct WorkerSettings {
   bool partial = false;                   // not all parameters are waited for
   Sharing sharing = Sharing::kNo;         // of memory with shards
   std::optional<Learning> learning = {};  // of a worker that brings its own model
+  uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
   // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
   bool exit_when_over = true;
 };
@@ -96,6 +97,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void on_connected(bool in_place) override;
   Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) override;
   Status on_frame(ShardId shard, const FrameHeader& header) override;
+  bool expects(const FrameHeader& header) override;
   void on_want_initial(ShardId shard) override;
   void on_stop(Step step) override;
   void on_share(const Share& share) override;
@@ -109,6 +111,8 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void send(Outbox out);
   int64_t& under_way(const ConstBuffer& buffer);
   bool parameters_are_here();
+  bool are_final() const;
+  bool awaits_final(TimePoint now) const;
   bool find_free_gradient();
   Status on_average(const FrameHeader& header);
   void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration);
@@ -152,6 +156,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   bool connected_ = false;
   bool in_place_ = false;  // shards read gradients from memory_
   std::optional<Farewell> farewell_;
+  TimePoint over_at_{};               // when it came
   int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
   std::optional<PartialPull::Settings> partial_;
 

@@ -18,16 +18,18 @@ constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory,
-               std::optional<Learning> learning)
+Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, Extras extras)
     : identity_(std::move(identity)),
       layout_(layout),
-      learning_(std::move(learning)),
       handler_(handler),
       loop_(1),
       keep_running_(boost::asio::make_work_guard(loop_)),
-      memory_(memory),
-      patience_(loop_) {}
+      extras_(std::move(extras)),
+      patience_(loop_) {
+  if (extras_.copiers == 0) return;
+  copiers_.emplace(extras_.copiers);
+  for (uint32_t i = 0; i < extras_.copiers; ++i) strands_.push_back(make_strand(*copiers_));
+}
 
 Member::~Member() {
   boost::asio::post(loop_, [this] {
@@ -38,6 +40,7 @@ Member::~Member() {
     keep_running_.reset();
   });
   if (thread_.joinable()) thread_.join();
+  if (copiers_) copiers_->join();
 }
 
 Hello Member::hello(Lane lane) const {
@@ -70,7 +73,7 @@ Status Member::start() {
   coordinator_->start(std::move(callbacks));
   Hello greeting = hello(Lane::kControl);
   greeting.tensors = layout_.tensors();
-  greeting.learning = learning_;
+  greeting.learning = extras_.learning;
   coordinator_->send(control_frame(std::move(greeting)));
   thread_ = std::thread([this] { loop_.run(); });
   return done();
@@ -115,16 +118,14 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
     return handler_.payload_for(shard, header);
   };
   callbacks.on_frame = [this, shard](const FrameHeader& header) {
-    if (header.type == FrameType::kParameters && (header.flags & kInPlaceFlag) != 0) {
-      if (const Status copied = copy_parameters(shard, header); !copied) return copied;
-    }
-    return handler_.on_frame(shard, header);
+    const bool shared = header.type == FrameType::kParameters && (header.flags & kInPlaceFlag) != 0;
+    return shared ? take_shared(shard, header) : handler_.on_frame(shard, header);
   };
   callbacks.on_control = [this, shard](const Control& message) { return on_shard(shard, message); };
   callbacks.on_closed = [this, shard](const Error& why) { lose_shard(shard, why); };
   callbacks.on_floats_sent = [this](const ConstBuffer& buffer) { handler_.on_floats_sent(buffer); };
   channel->start(std::move(callbacks));
-  channel->send(control_frame(hello(lane)), lane == Lane::kControl ? memory_ : -1);
+  channel->send(control_frame(hello(lane)), lane == Lane::kControl ? extras_.memory : -1);
   return channel;
 }
 
@@ -146,23 +147,50 @@ Status Member::on_shard(ShardId shard, const Control& message) {
 }
 
 // The shard leaves them where they are until it hears that they have been taken.
-Status Member::copy_parameters(ShardId shard, const FrameHeader& header) {
+Status Member::take_shared(ShardId shard, const FrameHeader& header) {
   if (!shared_[shard]) return invalid_input("parameters in memory that is not shared");
   const auto into = handler_.payload_for(shard, header);
   if (!into) return into.error();
   const auto from = published_at(*shared_[shard], header.place, into.value().size());
   if (!from) return from.error();
-  std::memcpy(into.value().data(), from.value().data(), into.value().size());
+  if (!handler_.expects(header)) {
+    on_copied(shard, header);
+    return done();
+  }
+  const auto copy = [to = into.value(), from = from.value()] {
+    std::memcpy(to.data(), from.data(), to.size());
+  };
+  if (!copiers_) {
+    copy();
+    on_copied(shard, header);
+    return done();
+  }
+  boost::asio::post(strands_[header.block % strands_.size()], [this, shard, header, copy] {
+    copy();
+    boost::asio::post(loop_, [this, shard, header] { on_copied(shard, header); });
+  });
+  return done();
+}
+
+void Member::on_copied(ShardId shard, const FrameHeader& header) {
   // With what comes next: the shard has room for more versions than one.
   control_[shard]->send_with_next(
       {{.type = FrameType::kTaken, .worker = identity_.worker(), .place = header.place}, {}});
-  return done();
+  if (const Status taken = handler_.on_frame(shard, header); !taken)
+    lose(peer_name(Role::kShard, shard), taken.error());
 }
 
 void Member::send(Outbox messages) {
   if (messages.empty()) return;
   boost::asio::post(
       loop_, [this, messages = std::move(messages)]() mutable { deliver(std::move(messages)); });
+}
+
+void Member::send_last(Outbox messages) {
+  boost::asio::post(loop_, [this, messages = std::move(messages)]() mutable {
+    deliver(std::move(messages));
+    over_ = true;
+  });
 }
 
 void Member::deliver(Outbox messages) {

@@ -8,6 +8,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +50,8 @@ class Member {
     // Where parameters go; also asked when they are copied from memory that the shard shares.
     virtual Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) = 0;
     virtual Status on_frame(ShardId shard, const FrameHeader& header) = 0;
+    // Whether parameters are of use; those that a shard shares are not copied otherwise.
+    virtual bool expects(const FrameHeader& header) = 0;
     virtual void on_want_initial(ShardId shard) = 0;
     virtual void on_stop(Step step) = 0;
     virtual void on_share(const Share& share) = 0;
@@ -58,9 +62,12 @@ class Member {
     virtual void on_over(const Farewell& farewell) = 0;
   };
 
-  // `memory`: of gradients, to share with shards; -1: none. `learning`: see Hello.
-  Member(MemberIdentity identity, const Layout& layout, Handler& handler, int memory = -1,
-         std::optional<Learning> learning = {});
+  struct Extras {
+    int memory = -1;                   // of gradients, to share with shards; -1: none
+    std::optional<Learning> learning;  // see Hello
+    uint32_t copiers = 0;              // threads that copy what shards share; 0: this one
+  };
+  Member(MemberIdentity identity, const Layout& layout, Handler& handler, Extras extras);
   ~Member();  // stops the thread
 
   // Connects to the coordinator and starts the thread.
@@ -68,6 +75,8 @@ class Member {
 
   // From any thread.
   void send(Outbox messages);
+  // The same, the last time: whoever is lost from here on is not missed.
+  void send_last(Outbox messages);
 
  private:
   void on_coordinator(Control message);
@@ -75,7 +84,8 @@ class Member {
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
   Status on_shard(ShardId shard, const Control& message);
-  Status copy_parameters(ShardId shard, const FrameHeader& header);
+  Status take_shared(ShardId shard, const FrameHeader& header);
+  void on_copied(ShardId shard, const FrameHeader& header);
   void deliver(Outbox messages);
   void lose_shard(ShardId shard, const Error& why);
   void lose(const std::string& peer, const Error& why);
@@ -84,7 +94,6 @@ class Member {
 
   const MemberIdentity identity_;
   const Layout layout_;
-  const std::optional<Learning> learning_;
   Handler& handler_;
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
@@ -92,10 +101,14 @@ class Member {
   std::vector<std::shared_ptr<Channel>> control_;  // by shard
   std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
   size_t shards_connected_ = 0;
-  const int memory_;                                         // see the constructor
+  const Extras extras_;
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()
   bool over_ = false;
+  // Several versions of a block are copied in the order in which they came: each block has its
+  // strand.
+  std::optional<boost::asio::thread_pool> copiers_;
+  std::vector<boost::asio::strand<boost::asio::thread_pool::executor_type>> strands_;
   std::thread thread_;
 };
 

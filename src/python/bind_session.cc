@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -14,6 +15,8 @@ namespace {
 
 namespace py = pybind11;
 using py::arg;
+
+constexpr uint32_t kCopiersMax = 64;
 
 // Memory of a session, for whoever reads the buffer protocol.
 struct Floats {
@@ -48,9 +51,10 @@ Learning learning_of(const std::map<std::string, py::object>& settings) {
 
 std::shared_ptr<PythonSession> make_session(const std::string& address, const std::string& token,
                                             WorkerId rank, std::vector<TensorSpec> tensors,
-                                            const std::map<std::string, py::object>& optimizer) {
+                                            const std::map<std::string, py::object>& optimizer,
+                                            uint32_t copiers) {
   return std::make_shared<PythonSession>(address, token, rank, std::move(tensors),
-                                         learning_of(optimizer));
+                                         learning_of(optimizer), std::min(copiers, kCopiersMax));
 }
 
 std::string outcome_of(PythonSession& session) {
@@ -121,7 +125,7 @@ void bind_session(py::module_& module) {
   const py::call_guard<py::gil_scoped_release> alone;
   py::class_<PythonSession, Self>(module, "Session", "A worker's side of a run.")
       .def(py::init(&make_session), py::kw_only(), arg("address"), arg("token"), arg("rank"),
-           arg("tensors"), arg("optimizer"))
+           arg("tensors"), arg("optimizer"), arg("copiers") = 0)
       .def_property_readonly("parameters",
                              [](const Self& self) {
                                return Floats{self, self->live().initial_parameters()};

@@ -16,7 +16,7 @@ namespace py = pybind11;
 constexpr Duration kPatience = std::chrono::milliseconds(100);
 
 WorkerSettings settings_of(const std::string& address, const std::string& token, WorkerId rank,
-                           const Learning& learning) {
+                           const Learning& learning, uint32_t copiers) {
   auto key = parse_run_key(token);
   if (!key) throw Trouble(key.error().message);
   // Whether memory is shared is for the shards to say; only those of this host are asked.
@@ -28,16 +28,18 @@ WorkerSettings settings_of(const std::string& address, const std::string& token,
       .partial = false,
       .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
       .learning = learning,
+      .copiers = copiers,
       .exit_when_over = false};
 }
 
 }  // namespace
 
 PythonSession::PythonSession(const std::string& address, const std::string& token, WorkerId rank,
-                             std::vector<TensorSpec> tensors, const Learning& learning)
+                             std::vector<TensorSpec> tensors, const Learning& learning,
+                             uint32_t copiers)
     : layout_(std::move(tensors)), owner_(::getpid()) {
   keep_freed_memory();
-  auto live = LiveSession::create(settings_of(address, token, rank, learning), layout_);
+  auto live = LiveSession::create(settings_of(address, token, rank, learning, copiers), layout_);
   if (!live) throw Trouble(live.error().message);
   live_ = std::move(live).value();
 }
@@ -72,7 +74,8 @@ std::optional<Step> PythonSession::next_step() {
     waited = live_->wait_for_step(patience);
     return waited.has_value();
   });
-  if (*waited == LiveSession::Waited::kOver) return std::nullopt;
+  over_ = *waited == LiveSession::Waited::kOver;
+  if (over_) return std::nullopt;
   return live_->step();
 }
 
@@ -91,9 +94,9 @@ std::optional<Version> PythonSession::fetch_average() {
 }
 
 void PythonSession::leave(const std::string& reason) {
-  if (std::exchange(left_, true) || live_->farewell()) return;
+  if (std::exchange(left_, true)) return;
   // Who has done its part waits until its last step is closed: the parameters are then final.
-  if (reason.empty() && !next_step()) return;
+  if (reason.empty() && !over_) next_step();
   live_->leave(reason);
 }
 

@@ -21,7 +21,7 @@ class PythonSession {
  public:
   // `token`: to_text(RunKey).
   PythonSession(const std::string& address, const std::string& token, WorkerId rank,
-                std::vector<TensorSpec> tensors, const Learning& learning);
+                std::vector<TensorSpec> tensors, const Learning& learning, uint32_t copiers);
   ~PythonSession();
 
   LiveSession& live() { return *live_; }
@@ -42,6 +42,7 @@ class PythonSession {
   std::unique_ptr<LiveSession> live_;
   // A data loader forks: the child has this object, but not its threads.
   const pid_t owner_;
+  bool over_ = false;  // the loop knows
   bool left_ = false;
 };
 

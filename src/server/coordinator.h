@@ -151,6 +151,7 @@ class Coordinator {
   void finish_training(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
   std::set<WorkerId> owe_reports() const;
+  bool await_leaving() const;
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
   void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
@@ -201,6 +202,7 @@ class Coordinator {
   TimePoint training_began_{};
   TimePoint training_ended_{};
   std::set<WorkerId> dismissed_;   // workers, after the last step
+  bool leaving_given_up_ = false;  // of those who have not left by then
   bool reports_given_up_ = false;  // of those who have not sent theirs by then
   uint32_t empty_steps_ = 0;       // in a row
   uint64_t digest_ = 0;

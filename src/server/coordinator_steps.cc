@@ -20,6 +20,8 @@ Duration wire_time_limit(double limit) {
 
 // After the last step.
 constexpr Duration kReportPatience = std::chrono::seconds(1);
+// ... and longer than a worker waits for the last parameters (node/live_session.cc).
+constexpr Duration kLeavingPatience = std::chrono::seconds(8);
 
 // Between two reviews of a step, at least.
 constexpr double kReviewPause = 1e-6;
@@ -89,6 +91,7 @@ void Coordinator::on_arrived(ShardId shard, const Arrived& arrived, TimePoint no
 std::optional<TimePoint> Coordinator::wake_at() const {
   if (phase_ == Phase::kEvaluating && !owe_reports().empty())
     return training_ended_ + kReportPatience;
+  if (phase_ == Phase::kEvaluating && await_leaving()) return training_ended_ + kLeavingPatience;
   if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
   if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
@@ -98,6 +101,7 @@ void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
   const auto due = wake_at();
   if (!due || now < *due) return;
   if (phase_ == Phase::kTraining) return review(now, out);
+  if (owe_reports().empty()) leaving_given_up_ = true;
   reports_given_up_ = true;
   dismiss_workers(now, out);
 }
@@ -342,9 +346,14 @@ std::set<WorkerId> Coordinator::owe_reports() const {
   return owing;
 }
 
+// Workers that bring the model keep it: they fetch its last version, and then leave by themselves.
+bool Coordinator::await_leaving() const {
+  return settings_.workers_bring_model && !joined_.empty() && !leaving_given_up_;
+}
+
 void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
   const bool evaluated = !evaluator_here_ || evaluator_lost_ || evaluated_last_;
-  if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty())
+  if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving())
     end(RunOutcome::kCompleted, "", now, out);
 }
 

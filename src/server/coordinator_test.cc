@@ -402,6 +402,28 @@ TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
   EXPECT_EQ(welcome.slow, std::vector<std::string>{"worker=1,factor=2"});
 }
 
+TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveLeftWithTheModel) {
+  for (const Hello& who : {shard(0), shard(1), learner(0), learner(1), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  coordinator_.on_lost(Role::kEvaluator, 0, "there is none", now_, out_);
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  EXPECT_EQ(sent<Farewell>().size(), 2u) << "workers, but shards stay";
+  EXPECT_TRUE(happened<RunEnd>().empty());
+  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  EXPECT_TRUE(happened<RunEnd>().empty());
+  const auto patience = coordinator_.wake_at();
+  ASSERT_TRUE(patience) << "one that never leaves is not waited for";
+  now_ = *patience;
+  coordinator_.on_time(now_, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
 TEST_F(BroughtModelTest, RefusesWhoWantsToLearnOtherwise) {
   ASSERT_TRUE(hello(learner(0)).ok());
   const Status other = hello(learner(1, 0.5));
