@@ -106,7 +106,8 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
   }
   const std::time_t now = std::time(nullptr);
   name_task(options, job);
-  const RunHeader header = make_run_header(job, {}, command_line, now);
+  RunHeader header = make_run_header(job, {}, command_line, now);
+  header.job.clear();  // for `drover train`, which has not got the workers' programs
   if (job.run_file.empty()) {
     job.run_file = default_run_file(
         options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
