@@ -217,7 +217,7 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
     if (!options.quiet) {
       fmt::print(stderr,
                  "waiting for {} workers. On this machine:\n"
-                 "  torchrun --nproc-per-node {} script.py{}\n"
+                 "  torchrun --nproc_per_node {} script.py{}\n"
                  "Elsewhere they need DROVER_ADDRESS={} and the token in\n  {}\n",
                  job.value().workers, job.value().workers,
                  options.port == kServePort
