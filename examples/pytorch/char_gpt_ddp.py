@@ -1,6 +1,6 @@
 """A GPT over the characters of a text, trained with PyTorch's DistributedDataParallel.
 
-    torchrun --nproc-per-node 4 examples/pytorch/char_gpt_ddp.py --text shakespeare.txt
+    torchrun --nproc_per_node 4 examples/pytorch/char_gpt_ddp.py --text shakespeare.txt
 
 char_gpt.py is the same with drover. Nothing at hand? --generated instead of --text.
 """

@@ -1,6 +1,6 @@
 """ResNet-18 on CIFAR-10, trained with PyTorch's DistributedDataParallel.
 
-    torchrun --nproc-per-node 4 examples/pytorch/cifar_resnet18_ddp.py --device cuda --epochs 15
+    torchrun --nproc_per_node 4 examples/pytorch/cifar_resnet18_ddp.py --device cuda --epochs 15
 
 cifar_resnet18.py is the same with drover. Nothing at hand? Add --generated, and --width 8 on a CPU.
 """

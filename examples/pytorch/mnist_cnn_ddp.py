@@ -1,6 +1,6 @@
 """A small convolutional network on MNIST, trained with PyTorch's DistributedDataParallel.
 
-    torchrun --nproc-per-node 4 examples/pytorch/mnist_cnn_ddp.py --epochs 3
+    torchrun --nproc_per_node 4 examples/pytorch/mnist_cnn_ddp.py --epochs 3
 
 mnist_cnn.py is the same with drover. Nothing at hand? Add --generated.
 """

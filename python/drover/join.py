@@ -22,7 +22,7 @@ DEFAULT_PORT = 29600
 HOW_TO_START = (
     "To start a run:  drover launch --workers 4 script.py\n"
     "or:              drover serve --workers 4\n"
-    "  and then:      torchrun --nproc-per-node 4 script.py"
+    "  and then:      torchrun --nproc_per_node 4 script.py"
 )
 
 

@@ -19,6 +19,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
@@ -175,8 +176,8 @@ def find_program() -> str:
         raise Error(f"DROVER_BIN is '{named}', and that is no program that can be run; set it to the drover program, such as "
                     "build/release/drover, or unset it")
     package = Path(__file__).absolute().parent
-    # As installed; in a build tree, whose python/drover is the package.
-    beside = [package / "bin" / "drover", package.parent.parent / "drover"]
+    # In a build tree, whose python/drover is the package; as installed, where pip puts commands.
+    beside = [package.parent.parent / "drover", Path(sysconfig.get_path("scripts"), "drover")]
     for candidate in beside:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return str(candidate)

@@ -106,7 +106,8 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
   }
   const std::time_t now = std::time(nullptr);
   name_task(options, job);
-  const RunHeader header = make_run_header(job, {}, command_line, now);
+  RunHeader header = make_run_header(job, {}, command_line, now);
+  header.job.clear();  // for `drover train`, which has not got the workers' programs
   if (job.run_file.empty()) {
     job.run_file = default_run_file(
         options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
@@ -216,7 +217,7 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
     if (!options.quiet) {
       fmt::print(stderr,
                  "waiting for {} workers. On this machine:\n"
-                 "  torchrun --nproc-per-node {} script.py{}\n"
+                 "  torchrun --nproc_per_node {} script.py{}\n"
                  "Elsewhere they need DROVER_ADDRESS={} and the token in\n  {}\n",
                  job.value().workers, job.value().workers,
                  options.port == kServePort

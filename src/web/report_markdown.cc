@@ -67,10 +67,11 @@ const std::vector<std::pair<std::string_view, Cell>>& table_rows() {
       {"workers", [](const auto& run) { return std::to_string(run.workers); }},
       {"steps",
        [](const auto& run) {
-         return run.progress.step == run.progress.steps
-                    ? with_commas(run.progress.step)
-                    : fmt::format("{} of {}", with_commas(run.progress.step),
-                                  with_commas(run.progress.steps));
+         const RunProgress& progress = run.progress;
+         return !progress.steps || progress.step == *progress.steps
+                    ? with_commas(progress.step)
+                    : fmt::format("{} of {}", with_commas(progress.step),
+                                  with_commas(*progress.steps));
        }},
       {"time", [](const auto& run) { return time(run.progress.elapsed_s); }},
       {"steps per second", [](const auto& run) { return number(run.progress.steps_per_s); }},

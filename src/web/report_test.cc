@@ -117,6 +117,20 @@ TEST(Markdown, ComparesAndSaysHowToRepeat) {
   EXPECT_NE(text.find("workers = 4"), std::string::npos);
 }
 
+TEST(Markdown, TellsHowManyStepsOfHowManyWhereThatIsKnown) {
+  const TempFolder folder;
+  ReportedRun run = reported(random_run_file(folder, 1, 3, 20));
+  const auto steps_line = [&] {
+    const std::string text = report_markdown({run}, {"2026-07-01T12:00:00Z", "drover report"});
+    const size_t begin = text.find("| steps | ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  run.snapshot.progress.steps = 1'500;
+  EXPECT_EQ(steps_line(), "| steps | 20 of 1,500 |");
+  run.snapshot.progress.steps.reset();
+  EXPECT_EQ(steps_line(), "| steps | 20 |");
+}
+
 TEST(Markdown, KeepsItsShapeWhateverTheTextsAre) {
   const TempFolder folder;
   RunHeader header = sample_header();

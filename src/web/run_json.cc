@@ -26,6 +26,8 @@ json number(double value, int digits = kDigits) {
   return places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
 }
 
+json count(const std::optional<uint64_t>& value) { return value ? json(*value) : json(nullptr); }
+
 json moment(Duration at) { return number(seconds(at), kMomentDigits); }
 json moment(double at_s) { return number(at_s, kMomentDigits); }
 
@@ -78,7 +80,7 @@ json run_part(const RunSnapshot& snapshot) {
           {"data", snapshot.setting("data")},
           {"workers", snapshot.workers},
           {"shards", snapshot.shards},
-          {"steps", snapshot.progress.steps},
+          {"steps", count(snapshot.progress.steps)},
           {"batch", whole_number(snapshot.setting("batch"), 0)},
           {"settings", pairs(header.settings)},
           {"environment", pairs(header.environment)},
@@ -89,7 +91,7 @@ json run_part(const RunSnapshot& snapshot) {
 json progress_part(const RunSnapshot& snapshot) {
   const RunProgress& progress = snapshot.progress;
   return {{"step", progress.step},
-          {"steps", progress.steps},
+          {"steps", count(progress.steps)},
           {"elapsed_s", moment(progress.elapsed_s)},
           {"left_s", number(progress.left_s)},
           {"steps_per_s", number(progress.steps_per_s)},

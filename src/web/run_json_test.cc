@@ -39,6 +39,19 @@ json merged(const json& known, const json& update) {
   return all;
 }
 
+TEST(RunJson, SaysNothingOfStepsThatNobodyHasCounted) {
+  RunSnapshot snapshot;
+  snapshot.progress.step = 7;
+  json all = json::parse(all_json(snapshot));
+  EXPECT_EQ(all["progress"]["step"], 7);
+  EXPECT_TRUE(all["progress"]["steps"].is_null());
+  EXPECT_TRUE(all["run"]["steps"].is_null());
+  snapshot.progress.steps = 9;
+  all = json::parse(all_json(snapshot));
+  EXPECT_EQ(all["progress"]["steps"], 9);
+  EXPECT_EQ(all["run"]["steps"], 9);
+}
+
 TEST(RunJson, HasWhatThePageExpects) {
   const TempFolder folder;
   RunPicture picture;

@@ -216,7 +216,7 @@ RunProgress RunPicture::progress_of(const RunSums& sums, Duration quiet) const {
   progress.step = sums.elapsed_s().size();
   const uint64_t planned = number_in(setting_of(header_, "steps"));
   const bool runs = end_.outcome == RunOutcome::kRunning;
-  progress.steps = std::max(planned, progress.step);
+  if (planned < kEndless) progress.steps = std::max(planned, progress.step);
   progress.elapsed_s = seconds(end_.elapsed);
   progress.quiet_s = std::max(0.0, seconds(quiet));
   if (progress.step > 0 && progress.elapsed_s > 0.0)
@@ -249,8 +249,8 @@ RunProgress RunPicture::progress_of(const RunSums& sums, Duration quiet) const {
   // The time of simulated and replayed runs is not the time of whoever waits for them.
   const bool real =
       setting_of(header_, "scenario").empty() && setting_of(header_, "replay").empty();
-  if (progress.state == RunState::kRunning && real && planned > 0)
-    progress.left_s = static_cast<double>(progress.steps - progress.step) / progress.steps_per_s;
+  if (progress.state == RunState::kRunning && real && planned > 0 && progress.steps)
+    progress.left_s = static_cast<double>(*progress.steps - progress.step) / progress.steps_per_s;
   return progress;
 }
 

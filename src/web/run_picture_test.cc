@@ -303,6 +303,33 @@ TEST(RunPicture, TellsHowLongIsLeft) {
   EXPECT_TRUE(std::isnan(picture.snapshot(seconds(100)).progress.left_s));
 }
 
+// As `drover launch` writes it: workers say when they are done.
+TEST(RunPicture, OfARunWithoutAKnownEndTellsNoTotal) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  RunHeader header = sample_header();
+  header.settings.emplace_back("steps", std::to_string(kEndless));
+  auto writer = RunWriter::create(path, header);
+  ASSERT_TRUE(writer.ok());
+  for (Step step = 0; step < 20; ++step)
+    DROVER_EXPECT_OK(writer.value()->on_step(sample_step(step, 4), sample_arrivals(step, 4)));
+  DROVER_EXPECT_OK(writer.value()->flush());
+  RunPicture picture;
+  ASSERT_TRUE(picture.read(reader_at(path)).ok());
+  RunProgress progress = picture.snapshot(seconds(1)).progress;
+  EXPECT_EQ(progress.state, RunState::kRunning);
+  EXPECT_EQ(progress.step, 20u);
+  EXPECT_EQ(progress.steps, std::nullopt);
+  EXPECT_TRUE(std::isnan(progress.left_s));
+  EXPECT_NEAR(progress.steps_per_s, 100.0, 1.0);
+
+  DROVER_EXPECT_OK(writer.value()->on_end({.outcome = RunOutcome::kCompleted}));
+  ASSERT_TRUE(picture.read(reader_at(path)).ok());
+  progress = picture.snapshot(seconds(1)).progress;
+  EXPECT_EQ(progress.state, RunState::kCompleted);
+  EXPECT_EQ(progress.steps, std::nullopt);
+}
+
 TEST(RunPicture, KnowsWhoIsLost) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");

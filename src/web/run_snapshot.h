@@ -28,8 +28,8 @@ enum class RunState : uint8_t {
 std::string_view name_of(RunState state);
 
 struct RunProgress {
-  uint64_t step = 0;   // so many are done
-  uint64_t steps = 0;  // of so many
+  uint64_t step = 0;              // so many are done
+  std::optional<uint64_t> steps;  // of so many; nothing: as many as its workers make
   double elapsed_s = 0.0;
   double left_s = kUnknown;
   double steps_per_s = kUnknown;

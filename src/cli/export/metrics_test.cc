@@ -135,6 +135,21 @@ TEST(Metrics, OfARunWithoutStepsLeaveOutWhatIsNotKnown) {
     EXPECT_THAT(text, Not(HasSubstr(unknown)));
 }
 
+TEST(Metrics, TellHowManyStepsArePlannedIfSomebodyHas) {
+  const TempFolder folder;
+  const auto told = [&](const std::string& file, Step steps) {
+    RunHeader header = sample_header();
+    header.settings.emplace_back("steps", std::to_string(steps));
+    const auto writer = RunWriter::create(folder.file(file), header);
+    EXPECT_TRUE(writer.ok());
+    const RunReader reader = reader_at(folder.file(file));
+    MetricsReader metrics(reader);
+    return read_and_tell(metrics);
+  };
+  EXPECT_THAT(told("planned.db", 500), HasSubstr("drover_steps_planned 500\n"));
+  EXPECT_THAT(told("endless.db", kEndless), Not(HasSubstr("drover_steps_planned")));
+}
+
 TEST(Metrics, SayThatTheModelIsStaleWhileTheNewestDecisionDoes) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));

@@ -75,6 +75,8 @@ Status MetricsReader::read_header() {
     if (key == "data") metrics_.data = value;
     if (key == "steps") metrics_.steps_planned = count_in(value);
   }
+  // Workers say when they are done: nobody has planned anything.
+  if (metrics_.steps_planned >= kEndless) metrics_.steps_planned.reset();
   return done();
 }
 

@@ -180,6 +180,16 @@ await serving({ state: "silent" }, 430, (server) =>
   }),
 );
 
+await serving({ endless: true }, 430, (server) =>
+  t.test("a run whose length nobody knows", {}, async (page) => {
+    await page.goto(server.address);
+    await t.text(page, "it counts its steps", ".progress .where", "430 steps");
+    await t.text(page, "it tells no time that is left", ".progress .left", "so far");
+    t.expect("it has no bar", await page.locator(".track").isHidden());
+    await t.accessible(page);
+  }),
+);
+
 await serving(
   {},
   10,

@@ -174,7 +174,7 @@ export function made_up(options, done) {
       data: "fashion-mnist",
       workers: o.workers,
       shards: o.shards,
-      steps: o.steps,
+      steps: o.endless ? null : o.steps,
       batch: o.batch,
       settings: {
         workers: String(o.workers),
@@ -193,9 +193,9 @@ export function made_up(options, done) {
     },
     progress: {
       step: done,
-      steps: o.steps,
+      steps: o.endless ? null : o.steps,
       elapsed_s: clock,
-      left_s: ended || done === 0 ? null : ((o.steps - done) / Math.max(1, done)) * clock,
+      left_s: ended || done === 0 || o.endless ? null : ((o.steps - done) / Math.max(1, done)) * clock,
       steps_per_s: clock ? done / clock : null,
       state: done === 0 && !ended ? "waiting" : o.state,
       quiet_s: o.state === "silent" ? 754 : 0.2,

@@ -16,7 +16,7 @@ export interface Run {
   data: string;
   workers: number;
   shards: number;
-  steps: number;
+  steps: Maybe;
   batch: number;
   settings: Record<string, string>;
   environment: Record<string, string>;
@@ -34,7 +34,7 @@ export type State = "waiting" | "running" | "silent" | "completed" | "interrupte
 
 export interface Progress {
   step: number; // steps done
-  steps: number;
+  steps: Maybe; // null: as many as the workers' own programs make
   elapsed_s: number;
   left_s: Maybe;
   steps_per_s: Maybe;

@@ -1,6 +1,7 @@
 // What has to be said above the charts: no data yet, an end, trouble, a server that has gone.
 import type { All } from "./contract";
-import { count, duration, plural } from "./format";
+import { duration, plural } from "./format";
+import { steps_done } from "./progress_logic";
 import type { Link } from "./source";
 
 export interface Notice {
@@ -50,7 +51,7 @@ function about_link(all: All | null, link: Link): Notice | null {
 
 function about_run(all: All): Notice | null {
   const { run, progress } = all;
-  const done = `${count(progress.step)} of ${plural(progress.steps, "step")} in ${duration(progress.elapsed_s)}`;
+  const done = `${steps_done(progress)} in ${duration(progress.elapsed_s)}`;
   switch (progress.state) {
     case "waiting":
       return {

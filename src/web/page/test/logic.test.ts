@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { duration_ticks, increments, interpolate, tick } from "../src/axis";
 import { notices } from "../src/notices";
+import { how_far, steps_done } from "../src/progress_logic";
 import { api, inlined } from "../src/source";
 import { Choices, describe_arrival, describe_step, order_statistics } from "../src/step_logic";
 import { cumulative, cut_at, spent, stacked } from "../src/time_logic";
@@ -130,6 +131,34 @@ describe("the axis", () => {
   it("finds times between steps", () => {
     expect([-1, 0, 5, 15, 99].map((x) => interpolate([0, 10, 20], [0, 1, 3], x))).toEqual([0, 0, 0.5, 2, 3]);
     expect(interpolate([], [], 1)).toBeNaN();
+  });
+});
+
+describe("how far a run is", () => {
+  const progress = run().progress;
+  const endless = { ...progress, step: 1234, steps: null, left_s: null, elapsed_s: 83 };
+  it("is told of the steps it will have", () =>
+    expect(how_far(progress)).toEqual({
+      share: 0.04,
+      where: "step 4 of 100",
+      left: "10 steps/s  ·  0:10 left",
+      title: "4 %",
+    }));
+  it("has no share and no time left where nobody knows how many there will be", () => {
+    expect(how_far(endless)).toEqual({
+      share: null,
+      where: "1,234 steps",
+      left: "10 steps/s  ·  1:23 so far",
+      title: "1,234 steps",
+    });
+    expect(how_far({ ...endless, state: "completed" }).left).toBe("1:23 in all");
+    expect(how_far({ ...endless, step: 0, steps_per_s: null, state: "waiting" }).left).toBe("1:23 so far");
+  });
+  it("is told in words when it ends", () => {
+    expect(steps_done(progress)).toBe("4 of 100 steps");
+    expect(steps_done({ ...endless, step: 1 })).toBe("1 step");
+    const all = { ...run(), progress: { ...endless, state: "completed" as const } };
+    expect(notices(all, { kind: "open" })[0]!.text).toBe("1,234 steps in 83 s.");
   });
 });
 

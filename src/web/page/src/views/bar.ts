@@ -2,8 +2,9 @@
 import type { Along } from "../axis";
 import type { All } from "../contract";
 import { h, say, set } from "../dom";
-import { clock, count, date, number, percent } from "../format";
+import { count, date } from "../format";
 import { state_words } from "../notices";
+import { how_far, is_going } from "../progress_logic";
 import type { Theme } from "../theme";
 
 export function run_name(run: { model: string; data: string; file: string }): string {
@@ -85,7 +86,7 @@ export class Bar {
   show(all: All): void {
     const { run, progress } = all;
     const state = state_words[progress.state] ?? { mark: "", word: progress.state };
-    const share = progress.steps > 0 ? Math.min(1, progress.step / progress.steps) : 0;
+    const far = how_far(progress);
     say(this.name, run_name(run));
     say(
       this.about,
@@ -102,24 +103,18 @@ export class Bar {
     this.chip.className = `chip ${progress.state}`;
     this.chip.replaceChildren(h("span", { "aria-hidden": "true" }, state.mark), ` ${state.word}`);
     this.chip.hidden = this.progress.hidden = false;
-    say(this.where, `step ${count(progress.step)} of ${count(progress.steps)}`);
-    const going = progress.state === "running" || progress.state === "waiting";
-    const pace = going && progress.steps_per_s !== null ? `${number(progress.steps_per_s)} steps/s  ·  ` : "";
-    say(
-      this.left,
-      going
-        ? progress.left_s === null
-          ? `${clock(progress.elapsed_s)} so far`
-          : `${pace}${clock(progress.left_s)} left`
-        : `${clock(progress.elapsed_s)} in all`,
-    );
-    this.fill.style.width = `${share * 100}%`;
-    this.fill.className = `fill ${progress.state}`;
-    set(this.track, {
-      "aria-valuenow": Math.round(share * 100),
-      "aria-valuetext": `${this.where.textContent}, ${this.left.textContent}`,
-    });
-    document.title = `${going ? `${percent(share, 0)} · ` : `${state.mark} `}${run_name(run)} – Drover`;
+    say(this.where, far.where);
+    say(this.left, far.left);
+    this.track.hidden = far.share === null;
+    if (far.share !== null) {
+      this.fill.style.width = `${far.share * 100}%`;
+      this.fill.className = `fill ${progress.state}`;
+      set(this.track, {
+        "aria-valuenow": Math.round(far.share * 100),
+        "aria-valuetext": `${far.where}, ${far.left}`,
+      });
+    }
+    document.title = `${is_going(progress) ? `${far.title} · ` : `${state.mark} `}${run_name(run)} – Drover`;
   }
 
   // Links to the parts of the run that is shown.

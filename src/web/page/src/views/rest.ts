@@ -104,7 +104,7 @@ export class SettingsView implements View {
     const environment = Object.fromEntries(Object.entries(run.environment).filter(([key]) => key !== "scenario"));
     this.settings.replaceChildren(
       pairs("The run", facts, true),
-      pairs("Settings", run.settings, true),
+      pairs("Settings", run.steps === null ? { ...run.settings, steps: "as many as the scripts make" } : run.settings, true),
       pairs("Where it ran", environment, false),
     );
   }
