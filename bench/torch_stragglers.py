@@ -23,11 +23,12 @@ sys.path.insert(0, str(ROOT / "examples" / "pytorch"))
 WINDOW = 20
 SYSTEMS = {"ddp": None,
            "drover sync": ["--policy", "sync"],
+           "drover bayes --live": ["--policy", "bayes", "--live"],
            "drover bayes --live --balance": ["--policy", "bayes", "--live", "--balance"]}
 
 
 def slow_factor(args, rank):
-    return args.slow if rank == args.workers_now - 1 else 1
+    return int(args.slow) if rank == args.workers_now - 1 else 1
 
 
 def setup(args, rank):
@@ -143,7 +144,7 @@ def measured(args, system, workers, slow):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", default="2", help="numbers of workers, separated by commas")
-    parser.add_argument("--slow", type=int, default=3, help="how many times slower the last worker is")
+    parser.add_argument("--slow", default="1,3", help="how many times slower the last worker is, separated by commas")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=300)
@@ -166,7 +167,7 @@ def main():
         return
     systems = args.systems.split(",")
     for workers in map(int, args.workers.split(",")):
-        for slow in sorted({1, args.slow}):
+        for slow in map(int, args.slow.split(",")):
             found = {system: [] for system in systems}
             for repetition in range(args.repeat):
                 for system in systems:
