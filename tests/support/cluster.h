@@ -391,6 +391,8 @@ class Cluster {
       const float goal = target(id, worker.machine->step());
       for (size_t i = 0; i < worker.gradient->size(); ++i)
         worker.gradient->data()[i] = worker.parameters->data()[i] - goal;
+      // The parameters are not needed any more, as on a device that has its own copy.
+      if (!free_running_ && random_() % 2 == 0) worker.machine->pull_ahead(out);
     }
     const uint32_t tensor = worker.left.front();
     worker.left.pop_front();
