@@ -59,7 +59,9 @@ def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: s
         from . import _native
         from .parameters import copiers_for
 
-        tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, piece.rate, piece.decay) for piece in pieces]
+        # With its shape: workers whose shapes differ must not be taken for equal because their sizes are.
+        tensors = [_native.Tensor(f"{piece.name} {tuple(piece.tensor.shape)}", piece.size, piece.averaged, piece.rate,
+                                  piece.decay) for piece in pieces]
         return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
                                optimizer=settings, copiers=copiers_for(pieces))
 

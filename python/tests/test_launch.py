@@ -222,10 +222,20 @@ def test_a_script_that_fails_everywhere_fails_the_run(tmp_path):
     assert run.said.count("ValueError: no such colour") >= 2
 
 
-def test_shapes_that_differ_between_workers(tmp_path):
+@pytest.mark.parametrize("shape", ["(5, 8 + rank)", "(5, 8) if rank else (8, 5)"])
+def test_shapes_that_differ_between_workers(tmp_path, shape):
     run = launch(tmp_path, """
-        size = 8 + int(os.environ["DROVER_RANK"])
-        model = nn.Linear(5, size)
+        rank = int(os.environ["DROVER_RANK"])
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.zeros(SHAPE))
+
+            def forward(self, x):
+                return x @ self.weight.reshape(5, -1)
+
+        model = Net()
         optimizer = make_optimizer("momentum", model)
         try:
             with drover.join(model, optimizer) as run:
@@ -237,7 +247,7 @@ def test_shapes_that_differ_between_workers(tmp_path):
         except drover.Error as error:
             (OUT / "error").write_text(f"{type(error).__name__}: {error}")
             raise
-    """, steps=3)
+    """.replace("SHAPE", shape), steps=3)
     error = (tmp_path / "error").read_text()
     assert error.startswith("JoinError") and "model differs from that of the others" in error, error
     assert len(list(tmp_path.glob("worker-*.pt"))) == 1, run.said  # the other one trains

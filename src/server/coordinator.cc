@@ -98,11 +98,19 @@ Status Coordinator::admit_model(const Hello& hello) {
   if (hello.tensors.empty()) return invalid_input("its model has no tensors");
   if (!layout_) layout_ = theirs;
   if (theirs == *layout_) return done();
+  const auto words = [](const Layout& layout) {
+    return std::to_string(layout.parameter_count()) + " parameters in " +
+           std::to_string(layout.tensors().size()) + " tensors";
+  };
+  const auto [mine, others] = std::mismatch(theirs.tensors().begin(), theirs.tensors().end(),
+                                            layout_->tensors().begin(), layout_->tensors().end());
+  const std::string first = mine != theirs.tensors().end() ? mine->name : "none";
+  const std::string instead = others != layout_->tensors().end() ? others->name : "none";
   return invalid_input(
-      "its model differs from that of the others (" + std::to_string(theirs.parameter_count()) +
-      " parameters in " + std::to_string(theirs.tensors().size()) + " tensors, theirs has " +
-      std::to_string(layout_->parameter_count()) + " in " +
-      std::to_string(layout_->tensors().size()) + "); start all with the same job");
+      "its model differs from that of the others: " + words(theirs) + ", theirs has " +
+      words(*layout_) + "; the first that differs is " + first +
+      (first == instead ? ", in size or in how it is learned" : ", where theirs has " + instead) +
+      ". Start all with the same job");
 }
 
 void Coordinator::send_plans(CoordinatorOutput& out) {

@@ -226,9 +226,15 @@ TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
   other.tensors.pop_back();
   const Status refused = hello(other);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 in 2"),
+  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 parameters in "
+                                         "2 tensors; the first that differs is none, where theirs "
+                                         "has b"),
             std::string::npos)
       << refused.error().message;
+  other = worker(1);
+  other.tensors[0].rate = 0.5;
+  EXPECT_NE(hello(other).error().message.find("is w, in size or in how it is learned"),
+            std::string::npos);
 }
 
 TEST_F(CoordinatorTest, RunsToItsEndAndSaysGoodbye) {
