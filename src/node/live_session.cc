@@ -85,9 +85,11 @@ std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Dura
       send_unsent();
     }
     std::optional<TimePoint> wake = deadline;
-    if (farewell_) wake = over_at_ + kFinalPatience;
+    if (farewell_)
+      wake = std::min(wake.value_or(over_at_ + kFinalPatience), over_at_ + kFinalPatience);
     if (connected_) {
       machine_->on_time(clock_now());
+      if (farewell_ && machine_->ready()) return Waited::kOver;
       if (!are_final() && parameters_are_here()) {
         begin_step(lock);
         return Waited::kStep;
@@ -115,8 +117,7 @@ bool LiveSession::are_final() const {
 // coordinator lets shards stay until its workers have left.
 bool LiveSession::awaits_final(TimePoint now) const {
   if (settings_.exit_when_over || farewell_->outcome != RunOutcome::kCompleted) return false;
-  if (!connected_ || welcome_.free_running || welcome_.steps >= kEndless) return false;
-  return !are_final() && now < over_at_ + kFinalPatience;
+  return connected_ && !shard_left_ && !are_final() && now < over_at_ + kFinalPatience;
 }
 
 bool LiveSession::parameters_are_here() { return machine_->ready() && find_free_gradient(); }
@@ -314,6 +315,12 @@ void LiveSession::on_over(const Farewell& farewell) {
   if (failed && settings_.exit_when_over) spdlog::error("stopping: {}", farewell.reason);
   changed_.notify_all();
   if (settings_.exit_when_over) exit_soon(failed ? 1 : 0);
+}
+
+void LiveSession::on_shard_left() {
+  const std::lock_guard lock(mutex_);
+  shard_left_ = true;
+  changed_.notify_all();
 }
 
 // --- both. REQUIRES: mutex_ is held.

@@ -104,6 +104,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void on_pull_share(const PullShare& share) override;
   void on_floats_sent(const ConstBuffer& buffer) override;
   void on_over(const Farewell& farewell) override;
+  void on_shard_left() override;
 
   // REQUIRES: mutex_ is held, here and below.
   void begin_step(std::unique_lock<std::mutex>& lock);
@@ -157,6 +158,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   bool in_place_ = false;  // shards read gradients from memory_
   std::optional<Farewell> farewell_;
   TimePoint over_at_{};               // when it came
+  bool shard_left_ = false;           // since then
   int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
   std::optional<PartialPull::Settings> partial_;
 

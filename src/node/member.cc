@@ -208,7 +208,7 @@ void Member::deliver(Outbox messages) {
 // the run is over, and a shard that was killed is better explained by the coordinator: it gets a
 // moment to speak first.
 void Member::lose_shard(ShardId shard, const Error& why) {
-  if (over_) return;
+  if (over_) return handler_.on_shard_left();
   patience_.expires_after(kPatience);
   patience_.async_wait([this, shard, why](const boost::system::error_code& error) {
     if (!error) lose(peer_name(Role::kShard, shard), why);

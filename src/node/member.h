@@ -58,8 +58,11 @@ class Member {
     virtual void on_pull_share(const PullShare& share) = 0;
     // Floats of this buffer that were sent are no longer read from.
     virtual void on_floats_sent(const ConstBuffer& buffer) = 0;
-    // The run is over, or a peer without which it cannot go on is lost. Called once, last.
+    // The run is over, or a peer without which it cannot go on is lost. Called once, last but for
+    // on_shard_left().
     virtual void on_over(const Farewell& farewell) = 0;
+    // After that, a shard has left: nothing more comes from it.
+    virtual void on_shard_left() {}
   };
 
   struct Extras {
