@@ -457,3 +457,22 @@ def test_serve_and_workers_that_find_it(tmp_path):
             process.kill()
             process.wait()
     assert_states_equal(torch.load(tmp_path / "worker-0.pt")["state"], alone("momentum"), 1e-5)
+
+
+def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        with drover.join(model, optimizer) as run:
+            while True:
+                with run.step():
+                    model(x).square().mean().backward()
+                    optimizer.step()
+                if run.rank == 0 and run.step_number >= 5:
+                    run.evaluated(loss=0.1, accuracy=0.9, samples=10)
+        keep(run, model)
+    """, "--stop-at", "accuracy=0.8", "--evaluate-every", 2, steps=100_000)
+    assert run.status == 0, run.said
+    assert run.outcome() == "completed"
+    assert len(list(tmp_path.glob("worker-*.pt"))) == 2, run.said
+    assert run.asked("select kind from events where kind = 'reached'"), run.asked("select * from events")
