@@ -209,6 +209,7 @@ void Member::deliver(Outbox messages) {
 // moment to speak first.
 void Member::lose_shard(ShardId shard, const Error& why) {
   if (over_) return handler_.on_shard_left();
+  shard_left_ = true;
   patience_.expires_after(kPatience);
   patience_.async_wait([this, shard, why](const boost::system::error_code& error) {
     if (!error) lose(peer_name(Role::kShard, shard), why);
@@ -226,6 +227,7 @@ void Member::lose(const std::string& peer, const Error& why) {
 void Member::over(const Farewell& farewell) {
   if (std::exchange(over_, true)) return;
   handler_.on_over(farewell);
+  if (shard_left_) handler_.on_shard_left();
 }
 
 }  // namespace drover

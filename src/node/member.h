@@ -108,6 +108,7 @@ class Member {
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()
   bool over_ = false;
+  bool shard_left_ = false;  // before that was known
   // Several versions of a block are copied in the order in which they came: each block has its
   // strand.
   std::optional<boost::asio::thread_pool> copiers_;
