@@ -53,7 +53,8 @@ class StepLedger {
  public:
   // A report may be overtaken by the closing of later steps, whose news comes over other
   // connections; who died between its last push and its report never sends one.
-  static constexpr size_t kReportPatience = 16;
+  // A coordinator that did not get a core for a while reads the closings of all these steps first.
+  static constexpr size_t kReportPatience = 48;
   // Where workers run freely: reports that wait for the rounds they belong to.
   static constexpr size_t kReportsKept = 100'000;
   // So many steps later nobody asks any more how long a straggler took.
