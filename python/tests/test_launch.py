@@ -476,3 +476,36 @@ def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
     assert run.outcome() == "completed"
     assert len(list(tmp_path.glob("worker-*.pt"))) == 2, run.said
     assert run.asked("select kind from events where kind = 'reached'"), run.asked("select * from events")
+
+
+def test_who_has_its_parameters_elsewhere_pulls_the_next_ones_while_it_computes(tmp_path):
+    """What a GPU's worker does, on a CPU: each step sees one version, whole, and the last is the run's."""
+    run = launch(tmp_path, """
+        import numpy as np
+        from drover import _native
+
+        rank, sizes = int(os.environ["DROVER_RANK"]), [300_000, 70_000, 5]
+        session = _native.Session(address=os.environ["DROVER_ADDRESS"], token=os.environ["DROVER_TOKEN"], rank=rank,
+                                  tensors=[_native.Tensor(f"t{size}", size) for size in sizes],
+                                  optimizer={"kind": "sgd", "rate": 0.5}, copiers=3)
+        here, gradient = np.asarray(session.parameters), np.asarray(session.gradient)
+        here[:] = 1.0
+        parts = [slice(first, first + size) for first, size in zip(session.offsets, sizes)]
+        expected = [1.0]
+        session.start()
+        while (step := session.next_step()) is not None:
+            elsewhere = here.copy()
+            assert step == len(expected) - 1
+            session.pull_ahead()
+            for index in reversed(range(len(parts))):
+                assert (elsewhere[parts[index]] == expected[step]).all(), (step, index)
+                gradient[parts[index]] = elsewhere[parts[index]] - (step + 2 * rank)
+                assert session.tensor_ready(index, 8)
+            session.finish_step(True, 8)
+            expected.append(expected[step] - 0.5 * (expected[step] - (step + 1)))
+        assert all((here[part] == expected[-1]).all() for part in parts)
+        session.leave()
+        (OUT / f"steps-{rank}").write_text(str(len(expected) - 1))
+    """, "--shards", 2, steps=40)
+    assert run.status == 0, run.said
+    assert [(tmp_path / f"steps-{rank}").read_text() for rank in (0, 1)] == ["40", "40"], run.said
