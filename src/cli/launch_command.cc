@@ -144,16 +144,12 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
 class InvitationFile {
  public:
   static Result<InvitationFile> open(uint16_t port) {
-    const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-    const char* const home = std::getenv("HOME");
-    const fs::path folder = (runtime != nullptr && *runtime != '\0'
-                                 ? fs::path(runtime)
-                                 : fs::path(home != nullptr ? home : "/root") / ".cache") /
-                            "drover";
+    const auto folder = folder_of_tokens();
+    if (!folder) return folder.error();
     std::error_code trouble;
-    fs::create_directories(folder, trouble);
+    fs::create_directories(folder.value(), trouble);
     InvitationFile file;
-    file.path_ = folder / ("token-" + std::to_string(port));
+    file.path_ = folder.value() / ("token-" + std::to_string(port));
     file.file_ = Descriptor(::open(file.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file.file_.open())
       return system_error("cannot write " + file.path_.string() + ": " + std::strerror(errno));
@@ -181,6 +177,17 @@ class InvitationFile {
   std::string path() const { return path_.string(); }
 
  private:
+  static Result<fs::path> folder_of_tokens() {
+    const auto named = [](const char* name) {
+      const char* const value = std::getenv(name);
+      return fs::path(value != nullptr ? value : "");
+    };
+    if (const fs::path runtime = named("XDG_RUNTIME_DIR"); !runtime.empty())
+      return runtime / "drover";
+    if (const fs::path home = named("HOME"); !home.empty()) return home / ".cache" / "drover";
+    return invalid_input("cannot keep the run's token: neither XDG_RUNTIME_DIR nor HOME is set");
+  }
+
   fs::path path_;
   Descriptor file_;
 };

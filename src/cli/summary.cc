@@ -86,14 +86,24 @@ std::string outcome_line(const RunSummary& summary) {
   return fmt::format("{}: {}", name_of(summary.outcome), summary.reason);
 }
 
-void add_learning(Lines& lines, const RunSummary& summary) {
-  std::vector<double> losses;
-  losses.reserve(summary.curve.size());
-  for (const CurvePoint& point : summary.curve) losses.push_back(point.loss);
+void add_loss(Lines& lines, const RunSummary& summary, const std::vector<double>& losses) {
   const std::string loss = std::isnan(summary.loss) ? "NaN" : fmt::format("{:.4g}", summary.loss);
   lines.add("loss",
             fmt::format("{} (mean of the last {})", loss, plural(summary.loss_steps, "step")));
   lines.add("", sparkline(losses));
+}
+
+void add_learning(Lines& lines, const RunSummary& summary) {
+  std::vector<double> losses;
+  losses.reserve(summary.curve.size());
+  for (const CurvePoint& point : summary.curve) losses.push_back(point.loss);
+  const bool none =
+      std::all_of(losses.begin(), losses.end(), [](double x) { return std::isnan(x); });
+  if (none && summary.gradients_refused == 0) {
+    lines.add("loss", "unknown: no worker told one");
+  } else {
+    add_loss(lines, summary, losses);
+  }
   if (summary.evaluation) {
     lines.add("accuracy",
               fmt::format("{:.2f} % on {} after {}; test loss {:.4g}",

@@ -134,12 +134,25 @@ TEST(Summary, OfARunWithoutStepsHasNoNumbers) {
   EXPECT_NE(to_text(summary).find("none recorded"), std::string::npos);
 }
 
+TEST(Summary, WhereNoWorkerToldItsLossItIsUnknown) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  StepRecord record = sample_step(0, 2);
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  DROVER_EXPECT_OK(writer->on_step(record, sample_arrivals(0, 2)));
+  DROVER_EXPECT_OK(writer->flush());
+  const std::string text = to_text(summary_at(path));
+  EXPECT_NE(text.find("loss       unknown"), std::string::npos) << text;
+}
+
 TEST(Summary, ADivergedRunIsNullInJsonAndNaNInText) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
   StepRecord record = sample_step(0, 1);
   record.loss = std::numeric_limits<double>::quiet_NaN();
+  record.refused = 1;
   DROVER_EXPECT_OK(writer->on_step(record, {}));
   DROVER_EXPECT_OK(writer->on_end({}));
   const RunSummary summary = summary_at(path);

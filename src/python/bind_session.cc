@@ -86,10 +86,7 @@ void bind_floats(py::module_& module) {
         return py::buffer_info(floats.values.data(),
                                static_cast<py::ssize_t>(floats.values.size()));
       })
-      .def("__len__", [](const Floats& floats) { return floats.values.size(); })
-      .def_property_readonly("address", [](const Floats& floats) {
-        return reinterpret_cast<uintptr_t>(floats.values.data());
-      });
+      .def("__len__", [](const Floats& floats) { return floats.values.size(); });
 }
 
 void bind_tensor(py::module_& module) {

@@ -320,7 +320,8 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded) return;
   end(RunOutcome::kInterrupted,
-      "interrupted at step " + std::to_string(step_) + " of " + std::to_string(settings_.steps),
+      "interrupted at step " + std::to_string(step_) +
+          (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),
       now, out);
 }
 

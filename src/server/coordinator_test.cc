@@ -846,6 +846,17 @@ TEST_F(CoordinatorTest, EndsARunInWhichEveryGradientIsNan) {
   EXPECT_TRUE(named) << "the tensor is named";
 }
 
+class EndlessCoordinatorTest : public CoordinatorTest {
+ protected:
+  EndlessCoordinatorTest() : CoordinatorTest({.workers = 2, .shards = 2, .steps = kEndless}) {}
+};
+
+TEST_F(EndlessCoordinatorTest, TellsNoTotalThatNobodyKnows) {
+  gather();
+  coordinator_.on_interrupt(now_, out_);
+  EXPECT_EQ(happened<RunEnd>().at(0).reason, "interrupted at step 0");
+}
+
 TEST_F(CoordinatorTest, AnInterruptKeepsWhatThereIs) {
   gather();
   close(0, {0, 1});
