@@ -172,6 +172,9 @@ def main():
             for repetition in range(args.repeat):
                 for system in systems:
                     found[system].append(measured(args, system, workers, slow))
+                    when, pace = found[system][-1]
+                    print(f"  {workers} workers, slow {slow}, {system}: {f'{when:.1f} s' if when else 'not reached'}, "
+                          f"{pace:.1f} ms a step", file=sys.stderr, flush=True)
             print(f"{workers} workers, {'one ' + str(slow) + ' times slower' if slow > 1 else 'none slow'}: "
                   f"seconds to loss {args.target} (mean, best, worst), ms a step (median)")
             for system in systems:
