@@ -1,5 +1,7 @@
 #include "node/doorman.h"
 
+#include <spdlog/spdlog.h>
+
 #include <utility>
 
 #include "node/clock.h"
@@ -8,9 +10,10 @@
 namespace drover {
 
 Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-                 Admit admit)
+                 Admit admit, size_t strangers_max)
     : key_(std::move(key)),
       admit_(std::move(admit)),
+      strangers_max_(strangers_max),
       alarm_(loop, [this] { give_up_late(); }),
       listener_(std::move(listener)) {
   listener_->start([this](Socket socket) { greet(std::move(socket)); });
@@ -21,8 +24,16 @@ Doorman::~Doorman() {
 }
 
 void Doorman::greet(Socket socket) {
+  boost::system::error_code gone;
+  const Whereabouts from = whereabouts(socket.remote_endpoint(gone));
+  if (gone || guard_.is_shut_out(from.host, clock_now())) return;
+  if (strangers_.size() >= strangers_max_) {
+    strangers_.begin()->second.channel->close();
+    strangers_.erase(strangers_.begin());
+  }
   const uint64_t id = next_++;
   Stranger& stranger = strangers_[id];
+  stranger.from = from;
   stranger.channel = std::make_shared<Channel>(std::move(socket), key_.run);
   stranger.channel->limit_control(kStrangerBytesMax);
   stranger.until = clock_now() + kGreetingTimeout;
@@ -30,10 +41,7 @@ void Doorman::greet(Socket socket) {
   const auto channel = stranger.channel;
   Channel::Callbacks callbacks;
   callbacks.on_control = [this, id](const Control& message) { return hear(id, message); };
-  callbacks.on_closed = [this, id](const Error&) {
-    strangers_.erase(id);
-    set_alarm();
-  };
+  callbacks.on_closed = [this, id](const Error& why) { lose(id, why); };
   const std::string nonce = stranger.nonces.acceptor;
   set_alarm();
   channel->start(std::move(callbacks));  // which may be the stranger's end
@@ -66,16 +74,30 @@ Status Doorman::check_proof(Stranger& stranger, const Challenge& challenge) {
   if (!same_proof(challenge.proof, prove_connector(key_, stranger.nonces)))
     return invalid_input("the token is not that of this run");
   stranger.proved = true;
+  guard_.on_member(stranger.from.host);
   stranger.channel->limit_control(kControlBytesMax);
   stranger.channel->send(control_frame(Challenge{.proof = prove_acceptor(key_, stranger.nonces)}));
   return done();
 }
 
+void Doorman::lose(uint64_t id, const Error& why) {
+  const Stranger stranger = std::move(strangers_.at(id));
+  strangers_.erase(id);
+  set_alarm();
+  if (stranger.proved) return;
+  const bool first = guard_.on_failure(stranger.from.host, stranger.from.near, clock_now());
+  // A process of this machine that was killed is told elsewhere.
+  if (!first || (stranger.from.near && why.kind == ErrorKind::kDisconnected)) return;
+  spdlog::warn("a connection from {} was not let in: {}; more of them are not told",
+               stranger.from.host, why.message);
+}
+
 void Doorman::give_up_late() {
   const TimePoint now = clock_now();
   while (!strangers_.empty() && strangers_.begin()->second.until <= now) {
-    strangers_.begin()->second.channel->refuse("nobody introduced themselves in time");
-    strangers_.erase(strangers_.begin());
+    const Error late{ErrorKind::kTimedOut, "it did not introduce itself in time"};
+    strangers_.begin()->second.channel->refuse(late.message);
+    lose(strangers_.begin()->first, late);
   }
   set_alarm();
 }

@@ -2,8 +2,9 @@
 //
 // A greeting is Challenge from both ends (a nonce), Challenge from the one who came (a proof), then
 // from here (a proof), then Hello from the one who came. A stranger, another version or somebody
-// without the token is told why and shut out; who says nothing is shut out after a while. None of
-// that can hold up or end the run.
+// without the token is told why and shut out; who says nothing is shut out after a while; where
+// such come from again and again, nobody is listened to for a while. None of that can hold up or
+// end the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,6 +20,7 @@
 #include "node/alarm.h"
 #include "node/channel.h"
 #include "node/credentials.h"
+#include "node/door_guard.h"
 #include "wire/control.h"
 
 namespace drover {
@@ -27,13 +29,16 @@ class Doorman {
  public:
   // For the whole greeting: hundreds of workers that start at once on few cores take seconds.
   static constexpr Duration kGreetingTimeout = std::chrono::seconds(15);
+  // At once. When more come, who has been here longest without introducing itself goes: members
+  // take milliseconds.
+  static constexpr size_t kStrangersMax = 4096;
 
   // Called for every Hello of somebody who knows the token; an error is the reason to refuse it. On
   // success the new owner has called replace_callbacks().
   using Admit = std::function<Status(const std::shared_ptr<Channel>&, const Hello&)>;
 
   Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-          Admit admit);
+          Admit admit, size_t strangers_max = kStrangersMax);
   ~Doorman();  // shuts out who has not been let in
 
   std::string address() const { return listener_->address(); }
@@ -43,6 +48,7 @@ class Doorman {
  private:
   struct Stranger {
     std::shared_ptr<Channel> channel;
+    Whereabouts from;
     TimePoint until{};  // is waited for
     Nonces nonces;
     bool proved = false;
@@ -51,13 +57,16 @@ class Doorman {
   void greet(Socket socket);
   Status hear(uint64_t id, const Control& message);
   Status check_proof(Stranger& stranger, const Challenge& challenge);
+  void lose(uint64_t id, const Error& why);
   void give_up_late();
   void set_alarm();
 
   const RunKey key_;
   const Admit admit_;
+  const size_t strangers_max_;
   std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
   uint64_t next_ = 0;
+  DoorGuard guard_;
   Alarm alarm_;
   std::unique_ptr<Listener> listener_;
 };

@@ -165,6 +165,52 @@ TEST_F(DoormanTest, GoesOnAfterAStranger) {
   EXPECT_EQ(admitted_[0].index, 4U);
 }
 
+TEST_F(DoormanTest, WhenTooManySayNothingTheFirstOfThemGoes) {
+  doorman_.reset();
+  auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
+  ASSERT_TRUE(listener.ok());
+  int admitted = 0;
+  doorman_ = std::make_unique<Doorman>(
+      loop_, std::move(listener).value(), kKey,
+      [&](const std::shared_ptr<Channel>& channel, const Hello&) {
+        channel->replace_callbacks({});
+        ++admitted;
+        return done();
+      },
+      8);
+  std::vector<Socket> silent;
+  for (int i = 0; i < 30; ++i) {
+    auto socket = connect_socket(loop_, doorman_->address(), "the doorman");
+    ASSERT_TRUE(socket.ok());
+    silent.push_back(std::move(socket).value());
+    while (loop_.poll_one() > 0) {
+    }
+    EXPECT_LE(doorman_->strangers(), 8U);
+  }
+  visit(2);
+  EXPECT_TRUE(run_until([&] { return admitted == 1; }));
+}
+
+TEST_F(DoormanTest, HundredsThatComeAtOnceAllGetIn) {
+  constexpr size_t kMany = 500;
+  size_t welcomed = 0;
+  std::vector<std::shared_ptr<Channel>> visitors;
+  for (uint32_t i = 0; i < kMany; ++i) {
+    connect();
+    visitors.push_back(visitor_.channel);
+    Channel::Callbacks callbacks;
+    callbacks.on_control = [&](const Control&) {
+      ++welcomed;
+      return done();
+    };
+    introduce(visitor_.channel, kKey, {.hello = {.role = Role::kWorker, .index = 100 + i}},
+              std::move(callbacks));
+  }
+  EXPECT_TRUE(run_until([&] { return welcomed == kMany; }));
+  EXPECT_EQ(admitted_.size(), kMany);
+  for (const auto& each : visitors) each->close();
+}
+
 TEST_F(DoormanTest, IsNotDeceivedByARecordedGreeting) {
   // What an honest connector said to an earlier challenge.
   const Nonces earlier{make_nonce(), make_nonce()};
