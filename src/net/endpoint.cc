@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
+#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <charconv>
@@ -55,6 +56,28 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
                        "' begins with neither 'unix:' nor 'tcp:'");
 }
 
+namespace {
+
+boost::asio::ip::tcp::endpoint as_tcp(const SocketProtocol::endpoint& address) {
+  boost::asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), address.data(), address.size());
+  tcp.resize(address.size());
+  return tcp;
+}
+
+}  // namespace
+
+Whereabouts whereabouts(const SocketProtocol::endpoint& address) {
+  const int family = address.protocol().family();
+  if (family == AF_UNIX) return {.host = "this machine", .near = true};
+  if (family != AF_INET && family != AF_INET6) return {.host = "nowhere", .near = false};
+  boost::asio::ip::address where = as_tcp(address).address();
+  if (where.is_v6() && where.to_v6().is_v4_mapped())
+    where = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, where.to_v6());
+  if (where.is_v4() || where.is_loopback()) return {where.to_string(), where.is_loopback()};
+  return {boost::asio::ip::make_network_v6(where.to_v6(), 64).canonical().to_string(), false};
+}
+
 std::string to_text(const SocketProtocol::endpoint& address) {
   const int family = address.protocol().family();
   if (family == AF_UNIX) {
@@ -63,9 +86,7 @@ std::string to_text(const SocketProtocol::endpoint& address) {
     return std::string(kUnix) +
            (length > 1 ? std::string(raw->sun_path + 1, length - 1) : std::string());
   }
-  boost::asio::ip::tcp::endpoint tcp;
-  std::memcpy(tcp.data(), address.data(), address.size());
-  tcp.resize(address.size());
+  const auto tcp = as_tcp(address);
   const std::string host = tcp.address().to_string();
   return std::string(kTcp) + (tcp.address().is_v6() ? "[" + host + "]" : host) + ":" +
          std::to_string(tcp.port());

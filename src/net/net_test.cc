@@ -66,6 +66,24 @@ TEST(Endpoint, SaysWhatIsWrong) {
   }
 }
 
+TEST(Whereabouts, TellsNeighbourhoods) {
+  const auto of = [](const std::string& address) {
+    return whereabouts(parse_endpoint(address).value().address);
+  };
+  EXPECT_TRUE(of("unix:x").near);
+  EXPECT_TRUE(of("tcp:127.0.0.1:5").near);
+  EXPECT_TRUE(of("tcp:127.3.2.1:5").near);
+  EXPECT_TRUE(of("tcp:[::1]:5").near);
+  EXPECT_TRUE(of("tcp:[::ffff:127.0.0.1]:5").near);
+  EXPECT_FALSE(of("tcp:0.0.0.0:5").near) << "all of this machine's addresses";
+  EXPECT_FALSE(of("tcp:[::]:5").near);
+  EXPECT_FALSE(of("tcp:192.0.2.1:5").near);
+  EXPECT_EQ(of("tcp:192.0.2.1:5").host, "192.0.2.1") << "whatever the port";
+  EXPECT_EQ(of("tcp:[::ffff:192.0.2.1]:5").host, "192.0.2.1");
+  EXPECT_EQ(of("tcp:[2001:db8:1:2::3]:5").host, of("tcp:[2001:db8:1:2:ffff::4]:6").host);
+  EXPECT_NE(of("tcp:[2001:db8:1:2::3]:5").host, of("tcp:[2001:db8:1:3::3]:5").host);
+}
+
 // --- sockets
 
 std::string own_name(const std::string& what) {

@@ -131,6 +131,11 @@ Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& 
     return Error{ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address + ": " +
                                                error.message() + "; is it running?"};
   }
+  // A name that somebody else was quicker to take.
+  if (endpoint.value().local && !same_user(socket)) {
+    return Error{ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address +
+                                               ": it is a process of another user"};
+  }
   tune_socket(socket);
   return socket;
 }

@@ -60,6 +60,12 @@ bool Channel::on_header() {
     fail(invalid_input("the peer belongs to another run"));
     return false;
   }
+  if (header.value().type == FrameType::kControl && header.value().length > control_bytes_max_) {
+    fail(invalid_input("a message of " + std::to_string(header.value().length) +
+                       " bytes from somebody whose messages have at most " +
+                       std::to_string(control_bytes_max_)));
+    return false;
+  }
   header_ = header.value();
   reading_ = Reading::kPayload;
   return true;

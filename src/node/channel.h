@@ -16,6 +16,7 @@
 #include "core/result.h"
 #include "net/connection.h"
 #include "wire/frame.h"
+#include "wire/limits.h"
 
 namespace drover {
 
@@ -42,6 +43,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void start(Callbacks callbacks);
   // For whoever takes the channel over after its greeting.
   void replace_callbacks(Callbacks callbacks);
+
+  // Control messages of more bytes are refused before anything is allocated for them.
+  void limit_control(uint32_t bytes) { control_bytes_max_ = bytes; }
 
   // Goes out when the caller has returned to the loop, with everything else that is sent until
   // then. Parameters wait in the order of their blocks. A peer that does not read is given up
@@ -102,6 +106,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   HeaderBytes header_bytes_{};
   FrameHeader header_;  // of the frame whose payload is read
   std::vector<std::byte> control_bytes_;
+  uint32_t control_bytes_max_ = kControlBytesMax;
   std::deque<Queued> queue_;
   size_t queued_bytes_ = 0;  // of control messages and headers in it
   std::vector<Queued> being_written_;

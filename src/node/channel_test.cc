@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "node/doorman.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -134,7 +133,7 @@ Frame block_of(Step step, const SharedBuffer& buffer, size_t offset, size_t leng
 TEST_F(ChannelTest, ControlMessagesArriveAsTheyWereSent) {
   start_both();
   const std::vector<Control> sent = {
-      Hello{.role = Role::kShard, .index = 3, .token = "secret", .host = "h", .pid = 17},
+      Hello{.role = Role::kShard, .index = 3, .host = "h", .pid = 17},
       Ready{},
       Decision{.step = 9, .cutoff = 2, .alive = {0, 4}},
       Farewell{.outcome = RunOutcome::kFailed, .reason = "why"},
@@ -483,102 +482,6 @@ TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
   ASSERT_TRUE(run_until([&] { return !left_.closed.empty() && left_.channel->idle(); }));
   EXPECT_EQ(left_.closed.size(), 1U);
   EXPECT_EQ(buffer.use_count(), 1);
-}
-
-// --- the doorman
-
-class DoormanTest : public ::testing::Test {
- protected:
-  DoormanTest() {
-    auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
-    EXPECT_TRUE(listener.ok());
-    doorman_ = std::make_unique<Doorman>(
-        loop_, std::move(listener).value(), RunKey{kRun, "the token"},
-        [this](const std::shared_ptr<Channel>& channel, const Hello& hello) -> Status {
-          if (hello.index == 13) return invalid_input("thirteen is not wanted");
-          admitted_.push_back(hello);
-          channel->replace_callbacks(inside_.callbacks());
-          inside_.channel = channel;
-          return done();
-        });
-  }
-  ~DoormanTest() override {
-    if (inside_.channel) inside_.channel->close();
-    if (visitor_.channel) visitor_.channel->close();
-    doorman_.reset();
-    loop_.restart();
-    loop_.poll();
-  }
-
-  void visit(const Control& first, RunId run = kRun) {
-    auto socket = connect_socket(loop_, doorman_->address(), "the doorman");
-    ASSERT_TRUE(socket.ok()) << socket.error().message;
-    visitor_.channel = std::make_shared<Channel>(std::move(socket).value(), run);
-    visitor_.channel->start(visitor_.callbacks());
-    visitor_.channel->send({.header = {.type = FrameType::kControl}, .payload = first});
-    visitor_.channel->send(report_of(1));
-  }
-
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
-  }
-
-  void expect_refused(const std::string& reason) {
-    ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
-    EXPECT_EQ(visitor_.closed[0].message, "it refused us: " + reason);
-    EXPECT_TRUE(admitted_.empty());
-  }
-
-  boost::asio::io_context loop_{1};
-  std::unique_ptr<Doorman> doorman_;
-  std::vector<Hello> admitted_;
-  End inside_;
-  End visitor_;
-};
-
-TEST_F(DoormanTest, LetsInWhoHasTheToken) {
-  visit(Hello{.role = Role::kWorker, .index = 2, .token = "the token"});
-  ASSERT_TRUE(run_until([&] { return inside_.controls.size() == 1; }));
-  ASSERT_EQ(admitted_.size(), 1U);
-  EXPECT_EQ(admitted_[0].index, 2U);
-  EXPECT_TRUE(visitor_.closed.empty());
-}
-
-TEST_F(DoormanTest, TellsWhoHasAnotherTokenAndShutsItOut) {
-  visit(Hello{.role = Role::kWorker, .index = 2, .token = "the tokem"});
-  expect_refused("the token is not that of this run");
-}
-
-TEST_F(DoormanTest, TellsWhoDoesNotGreetAndShutsItOut) {
-  visit(Ready{});
-  expect_refused("a connection must begin with a greeting");
-}
-
-TEST_F(DoormanTest, PassesOnWhyTheOwnerRefuses) {
-  visit(Hello{.role = Role::kWorker, .index = 13, .token = "the token"});
-  expect_refused("thirteen is not wanted");
-}
-
-TEST_F(DoormanTest, GoesOnAfterAStranger) {
-  visit(Hello{.token = "wrong"});
-  ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
-  End stranger = std::exchange(visitor_, {});
-  visit(Hello{.role = Role::kWorker, .index = 4, .token = "the token"});
-  ASSERT_TRUE(run_until([&] { return !admitted_.empty(); }));
-  EXPECT_EQ(admitted_[0].index, 4U);
-}
-
-TEST(SameToken, ComparesWholeTexts) {
-  EXPECT_TRUE(same_token("abc", "abc"));
-  EXPECT_FALSE(same_token("abc", "abd"));
-  EXPECT_FALSE(same_token("abc", "ab"));
-  EXPECT_FALSE(same_token("", "a"));
 }
 
 }  // namespace

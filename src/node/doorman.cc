@@ -1,59 +1,110 @@
 #include "node/doorman.h"
 
-#include <boost/asio/steady_timer.hpp>
-#include <charconv>
+#include <spdlog/spdlog.h>
+
 #include <utility>
+
+#include "node/clock.h"
+#include "wire/limits.h"
 
 namespace drover {
 
-std::string to_text(const RunKey& key) { return std::to_string(key.run) + "-" + key.token; }
-
-Result<RunKey> parse_run_key(const std::string& text) {
-  RunKey key;
-  const char* const end = text.data() + text.size();
-  const auto [stop, trouble] = std::from_chars(text.data(), end, key.run);
-  if (trouble != std::errc{} || stop == end || *stop != '-' || stop + 1 == end)
-    return invalid_input("the token is not one that drover makes: it looks like 123-abc");
-  key.token.assign(stop + 1, end);
-  return key;
-}
-
-bool same_token(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
 Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-                 Admit admit)
-    : loop_(loop), key_(std::move(key)), admit_(std::move(admit)), listener_(std::move(listener)) {
+                 Admit admit, size_t strangers_max)
+    : key_(std::move(key)),
+      admit_(std::move(admit)),
+      strangers_max_(strangers_max),
+      alarm_(loop, [this] { give_up_late(); }),
+      listener_(std::move(listener)) {
   listener_->start([this](Socket socket) { greet(std::move(socket)); });
 }
 
+Doorman::~Doorman() {
+  for (const auto& [id, stranger] : strangers_) stranger.channel->close();
+}
+
 void Doorman::greet(Socket socket) {
-  auto channel = std::make_shared<Channel>(std::move(socket), key_.run);
-  auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kGreetingTimeout);
-  // Apart from the timer: one that has just expired cannot be cancelled any more.
-  auto admitted = std::make_shared<bool>(false);
-  timer->async_wait([channel, admitted](const boost::system::error_code& error) {
-    if (!error && !*admitted) channel->close();
-  });
-  // Weak: the channel owns this callback. It is kept alive by the read that is under way.
+  boost::system::error_code gone;
+  const Whereabouts from = whereabouts(socket.remote_endpoint(gone));
+  if (gone || guard_.is_shut_out(from.host, clock_now())) return;
+  if (strangers_.size() >= strangers_max_) {
+    strangers_.begin()->second.channel->close();
+    strangers_.erase(strangers_.begin());
+  }
+  const uint64_t id = next_++;
+  Stranger& stranger = strangers_[id];
+  stranger.from = from;
+  stranger.channel = std::make_shared<Channel>(std::move(socket), key_.run);
+  stranger.channel->limit_control(kStrangerBytesMax);
+  stranger.until = clock_now() + kGreetingTimeout;
+  stranger.nonces.acceptor = make_nonce();
+  const auto channel = stranger.channel;
   Channel::Callbacks callbacks;
-  callbacks.on_control = [this, timer, admitted,
-                          weak = std::weak_ptr(channel)](const Control& message) -> Status {
-    *admitted = true;
-    timer->cancel();
-    const auto self = weak.lock();
-    const auto* hello = std::get_if<Hello>(&message);
-    if (!self || hello == nullptr) return invalid_input("a connection must begin with a greeting");
-    if (!same_token(hello->token, key_.token))
-      return invalid_input("the token is not that of this run");
-    return admit_(self, *hello);
-  };
-  callbacks.on_closed = [timer](const Error&) { timer->cancel(); };
-  channel->start(std::move(callbacks));
+  callbacks.on_control = [this, id](const Control& message) { return hear(id, message); };
+  callbacks.on_closed = [this, id](const Error& why) { lose(id, why); };
+  const std::string nonce = stranger.nonces.acceptor;
+  set_alarm();
+  channel->start(std::move(callbacks));  // which may be the stranger's end
+  channel->send(control_frame(Challenge{.nonce = nonce}));
+}
+
+Status Doorman::hear(uint64_t id, const Control& message) {
+  Stranger& stranger = strangers_.at(id);
+  if (!stranger.proved) {
+    const auto* challenge = std::get_if<Challenge>(&message);
+    if (challenge == nullptr) return invalid_input("a connection must begin with a greeting");
+    return check_proof(stranger, *challenge);
+  }
+  const auto* hello = std::get_if<Hello>(&message);
+  if (hello == nullptr) return invalid_input("a greeting must end with who it is");
+  const auto channel = stranger.channel;
+  Status admitted = admit_(channel, *hello);
+  // Who is refused is told by the channel, and forgotten when that has closed.
+  if (admitted) strangers_.erase(id);
+  if (admitted) set_alarm();
+  return admitted;
+}
+
+Status Doorman::check_proof(Stranger& stranger, const Challenge& challenge) {
+  if (stranger.nonces.connector.empty()) {
+    if (challenge.nonce.empty()) return invalid_input("a challenge without a nonce");
+    stranger.nonces.connector = challenge.nonce;
+    return done();
+  }
+  if (!same_proof(challenge.proof, prove_connector(key_, stranger.nonces)))
+    return invalid_input("the token is not that of this run");
+  stranger.proved = true;
+  guard_.on_member(stranger.from.host);
+  stranger.channel->limit_control(kControlBytesMax);
+  stranger.channel->send(control_frame(Challenge{.proof = prove_acceptor(key_, stranger.nonces)}));
+  return done();
+}
+
+void Doorman::lose(uint64_t id, const Error& why) {
+  const Stranger stranger = std::move(strangers_.at(id));
+  strangers_.erase(id);
+  set_alarm();
+  if (stranger.proved) return;
+  const bool first = guard_.on_failure(stranger.from.host, stranger.from.near, clock_now());
+  // A process of this machine that was killed is told elsewhere.
+  if (!first || (stranger.from.near && why.kind == ErrorKind::kDisconnected)) return;
+  spdlog::warn("a connection from {} was not let in: {}; more of them are not told",
+               stranger.from.host, why.message);
+}
+
+void Doorman::give_up_late() {
+  const TimePoint now = clock_now();
+  while (!strangers_.empty() && strangers_.begin()->second.until <= now) {
+    const Error late{ErrorKind::kTimedOut, "it did not introduce itself in time"};
+    strangers_.begin()->second.channel->refuse(late.message);
+    lose(strangers_.begin()->first, late);
+  }
+  set_alarm();
+}
+
+void Doorman::set_alarm() {
+  if (strangers_.empty()) return alarm_.set({});
+  alarm_.set(strangers_.begin()->second.until);
 }
 
 }  // namespace drover

@@ -1,55 +1,73 @@
-// Doorman: accepts connections and lets in those that introduce themselves as members of this run.
+// Doorman: accepts connections and lets in those that prove that they are members of this run.
 //
-// A stranger, another version or somebody without the token is told why and shut out; who says
-// nothing is shut out after a while. None of that can hold up or end the run.
+// A greeting is Challenge from both ends (a nonce), Challenge from the one who came (a proof), then
+// from here (a proof), then Hello from the one who came. A stranger, another version or somebody
+// without the token is told why and shut out; who says nothing is shut out after a while; where
+// such come from again and again, nobody is listened to for a while. None of that can hold up or
+// end the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
-#include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "net/socket.h"
+#include "node/alarm.h"
 #include "node/channel.h"
+#include "node/credentials.h"
+#include "node/door_guard.h"
 #include "wire/control.h"
 
 namespace drover {
 
-// What members of a run know of it before they meet.
-struct RunKey {
-  RunId run = 0;
-  std::string token;
-};
-
-// As one text, "<run>-<token>", and back.
-std::string to_text(const RunKey& key);
-Result<RunKey> parse_run_key(const std::string& text);
-
-// Equal in time that does not depend on where they differ.
-bool same_token(const std::string& a, const std::string& b);
-
 class Doorman {
  public:
-  static constexpr Duration kGreetingTimeout = std::chrono::seconds(5);
+  // For the whole greeting: hundreds of workers that start at once on few cores take seconds.
+  static constexpr Duration kGreetingTimeout = std::chrono::seconds(15);
+  // At once. When more come, who has been here longest without introducing itself goes: members
+  // take milliseconds.
+  static constexpr size_t kStrangersMax = 4096;
 
-  // Called for every Hello with the right token; an error is the reason to refuse it. On success
-  // the new owner has called replace_callbacks().
+  // Called for every Hello of somebody who knows the token; an error is the reason to refuse it. On
+  // success the new owner has called replace_callbacks().
   using Admit = std::function<Status(const std::shared_ptr<Channel>&, const Hello&)>;
 
   Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-          Admit admit);
+          Admit admit, size_t strangers_max = kStrangersMax);
+  ~Doorman();  // shuts out who has not been let in
 
   std::string address() const { return listener_->address(); }
+  // That have not introduced themselves yet.
+  size_t strangers() const { return strangers_.size(); }
 
  private:
-  void greet(Socket socket);
+  struct Stranger {
+    std::shared_ptr<Channel> channel;
+    Whereabouts from;
+    TimePoint until{};  // is waited for
+    Nonces nonces;
+    bool proved = false;
+  };
 
-  boost::asio::io_context& loop_;
+  void greet(Socket socket);
+  Status hear(uint64_t id, const Control& message);
+  Status check_proof(Stranger& stranger, const Challenge& challenge);
+  void lose(uint64_t id, const Error& why);
+  void give_up_late();
+  void set_alarm();
+
   const RunKey key_;
   const Admit admit_;
+  const size_t strangers_max_;
+  std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
+  uint64_t next_ = 0;
+  DoorGuard guard_;
+  Alarm alarm_;
   std::unique_ptr<Listener> listener_;
 };
 

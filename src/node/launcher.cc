@@ -165,7 +165,7 @@ Status start_all(Family& family, const Job& job, const Crew& crew, const RunHead
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
   const RunKey key{.run = header.run_id, .token = random_token()};
-  const auto addresses = choose_addresses(job, "drover-" + key.token.substr(0, 16));
+  const auto addresses = choose_addresses(job, "drover-" + random_token().substr(0, 16));
   if (!addresses) return addresses.error();
   const int listening_fd = addresses.value().listening_fd;
   const CoordinatorNodeSettings settings{

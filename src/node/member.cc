@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "node/host.h"
+#include "node/introduction.h"
 #include "node/shared_floats.h"
 
 namespace drover {
@@ -47,7 +48,6 @@ Hello Member::hello(Lane lane) const {
   return Hello{.role = identity_.role,
                .index = identity_.index,
                .lane = lane,
-               .token = identity_.key.token,
                .host = host_name(),
                .pid = ::getpid(),
                .address = {},
@@ -70,11 +70,10 @@ Status Member::start() {
     return done();
   };
   callbacks.on_closed = [this](const Error& why) { lose("the coordinator", why); };
-  coordinator_->start(std::move(callbacks));
   Hello greeting = hello(Lane::kControl);
   greeting.tensors = layout_.tensors();
   greeting.learning = extras_.learning;
-  coordinator_->send(control_frame(std::move(greeting)));
+  introduce(coordinator_, identity_.key, {.hello = std::move(greeting)}, std::move(callbacks));
   thread_ = std::thread([this] { loop_.run(); });
   return done();
 }
@@ -124,8 +123,15 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
   callbacks.on_control = [this, shard](const Control& message) { return on_shard(shard, message); };
   callbacks.on_closed = [this, shard](const Error& why) { lose_shard(shard, why); };
   callbacks.on_floats_sent = [this](const ConstBuffer& buffer) { handler_.on_floats_sent(buffer); };
-  channel->start(std::move(callbacks));
-  channel->send(control_frame(hello(lane)), lane == Lane::kControl ? extras_.memory : -1);
+  introduce(channel, identity_.key,
+            {.hello = hello(lane),
+             .file = lane == Lane::kControl ? extras_.memory : -1,
+             .on_believed =
+                 [this] {
+                   ++lanes_believed_;
+                   connect_if_complete();
+                 }},
+            std::move(callbacks));
   return channel;
 }
 
@@ -138,12 +144,17 @@ Status Member::on_shard(ShardId shard, const Control& message) {
     if (!memory) return memory.error();
     shared_[shard] = std::move(memory).value();
   }
-  if (++shards_connected_ == control_.size()) {
-    handler_.on_connected(std::all_of(shared_.begin(), shared_.end(),
-                                      [](const auto& memory) { return memory != nullptr; }));
-    coordinator_->send(control_frame(Ready{}));
-  }
+  ++shards_connected_;
+  connect_if_complete();
   return done();
+}
+
+// A shard may welcome us before its other lane has proved whose it is.
+void Member::connect_if_complete() {
+  if (shards_connected_ != shared_.size() || lanes_believed_ != 2 * shared_.size()) return;
+  handler_.on_connected(std::all_of(shared_.begin(), shared_.end(),
+                                    [](const auto& memory) { return memory != nullptr; }));
+  coordinator_->send(control_frame(Ready{}));
 }
 
 // The shard leaves them where they are until it hears that they have been taken.

@@ -21,7 +21,7 @@
 #include "core/layout.h"
 #include "net/shared_memory.h"
 #include "node/channel.h"
-#include "node/doorman.h"
+#include "node/credentials.h"
 #include "wire/outbox.h"
 
 namespace drover {
@@ -87,6 +87,7 @@ class Member {
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
   Status on_shard(ShardId shard, const Control& message);
+  void connect_if_complete();
   Status take_shared(ShardId shard, const FrameHeader& header);
   void on_copied(ShardId shard, const FrameHeader& header);
   void deliver(Outbox messages);
@@ -104,6 +105,7 @@ class Member {
   std::vector<std::shared_ptr<Channel>> control_;  // by shard
   std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
   size_t shards_connected_ = 0;
+  size_t lanes_believed_ = 0;  // of shards
   const Extras extras_;
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()

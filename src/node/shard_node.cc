@@ -15,6 +15,7 @@
 #include "node/channel.h"
 #include "node/clock.h"
 #include "node/host.h"
+#include "node/introduction.h"
 #include "server/grant_window.h"
 #include "server/shard.h"
 
@@ -78,15 +79,15 @@ class ShardNode {
     callbacks.on_closed = [this](const Error& why) {
       stop(Farewell{RunOutcome::kFailed, "lost the coordinator: " + why.message});
     };
-    coordinator_->start(std::move(callbacks));
-    coordinator_->send(control_frame(Hello{.role = Role::kShard,
-                                           .index = settings_.id,
-                                           .lane = Lane::kControl,
-                                           .token = settings_.key.token,
-                                           .host = host_name(),
-                                           .pid = ::getpid(),
-                                           .address = doorman_->address(),
-                                           .tensors = {}}));
+    introduce(coordinator_, settings_.key,
+              {.hello = {.role = Role::kShard,
+                         .index = settings_.id,
+                         .lane = Lane::kControl,
+                         .host = host_name(),
+                         .pid = ::getpid(),
+                         .address = doorman_->address(),
+                         .tensors = {}}},
+              std::move(callbacks));
     return done();
   }
 

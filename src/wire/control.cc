@@ -55,7 +55,6 @@ void put(const Hello& from, pb::Control& to) {
   out->set_role(static_cast<uint32_t>(from.role));
   out->set_index(from.index);
   out->set_lane(static_cast<uint32_t>(from.lane));
-  out->set_token(from.token);
   out->set_host(from.host);
   out->set_pid(from.pid);
   out->set_address(from.address);
@@ -64,6 +63,11 @@ void put(const Hello& from, pb::Control& to) {
     put_optimizer(from.learning->optimizer, out->mutable_learning()->mutable_optimizer());
     out->mutable_learning()->set_rate(from.learning->rate);
   }
+}
+
+void put(const Challenge& from, pb::Control& to) {
+  to.mutable_challenge()->set_nonce(from.nonce);
+  to.mutable_challenge()->set_proof(from.proof);
 }
 
 void put(const Refusal& from, pb::Control& to) { to.mutable_refusal()->set_reason(from.reason); }
@@ -260,6 +264,12 @@ class Reader {
     at_most(value.size(), kTextBytesMax, what);
     return value;
   }
+  // Or nothing at all.
+  const std::string& exactly(const std::string& value, size_t bytes, const char* what) {
+    if (!value.empty() && value.size() != bytes)
+      fail(std::string(what) + " has " + std::to_string(value.size()) + " bytes");
+    return value;
+  }
   void fail(std::string why) {
     if (!error_) error_ = std::move(why);
   }
@@ -322,7 +332,6 @@ Control get(const pb::Hello& from, Reader& reader) {
   Hello hello{.role = reader.one_of(from.role(), Role::kEvaluator, "role"),
               .index = reader.at_most(from.index(), kWorkersMax, "the peer's index"),
               .lane = reader.one_of(from.lane(), Lane::kBulk, "lane"),
-              .token = reader.text(from.token(), "the token"),
               .host = reader.text(from.host(), "the host"),
               .pid = from.pid(),
               .address = reader.text(from.address(), "the address"),
@@ -332,6 +341,11 @@ Control get(const pb::Hello& from, Reader& reader) {
                               .rate = reader.factor(from.learning().rate(), "the learning rate")};
   }
   return hello;
+}
+
+Control get(const pb::Challenge& from, Reader& reader) {
+  return Challenge{.nonce = reader.exactly(from.nonce(), kNonceBytes, "a nonce"),
+                   .proof = reader.exactly(from.proof(), kProofBytes, "a proof")};
 }
 
 Control get(const pb::Refusal& from, Reader& reader) {
@@ -537,6 +551,8 @@ Control get_any(const pb::Control& from, Reader& reader) {
   switch (from.message_case()) {
     case pb::Control::kHello:
       return get(from.hello(), reader);
+    case pb::Control::kChallenge:
+      return get(from.challenge(), reader);
     case pb::Control::kRefusal:
       return get(from.refusal(), reader);
     case pb::Control::kPlan:

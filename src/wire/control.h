@@ -27,12 +27,19 @@ std::string peer_name(Role role, uint32_t index);
 
 enum class Lane : uint8_t { kControl, kBulk };
 
-// First on every connection, from whoever opened it.
+// First on every connection, from both ends: prove to me that you know the run's token, which never
+// travels itself. node/credentials.h says what is proved, and node/doorman.h in which order.
+struct Challenge {
+  std::string nonce;  // kNonceBytes of chance, or empty
+  std::string proof;  // kProofBytes that answer the other end's nonce, or empty
+  bool operator==(const Challenge&) const = default;
+};
+
+// From whoever opened the connection, once both ends have proved what they know: who I am.
 struct Hello {
   Role role = Role::kWorker;
   uint32_t index = 0;
   Lane lane = Lane::kControl;
-  std::string token;  // proves that the peer belongs to this run
   std::string host;
   int64_t pid = 0;
   std::string address;              // a shard's: where workers reach it
@@ -232,7 +239,7 @@ struct Farewell {
 
 using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
                              StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
-                             PullShare, LearningRate>;
+                             PullShare, LearningRate, Challenge>;
 
 std::string encode_control(const Control& message);
 

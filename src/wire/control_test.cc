@@ -45,7 +45,6 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   expect_survives(Hello{.role = Role::kShard,
                         .index = 3,
                         .lane = Lane::kBulk,
-                        .token = "secret",
                         .host = "here",
                         .pid = 42,
                         .address = "unix:x",
@@ -54,6 +53,10 @@ TEST(Control, EveryMessageSurvivesTheWire) {
       .learning = Learning{
           .optimizer = {.kind = OptimizerKind::kRmsProp, .rms_decay = 0.8, .rms_momentum = 0.1},
           .rate = 0.25}});
+  expect_survives(Challenge{.nonce = std::string(kNonceBytes, '\0')});
+  expect_survives(
+      Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
+  expect_survives(Challenge{});
   expect_survives(Refusal{"no"});
   expect_survives(sample_plan());
   Plan free = sample_plan();
@@ -177,7 +180,7 @@ TEST(Control, RefusesWhatExceedsALimit) {
   plan.blocks.blocks[0].shard = 2;
   EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok());
   EXPECT_FALSE(
-      decode_control(bytes_of(encode_control(Hello{.token = std::string(kTextBytesMax + 1, 'x')})))
+      decode_control(bytes_of(encode_control(Hello{.host = std::string(kTextBytesMax + 1, 'x')})))
           .ok());
   EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{
                                   .tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}})))
@@ -201,6 +204,20 @@ TEST(Control, NeverBelievesDamagedBytes) {
       ASSERT_LE(plan->blocks.shards, kShardsMax) << "seed " << seed;
     }
   }
+}
+
+TEST(Control, RefusesNoncesAndProofsOfAnotherSize) {
+  for (const size_t bytes : {size_t{1}, kNonceBytes - 1, kNonceBytes + 1, size_t{1000}}) {
+    const std::string wrong(bytes, 'x');
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(Challenge{.nonce = wrong}))).ok()) << bytes;
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(Challenge{.proof = wrong}))).ok()) << bytes;
+  }
+}
+
+TEST(Control, AChallengeIsSmallEnoughForAStranger) {
+  const std::string largest = encode_control(
+      Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
+  EXPECT_LE(largest.size(), kStrangerBytesMax);
 }
 
 TEST(Control, RefusesAnEmptyMessage) { EXPECT_FALSE(decode_control({}).ok()); }

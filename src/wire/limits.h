@@ -1,6 +1,7 @@
 // Limits on everything a peer may ask of us, checked before anything is allocated.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/layout.h"
@@ -8,6 +9,10 @@
 namespace drover {
 
 inline constexpr uint32_t kControlBytesMax = 16u << 20;  // an encoded control message
+// Of somebody who has not proved yet that it belongs to the run.
+inline constexpr uint32_t kStrangerBytesMax = 256;
+inline constexpr size_t kNonceBytes = 32;
+inline constexpr size_t kProofBytes = 32;
 inline constexpr uint32_t kBlockBytesMax = kBlockFloatsMax * sizeof(float);
 inline constexpr uint32_t kInlineBytesMax = 16u << 10;  // a block this small travels with its offer
 inline constexpr uint32_t kWorkersMax = 10'000;

@@ -225,7 +225,7 @@ class LiveCluster final : public ServerCluster {
       return run_shard({.id = 0,
                         .key = key_,
                         .listen = listen_address(settings_.sockets, host + ":0",
-                                                 "drover-bench-shard-" + key_.token),
+                                                 "drover-bench-shard-" + random_token()),
                         .coordinator = addresses.coordinator,
                         .sharing = sharing(),
                         .window_bytes = settings_.window,

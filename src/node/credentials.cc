@@ -1,0 +1,68 @@
+#include "node/credentials.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "core/check.h"
+#include "wire/header.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+std::string prove(const RunKey& key, std::string_view prover, const Nonces& nonces) {
+  // Every part but the first has a fixed size, and neither role begins with the other: no two
+  // different statements are the same bytes.
+  DROVER_CHECK(nonces.acceptor.size() == kNonceBytes && nonces.connector.size() == kNonceBytes);
+  std::string statement(prover);
+  statement += static_cast<char>(kProtocolVersion);
+  for (int shift = 0; shift < 64; shift += 8) statement += static_cast<char>(key.run >> shift);
+  statement += nonces.acceptor + nonces.connector;
+  std::array<unsigned char, kProofBytes> proof{};
+  unsigned int size = 0;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(statement.data());
+  DROVER_CHECK(HMAC(EVP_sha256(), key.token.data(), static_cast<int>(key.token.size()), bytes,
+                    statement.size(), proof.data(), &size) != nullptr);
+  DROVER_CHECK(size == proof.size());
+  return {proof.begin(), proof.end()};
+}
+
+}  // namespace
+
+std::string to_text(const RunKey& key) { return std::to_string(key.run) + "-" + key.token; }
+
+Result<RunKey> parse_run_key(const std::string& text) {
+  RunKey key;
+  const char* const end = text.data() + text.size();
+  const auto [stop, trouble] = std::from_chars(text.data(), end, key.run);
+  if (trouble != std::errc{} || stop == end || *stop != '-' || stop + 1 == end)
+    return invalid_input("the token is not one that drover makes: it looks like 123-abc");
+  key.token.assign(stop + 1, end);
+  return key;
+}
+
+std::string make_nonce() {
+  std::array<unsigned char, kNonceBytes> nonce{};
+  DROVER_CHECK(RAND_bytes(nonce.data(), static_cast<int>(nonce.size())) == 1);
+  return {nonce.begin(), nonce.end()};
+}
+
+std::string prove_connector(const RunKey& key, const Nonces& nonces) {
+  return prove(key, "drover connector", nonces);
+}
+
+std::string prove_acceptor(const RunKey& key, const Nonces& nonces) {
+  return prove(key, "drover acceptor", nonces);
+}
+
+bool same_proof(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace drover

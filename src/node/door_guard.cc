@@ -1,0 +1,48 @@
+#include "node/door_guard.h"
+
+#include <algorithm>
+
+namespace drover {
+
+bool DoorGuard::is_shut_out(const std::string& address, TimePoint now) const {
+  const auto found = accounts_.find(address);
+  return found != accounts_.end() && now < found->second.shut_until;
+}
+
+bool DoorGuard::on_failure(const std::string& address, bool near, TimePoint now) {
+  const Limits& limits = near || members_.contains(address) ? kNear : kFar;
+  auto found = accounts_.find(address);
+  const bool first = found == accounts_.end();
+  if (first) {
+    make_room(now);
+    found = accounts_.emplace(address, Account{.left = limits.failures, .seen = now}).first;
+  }
+  Account& account = found->second;
+  const double back = limits.per_second * seconds(now - account.seen);
+  account.left += back;
+  account.seen = now;
+  const bool forgiven = account.left >= limits.failures;
+  if (forgiven) account = Account{.left = limits.failures, .seen = now};
+  if (account.left >= 1.0) {
+    account.left -= 1.0;
+  } else {
+    account.shut_for =
+        std::clamp(account.shut_for * 2, Duration(limits.shut_first), Duration(limits.shut_most));
+    account.shut_until = now + account.shut_for;
+  }
+  return first || forgiven;
+}
+
+void DoorGuard::make_room(TimePoint now) {
+  if (accounts_.size() < kAddressesMax) return;
+  const auto least =
+      std::min_element(accounts_.begin(), accounts_.end(), [now](const auto& a, const auto& b) {
+        const auto guilt = [now](const Account& account) {
+          return std::pair(std::max(account.shut_until - now, Duration::zero()), account.seen);
+        };
+        return guilt(a.second) < guilt(b.second);
+      });
+  accounts_.erase(least);
+}
+
+}  // namespace drover

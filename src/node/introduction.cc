@@ -1,0 +1,57 @@
+#include "node/introduction.h"
+
+#include <utility>
+
+namespace drover {
+namespace {
+
+struct Acquaintance {
+  RunKey key;
+  Nonces nonces;
+  Introduction introduction;
+  Channel::Callbacks callbacks;
+};
+
+Status answer(Acquaintance& state, Channel& channel, const Control& message) {
+  const auto* challenge = std::get_if<Challenge>(&message);
+  if (challenge == nullptr)
+    return invalid_input("a message from somebody who has not proved to belong to this run");
+  if (state.nonces.acceptor.empty()) {
+    if (challenge->nonce.empty()) return invalid_input("a challenge without a nonce");
+    state.nonces.acceptor = challenge->nonce;
+    channel.send(control_frame(Challenge{.proof = prove_connector(state.key, state.nonces)}));
+    return done();
+  }
+  if (!same_proof(challenge->proof, prove_acceptor(state.key, state.nonces)))
+    return invalid_input("whoever accepted the connection does not know this run's token");
+  channel.send(control_frame(std::move(state.introduction.hello)), state.introduction.file);
+  const auto believed = std::move(state.introduction.on_believed);
+  channel.replace_callbacks(std::move(state.callbacks));
+  if (believed) believed();
+  return done();
+}
+
+}  // namespace
+
+void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
+               Introduction introduction, Channel::Callbacks callbacks) {
+  const auto state = std::make_shared<Acquaintance>(
+      Acquaintance{key, {}, std::move(introduction), std::move(callbacks)});
+  state->nonces.connector = make_nonce();
+  Channel::Callbacks first;
+  // Weak: the channel owns this callback.
+  first.on_control = [state, weak = std::weak_ptr(channel)](const Control& message) -> Status {
+    const auto self = weak.lock();
+    return self ? answer(*state, *self, message) : done();
+  };
+  first.on_closed = [state](const Error& why) {
+    if (state->callbacks.on_closed) state->callbacks.on_closed(why);
+  };
+  // Queued before anything is read: the other end may have spoken already, and the nonce must come
+  // before the answer.
+  channel->replace_callbacks({});
+  channel->send(control_frame(Challenge{.nonce = state->nonces.connector}));
+  channel->start(std::move(first));
+}
+
+}  // namespace drover
