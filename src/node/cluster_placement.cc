@@ -185,15 +185,15 @@ Result<Placement> by_kubernetes(const Environment& environment) {
 }
 
 Result<Placement> by_flags(const PlacementFlags& flags) {
-  constexpr std::array<std::pair<std::string_view, Role>, 3> kRoles = {
-      {{"coordinator", Role::kCoordinator}, {"shard", Role::kShard}, {"worker", Role::kWorker}}};
+  constexpr std::array<std::pair<std::string_view, Duty>, 3> kRoles = {
+      {{"coordinator", Duty::kCoordinator}, {"shard", Duty::kShard}, {"worker", Duty::kWorker}}};
   Placement placement{.launcher = LaunchedBy::kFlags};
   for (const auto& [name, role] : kRoles) {
     if (flags.role == name) placement.only = role;
   }
   if (!placement.only)
     return invalid_input("--role must be coordinator, shard or worker, not '" + flags.role + "'");
-  const bool head = placement.only == Role::kCoordinator;
+  const bool head = placement.only == Duty::kCoordinator;
   if (head && flags.rank) return invalid_input("--rank: there is only one coordinator");
   if (!head && !flags.rank)
     return invalid_input("which " + flags.role + " of the run? Add --rank 0, --rank 1, ...");
@@ -304,9 +304,9 @@ Result<Placement> find_placement(const Environment& environment, const Placement
 Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards) {
   Duties duties;
   if (placement.only) {
-    duties.coordinator = placement.only == Role::kCoordinator;
-    if (placement.only == Role::kShard) duties.shards = {placement.rank};
-    if (placement.only == Role::kWorker) duties.workers = {placement.rank};
+    duties.coordinator = placement.only == Duty::kCoordinator;
+    if (placement.only == Duty::kShard) duties.shards = {placement.rank};
+    if (placement.only == Duty::kWorker) duties.workers = {placement.rank};
     return duties;
   }
   duties.coordinator = placement.rank == 0;

@@ -13,7 +13,6 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "wire/control.h"
 
 namespace drover {
 
@@ -33,6 +32,8 @@ struct PlacementFlags {
   std::optional<uint16_t> port;  // of the coordinator
 };
 
+enum class Duty : uint8_t { kCoordinator, kShard, kWorker };
+
 struct Placement {
   LaunchedBy launcher = LaunchedBy::kNobody;
   uint32_t rank = 0;
@@ -43,7 +44,7 @@ struct Placement {
   std::string coordinator;   // the host it is on; empty: the launcher does not say
   uint16_t port = 0;         // of the coordinator
   std::string launch;        // tells this launch from others of the same user; empty: nothing does
-  std::optional<Role> only;  // the process is this and nothing else; see --role
+  std::optional<Duty> only;  // the process is this and nothing else; see --role
 
   // Several processes make one run. Otherwise `drover train` starts everything itself.
   bool of_many() const { return ranks > 1 || only.has_value(); }

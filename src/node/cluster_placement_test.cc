@@ -206,12 +206,12 @@ TEST(Placement, OneRankIsNotALaunchOfMany) {
 TEST(Placement, OfFlags) {
   const Placement worker =
       found(srun_environment(), {.role = "worker", .rank = 5, .coordinator = "[::1]:7000"});
-  EXPECT_EQ(worker.only, Role::kWorker);
+  EXPECT_EQ(worker.only, Duty::kWorker);
   EXPECT_EQ(worker.rank, 5u);
   EXPECT_EQ(worker.coordinator, "::1");
   EXPECT_EQ(worker.port, 7000);
   const Placement head = found({}, {.role = "coordinator", .port = 1234});
-  EXPECT_EQ(head.only, Role::kCoordinator);
+  EXPECT_EQ(head.only, Duty::kCoordinator);
   EXPECT_EQ(head.port, 1234);
   EXPECT_EQ(found({}, {.role = "shard", .rank = 0, .coordinator = "node1"}).port, kClusterPort);
 }
@@ -337,9 +337,9 @@ TEST(Duties, ARankIsAWorkerAndTheFirstOfAHostHasItsShard) {
 }
 
 TEST(Duties, ARoleIsNothingElse) {
-  EXPECT_EQ(duties_of({.rank = 3, .only = Role::kShard}, 4, 4),
+  EXPECT_EQ(duties_of({.rank = 3, .only = Duty::kShard}, 4, 4),
             (Duties{.coordinator = false, .shards = {3}, .workers = {}}));
-  EXPECT_EQ(duties_of({.rank = 0, .only = Role::kCoordinator}, 4, 4),
+  EXPECT_EQ(duties_of({.rank = 0, .only = Duty::kCoordinator}, 4, 4),
             (Duties{.coordinator = true, .shards = {}, .workers = {}}));
 }
 
