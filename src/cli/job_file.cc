@@ -154,10 +154,10 @@ void read_job_table(const toml::table& table, Job& job, std::vector<Complaint>& 
   apply(table, "", job, complaints);
 }
 
-Result<Job> parse_job(std::string_view text, std::string_view name) {
+Result<Job> parse_job(std::string_view text, std::string_view name, const Job& defaults) {
   const auto table = parse_toml(text, name);
   if (!table) return table.error();
-  Job job;
+  Job job = defaults;
   std::vector<Complaint> complaints;
   read_job_table(table.value(), job, complaints);
   if (!complaints.empty()) return first_of(complaints, name);
@@ -165,10 +165,10 @@ Result<Job> parse_job(std::string_view text, std::string_view name) {
   return job;
 }
 
-Result<Job> read_job_file(const std::string& path) {
+Result<Job> read_job_file(const std::string& path, const Job& defaults) {
   const auto text = read_toml_file(path, "job file");
   if (!text) return text.error();
-  return parse_job(text.value(), path);
+  return parse_job(text.value(), path, defaults);
 }
 
 std::string to_toml(const Job& job) {

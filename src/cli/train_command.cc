@@ -3,7 +3,9 @@
 
 #include <ctime>
 #include <filesystem>
+#include <optional>
 
+#include "cli/cluster_seat.h"
 #include "cli/commands.h"
 #include "cli/job_file.h"
 #include "cli/model_fitting.h"
@@ -24,15 +26,35 @@ std::filesystem::file_time_type written_at(const std::string& path) {
   return missing ? std::filesystem::file_time_type::min() : time;
 }
 
+// A rank that has no coordinator: it computes, and may have a shard. Only rank 0 shows the run.
+int train_part(const TrainOptions& options, const Placement& placement, const Job& job) {
+  if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
+  auto part = ClusterSeat::prepare(placement, options.cluster, job, 0);
+  if (!part) return fail(part.error());
+  const auto task = load_task(job.task);
+  if (!task) return fail(task.error());
+  return part.value().run(job, crew_for(*task.value()), {}, {});
+}
+
 }  // namespace
 
 int train_command(const TrainOptions& options, const std::string& command_line) {
-  auto read = job_of(options);
+  const auto found = find_placement(process_environment(), options.cluster.placement);
+  if (!found) {
+    fmt::print(stderr, "drover: {}\n", found.error().message);
+    return kExitUsage;
+  }
+  const Placement& placement = found.value();
+  auto read = job_of(options, defaults_for(placement));
   if (!read) {
     fmt::print(stderr, "drover: {}\n", read.error().message);
     return kExitUsage;
   }
   Job job = std::move(read).value();
+  if (const Status fits = fit_to(placement, job); !fits) {
+    fmt::print(stderr, "drover: {}\n", fits.error().message);
+    return kExitUsage;
+  }
   if (options.print_job) {
     fmt::print("{}", to_toml(job));
     return 0;
@@ -41,6 +63,8 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
     return kExitUsage;
   }
+  if (placement.of_many() && !duties_of(placement, job.workers, job.shards).coordinator)
+    return train_part(options, placement, job);
   const std::time_t now = std::time(nullptr);
   if (job.run_file.empty())
     job.run_file = default_run_file(
@@ -58,21 +82,30 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
   const RunHeader header = make_run_header(job, task.value()->describe(), command_line, now);
+  std::optional<ClusterSeat> part;
+  if (placement.of_many()) {
+    auto prepared = ClusterSeat::prepare(placement, options.cluster, job, header.run_id);
+    if (!prepared) return fail(prepared.error());
+    part.emplace(std::move(prepared).value());
+  }
   const ProgressStyle style = choose_progress_style(options.quiet);
   if (style != ProgressStyle::kNone) {
     for (const auto& [key, value] : task.value()->describe())
       fmt::print(stderr, "{:<9} {}\n", key, value);
     fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
                job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
+    if (part) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
   }
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
     if (const Status started = process->start(job.run_file); !started) return fail(started.error());
   }
   std::fflush(nullptr);
   const auto model_before = written_at(job.save_model);
-  const int status = launch(job, crew_for(*task.value()), header,
-                            {.view = [&] { return make_progress_view(job.steps, style); },
-                             .fitter = background_fitters()});
+  const Company company{.view = [&] { return make_progress_view(job.steps, style); },
+                        .fitter = background_fitters()};
+  const Crew crew = crew_for(*task.value());
+  const int status =
+      part ? part->run(job, crew, header, company) : launch(job, crew, header, company);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;

@@ -151,12 +151,13 @@ void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--quiet", options.quiet, "report only trouble and the result");
   add_dashboard_flag(app, options.dashboard);
   add_metrics_flag(app, options.metrics);
+  add_cluster_options(app, options.cluster);
 }
 
-Result<Job> job_of(const TrainOptions& options) {
-  Job job;
+Result<Job> job_of(const TrainOptions& options, const Job& defaults) {
+  Job job = defaults;
   if (!options.job_file.empty()) {
-    Result<Job> from_file = read_job_file(options.job_file);
+    Result<Job> from_file = read_job_file(options.job_file, defaults);
     if (!from_file) return from_file;
     job = std::move(from_file).value();
   }

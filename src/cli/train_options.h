@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/cluster_options.h"
 #include "cli/settings.h"
 #include "core/result.h"
 #include "node/job.h"
@@ -25,6 +26,7 @@ struct TrainOptions {
   bool print_job = false;             // print the job as a job file, and do not train
   std::optional<uint16_t> dashboard;  // the port of the run's page; absent: none
   std::optional<uint16_t> metrics;    // the same of its metrics
+  ClusterOptions cluster;
   GivenFlags flags;
 };
 
@@ -43,7 +45,7 @@ std::vector<std::string> command_words(const GivenFlags& flags);
 void add_train_options(CLI::App& app, TrainOptions& options);
 
 // Flags win over the job file, which wins over the defaults. The job is finished and valid.
-Result<Job> job_of(const TrainOptions& options);
+Result<Job> job_of(const TrainOptions& options, const Job& defaults = {});
 
 // The exit status for a command line that cannot be understood.
 inline constexpr int kExitUsage = 2;

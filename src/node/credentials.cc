@@ -16,6 +16,18 @@
 namespace drover {
 namespace {
 
+using Mac = std::array<unsigned char, kProofBytes>;
+
+Mac mac_of(const std::string& token, std::string_view statement) {
+  Mac mac{};
+  unsigned int size = 0;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(statement.data());
+  DROVER_CHECK(HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), bytes,
+                    statement.size(), mac.data(), &size) != nullptr);
+  DROVER_CHECK(size == mac.size());
+  return mac;
+}
+
 std::string prove(const RunKey& key, std::string_view prover, const Nonces& nonces) {
   // Every part but the first has a fixed size, and neither role begins with the other: no two
   // different statements are the same bytes.
@@ -24,12 +36,7 @@ std::string prove(const RunKey& key, std::string_view prover, const Nonces& nonc
   statement += static_cast<char>(kProtocolVersion);
   for (int shift = 0; shift < 64; shift += 8) statement += static_cast<char>(key.run >> shift);
   statement += nonces.acceptor + nonces.connector;
-  std::array<unsigned char, kProofBytes> proof{};
-  unsigned int size = 0;
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(statement.data());
-  DROVER_CHECK(HMAC(EVP_sha256(), key.token.data(), static_cast<int>(key.token.size()), bytes,
-                    statement.size(), proof.data(), &size) != nullptr);
-  DROVER_CHECK(size == proof.size());
+  const Mac proof = mac_of(key.token, statement);
   return {proof.begin(), proof.end()};
 }
 
@@ -45,6 +52,13 @@ Result<RunKey> parse_run_key(const std::string& text) {
     return invalid_input("the token is not one that drover makes: it looks like 123-abc");
   key.token.assign(stop + 1, end);
   return key;
+}
+
+RunKey key_of(const std::string& token) {
+  const Mac mac = mac_of(token, "drover run");
+  RunId run = 0;
+  for (size_t i = 0; i < sizeof(run); ++i) run = run << 8 | mac[i];
+  return {.run = run, .token = token};
 }
 
 std::string make_nonce() {

@@ -24,6 +24,10 @@ struct RunKey {
 std::string to_text(const RunKey& key);
 Result<RunKey> parse_run_key(const std::string& text);
 
+// Of a token that does not say which run it is of: a number that everybody who has it can compute,
+// and from which nobody can learn anything about it.
+RunKey key_of(const std::string& token);
+
 // Of one connection; each of kNonceBytes.
 struct Nonces {
   std::string acceptor;

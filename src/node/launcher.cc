@@ -7,12 +7,15 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "node/cluster_address.h"
+#include "node/cluster_part.h"
 #include "node/coordinator_node.h"
 #include "node/evaluator_node.h"
 #include "node/family.h"
@@ -21,6 +24,7 @@
 #include "node/shard_node.h"
 #include "node/worker_node.h"
 #include "store/run_writer.h"
+#include "store/schema.h"
 
 namespace drover {
 namespace {
@@ -49,31 +53,6 @@ Result<Pipe> make_pipe(int flags) {
   if (::pipe2(ends, flags) != 0)
     return system_error(std::string("cannot make a pipe: ") + std::strerror(errno));
   return Pipe{ends[0], ends[1]};
-}
-
-struct Addresses {
-  int listening_fd = -1;
-  std::string coordinator;
-  std::vector<std::string> shards;
-};
-
-Result<Addresses> choose_addresses(const Job& job, const std::string& run_name) {
-  Addresses addresses;
-  const bool tcp = job.transport == Transport::kTcp;
-  boost::asio::io_context loop(1);
-  auto listener =
-      Listener::open(loop, tcp ? "tcp:" + job.listen : "unix:" + run_name + "-coordinator");
-  if (!listener) return listener.error();
-  addresses.coordinator = listener.value()->address();
-  const auto fd = listener.value()->duplicate();
-  if (!fd) return fd.error();
-  addresses.listening_fd = fd.value();
-  const std::string host = job.listen.substr(0, job.listen.rfind(':'));
-  for (ShardId shard = 0; shard < job.shards; ++shard) {
-    addresses.shards.push_back(tcp ? "tcp:" + host + ":0"
-                                   : "unix:" + run_name + "-shard-" + std::to_string(shard));
-  }
-  return addresses;
 }
 
 Sharing sharing_of(Transport transport) {
@@ -123,85 +102,127 @@ Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& 
   return is_ready;
 }
 
-Status start_others(Family& family, const Job& job, const Crew& crew, const RunKey& key,
-                    const Addresses& addresses) {
+// Ctrl-C, scancel or timeout reach every process of a run at once. The coordinator acts on them and
+// tells the others; who left by itself would be missed first, and the run would end as failed.
+void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
+
+Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
   Status started = done();
-  for (ShardId shard = 0; shard < job.shards && started; ++shard) {
+  for (const ShardId shard : part.duties.shards) {
+    if (!started) return started;
+    const std::string listen = part.shard_host.empty() ? "unix:" + socket_name(part.key) +
+                                                             "-shard-" + std::to_string(shard)
+                                                       : tcp_address(part.shard_host, 0);
     started = family.add(peer_name(Role::kShard, shard), SIGKILL, [&] {
+      leave_signals_to_the_coordinator();
       return run_shard({.id = shard,
-                        .key = key,
-                        .listen = addresses.shards[shard],
-                        .coordinator = addresses.coordinator,
+                        .key = part.key,
+                        .listen = listen,
+                        .coordinator = part.coordinator,
                         .sharing = sharing_of(job.transport),
                         .window_bytes = job.window});
     });
   }
-  for (WorkerId worker = 0; worker < job.workers && started && crew.worker; ++worker) {
+  for (const WorkerId worker : part.duties.workers) {
+    if (!started || !crew.worker) break;
     started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&] {
-      return crew.worker({.identity = {Role::kWorker, worker, key, addresses.coordinator},
+      return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                           .own_part = job.task.partition != DataPartition::kNone,
                           .partial = job.pull != 1.0,
                           .sharing = sharing_of(job.transport)});
     });
   }
-  if (!started || !crew.evaluator) return started;
+  if (!started || !crew.evaluator || !part.duties.coordinator) return started;
   return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
-    return crew.evaluator({.identity = {Role::kEvaluator, 0, key, addresses.coordinator},
+    return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
                            .save_model = job.save_model,
                            .stop_at = job.stop_at});
   });
 }
 
-Status start_all(Family& family, const Job& job, const Crew& crew, const RunHeader& header,
-                 int exits_fd, const Company& company,
-                 const std::function<Status(const Invitation&)>& invite) {
+Result<CoordinatorSettings> machine_of(const Part& part, const Job& job, const Crew& crew) {
   auto machine = coordinator_settings(job);
-  if (!machine) return machine.error();
+  if (!machine) return machine;
   machine.value().evaluator = crew.evaluator != nullptr;
   machine.value().workers_bring_model = crew.brings_model;
+  machine.value().join_timeout = part.join_timeout;
   if (!crew.worker) machine.value().join_timeout = kComesByItself;
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
-  const RunKey key{.run = header.run_id, .token = random_token()};
-  const auto addresses = choose_addresses(job, "drover-" + random_token().substr(0, 16));
-  if (!addresses) return addresses.error();
-  const int listening_fd = addresses.value().listening_fd;
-  const CoordinatorNodeSettings settings{
-      .machine = machine.value(), .key = key, .listening_fd = listening_fd, .exits_fd = exits_fd};
+  return machine;
+}
+
+// What others are told of where the coordinator listens: on all addresses is none.
+std::string announced_address(const Part& part, const std::string& listening) {
+  if (part.announced.empty()) return listening;
+  uint16_t port = 0;
+  std::from_chars(listening.data() + listening.rfind(':') + 1, listening.data() + listening.size(),
+                  port);
+  return tcp_address(part.announced, port);
+}
+
+// Starts everything, first the coordinator. `part` is told where that really listens.
+Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
+                 const RunHeader& header, int exits_fd, const Company& company,
+                 const std::function<Status(const Invitation&)>& invite) {
+  const auto machine = machine_of(part, job, crew);
+  if (!machine) return machine.error();
+  boost::asio::io_context loop(1);
+  auto listener = Listener::open(loop, part.coordinator);
+  if (!listener) return listener.error();
+  const auto fd = listener.value()->duplicate();
+  if (!fd) return fd.error();
+  part.coordinator = announced_address(part, listener.value()->address());
+  listener.value().reset();
+  const CoordinatorNodeSettings settings{.machine = machine.value(),
+                                         .key = part.key,
+                                         .listening_fd = fd.value(),
+                                         .exits_fd = exits_fd};
   const auto ready = start_coordinator(family, job, header, settings, company);
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
-  ::close(listening_fd);
+  ::close(fd.value());
   if (!ready) return ready.error();
   if (!ready.value()) return done();
   if (invite) {
-    const Status invited =
-        invite({.address = addresses.value().coordinator, .token = to_text(key)});
+    const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
   }
-  return start_others(family, job, crew, key, addresses.value());
+  return start_others(family, part, job, crew);
 }
 
-}  // namespace
-
-Crew crew_for(Task& task) {
-  return {.worker = [&task](const WorkerSettings& settings) { return run_worker(settings, task); },
-          .evaluator =
-              [&task](const EvaluatorSettings& settings) { return run_evaluator(settings, task); }};
+int status_without_coordinator(int status, const std::string& who) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  spdlog::error("lost {}: {}", who, describe_exit(status));
+  return kExitFailed;
 }
 
-int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
-           const std::function<Status(const Invitation&)>& invite) {
-  raise_file_limit();
-  std::signal(SIGPIPE, SIG_IGN);
+// Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
+int launch_members(const Part& part, const Job& job, const Crew& crew) {
+  if (part.duties.workers.empty() && part.duties.shards.empty()) return 0;
+  Family family;
+  if (const Status started = start_others(family, part, job, crew); !started) {
+    spdlog::error("{}", started.error().message);
+    return kExitFailed;
+  }
+  const std::string first = part.duties.workers.empty()
+                                ? peer_name(Role::kShard, part.duties.shards.front())
+                                : peer_name(Role::kWorker, part.duties.workers.front());
+  return status_without_coordinator(family.supervise(first, -1, std::nullopt), first);
+}
+
+int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const RunHeader& header,
+                            const Company& company,
+                            const std::function<Status(const Invitation&)>& invite) {
   const auto exits = make_pipe(O_CLOEXEC | O_NONBLOCK);
   if (!exits) {
     spdlog::error("{}", exits.error().message);
     return kExitFailed;
   }
   Family family;
-  const Status started = start_all(family, job, crew, header, exits.value().from, company, invite);
+  const Status started =
+      start_all(family, part, job, crew, header, exits.value().from, company, invite);
   ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
@@ -224,6 +245,47 @@ int launch(const Job& job, const Crew& crew, const RunHeader& header, const Comp
     return kExitFailed;
   }
   return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+std::string socket_name(const RunKey& key) {
+  // Everybody can see names of sockets, so no part of the token is in them.
+  return "drover-" + to_hex(key.run);
+}
+
+Crew crew_for(Task& task) {
+  return {.worker =
+              [&task](const WorkerSettings& settings) {
+                leave_signals_to_the_coordinator();
+                return run_worker(settings, task);
+              },
+          .evaluator =
+              [&task](const EvaluatorSettings& settings) {
+                leave_signals_to_the_coordinator();
+                return run_evaluator(settings, task);
+              }};
+}
+
+int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
+           const std::function<Status(const Invitation&)>& invite) {
+  Part part{.key = {.run = header.run_id, .token = random_token()},
+            .duties = duties_of({}, job.workers, job.shards)};
+  if (job.transport == Transport::kTcp) {
+    part.coordinator = "tcp:" + job.listen;
+    part.shard_host = job.listen.substr(0, job.listen.rfind(':'));
+  } else {
+    part.coordinator = "unix:" + socket_name(part.key) + "-coordinator";
+  }
+  return launch_part(part, job, crew, header, company, invite);
+}
+
+int launch_part(const Part& part, const Job& job, const Crew& crew, const RunHeader& header,
+                const Company& company, const std::function<Status(const Invitation&)>& invite) {
+  raise_file_limit();
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!part.duties.coordinator) return launch_members(part, job, crew);
+  return launch_with_coordinator(part, job, crew, header, company, invite);
 }
 
 }  // namespace drover

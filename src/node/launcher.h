@@ -31,6 +31,7 @@ struct Company {
 };
 
 struct EvaluatorSettings;
+struct Part;
 struct WorkerSettings;
 
 // Who computes.
@@ -61,5 +62,11 @@ inline constexpr int kExitInterrupted = 130;
 // ends the run. REQUIRES: no thread has been started in this process; job.run_file is set.
 int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
            const std::function<Status(const Invitation&)>& invite = nullptr);
+
+// The same for a part of it (node/cluster_part.h). Without the coordinator nothing is recorded or
+// shown, and the status is that of the part's worker, or of its shard.
+int launch_part(const Part& part, const Job& job, const Crew& crew, const RunHeader& header,
+                const Company& company,
+                const std::function<Status(const Invitation&)>& invite = nullptr);
 
 }  // namespace drover

@@ -72,7 +72,7 @@ Result<Checked> check_simulated(const std::string& path, const GivenFlags& flags
 }
 
 Result<Checked> check_real(const std::string& path, const GivenFlags& flags) {
-  const auto job = job_of({.job_file = path, .flags = flags});
+  const auto job = job_of(TrainOptions{.job_file = path, .flags = flags});
   if (!job) return job.error();
   const auto policy = policy_of(job.value(), {}, background_fitters());
   if (!policy) return policy.error();

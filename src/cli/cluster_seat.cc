@@ -1,0 +1,127 @@
+#include "cli/cluster_seat.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+namespace drover {
+namespace {
+
+// The one place where it is decided that a run listens to other hosts.
+Result<ListenHost> listen_host(const Placement& placement, const ClusterOptions& options,
+                               const std::string& towards) {
+  ListenChoice choice = options.listen;
+  if (placement.hosts == 1 && choice.bind.empty() && choice.interface.empty())
+    choice.bind = "127.0.0.1";
+  const bool head = towards.empty();
+  return choose_listen_host(choice, head ? placement.coordinator : "", towards, host_addresses());
+}
+
+std::string host_of(const std::string& tcp) {
+  const std::string rest = tcp.substr(tcp.find(':') + 1);
+  std::string host = rest.substr(0, rest.rfind(':'));
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+std::string unix_address(const RunKey& key) { return "unix:" + socket_name(key) + "-coordinator"; }
+
+}  // namespace
+
+Job defaults_for(const Placement& placement) {
+  Job job;
+  if (placement.only || !placement.of_many()) return job;
+  job.workers = placement.ranks;
+  job.shards = placement.hosts;
+  return job;
+}
+
+Status fit_to(const Placement& placement, Job& job) {
+  if (placement.hosts == 1 || job.transport == Transport::kTcp) return done();
+  if (job.transport != Transport::kAuto) {
+    return invalid_input(
+        "transport (--transport): processes on several hosts share no memory and no Unix sockets. "
+        "Take tcp, or auto");
+  }
+  job.transport = Transport::kTcp;
+  return done();
+}
+
+std::string describe(const Placement& placement) {
+  if (placement.only) return "several, by hand";
+  return fmt::format("{} ranks on {} host{}, by {}", placement.ranks, placement.hosts,
+                     placement.hosts == 1 ? "" : "s", name_of(placement.launcher));
+}
+
+Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const ClusterOptions& options,
+                                         const Job& job, RunId run) {
+  auto place = find_token_place(process_environment(), options.token_file, placement.launch);
+  if (!place) return place.error();
+  ClusterSeat part;
+  part.placement_ = placement;
+  part.options_ = options;
+  part.place_ = std::move(place).value();
+  part.tcp_ = job.transport == Transport::kTcp;
+  part.part_.duties = duties_of(placement, job.workers, job.shards);
+  part.part_.join_timeout =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.join_timeout));
+  if (part.part_.duties.coordinator) {
+    if (const Status opened = part.open(run); !opened) return opened.error();
+  }
+  return part;
+}
+
+Status ClusterSeat::open(RunId run) {
+  auto host = TokenHost::open(place_, run);
+  if (!host) return host.error();
+  host_ = std::move(host).value();
+  part_.key = host_.key();
+  if (!tcp_) {
+    part_.coordinator = unix_address(part_.key);
+    return done();
+  }
+  const auto listen = listen_host(placement_, options_, "");
+  if (!listen) return listen.error();
+  part_.coordinator = tcp_address(listen.value().bind, placement_.port);
+  if (listen.value().bind != listen.value().announce) part_.announced = listen.value().announce;
+  part_.shard_host = listen.value().announce;
+  return done();
+}
+
+Status ClusterSeat::join() {
+  const std::string address = placement_.coordinator.empty()
+                                  ? std::string()
+                                  : tcp_address(placement_.coordinator, placement_.port);
+  KnownAddress known;
+  if (!options_.placement.coordinator.empty()) known.said = address;
+  known.otherwise = [&](const RunKey& key) { return tcp_ ? address : unix_address(key); };
+  const auto found = find_coordinator(place_, known, part_.join_timeout);
+  if (!found) return found.error();
+  part_.key = found.value().key;
+  part_.coordinator = found.value().address;
+  if (!tcp_) return done();
+  const auto listen = listen_host(placement_, options_, host_of(part_.coordinator));
+  if (!listen) return listen.error();
+  part_.shard_host = listen.value().announce;
+  return done();
+}
+
+int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
+                     const Company& company) {
+  if (!part_.duties.coordinator) {
+    if (const Status joined = join(); !joined) {
+      spdlog::error("{}", joined.error().message);
+      return kExitFailed;
+    }
+    return launch_part(part_, job, crew, header, company);
+  }
+  const int status = launch_part(part_, job, crew, header, company, [&](const Invitation& told) {
+    return host_.invite(told.address);
+  });
+  host_.close();
+  return status;
+}
+
+}  // namespace drover
