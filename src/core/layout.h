@@ -23,8 +23,9 @@ struct TensorSpec {
   std::string name;
   uint64_t size = 0;  // in floats, without padding
   TensorKind kind = TensorKind::kTrained;
-  double rate = 1.0;   // of the run's learning rate, that it is changed with
-  double decay = 1.0;  // of the run's weight decay
+  double rate = 1.0;                 // of the run's learning rate, that it is changed with
+  double decay = 1.0;                // of the run's weight decay
+  std::vector<uint64_t> shape = {};  // for whoever reads the values elsewhere; empty: a row
   bool operator==(const TensorSpec&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -51,7 +52,62 @@ double after_warmup(const ScheduleSettings& schedule, Step step) {
   return schedule.base;
 }
 
+// The shortest text that reads back to the same bits.
+std::string exact(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
 }  // namespace
+
+SettingTexts texts_of(const OptimizerSettings& optimizer) {
+  SettingTexts texts = {{"optimizer.kind", std::string(name_of(optimizer.kind))},
+                        {"optimizer.weight_decay", exact(optimizer.weight_decay)},
+                        {"optimizer.ema_decay", exact(optimizer.ema_decay)}};
+  switch (optimizer.kind) {
+    case OptimizerKind::kSgd:
+      break;
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kNesterov:
+      texts["optimizer.momentum"] = exact(optimizer.momentum);
+      break;
+    case OptimizerKind::kRmsProp:
+      texts["optimizer.rms_decay"] = exact(optimizer.rms_decay);
+      texts["optimizer.rms_momentum"] = exact(optimizer.rms_momentum);
+      texts["optimizer.epsilon"] = exact(optimizer.epsilon);
+      break;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+      texts["optimizer.beta1"] = exact(optimizer.beta1);
+      texts["optimizer.beta2"] = exact(optimizer.beta2);
+      texts["optimizer.epsilon"] = exact(optimizer.epsilon);
+      break;
+  }
+  return texts;
+}
+
+SettingTexts texts_of(const ScheduleSettings& schedule) {
+  SettingTexts texts = {{"schedule.kind", std::string(name_of(schedule.kind))},
+                        {"schedule.lr", exact(schedule.base)},
+                        {"schedule.warmup_steps", std::to_string(schedule.warmup_steps)},
+                        {"schedule.rule", std::string(name_of(schedule.rule))}};
+  if (schedule.kind == ScheduleKind::kStep) {
+    texts["schedule.decay_every"] = std::to_string(schedule.decay_every);
+    texts["schedule.decay_factor"] = exact(schedule.decay_factor);
+  }
+  if (schedule.kind == ScheduleKind::kCosine) texts["schedule.floor"] = exact(schedule.floor);
+  return texts;
+}
+
+std::optional<std::string> first_difference(const SettingTexts& then, const SettingTexts& now) {
+  for (const auto& [name, text] : now) {
+    const auto found = then.find(name);
+    if (found == then.end()) return name + " was not set and is now " + text;
+    if (found->second != text) return name + " was " + found->second + " and is now " + text;
+  }
+  return std::nullopt;
+}
 
 double learning_rate(const ScheduleSettings& schedule, Step step) {
   if (step < schedule.warmup_steps) {

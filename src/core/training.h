@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -73,6 +75,16 @@ double learning_rate(const ScheduleSettings& schedule, Step step);
 // 1 for M = T to the bit, whatever the rule; 1 for `adascale` as long as phi is not known
 // (noise_scale = 0), and if T is not (full_samples = 0).
 double rate_factor(RateRule rule, double samples, double full_samples, double noise_scale);
+
+// What decides how a run goes on learning, by the names that job files have for it, with values
+// that read back to the bit. What the kind chosen does not use is left out, and so is where a
+// schedule ends.
+using SettingTexts = std::map<std::string, std::string>;
+SettingTexts texts_of(const OptimizerSettings& optimizer);
+SettingTexts texts_of(const ScheduleSettings& schedule);
+// "optimizer.momentum was 0.9 and is now 0.95": the first of `now` that `then` has otherwise, or
+// has not.
+std::optional<std::string> first_difference(const SettingTexts& then, const SettingTexts& now);
 
 std::string_view name_of(OptimizerKind kind);
 std::string_view name_of(ScheduleKind kind);

@@ -1,0 +1,140 @@
+#include "store/checkpoint_manifest.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "store/schema.h"
+
+namespace drover {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "drover checkpoint 1";
+
+// Names that are not UTF-8 lose what is not: better than no checkpoint.
+std::string text_of(const json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+// Over the values and not over the text, so that the file may be laid out for people.
+std::string checksum_text(const json& manifest) {
+  const std::string text = text_of(manifest);
+  return fmt::format("{:08x}", checksum_of(std::as_bytes(std::span(text))));
+}
+
+json to_json(const CheckpointManifest& manifest) {
+  json tensors = json::array();
+  for (const TensorSpec& tensor : manifest.tensors) {
+    tensors.push_back({{"name", tensor.name},
+                       {"size", tensor.size},
+                       {"shape", tensor.shape},
+                       {"kind", tensor.kind == TensorKind::kTrained ? "trained" : "averaged"},
+                       {"rate", tensor.rate},
+                       {"decay", tensor.decay}});
+  }
+  json files = json::array();
+  for (const CheckpointFileEntry& file : manifest.files) {
+    files.push_back({{"name", file.name},
+                     {"bytes", file.bytes},
+                     {"header_crc32", fmt::format("{:08x}", file.checksum)}});
+  }
+  return {{"format", kFormat},
+          {"step", manifest.step},
+          {"run", to_hex(manifest.run)},
+          {"seed", manifest.seed},
+          {"workers", manifest.workers},
+          {"when", manifest.when},
+          {"settings", manifest.settings},
+          {"noise",
+           {{"signal", manifest.noise.signal},
+            {"noise", manifest.noise.noise},
+            {"steps", manifest.noise.steps}}},
+          {"tensors", tensors},
+          {"files", files}};
+}
+
+// A name in the folder, and not a way out of it.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
+}
+
+Result<CheckpointManifest> from_json(const json& from) {
+  CheckpointManifest manifest{.step = from.at("step").get<uint64_t>(),
+                              .seed = from.at("seed").get<uint64_t>(),
+                              .workers = from.at("workers").get<uint32_t>(),
+                              .when = from.at("when").get<std::string>(),
+                              .settings = from.at("settings").get<SettingTexts>(),
+                              .noise = {.signal = from.at("noise").at("signal").get<double>(),
+                                        .noise = from.at("noise").at("noise").get<double>(),
+                                        .steps = from.at("noise").at("steps").get<uint64_t>()},
+                              .tensors = {},
+                              .files = {}};
+  const auto run = parse_hex(from.at("run").get<std::string>());
+  if (!run) return run.error();
+  manifest.run = run.value();
+  for (const json& each : from.at("tensors")) {
+    manifest.tensors.push_back(
+        {.name = each.at("name").get<std::string>(),
+         .size = each.at("size").get<uint64_t>(),
+         .kind = each.at("kind") == "trained" ? TensorKind::kTrained : TensorKind::kAveraged,
+         .rate = each.at("rate").get<double>(),
+         .decay = each.at("decay").get<double>(),
+         .shape = each.at("shape").get<std::vector<uint64_t>>()});
+  }
+  for (const json& each : from.at("files")) {
+    CheckpointFileEntry file{.name = each.at("name").get<std::string>(),
+                             .bytes = each.at("bytes").get<uint64_t>()};
+    const auto checksum = each.at("header_crc32").get<std::string>();
+    const char* const end = checksum.data() + checksum.size();
+    const auto [stop, trouble] = std::from_chars(checksum.data(), end, file.checksum, 16);
+    if (trouble != std::errc{} || stop != end || !is_plain_name(file.name))
+      return invalid_input("what it says of a file makes no sense");
+    manifest.files.push_back(std::move(file));
+  }
+  return manifest;
+}
+
+Result<CheckpointManifest> parse(const std::string& text) try {
+  json read = json::parse(text);
+  const std::string told = read.at("crc32").get<std::string>();
+  read.erase("crc32");
+  if (checksum_text(read) != told) return invalid_input("its checksum is wrong");
+  if (read.at("format") != kFormat)
+    return invalid_input("its format is not '" + std::string(kFormat) + "'");
+  return from_json(read);
+} catch (const json::exception& trouble) {
+  return invalid_input(trouble.what());
+}
+
+}  // namespace
+
+Status write_manifest(const CheckpointManifest& manifest, const std::string& folder,
+                      const GoOn& go_on) {
+  json made = to_json(manifest);
+  made["crc32"] = checksum_text(made);
+  const std::string text = text_of(made, 1) + "\n";
+  auto file = DurableFile::create(folder + "/" + kManifestName, go_on);
+  if (!file) return file.error();
+  if (const Status written = file.value().write(std::as_bytes(std::span(text))); !written)
+    return written;
+  return file.value().commit();
+}
+
+Result<CheckpointManifest> read_manifest(const std::string& folder) {
+  const std::string path = folder + "/" + kManifestName;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return invalid_input("there is no " + path + ", so it was never finished");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  auto manifest = parse(text);
+  if (!manifest) return invalid_input(path + " is damaged: " + manifest.error().message);
+  return manifest;
+}
+
+}  // namespace drover

@@ -1,0 +1,40 @@
+// CheckpointManifest: what a checkpoint is of, and which files it is made of. Written last, so that
+// a checkpoint exists if and only if its manifest does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint_part.h"
+#include "core/ids.h"
+#include "core/layout.h"
+#include "core/result.h"
+#include "core/training.h"
+#include "store/checkpoint_file.h"
+#include "store/durable_file.h"
+
+namespace drover {
+
+inline constexpr const char* kManifestName = "manifest.json";
+
+struct CheckpointManifest {
+  Version step = 0;  // so many are done
+  RunId run = 0;
+  uint64_t seed = 0;
+  uint32_t workers = 0;
+  std::string when;       // ISO 8601, UTC
+  SettingTexts settings;  // how it learns, and on what
+  SavedNoise noise;
+  std::vector<TensorSpec> tensors;  // the layout
+  std::vector<CheckpointFileEntry> files;
+  bool operator==(const CheckpointManifest&) const = default;
+};
+
+// Into `folder`, beside the files.
+Status write_manifest(const CheckpointManifest& manifest, const std::string& folder,
+                      const GoOn& go_on = {});
+// An error if there is none, or one that was damaged or makes no sense.
+Result<CheckpointManifest> read_manifest(const std::string& folder);
+
+}  // namespace drover

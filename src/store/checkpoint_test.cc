@@ -1,0 +1,449 @@
+// A checkpoint gives back what was saved, however blocks are cut then and now; what was damaged is
+// named; whatever a kill leaves behind is a checkpoint or none.
+#include "store/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "core/chance.h"
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kArrays = CheckpointFile::kArrays.size();
+
+// All that a run knows, in four flat buffers: the oracle.
+struct Everything {
+  Layout layout;
+  std::array<std::vector<float>, kArrays> flat;
+  uint64_t updates = 0;
+};
+
+Everything everything(uint64_t seed, uint32_t tensors_max = 12) {
+  std::mt19937_64 random(seed);
+  std::vector<TensorSpec> tensors;
+  const size_t count = 1 + random() % tensors_max;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t rows = 1 + random() % 40;
+    const uint64_t columns = 1 + random() % 60;
+    tensors.push_back({.name = "tensor." + std::to_string(i),
+                       .size = rows * columns,
+                       .kind = TensorKind::kTrained,
+                       .rate = random() % 4 == 0 ? 2.0 : 1.0,
+                       .decay = 1.0,
+                       .shape = {rows, columns}});
+  }
+  Everything all{.layout = Layout(tensors), .flat = {}, .updates = random() % 1000};
+  for (auto& values : all.flat) {
+    values.assign(all.layout.buffer_size(), 0.0F);
+    for (size_t tensor = 0; tensor < count; ++tensor) {
+      for (uint64_t i = 0; i < tensors[tensor].size; ++i)
+        values[all.layout.offset(tensor) + i] = static_cast<float>(random() % 1000) - 500.0F;
+    }
+  }
+  return all;
+}
+
+SavedBlock block_of(const Everything& all, const Block& place) {
+  SavedBlock block{.offset = place.offset,
+                   .length = place.length,
+                   .updates = all.updates,
+                   .beta1_power = 1.0 / (1.0 + static_cast<double>(all.updates)),
+                   .beta2_power = 0x1.fffffp-3};
+  const auto buffers = buffers_of(block);
+  for (size_t array = 0; array < kArrays; ++array) {
+    auto values = std::make_shared<FloatBuffer>(place.length);
+    std::copy_n(all.flat[array].begin() + static_cast<std::ptrdiff_t>(place.offset), place.length,
+                values->data());
+    *buffers[array] = values;
+  }
+  return block;
+}
+
+CheckpointManifest manifest_of(const Everything& all, Version step) {
+  return {.step = step,
+          .run = 0xfedcba9876543210,
+          .seed = 7,
+          .workers = 4,
+          .when = "2026-11-16T12:00:00Z",
+          .settings = {{"optimizer.kind", "adamw"}, {"optimizer.beta1", "0.9"}},
+          .noise = {.signal = 0.1, .noise = 1.0 / 3.0, .steps = 12},
+          .tensors = all.layout.tensors(),
+          .files = {}};
+}
+
+// As a run does it: a part for each shard, then the manifest.
+Status save(const Everything& all, const std::string& dir, Version step, uint32_t shards,
+            const GoOn& go_on = {}) {
+  const std::string folder = checkpoint_folder(dir, step);
+  if (const Status made = make_folder(folder, go_on); !made) return made;
+  CheckpointManifest manifest = manifest_of(all, step);
+  const BlockPlan plan = plan_blocks(all.layout, shards, 500);
+  for (ShardId shard = 0; shard < shards; ++shard) {
+    CheckpointPart part{.shard = shard, .version = step, .blocks = {}};
+    for (const BlockId id : plan.blocks_of_shard(shard))
+      part.blocks.push_back(block_of(all, plan.blocks[id]));
+    const auto entry = write_checkpoint_part(part, folder, go_on);
+    if (!entry) return entry.error();
+    manifest.files.push_back(entry.value());
+  }
+  return write_manifest(manifest, folder, go_on);
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// All that may be wrong with a checkpoint, found; empty: nothing.
+std::string trouble_with(const std::string& folder) {
+  const auto opened = Checkpoint::open(folder);
+  if (!opened) return opened.error().message;
+  const Status verified = opened.value().verify();
+  return verified ? "" : verified.error().message;
+}
+
+std::vector<Version> steps_in(const std::string& dir) {
+  std::vector<Version> steps;
+  const auto found = list_checkpoints(dir, true);
+  if (!found) return steps;
+  for (const CheckpointFound& each : found.value()) {
+    if (each.checkpoint) steps.push_back(each.step);
+  }
+  return steps;
+}
+
+TEST(Checkpoint, GivesBackWhatWasSavedHoweverItWasCut) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const TempFolder folder;
+    const Everything all = everything(seed);
+    const auto shards = static_cast<uint32_t>(1 + seed % 4);
+    DROVER_EXPECT_OK(save(all, folder.file("ck"), 20, shards));
+    const auto newest = newest_checkpoint(folder.file("ck"));
+    ASSERT_TRUE(newest.ok()) << newest.error().message;
+    ASSERT_TRUE(newest.value().checkpoint.has_value());
+    const Checkpoint& saved = *newest.value().checkpoint;
+    EXPECT_EQ(saved.layout(), all.layout);
+    CheckpointManifest expected = manifest_of(all, 20);
+    expected.files = saved.manifest().files;
+    EXPECT_EQ(saved.manifest(), expected);
+
+    // Other blocks, on another number of shards, shard by shard.
+    const auto now = static_cast<uint32_t>(1 + draw({seed, 1}) % 5);
+    const BlockPlan plan =
+        plan_blocks(all.layout, now, static_cast<uint32_t>(100 + draw({seed, 2}) % 900));
+    size_t seen = 0;
+    for (ShardId shard = 0; shard < now; ++shard) {
+      std::vector<Block> mine;
+      for (const BlockId id : plan.blocks_of_shard(shard)) mine.push_back(plan.blocks[id]);
+      const auto read = saved.read(mine);
+      ASSERT_TRUE(read.ok()) << read.error().message;
+      ASSERT_EQ(read.value().size(), mine.size());
+      for (const SavedBlock& block : read.value()) {
+        ++seen;
+        EXPECT_EQ(block.updates, all.updates);
+        EXPECT_EQ(block.beta1_power, 1.0 / (1.0 + static_cast<double>(all.updates)));
+        EXPECT_EQ(block.beta2_power, 0x1.fffffp-3);
+        const auto buffers = buffers_of(block);
+        for (size_t array = 0; array < kArrays; ++array) {
+          const auto values = (*buffers[array])->span();
+          EXPECT_TRUE(
+              std::equal(values.begin(), values.end(),
+                         all.flat[array].begin() + static_cast<std::ptrdiff_t>(block.offset)));
+        }
+      }
+    }
+    EXPECT_EQ(seen, plan.blocks.size());
+  }
+}
+
+TEST(Checkpoint, ABlockKeepsNoMoreThanItsOptimiserDoes) {
+  const TempFolder folder;
+  const Everything all = everything(1, 1);
+  SavedBlock block =
+      block_of(all, {.offset = 0, .length = static_cast<uint32_t>(all.layout.buffer_size())});
+  block.momentum = block.squares = block.average = nullptr;
+  DROVER_EXPECT_OK(make_folder(folder.file("a")));
+  const auto entry =
+      write_checkpoint_part({.shard = 0, .version = 3, .blocks = {block}}, folder.file("a"));
+  ASSERT_TRUE(entry.ok());
+  const auto file = CheckpointFile::open(folder.file("a"), entry.value());
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_TRUE(file.value().blocks()[0].arrays[0]);
+  EXPECT_FALSE(file.value().blocks()[0].arrays[1]);
+  EXPECT_FALSE(file.value().blocks()[0].arrays[3]);
+}
+
+// Where blocks differ in updates (nobody contributed to one in some step), those that are joined go
+// on with the highest.
+TEST(Checkpoint, JoinedBlocksGoOnWithTheHighestNumberOfUpdates) {
+  const TempFolder folder;
+  const Everything all = everything(3, 1);
+  const auto length = static_cast<uint32_t>(all.layout.parameter_count());
+  ASSERT_GT(length, 2u);
+  SavedBlock first = block_of(all, {.offset = 0, .length = length / 2});
+  SavedBlock second = block_of(all, {.offset = length / 2, .length = length - length / 2});
+  first.updates = 9;
+  first.beta1_power = 0.5;
+  second.updates = 8;
+  const std::string at = checkpoint_folder(folder.file("ck"), 10);
+  DROVER_EXPECT_OK(make_folder(at));
+  const auto entry =
+      write_checkpoint_part({.shard = 0, .version = 10, .blocks = {first, second}}, at);
+  CheckpointManifest manifest = manifest_of(all, 10);
+  manifest.files = {entry.value()};
+  DROVER_EXPECT_OK(write_manifest(manifest, at));
+  const auto read = Checkpoint::open(at).value().read(
+      std::vector<Block>{{.id = 0, .offset = 0, .length = length}});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value()[0].updates, 9u);
+  EXPECT_EQ(read.value()[0].beta1_power, 0.5);
+}
+
+TEST(Checkpoint, ABitThatFlipsAnywhereIsFoundAndNamed) {
+  const TempFolder folder;
+  const Everything all = everything(5);
+  DROVER_EXPECT_OK(save(all, folder.file("ck"), 20, 2));
+  const fs::path at = checkpoint_folder(folder.file("ck"), 20);
+  const auto before = read_manifest(at.string());
+  for (const std::string name : {"shard-0.safetensors", "shard-1.safetensors", kManifestName}) {
+    const std::string good = read_text(at / name);
+    for (uint64_t seed = 0; seed < 300; ++seed) {
+      SCOPED_TRACE(name + " " + std::to_string(seed));
+      std::string bad = good;
+      const size_t place = draw({seed, 3}) % bad.size();
+      bad[place] = static_cast<char>(bad[place] ^ (1 << (draw({seed, 4}) % 8)));
+      write_text(at / name, bad);
+      const std::string trouble = trouble_with(at.string());
+      // 1e-08 may become 1E-08: that says the same.
+      if (name == kManifestName && trouble.empty()) {
+        EXPECT_EQ(read_manifest(at.string()).value(), before.value());
+        continue;
+      }
+      EXPECT_NE(trouble.find(name), std::string::npos) << trouble;
+    }
+    write_text(at / name, good);
+  }
+  EXPECT_EQ(trouble_with(at.string()), "");
+}
+
+TEST(Checkpoint, AFileThatWasCutOrIsMissingIsNamed) {
+  const TempFolder folder;
+  DROVER_EXPECT_OK(save(everything(6), folder.file("ck"), 20, 2));
+  const fs::path at = checkpoint_folder(folder.file("ck"), 20);
+  for (const std::string name : {"shard-1.safetensors", kManifestName}) {
+    const std::string good = read_text(at / name);
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      SCOPED_TRACE(name + " " + std::to_string(seed));
+      const size_t left = draw({seed, 5}) % (good.size() - 1);
+      write_text(at / name, good.substr(0, left));
+      EXPECT_NE(trouble_with(at.string()).find(name), std::string::npos);
+    }
+    fs::remove(at / name);
+    EXPECT_NE(trouble_with(at.string()).find(name), std::string::npos);
+    write_text(at / name, good);
+  }
+}
+
+// A header with the right checksum that lies: nothing is allocated for what it says.
+TEST(Checkpoint, LengthsThatLieAreRefused) {
+  const TempFolder folder;
+  const auto trouble = [&](uint64_t length, const std::string& header, size_t data) {
+    std::string bytes(8, '\0');
+    std::memcpy(bytes.data(), &length, 8);
+    bytes += header + std::string(data, '\0');
+    write_text(folder.path() / "part", bytes);
+    const size_t told =
+        std::min<size_t>(8 + header.size(), 8 + std::min<uint64_t>(length, 1 << 20));
+    const auto file = CheckpointFile::open(
+        folder.path().string(),
+        {.name = "part",
+         .bytes = bytes.size(),
+         .checksum = checksum_of(std::as_bytes(std::span(bytes)).first(told))});
+    return file ? std::string() : file.error().message;
+  };
+  const auto header = [](const std::string& block, const std::string& offsets) {
+    return R"({"__metadata__":{"format":"drover checkpoint 1","shard":"0","step":"1",)"
+           R"("block.000000000000":")" +
+           block + R"(","crc32.parameters.000000000000":"00000000"},)" +
+           R"("parameters.000000000000":{"dtype":"F32","shape":[4],"data_offsets":)" + offsets +
+           "}}";
+  };
+  const std::string fine = header("4 1 0 0", "[0,16]");
+  EXPECT_EQ(trouble(fine.size(), fine, 16), "");
+  EXPECT_NE(trouble(~uint64_t{0}, fine, 16).find("longer than the file"), std::string::npos);
+  EXPECT_NE(trouble(fine.size() + 17, fine, 16).find("longer than the file"), std::string::npos);
+  for (const auto& [block, offsets] :
+       std::vector<std::pair<std::string, std::string>>{{"4 1 0 0", "[0,17]"},
+                                                        {"4 1 0 0", "[16,32]"},
+                                                        {"4 1 0 0", "[16,0]"},
+                                                        {"4 1 0 0", "[-16,0]"},
+                                                        {"4 1 0 0", "[0,18446744073709551615]"},
+                                                        {"4 1 0 0", "[]"},
+                                                        {"4 1 0 0", "7"},
+                                                        {"4294967295 1 0 0", "[0,16]"},
+                                                        {"0 1 0 0", "[0,0]"},
+                                                        {"99999999999 1 0 0", "[0,16]"},
+                                                        {"4 1 0", "[0,16]"},
+                                                        {"", "[0,16]"}}) {
+    const std::string lie = header(block, offsets);
+    EXPECT_NE(trouble(lie.size(), lie, 16).find("no part of a checkpoint"), std::string::npos)
+        << block << " " << offsets;
+  }
+}
+
+TEST(Checkpoint, AManifestOfAnotherLayoutOrWayIsRefused) {
+  const TempFolder folder;
+  const Everything all = everything(8);
+  DROVER_EXPECT_OK(save(all, folder.file("ck"), 20, 1));
+  const std::string at = checkpoint_folder(folder.file("ck"), 20);
+  const CheckpointManifest good = read_manifest(at).value();
+  const auto trouble = [&](const std::function<void(CheckpointManifest&)>& change) {
+    CheckpointManifest other = good;
+    change(other);
+    DROVER_EXPECT_OK(write_manifest(other, at));
+    return trouble_with(at);
+  };
+  EXPECT_EQ(trouble([](auto&) {}), "");
+  EXPECT_NE(trouble([](auto& other) { other.tensors.back().size += 4000; }).find("is in none of"),
+            std::string::npos);
+  EXPECT_NE(trouble([](auto& other) { other.tensors.pop_back(); }).find("outside the layout"),
+            std::string::npos);
+  EXPECT_NE(trouble([](auto& other) {
+              other.tensors.back().size = ~uint64_t{0};
+            }).find("more numbers than any run"),
+            std::string::npos);
+  EXPECT_NE(trouble([](auto& other) { other.files.clear(); }).find("is in none of"),
+            std::string::npos);
+  EXPECT_NE(trouble([](auto& other) {
+              other.files.push_back(other.files[0]);
+            }).find("have the same numbers"),
+            std::string::npos);
+  EXPECT_NE(
+      trouble([](auto& other) { other.files[0].name = "../manifest.json"; }).find("makes no sense"),
+      std::string::npos);
+  EXPECT_NE(trouble([](auto& other) { other.step = 21; }).find("is of step 20"), std::string::npos);
+}
+
+// A kill between any two changes of the disk leaves the checkpoint before or the new one, and the
+// next attempt is not disturbed by what is left.
+TEST(Checkpoint, AKillAtAnyPointLeavesOneThatCanBeUsed) {
+  const Everything before = everything(9, 4);
+  const Everything after = everything(10, 4);
+  bool finished = false;
+  int points = 0;
+  for (; !finished; ++points) {
+    SCOPED_TRACE(points);
+    ASSERT_LT(points, 1000);
+    const TempFolder folder;
+    const std::string dir = folder.file("ck");
+    DROVER_EXPECT_OK(save(before, dir, 200, 2));
+    int left = points;
+    finished = save(after, dir, 400, 2, [&] { return left-- > 0; }).ok();
+    const auto newest = newest_checkpoint(dir);
+    ASSERT_TRUE(newest.ok()) << newest.error().message;
+    ASSERT_TRUE(newest.value().checkpoint.has_value());
+    const Version step = newest.value().checkpoint->manifest().step;
+    EXPECT_TRUE(step == 200 || step == 400);
+    EXPECT_TRUE(!finished || step == 400);
+    EXPECT_EQ(fs::exists(checkpoint_folder(dir, 400) + "/" + kManifestName), step == 400);
+
+    // The next life goes on from there, and writes to the same place.
+    DROVER_EXPECT_OK(set_aside_after(dir, step));
+    DROVER_EXPECT_OK(save(after, dir, 400, 1));
+    DROVER_EXPECT_OK(prune_checkpoints(dir, 1));
+    EXPECT_EQ(steps_in(dir), std::vector<Version>{400});
+    for (const auto& each : fs::recursive_directory_iterator(dir))
+      EXPECT_EQ(each.path().string().find(kPartialSuffix), std::string::npos) << each.path();
+  }
+  EXPECT_GT(points, 12);
+}
+
+TEST(Checkpoint, ADiskThatIsFullIsToldAndLeavesNothing) {
+  const TempFolder folder;
+  const Everything all = everything(11);
+  const std::string dir = folder.file("ck");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 2000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status saved = save(all, dir, 20, 1);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(saved.ok());
+  EXPECT_NE(saved.error().message.find("shard-0.safetensors"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(checkpoint_folder(dir, 20)));
+}
+
+TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
+  const TempFolder folder;
+  const std::string dir = folder.file("ck");
+  const Everything all = everything(12, 3);
+  for (const Version step : {200, 400, 600}) DROVER_EXPECT_OK(save(all, dir, step, 2));
+  const fs::path part = fs::path(checkpoint_folder(dir, 600)) / "shard-0.safetensors";
+  std::string bytes = read_text(part);
+  bytes[bytes.size() - 1] = static_cast<char>(bytes[bytes.size() - 1] ^ 1);
+  write_text(part, bytes);
+  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 800)));
+  const auto newest = newest_checkpoint(dir);
+  ASSERT_TRUE(newest.ok());
+  EXPECT_EQ(newest.value().checkpoint->manifest().step, 400u);
+  ASSERT_EQ(newest.value().skipped.size(), 2u);
+  EXPECT_NE(newest.value().skipped[0].trouble.find("never finished"), std::string::npos);
+  EXPECT_NE(newest.value().skipped[1].trouble.find("shard-0.safetensors"), std::string::npos);
+
+  // One by name is that one, or an error; there may be a slash behind it.
+  EXPECT_EQ(
+      newest_checkpoint(checkpoint_folder(dir, 200) + "/").value().checkpoint->manifest().step,
+      200u);
+  EXPECT_FALSE(newest_checkpoint(checkpoint_folder(dir, 600)).ok());
+  EXPECT_FALSE(newest_checkpoint(checkpoint_folder(dir, 800)).ok());
+  EXPECT_FALSE(newest_checkpoint(folder.file("nowhere")).ok());
+}
+
+TEST(Checkpoints, PruningKeepsTheNewestAndWhatMayBeWrittenNow) {
+  const TempFolder folder;
+  const std::string dir = folder.file("ck");
+  const Everything all = everything(13, 3);
+  for (const Version step : {100, 200, 300, 400, 500}) DROVER_EXPECT_OK(save(all, dir, step, 1));
+  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 350)));  // never finished
+  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 600)));  // perhaps being written
+  DROVER_EXPECT_OK(make_folder(dir + "/notes"));
+  DROVER_EXPECT_OK(prune_checkpoints(dir, 2));
+  EXPECT_EQ(steps_in(dir), (std::vector<Version>{400, 500}));
+  EXPECT_FALSE(fs::exists(checkpoint_folder(dir, 350)));
+  EXPECT_TRUE(fs::exists(checkpoint_folder(dir, 600)));
+  EXPECT_TRUE(fs::exists(dir + "/notes"));
+  DROVER_EXPECT_OK(prune_checkpoints(dir, 0));
+  EXPECT_EQ(steps_in(dir), std::vector<Version>{500});
+}
+
+TEST(Checkpoints, ARunThatGoesOnFromAnEarlierOneDestroysNothing) {
+  const TempFolder folder;
+  const std::string dir = folder.file("ck");
+  const Everything all = everything(14, 3);
+  for (const Version step : {100, 200, 300}) DROVER_EXPECT_OK(save(all, dir, step, 1));
+  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 400)));
+  DROVER_EXPECT_OK(set_aside_after(dir, 100));
+  EXPECT_EQ(steps_in(dir), std::vector<Version>{100});
+  EXPECT_EQ(trouble_with(checkpoint_folder(dir, 300) + ".aside"), "");
+  EXPECT_FALSE(fs::exists(checkpoint_folder(dir, 400)));
+  DROVER_EXPECT_OK(set_aside_after(folder.file("nowhere"), 100));
+}
+
+}  // namespace
+}  // namespace drover
