@@ -15,6 +15,8 @@ namespace drover {
 enum class ErrorKind {
   kInvalidInput,  // the user or a peer gave us something we cannot use
   kDisconnected,  // a peer is gone
+  kRefused,       // a peer does not want us
+  kNotNow,        // we do not want a peer now; it may come again
   kTimedOut,      // nothing came in time
   kStopped,       // we were asked to stop
   kSystem,        // the machine refused: files, sockets, memory

@@ -58,6 +58,7 @@ Connection::Progress Connection::receive() {
     }
     keep_file(message);
     const auto bytes = static_cast<size_t>(count);
+    received_ += bytes;
     const size_t wanted = std::min(bytes, into_.size());
     into_ = into_.subspan(wanted);
     ahead_end_ = bytes - wanted;

@@ -48,6 +48,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Packets that came out of order so far, most often because others before them were lost; 0 where
   // that cannot be known.
   uint32_t packets_out_of_order();
+  // Bytes so far.
+  uint64_t received() const { return received_; }
   bool is_open() const { return socket_.is_open(); }
   Socket::executor_type executor() { return socket_.get_executor(); }
 
@@ -64,6 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   bool tells_order_ = true;  // of packets
   std::string trouble_;      // why kFailed
+  uint64_t received_ = 0;
 
   // What was read beyond what was asked for: most often whole small frames.
   std::array<std::byte, 8192> ahead_;

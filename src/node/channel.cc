@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/check.h"
+#include "core/duration_text.h"
 
 namespace drover {
 namespace {
@@ -20,11 +21,33 @@ constexpr size_t kQueuedBytesMax = 64 << 20;
 }  // namespace
 
 Channel::Channel(Socket socket, RunId run)
-    : connection_(std::make_shared<Connection>(std::move(socket))), run_(run) {}
+    : connection_(std::make_shared<Connection>(std::move(socket))),
+      next_beat_(connection_->executor()),
+      run_(run) {}
 
 void Channel::start(Callbacks callbacks) {
   replace_callbacks(std::move(callbacks));
+  beat();
   read_frames();
+}
+
+// --- living
+
+void Channel::beat() {
+  next_beat_.expires_after(Pulse::kBeat);
+  next_beat_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->callbacks_) return;
+    // Bytes, not frames: a block may take its time.
+    if (std::exchange(self->received_, self->connection_->received()) < self->received_)
+      self->pulse_.heard();
+    const Pulse::Sign sign = self->pulse_.on_beat();
+    if (sign == Pulse::Sign::kDead)
+      return self->fail(Error{ErrorKind::kDisconnected,
+                              "it gave no sign of life for " + duration_text(Pulse::kSilence)});
+    if (sign == Pulse::Sign::kSpeak) self->send({{.type = FrameType::kAlive}, {}});
+    self->beat();
+  });
 }
 
 void Channel::replace_callbacks(Callbacks callbacks) {
@@ -105,6 +128,7 @@ void Channel::on_read(const Status& status) {
 
 bool Channel::deliver() {
   reading_ = Reading::kHeader;
+  if (header_.type == FrameType::kAlive) return true;
   // Held here, because the callback may close the channel or replace the callbacks.
   const auto callbacks = callbacks_;
   Status status = done();
@@ -115,7 +139,8 @@ bool Channel::deliver() {
       return false;
     }
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
-      fail(Error{ErrorKind::kDisconnected, "it refused us: " + refusal->reason});
+      fail(Error{refusal->later ? ErrorKind::kDisconnected : ErrorKind::kRefused,
+                 "it refused us: " + refusal->reason});
       return false;
     }
     status = callbacks->on_control
@@ -142,6 +167,7 @@ void Channel::send_with_next(Frame frame) { put_in_queue(std::move(frame), -1); 
 // Returns whether it may be written.
 bool Channel::put_in_queue(Frame frame, int file) {
   if (!callbacks_ || close_when_sent_) return false;
+  pulse_.spoke();
   Queued queued;
   frame.header.run = run_;
   frame.header.length = 0;
@@ -272,8 +298,8 @@ void Channel::on_written() {
   }
 }
 
-void Channel::refuse(const std::string& reason) {
-  send(control_frame(Refusal{reason}));
+void Channel::refuse(const Error& why) {
+  send(control_frame(Refusal{.reason = why.message, .later = why.kind == ErrorKind::kNotNow}));
   close_when_sent();
 }
 
@@ -281,6 +307,7 @@ void Channel::close() {
   if (callbacks_ && !writing_ && !queue_.empty()) write_some();
   callbacks_.reset();
   queue_.clear();
+  next_beat_.cancel();
   connection_->close();
 }
 
@@ -294,8 +321,8 @@ void Channel::close_when_sent() {
 
 void Channel::fail(const Error& why) {
   const auto callbacks = callbacks_;
-  if (why.kind == ErrorKind::kInvalidInput) {
-    refuse(why.message);
+  if (why.kind == ErrorKind::kInvalidInput || why.kind == ErrorKind::kNotNow) {
+    refuse(why);
   } else {
     queue_.clear();
     close();

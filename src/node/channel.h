@@ -3,6 +3,7 @@
 // Lives on one event loop; every call and every callback happens on that loop's thread.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,6 +16,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "net/connection.h"
+#include "node/pulse.h"
 #include "wire/frame.h"
 #include "wire/limits.h"
 
@@ -64,7 +66,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   uint32_t packets_out_of_order() { return connection_->packets_out_of_order(); }
 
   // Tells the peer why it is not wanted, then closes. on_closed is not called.
-  void refuse(const std::string& reason);
+  void refuse(const Error& why);
   // Closes at once, with what the kernel takes of what is queued; on_closed is not called.
   void close();
   // Closes when everything queued has been written; on_closed is not called.
@@ -95,10 +97,14 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void write_queued();
   bool write_some();
   void on_written();
+  void beat();
   // Ends the channel because of the peer, or of the connection to it.
   void fail(const Error& why);
 
   std::shared_ptr<Connection> connection_;
+  Pulse pulse_;
+  boost::asio::steady_timer next_beat_;
+  uint64_t received_ = 0;  // bytes until the last beat
   const RunId run_;
   std::shared_ptr<Callbacks> callbacks_;  // null once closed
   enum class Reading : uint8_t { kHeader, kPayload };

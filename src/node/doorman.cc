@@ -96,7 +96,7 @@ void Doorman::give_up_late() {
   const TimePoint now = clock_now();
   while (!strangers_.empty() && strangers_.begin()->second.until <= now) {
     const Error late{ErrorKind::kTimedOut, "it did not introduce itself in time"};
-    strangers_.begin()->second.channel->refuse(late.message);
+    strangers_.begin()->second.channel->refuse(late);
     lose(strangers_.begin()->first, late);
   }
   set_alarm();

@@ -56,6 +56,11 @@ bool LiveSession::wait_until_connected(Duration patience) {
   return changed_.wait_for(lock, patience, [&] { return connected_ || farewell_; });
 }
 
+bool LiveSession::was_connected() {
+  const std::lock_guard lock(mutex_);
+  return connected_;
+}
+
 // --- the training loop's thread
 
 void LiveSession::leave(const std::string& reason) {
@@ -312,9 +317,10 @@ void LiveSession::on_over(const Farewell& farewell) {
   farewell_ = farewell;
   over_at_ = clock_now();
   const bool failed = farewell.outcome == RunOutcome::kFailed;
-  if (failed && settings_.exit_when_over) spdlog::error("stopping: {}", farewell.reason);
   changed_.notify_all();
-  if (settings_.exit_when_over) exit_soon(failed ? 1 : 0);
+  if (!settings_.exit_when_over || farewell.again) return;
+  if (failed) spdlog::error("stopping: {}", farewell.reason);
+  exit_soon(failed ? 1 : 0);
 }
 
 void LiveSession::on_shard_left() {

@@ -29,6 +29,9 @@ struct WorkerSettings {
   Sharing sharing = Sharing::kNo;         // of memory with shards
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
+  // How long it tries in vain to join again when the connection to the run was lost; see
+  // sittings.h.
+  Duration rejoin_for{};
   // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
   bool exit_when_over = true;
 };
@@ -44,6 +47,8 @@ class LiveSession : public TrainingSession, private Member::Handler {
   Status start() { return member_.start(); }
   // Until all shards are connected or the run is over, but no longer than `patience`.
   bool wait_until_connected(Duration patience);
+
+  bool was_connected();
 
   // Whether the run is over, how it ended and why.
   std::optional<Farewell> farewell();

@@ -231,8 +231,11 @@ void Member::lose(const std::string& peer, const Error& why) {
   if (over_) return;
   const std::string reason = "lost " + peer + ": " + why.message;
   // The coordinator may not know yet.
-  if (coordinator_) coordinator_->send(control_frame(Farewell{RunOutcome::kFailed, reason}));
-  over(Farewell{RunOutcome::kFailed, reason});
+  if (coordinator_)
+    coordinator_->send(control_frame(Farewell{.outcome = RunOutcome::kFailed, .reason = reason}));
+  over(Farewell{.outcome = RunOutcome::kFailed,
+                .reason = reason,
+                .again = why.kind == ErrorKind::kDisconnected});
 }
 
 void Member::over(const Farewell& farewell) {

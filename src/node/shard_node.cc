@@ -176,7 +176,7 @@ class ShardNode {
     if (published_.reserved() && peer.memory.open()) {
       auto view = GradientView::map(std::move(peer.memory), gradient_floats_);
       if (!view) {
-        peer.control->refuse(view.error().message);
+        peer.control->refuse(view.error());
         return lose(worker);
       }
       peer.gradients = std::move(view).value();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "node/host.h"
+#include "node/sittings.h"
 #include "worker/training_loop.h"
 
 namespace drover {
@@ -21,20 +22,15 @@ std::string explain(const std::exception& trouble) {
   return memory ? reason + ". Try a smaller --batch, or fewer workers" : reason;
 }
 
-}  // namespace
-
-int run_worker(const WorkerSettings& settings, Task& task) {
-  keep_freed_memory();
+Sitting train(const WorkerSettings& settings, Task& task) {
   const auto session = LiveSession::create(settings, task.layout());
   if (!session) {
     spdlog::error("{}", session.error().message);
-    return 1;
+    return {.exit_status = 1};
   }
   task.initial_parameters(session.value()->initial_parameters());
-  if (const Status started = session.value()->start(); !started) {
-    spdlog::error("{}", started.error().message);
-    return 1;
-  }
+  if (const Status started = session.value()->start(); !started)
+    return {.exit_status = 1, .again = true, .why = started.error().message};
   try {
     training_loop(*session.value(), task);
   } catch (const std::exception& trouble) {
@@ -42,10 +38,21 @@ int run_worker(const WorkerSettings& settings, Task& task) {
     const std::string reason = explain(trouble);
     spdlog::error("{}", reason);
     session.value()->leave(reason);
-    return 1;
+    return {.exit_status = 1};
   }
-  const auto farewell = session.value()->farewell();
-  return farewell && farewell->outcome == RunOutcome::kFailed ? 1 : 0;
+  const Farewell farewell = session.value()->farewell().value_or(Farewell{});
+  return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
+          .again = farewell.again,
+          .was_in = session.value()->was_connected(),
+          .why = farewell.reason};
+}
+
+}  // namespace
+
+int run_worker(const WorkerSettings& settings, Task& task) {
+  keep_freed_memory();
+  return run_sittings(settings.identity.name(), settings.rejoin_for,
+                      [&] { return train(settings, task); });
 }
 
 }  // namespace drover

@@ -5,6 +5,7 @@
 
 #include "core/block_share.h"
 #include "core/check.h"
+#include "core/duration_text.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -37,7 +38,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
       shard_addresses_[hello.index] = hello.address;
       break;
     case Role::kWorker:
-      if (const Status admitted = admit_worker(hello); !admitted) return admitted;
+      if (const Status admitted = admit_worker(hello, now); !admitted) return admitted;
       break;
     case Role::kEvaluator:
       if (!settings_.evaluator || evaluator_here_)
@@ -60,14 +61,21 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
 
 // One who comes while training is under way is not a member yet: it connects to the shards, says
 // that it is ready, and takes part from the next step on.
-Status Coordinator::admit_worker(const Hello& hello) {
+Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   const std::string name = peer_name(hello.role, hello.index);
   if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
-  if (joined_.contains(hello.index)) return invalid_input(name + " is here already");
+  // Its earlier life, perhaps, whose end has not been noticed yet.
+  if (joined_.contains(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
+  if (const Duration wait = quarantine_.wait(hello.index, now); wait > Duration::zero()) {
+    return Error{ErrorKind::kNotNow,
+                 name + " has come and gone " + std::to_string(quarantine_.losses(hello.index)) +
+                     " times in a row; it is let in again in " + duration_text(wait)};
+  }
   if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
   if (const Status same = admit_model(hello); !same) return same;
   if (const Status same = admit_learning(hello); !same) return same;
   joined_.insert(hello.index);
+  quarantine_.on_joined(hello.index, now);
   return done();
 }
 
@@ -254,6 +262,13 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
                               CoordinatorOutput& out) {
   const bool was_here = joined_.contains(worker);
   remove_worker(worker);
+  const Duration kept_out = was_here ? quarantine_.on_lost(worker, now) : Duration::zero();
+  if (kept_out > Duration::zero() && phase_ == Phase::kTraining) {
+    say("kept out", peer_name(Role::kWorker, worker),
+        "it has come and gone " + std::to_string(quarantine_.losses(worker)) +
+            " times in a row; it is let in again in " + duration_text(kept_out),
+        now, out);
+  }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
   if (!members_.remove(worker)) {
     if (was_here)

@@ -26,6 +26,7 @@
 #include "server/happening.h"
 #include "server/live_arrivals.h"
 #include "server/membership.h"
+#include "server/quarantine.h"
 #include "server/step_ledger.h"
 #include "server/straggler_orders.h"
 #include "wire/control.h"
@@ -141,7 +142,7 @@ class Coordinator {
   void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
   void choose_pull(TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
-  Status admit_worker(const Hello& hello);
+  Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
@@ -165,6 +166,7 @@ class Coordinator {
 
   Membership members_;
   std::map<ShardId, std::string> shard_addresses_;
+  Quarantine quarantine_;
   std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
   bool evaluator_here_ = false;
   bool evaluator_lost_ = false;

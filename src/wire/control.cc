@@ -70,7 +70,10 @@ void put(const Challenge& from, pb::Control& to) {
   to.mutable_challenge()->set_proof(from.proof);
 }
 
-void put(const Refusal& from, pb::Control& to) { to.mutable_refusal()->set_reason(from.reason); }
+void put(const Refusal& from, pb::Control& to) {
+  to.mutable_refusal()->set_reason(from.reason);
+  to.mutable_refusal()->set_later(from.later);
+}
 
 void put(const Plan& from, pb::Control& to) {
   pb::Plan* out = to.mutable_plan();
@@ -225,6 +228,7 @@ void put(const Evaluated& from, pb::Control& to) {
 void put(const Farewell& from, pb::Control& to) {
   to.mutable_farewell()->set_outcome(static_cast<uint32_t>(from.outcome));
   to.mutable_farewell()->set_reason(from.reason);
+  to.mutable_farewell()->set_again(from.again);
 }
 
 // --- from protobuf, trusting nothing
@@ -349,7 +353,7 @@ Control get(const pb::Challenge& from, Reader& reader) {
 }
 
 Control get(const pb::Refusal& from, Reader& reader) {
-  return Refusal{reader.text(from.reason(), "the reason")};
+  return Refusal{.reason = reader.text(from.reason(), "the reason"), .later = from.later()};
 }
 
 Control get(const pb::Plan& from, Reader& reader) {
@@ -544,7 +548,8 @@ Control get(const pb::Evaluated& from, Reader&) {
 
 Control get(const pb::Farewell& from, Reader& reader) {
   return Farewell{.outcome = reader.one_of(from.outcome(), RunOutcome::kFailed, "outcome"),
-                  .reason = reader.text(from.reason(), "the reason")};
+                  .reason = reader.text(from.reason(), "the reason"),
+                  .again = from.again()};
 }
 
 Control get_any(const pb::Control& from, Reader& reader) {

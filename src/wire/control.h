@@ -51,6 +51,7 @@ struct Hello {
 // Why a connection is not wanted; sent before it is closed.
 struct Refusal {
   std::string reason;
+  bool later = false;  // it may be wanted another time
   bool operator==(const Refusal&) const = default;
 };
 
@@ -234,6 +235,8 @@ struct Evaluated {
 struct Farewell {
   RunOutcome outcome = RunOutcome::kCompleted;
   std::string reason;
+  // The run goes on without what it has lost: whoever hears this should join it anew.
+  bool again = false;
   bool operator==(const Farewell&) const = default;
 };
 

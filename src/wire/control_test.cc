@@ -58,6 +58,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
   expect_survives(Challenge{});
   expect_survives(Refusal{"no"});
+  expect_survives(Refusal{.reason = "not now", .later = true});
   expect_survives(sample_plan());
   Plan free = sample_plan();
   free.free_running = true;
@@ -123,6 +124,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   expect_survives(PullShare{.from = 12, .share = 0.875});
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
+  expect_survives(
+      Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost", .again = true});
 }
 
 TEST(Control, RefusesRatesThatAreNoRates) {

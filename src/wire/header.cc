@@ -99,7 +99,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
   }
   const auto type = get<uint8_t>(bytes, 5);
   if (type < static_cast<uint8_t>(FrameType::kControl) ||
-      type > static_cast<uint8_t>(FrameType::kOwesNothing)) {
+      type > static_cast<uint8_t>(FrameType::kAlive)) {
     return invalid_input("a frame has the unknown type " + std::to_string(type));
   }
   const auto number_type = get<uint8_t>(bytes, 56);

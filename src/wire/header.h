@@ -48,6 +48,8 @@ enum class FrameType : uint8_t {
   // Worker to shard: I push nothing more for steps before `version`. A pull says so too, unless it
   // has kOwingFlag.
   kOwesNothing = 11,
+  // Anybody to anybody: I live, though I have nothing to say.
+  kAlive = 12,
 };
 
 enum FrameFlags : uint16_t {

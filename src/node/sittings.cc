@@ -1,0 +1,35 @@
+#include "node/sittings.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "core/chance.h"
+#include "core/duration_text.h"
+#include "node/back_off.h"
+#include "node/clock.h"
+
+namespace drover {
+
+int run_sittings(const std::string& name, Duration patience, const std::function<Sitting()>& sit) {
+  BackOff back_off(patience);
+  for (;;) {
+    const Sitting sitting = sit();
+    if (!sitting.again) return sitting.exit_status;
+    const TimePoint now = clock_now();
+    if (sitting.was_in) back_off.was_in(now);
+    const double chance =
+        unit_interval(draw({static_cast<uint64_t>(::getpid()),
+                            static_cast<uint64_t>(now.time_since_epoch().count())}));
+    const auto wait = back_off.next(now, chance);
+    if (!wait) {
+      spdlog::error("{} gives up: {}", name, sitting.why);
+      return 1;
+    }
+    spdlog::info("{}: {}; joining again in {}", name, sitting.why, duration_text(*wait));
+    std::this_thread::sleep_for(*wait);
+  }
+}
+
+}  // namespace drover
