@@ -17,6 +17,7 @@
 #include "node/evaluator_node.h"
 #include "node/family.h"
 #include "node/host.h"
+#include "node/job_checkpoints.h"
 #include "node/job_machines.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
@@ -159,17 +160,25 @@ Status start_all(Family& family, const Job& job, const Crew& crew, const RunHead
                  const std::function<Status(const Invitation&)>& invite) {
   auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
+  auto checkpoints = prepare_checkpoints(job, crew.brings_model);
+  if (!checkpoints) return checkpoints.error();
+  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
+  apply(job, checkpoints.value(), machine.value());
   machine.value().evaluator = crew.evaluator != nullptr;
   machine.value().workers_bring_model = crew.brings_model;
   if (!crew.worker) machine.value().join_timeout = kComesByItself;
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
+  checkpoints.value().keeping.run = header.run_id;
   const RunKey key{.run = header.run_id, .token = random_token()};
   const auto addresses = choose_addresses(job, "drover-" + key.token.substr(0, 16));
   if (!addresses) return addresses.error();
   const int listening_fd = addresses.value().listening_fd;
-  const CoordinatorNodeSettings settings{
-      .machine = machine.value(), .key = key, .listening_fd = listening_fd, .exits_fd = exits_fd};
+  const CoordinatorNodeSettings settings{.machine = machine.value(),
+                                         .key = key,
+                                         .listening_fd = listening_fd,
+                                         .checkpoints = checkpoints.value().keeping,
+                                         .exits_fd = exits_fd};
   const auto ready = start_coordinator(family, job, header, settings, company);
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
   ::close(listening_fd);
