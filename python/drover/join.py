@@ -60,8 +60,8 @@ def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: s
         from .parameters import copiers_for
 
         # With its shape: workers whose shapes differ must not be taken for equal because their sizes are.
-        tensors = [_native.Tensor(f"{piece.name} {tuple(piece.tensor.shape)}", piece.size, piece.averaged, piece.rate,
-                                  piece.decay) for piece in pieces]
+        tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, piece.rate, piece.decay,
+                                  list(piece.tensor.shape)) for piece in pieces]
         return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
                                optimizer=settings, copiers=copiers_for(pieces))
 

@@ -77,6 +77,8 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
+    // No trouble, and told elsewhere: in the run file, and before the run began.
+    if (event.kind == "checkpoint" || event.kind == "resumed") return done();
     const bool trouble = event.kind != "reached" && event.kind != "pull" && event.kind != "left" &&
                          event.kind != "joined";
     if (!trouble && line_.style() == ProgressStyle::kNone) return done();

@@ -101,6 +101,8 @@ RunHeader make_run_header(const Job& job,
   Job repeatable = job;
   repeatable.run_file.clear();
   repeatable.save_model.clear();
+  repeatable.checkpoint.clear();
+  repeatable.resume.clear();
   header.job = to_toml(repeatable);
   for (const Setting& setting : job_settings())
     header.settings.emplace_back(setting.key, text_of(setting.get(job)));

@@ -343,6 +343,22 @@ std::vector<Setting> make_settings() {
            "where to write the final parameters; empty: nowhere"},
           [](auto& job) -> auto& { return job.save_model; }, MayBeEmpty::kYes),
 
+      text_setting(
+          {"checkpoint", "--checkpoint", kRecord,
+           "folder for checkpoints, from which the run can go on; empty: none"},
+          [](auto& job) -> auto& { return job.checkpoint; }, MayBeEmpty::kYes),
+      count_setting(
+          {"checkpoint_every", "--checkpoint-every", kRecord,
+           "steps between checkpoints; there is also one at the end"},
+          [](auto& job) -> auto& { return job.checkpoint_every; }, 1, kStepsMax),
+      count_setting(
+          {"keep", "--keep", kRecord, "checkpoints to keep; older ones are removed"},
+          [](auto& job) -> auto& { return job.keep; }, 1, kKeepMax),
+      text_setting(
+          {"resume", "--resume", kRecord,
+           "go on from the newest checkpoint in this folder, or from this one"},
+          [](auto& job) -> auto& { return job.resume; }, MayBeEmpty::kYes),
+
       choice_setting(
           {"optimizer.kind", "--optimizer", kLearning,
            "sgd, momentum, nesterov, rmsprop, adam or adamw"},

@@ -22,6 +22,7 @@ inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // wh
 inline constexpr double kLearningRateMax = 1'000.0;
 inline constexpr double kWeightDecayMax = 1.0;
 inline constexpr uint32_t kDecideEveryMax = 1'000'000;
+inline constexpr uint32_t kKeepMax = 1'000'000;
 inline constexpr double kBalanceMost = 1'000.0;
 inline constexpr uint64_t kWindowMax = uint64_t{1} << 40;
 inline constexpr Duration kMaxWaitMax = std::chrono::hours(24);

@@ -121,7 +121,8 @@ struct PeerRecord {
 struct EventRecord {
   Duration at{};
   Step step = 0;
-  std::string kind;  // "lost", "joined", "exit", "refused", "reached", "ended"
+  std::string kind;  // "lost", "joined", "exit", "refused", "reached", "ended",
+                     // "checkpoint", "checkpoint-failed", "resumed"
   std::string peer;  // as in PeerRecord, or empty
   std::string text;
 };

@@ -44,6 +44,12 @@ class CoordinatorNode {
         workers_(settings.machine.workers),
         machine_(settings.machine, std::move(policy), clock_now()),
         began_(clock_now()),
+        keeper_(loop_, settings.checkpoints,
+                [this](Version version, const Status& kept, Duration took) {
+                  work([&](CoordinatorOutput& out) {
+                    machine_.on_checkpoint_kept(version, kept, took, clock_now(), out);
+                  });
+                }),
         doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
                  [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
                    return admit(channel, hello);
@@ -136,6 +142,7 @@ class CoordinatorNode {
       if (end == nullptr) record(happening);
       if (end != nullptr) record_end(*end);
     }
+    for (CheckpointReady& ready : out.checkpoints) keeper_.keep(std::move(ready));
     if (machine_.ended() && !leaving_) leave();
     review_.set(machine_.wake_at());
   }
@@ -244,6 +251,7 @@ class CoordinatorNode {
   Coordinator machine_;
   const TimePoint began_;
   const pid_t launcher_ = ::getppid();
+  CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
   std::map<std::string, uint64_t> memory_;
   Doorman doorman_;

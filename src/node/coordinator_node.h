@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/run_record.h"
+#include "node/checkpoint_saver.h"
 #include "node/doorman.h"
 #include "policy/policy.h"
 #include "server/coordinator.h"
@@ -21,6 +22,7 @@ struct CoordinatorNodeSettings {
   CoordinatorSettings machine;
   RunKey key;
   int listening_fd = -1;  // opened before the others were started, so that they find somebody there
+  CheckpointKeeping checkpoints;
   // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
   // (Killed)". -1: nowhere.
   int exits_fd = -1;

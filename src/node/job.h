@@ -65,6 +65,11 @@ struct Job {
   std::string run_file;       // empty: runs/<time>-<model>-<data>.db
   std::string save_model;     // empty: do not save the final parameters
 
+  std::string checkpoint;       // a folder for checkpoints; empty: none are written
+  Step checkpoint_every = 200;  // steps; and there is one at the end
+  uint32_t keep = 3;            // checkpoints
+  std::string resume;           // go on from a checkpoint: its folder, or one of several
+
   bool operator==(const Job&) const = default;
 };
 

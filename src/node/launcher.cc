@@ -20,6 +20,7 @@
 #include "node/evaluator_node.h"
 #include "node/family.h"
 #include "node/host.h"
+#include "node/job_checkpoints.h"
 #include "node/job_machines.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
@@ -142,16 +143,25 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
   });
 }
 
-Result<CoordinatorSettings> machine_of(const Part& part, const Job& job, const Crew& crew) {
+struct Prepared {
+  CoordinatorSettings machine;
+  CheckpointKeeping checkpoints;
+};
+
+Result<Prepared> prepare(const Part& part, const Job& job, const Crew& crew) {
   auto machine = coordinator_settings(job);
-  if (!machine) return machine;
+  if (!machine) return machine.error();
+  auto checkpoints = prepare_checkpoints(job, crew.brings_model);
+  if (!checkpoints) return checkpoints.error();
+  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
+  apply(job, checkpoints.value(), machine.value());
   machine.value().evaluator = crew.evaluator != nullptr;
   machine.value().workers_bring_model = crew.brings_model;
   machine.value().join_timeout = part.join_timeout;
   if (!crew.worker) machine.value().join_timeout = kComesByItself;
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
-  return machine;
+  return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
 }
 
 // What others are told of where the coordinator listens: on all addresses is none.
@@ -167,8 +177,9 @@ std::string announced_address(const Part& part, const std::string& listening) {
 Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
-  const auto machine = machine_of(part, job, crew);
-  if (!machine) return machine.error();
+  auto prepared = prepare(part, job, crew);
+  if (!prepared) return prepared.error();
+  prepared.value().checkpoints.run = header.run_id;
   boost::asio::io_context loop(1);
   auto listener = Listener::open(loop, part.coordinator);
   if (!listener) return listener.error();
@@ -176,9 +187,10 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   if (!fd) return fd.error();
   part.coordinator = announced_address(part, listener.value()->address());
   listener.value().reset();
-  const CoordinatorNodeSettings settings{.machine = machine.value(),
+  const CoordinatorNodeSettings settings{.machine = prepared.value().machine,
                                          .key = part.key,
                                          .listening_fd = fd.value(),
+                                         .checkpoints = prepared.value().checkpoints,
                                          .exits_fd = exits_fd};
   const auto ready = start_coordinator(family, job, header, settings, company);
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.

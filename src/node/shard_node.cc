@@ -13,6 +13,7 @@
 
 #include "node/alarm.h"
 #include "node/channel.h"
+#include "node/checkpoint_saver.h"
 #include "node/clock.h"
 #include "node/host.h"
 #include "node/introduction.h"
@@ -98,7 +99,15 @@ class ShardNode {
         stop(Farewell{RunOutcome::kFailed, shared.error().message + "; try --transport uds"});
         return done();
       }
+      const auto saved = read_saved(*plan, settings_.id);
+      if (!saved) {
+        // The coordinator ends the run, and tells everybody why.
+        coordinator_->send(control_frame(Farewell{RunOutcome::kFailed, saved.error().message}));
+        return done();
+      }
+      plan_ = *plan;
       shard_.on_plan(*plan);
+      if (saved.value()) shard_.restore(*saved.value());
       gradient_floats_ = Layout(plan->tensors).buffer_size();
       weak_ = plan->weak;
       // Joining may lose a peer, and with it its entry.
@@ -252,6 +261,7 @@ class ShardNode {
     // New parameters come before the news of the close, so that they have left when it does.
     for (Outgoing& message : out) send(std::move(message), began);
     alarm_.set(shard_.wake_at());
+    while (auto part = shard_.take_checkpoint()) saver_.save(plan_, std::move(*part));
   }
 
   void send(Outgoing message, TimePoint began) {
@@ -303,6 +313,10 @@ class ShardNode {
   Duration busy_{};                 // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   int exit_status_ = 0;
+  Plan plan_;
+  CheckpointSaver saver_{loop_, [this](CheckpointSaved saved) {
+                           coordinator_->send(control_frame(std::move(saved)));
+                         }};
 };
 
 }  // namespace

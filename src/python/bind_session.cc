@@ -91,18 +91,24 @@ void bind_floats(py::module_& module) {
 
 void bind_tensor(py::module_& module) {
   py::class_<TensorSpec>(module, "Tensor", "One tensor of the model, as the run knows it.")
-      .def(py::init([](std::string name, uint64_t size, bool averaged, double rate, double decay) {
-             return TensorSpec{std::move(name), size,
-                               averaged ? TensorKind::kAveraged : TensorKind::kTrained, rate,
-                               decay};
+      .def(py::init([](std::string name, uint64_t size, bool averaged, double rate, double decay,
+                       std::vector<uint64_t> shape) {
+             return TensorSpec{std::move(name),
+                               size,
+                               averaged ? TensorKind::kAveraged : TensorKind::kTrained,
+                               rate,
+                               decay,
+                               std::move(shape)};
            }),
-           arg("name"), arg("size"), arg("averaged") = false, arg("rate") = 1.0, arg("decay") = 1.0)
+           arg("name"), arg("size"), arg("averaged") = false, arg("rate") = 1.0, arg("decay") = 1.0,
+           arg("shape") = std::vector<uint64_t>())
       .def_readonly("name", &TensorSpec::name)
       .def_readonly("size", &TensorSpec::size)
       .def_property_readonly(
           "averaged", [](const TensorSpec& tensor) { return tensor.kind == TensorKind::kAveraged; })
       .def_readonly("rate", &TensorSpec::rate)
-      .def_readonly("decay", &TensorSpec::decay);
+      .def_readonly("decay", &TensorSpec::decay)
+      .def_readonly("shape", &TensorSpec::shape);
 }
 
 std::vector<uint64_t> offsets_of(const PythonSession& session) {

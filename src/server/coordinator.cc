@@ -22,6 +22,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
   DROVER_CHECK(!settings_.free_running || !settings_.pull.weak());
   if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
+  if (settings_.resume) step_ = settings_.resume->step;
   for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
        worker < settings_.workers; ++worker) {
     members_.remove(worker);
@@ -79,48 +80,6 @@ Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   return done();
 }
 
-// The first who comes says how to learn; the others have to say the same.
-Status Coordinator::admit_learning(const Hello& hello) {
-  if (!settings_.workers_bring_model) return done();
-  if (!hello.learning) return invalid_input("it does not say how its model is to be learned");
-  if (!learning_.told) {
-    learning_.told = hello.learning;
-    const double ema_decay = learning_.optimizer.ema_decay;
-    learning_.optimizer = hello.learning->optimizer;
-    learning_.optimizer.ema_decay = ema_decay;
-    learning_.schedule.kind = ScheduleKind::kConstant;
-    learning_.schedule.base = hello.learning->rate;
-  }
-  if (*hello.learning == *learning_.told) return done();
-  const auto words = [](const Learning& learning) {
-    return std::string(name_of(learning.optimizer.kind)) + " with a learning rate of " +
-           std::to_string(learning.rate);
-  };
-  return invalid_input("its optimiser (" + words(*hello.learning) +
-                       ") is not that of the others (" + words(*learning_.told) +
-                       "), or is set otherwise; start all with the same script and arguments");
-}
-
-Status Coordinator::admit_model(const Hello& hello) {
-  const Layout theirs(hello.tensors);
-  if (hello.tensors.empty()) return invalid_input("its model has no tensors");
-  if (!layout_) layout_ = theirs;
-  if (theirs == *layout_) return done();
-  const auto words = [](const Layout& layout) {
-    return std::to_string(layout.parameter_count()) + " parameters in " +
-           std::to_string(layout.tensors().size()) + " tensors";
-  };
-  const auto [mine, others] = std::mismatch(theirs.tensors().begin(), theirs.tensors().end(),
-                                            layout_->tensors().begin(), layout_->tensors().end());
-  const std::string first = mine != theirs.tensors().end() ? mine->name : "none";
-  const std::string instead = others != layout_->tensors().end() ? others->name : "none";
-  return invalid_input(
-      "its model differs from that of the others: " + words(theirs) + ", theirs has " +
-      words(*layout_) + "; the first that differs is " + first +
-      (first == instead ? ", in size or in how it is learned" : ", where theirs has " + instead) +
-      ". Start all with the same job");
-}
-
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
   blocks_ = plan_blocks(*layout_, settings_.shards,
@@ -130,6 +89,7 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
   std::vector<ShardId> names;
   for (const auto& [shard, blocks] : blocks_on_) names.push_back(shard);
   ledger_.emplace(static_cast<uint32_t>(names.size()), settings_.free_running.has_value(), names);
+  if (settings_.resume) ledger_->resume(settings_.resume->step, settings_.resume->noise);
   if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
@@ -142,6 +102,10 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
                   .weak = settings_.pull.weak(),
                   .push_grace = settings_.push_grace,
+                  .first_step = step_,
+                  .resume_from = settings_.resume ? settings_.resume->folder : "",
+                  .checkpoint_every = settings_.checkpoint_every,
+                  .checkpoint_dir = settings_.checkpoint_dir,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [shard, address] : shard_addresses_) {
@@ -183,6 +147,9 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   } else if (const auto* arrived = std::get_if<Arrived>(&message);
              arrived && role == Role::kShard) {
     on_arrived(index, *arrived, now, out);
+  } else if (const auto* saved = std::get_if<CheckpointSaved>(&message);
+             saved && role == Role::kShard) {
+    return on_checkpoint_saved(index, *saved, now, out);
   } else if (const auto* report = std::get_if<StepReport>(&message);
              report && role == Role::kWorker && ledger_) {
     ledger_->on_report(index, *report);
@@ -215,6 +182,12 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
   }
   phase_ = Phase::kTraining;
   training_began_ = now;
+  if (settings_.resume) {
+    say("resumed", "",
+        "the run goes on after step " + std::to_string(step_) + ", from " +
+            settings_.resume->folder,
+        now, out);
+  }
   open_step(now, out);
 }
 

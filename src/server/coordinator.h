@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/checkpoint_part.h"
 #include "core/layout.h"
 #include "core/run_record.h"
 #include "core/target.h"
@@ -49,6 +50,15 @@ struct WorkerTold {
   std::vector<std::string> slow = {};
 };
 
+// A run goes on from a checkpoint.
+struct ResumeFrom {
+  Version step = 0;                 // so many are done
+  std::string folder;               // that shards read it from
+  std::vector<TensorSpec> tensors;  // what was learned, and ...
+  SettingTexts settings;            // ... how
+  SavedNoise noise;
+};
+
 struct CoordinatorSettings {
   uint32_t workers = 1;                      // indices that workers may have
   std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
@@ -73,12 +83,25 @@ struct CoordinatorSettings {
   PullSettings pull;                        // how many blocks workers wait for
   Duration push_grace{};                    // see Plan
   uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
+  Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
+  std::string checkpoint_dir;
+  std::optional<ResumeFrom> resume;
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
+};
+
+// All shards have saved their parts of a checkpoint: it becomes one when its manifest is written.
+struct CheckpointReady {
+  Version version = 0;
+  std::vector<CheckpointSaved> parts;  // by shard
+  SettingTexts settings;               // how it learns
+  SavedNoise noise;
+  std::vector<TensorSpec> tensors;
 };
 
 struct CoordinatorOutput {
   Outbox messages;
   std::vector<Happening> happenings;
+  std::vector<CheckpointReady> checkpoints;  // answered with on_checkpoint_kept()
 };
 
 class Coordinator {
@@ -99,6 +122,9 @@ class Coordinator {
   // A peer's connection ended. `why` completes the sentence "worker 3 was lost: ...".
   void on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,
                CoordinatorOutput& out);
+  // The manifest of a checkpoint is written, or why it is not.
+  void on_checkpoint_kept(Version version, const Status& kept, Duration took, TimePoint now,
+                          CoordinatorOutput& out);
   // The user wants to stop.
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
   // The run cannot go on, for a reason outside (the disk is full).
@@ -124,6 +150,11 @@ class Coordinator {
   Duration since_start(TimePoint now) const { return now - started_; }
   Status admit_model(const Hello& hello);
   Status admit_learning(const Hello& hello);
+  Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
+                             CoordinatorOutput& out);
+  void fail_checkpoint(Version version, const std::string& peer, const std::string& why,
+                       TimePoint now, CoordinatorOutput& out);
+  bool await_checkpoint() const;
   void send_plans(CoordinatorOutput& out);
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
@@ -208,6 +239,10 @@ class Coordinator {
   bool reports_given_up_ = false;  // of those who have not sent theirs by then
   uint32_t empty_steps_ = 0;       // in a row
   uint64_t digest_ = 0;
+  std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing
+  std::map<Version, uint64_t> checkpoint_bytes_;  // of those whose manifest is being written
+  std::set<std::string> told_failures_;           // since the last one that was kept: why
+  bool last_checkpoint_over_ = false;             // that of the last step: kept, or given up
 };
 
 }  // namespace drover

@@ -22,6 +22,8 @@ Duration wire_time_limit(double limit) {
 constexpr Duration kReportPatience = std::chrono::seconds(1);
 // ... and longer than a worker waits for the last parameters (node/live_session.cc).
 constexpr Duration kLeavingPatience = std::chrono::seconds(8);
+// ... and for the last checkpoint, which a slow disk may take long to write.
+constexpr Duration kCheckpointPatience = std::chrono::minutes(10);
 
 // Between two reviews of a step, at least.
 constexpr double kReviewPause = 1e-6;
@@ -92,6 +94,8 @@ std::optional<TimePoint> Coordinator::wake_at() const {
   if (phase_ == Phase::kEvaluating && !owe_reports().empty())
     return training_ended_ + kReportPatience;
   if (phase_ == Phase::kEvaluating && await_leaving()) return training_ended_ + kLeavingPatience;
+  if (phase_ == Phase::kEvaluating && await_checkpoint())
+    return training_ended_ + kCheckpointPatience;
   if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
   if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
@@ -101,8 +105,13 @@ void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
   const auto due = wake_at();
   if (!due || now < *due) return;
   if (phase_ == Phase::kTraining) return review(now, out);
-  if (owe_reports().empty()) leaving_given_up_ = true;
-  reports_given_up_ = true;
+  if (!owe_reports().empty()) {
+    reports_given_up_ = true;
+  } else if (await_leaving()) {
+    leaving_given_up_ = true;
+  } else {
+    fail_checkpoint(settings_.steps, "", "it was not written in time", now, out);
+  }
   dismiss_workers(now, out);
 }
 
@@ -353,7 +362,8 @@ bool Coordinator::await_leaving() const {
 
 void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
   const bool evaluated = !evaluator_here_ || evaluator_lost_ || evaluated_last_;
-  if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving())
+  if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving() &&
+      !await_checkpoint())
     end(RunOutcome::kCompleted, "", now, out);
 }
 

@@ -22,6 +22,8 @@
 
 #include <cstdint>
 
+#include "core/checkpoint_part.h"
+
 namespace drover {
 
 struct NoiseEstimate {
@@ -51,6 +53,12 @@ class NoiseScale {
   void learn(const NoiseEstimate& step);
   // phi in samples; 0: not known yet, or the signal is lost in the noise.
   double value() const;
+
+  SavedNoise save() const { return {smoothed_.signal, smoothed_.noise, steps_}; }
+  void restore(const SavedNoise& saved) {
+    smoothed_ = {saved.signal, saved.noise};
+    steps_ = saved.steps;
+  }
 
  private:
   NoiseEstimate smoothed_;

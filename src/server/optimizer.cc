@@ -187,6 +187,37 @@ void BlockOptimizer::start(std::span<const float> initial) {
   std::copy_n(initial.data(), average_.size(), average_.data());
 }
 
+void BlockOptimizer::restore(const SavedBlock& saved) {
+  DROVER_CHECK(!started_);
+  started_ = true;
+  updates_ = saved.updates;
+  beta1_power_ = saved.beta1_power;
+  beta2_power_ = saved.beta2_power;
+  const auto take = [](const ConstBuffer& from, FloatBuffer& into) {
+    if (into.size() == 0) return;
+    DROVER_CHECK(from && from->size() == into.size());
+    std::copy_n(from->data(), into.size(), into.data());
+  };
+  take(saved.momentum, momentum_);
+  take(saved.squares, squares_);
+  take(saved.average, average_);
+}
+
+void BlockOptimizer::save(SavedBlock& saved, BufferPool& pool) const {
+  saved.updates = updates_;
+  saved.beta1_power = beta1_power_;
+  saved.beta2_power = beta2_power_;
+  const auto copy = [&](const FloatBuffer& from) -> ConstBuffer {
+    if (from.size() == 0) return nullptr;
+    SharedBuffer made = pool.take(from.size());
+    std::copy_n(from.data(), from.size(), made->data());
+    return made;
+  };
+  saved.momentum = copy(momentum_);
+  saved.squares = copy(squares_);
+  saved.average = copy(average_);
+}
+
 double BlockOptimizer::apply(const GradientSum& sum, double learning_rate,
                              std::span<const float> now, std::span<float> next) {
   DROVER_CHECK(started_);

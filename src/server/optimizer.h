@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/checkpoint_part.h"
 #include "core/float_buffer.h"
 #include "core/layout.h"
 #include "core/training.h"
@@ -35,6 +36,12 @@ class BlockOptimizer {
   // The block's initial parameters, from which its moving average starts. Call once, before
   // apply().
   void start(std::span<const float> initial);
+
+  // The same in a run that goes on: instead of start(), with what save() has put there. Whatever
+  // this optimiser keeps must be there; which settings it was saved under is the caller's to check.
+  void restore(const SavedBlock& saved);
+  // Adds what it remembers, as copies: it changes with the next update.
+  void save(SavedBlock& saved, BufferPool& pool) const;
 
   // Writes the block's next version in one pass over memory. The version before is left as it is,
   // for it may still be on its way to workers. If nobody contributed the next version is a copy,

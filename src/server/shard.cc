@@ -24,6 +24,18 @@ void Shard::on_plan(const Plan& plan) {
   if (plan.free_running) clocks_.emplace(plan.workers, blocks_.size(), plan.staleness);
 }
 
+void Shard::restore(const std::vector<SavedBlock>& saved) {
+  DROVER_CHECK(plan_ && !open_ && connected_.empty());
+  step_ = plan_->first_step;
+  std::map<uint64_t, const SavedBlock*> by_offset;
+  for (const SavedBlock& each : saved) by_offset[each.offset] = &each;
+  for (auto& [id, hosted] : blocks_) {
+    const auto found = by_offset.find(hosted.block->block().offset);
+    DROVER_CHECK(found != by_offset.end());
+    hosted.block->restore(*found->second, step_, members_);
+  }
+}
+
 void Shard::on_joined(WorkerId worker, Outbox& out) {
   connected_.insert(worker);
   if (knows(worker)) {
@@ -90,7 +102,7 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   const bool changed = update_members(decision.alive);
   if (!open_) {
     open_ = true;
-    opened_[0] = now;
+    opened_[step_] = now;
     on_members_changed(now, out);
     serve_all_waiting(now, out);
   } else if (changed) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/checkpoint_part.h"
 #include "core/float_buffer.h"
 #include "core/time.h"
 #include "server/free_clocks.h"
@@ -35,6 +37,10 @@ class Shard {
   void on_plan(const Plan& plan);
   bool has_plan() const { return plan_.has_value(); }
 
+  // The run goes on from a checkpoint: what it has of this shard's blocks, one for each, in any
+  // order. Comes after the plan, which names the version, and before any worker.
+  void restore(const std::vector<SavedBlock>& saved);
+
   // A worker, or the evaluator, is connected on both lanes; for the first time, or again after it
   // was lost. It contributes from the decision on that names it.
   void on_joined(WorkerId worker, Outbox& out);
@@ -47,6 +53,10 @@ class Shard {
   // change with every call of the others.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, Outbox& out);
+
+  // A checkpoint is due, all blocks as they were at one version: the next such, oldest first, since
+  // the last call. Look after every call of the others.
+  std::optional<CheckpointPart> take_checkpoint();
 
   // How many floats the payload of a frame from `worker` has, before any memory is given to it. An
   // error means that the peer breaks the protocol; its connection should be closed.
@@ -161,6 +171,7 @@ class Shard {
                               ConstBuffer values, Outbox& out);
   void serve_waiting(Hosted& hosted, TimePoint now, Outbox& out);
   void serve_all_waiting(TimePoint now, Outbox& out);
+  void gather_checkpoint();
   uint64_t digest() const;
 
   const ShardId id_;
@@ -197,6 +208,7 @@ class Shard {
   std::map<std::pair<Step, WorkerId>, uint32_t> straggling_;  // blocks seen of gradients not whole
   std::vector<StepClosed::Arrival> news_;                     // of the open step, not told yet
   std::map<std::pair<Step, WorkerId>, Duration> late_;        // whole since the last StepClosed
+  std::deque<CheckpointPart> checkpoints_;                    // not taken yet
 };
 
 }  // namespace drover

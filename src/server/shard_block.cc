@@ -21,6 +21,7 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
     : block_(block),
       steps_(plan.steps),
       evaluate_every_(plan.evaluate_every),
+      checkpoint_every_(plan.checkpoint_every),
       free_running_(plan.free_running),
       pool_(pool),
       published_(published),
@@ -37,6 +38,20 @@ void ShardBlock::start(std::span<const float> initial, const Membership& members
   std::copy(initial.begin(), initial.end(), first->data());
   optimizer_.start(first->span());
   parameters_ = std::move(first);
+  on_members_changed(members);
+}
+
+void ShardBlock::restore(const SavedBlock& saved, Version version, const Membership& members) {
+  DROVER_CHECK(!started());
+  DROVER_CHECK(saved.offset == block_.offset && saved.length == block_.length);
+  DROVER_CHECK(saved.parameters && saved.parameters->size() == block_.length);
+  SharedBuffer first = published_->take(block_.length);
+  std::copy_n(saved.parameters->data(), block_.length, first->data());
+  optimizer_.restore(saved);
+  parameters_ = std::move(first);
+  version_ = version;
+  // Whoever evaluates finds nothing of before, but should find something.
+  keep_snapshot();
   on_members_changed(members);
 }
 
@@ -155,6 +170,7 @@ NoiseEstimate ShardBlock::publish(double learning_rate) {
 void ShardBlock::next_version() {
   ++version_;
   if (snapshot_due()) keep_snapshot();
+  if (is_checkpoint(version_, checkpoint_every_, steps_)) saved_[version_] = saved();
 }
 
 bool ShardBlock::snapshot_due() const {
@@ -170,6 +186,21 @@ void ShardBlock::keep_snapshot() {
   }
   snapshots_[0] = std::move(snapshots_[1]);
   snapshots_[1] = {version_, std::move(values)};
+}
+
+// Parameters never change once they are published; what the optimiser remembers does.
+SavedBlock ShardBlock::saved() const {
+  SavedBlock saved{.offset = block_.offset, .length = block_.length, .parameters = parameters_};
+  optimizer_.save(saved, *pool_);
+  return saved;
+}
+
+std::optional<SavedBlock> ShardBlock::take_saved(Version version) {
+  const auto found = saved_.find(version);
+  if (found == saved_.end()) return std::nullopt;
+  std::optional<SavedBlock> taken = std::move(found->second);
+  saved_.erase(found);
+  return taken;
 }
 
 ConstBuffer ShardBlock::snapshot(Version version) const {

@@ -11,9 +11,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/checkpoint_part.h"
 #include "core/float_buffer.h"
 #include "core/layout.h"
 #include "server/gradient_noise.h"
@@ -38,6 +41,9 @@ class ShardBlock {
 
   // Version 0. REQUIRES: not started.
   void start(std::span<const float> initial, const Membership& members);
+
+  // The same in a run that goes on from `version`.
+  void restore(const SavedBlock& saved, Version version, const Membership& members);
 
   // What would be answered if `worker` pushed for `step` now; lets a shard refuse before the bytes
   // move.
@@ -103,6 +109,10 @@ class ShardBlock {
   // The newest version of which a snapshot is kept; 0 if there is none.
   Version newest_snapshot() const;
 
+  // The block as it was when it came to `version`, where the plan wants checkpoints, and forgets
+  // it; nothing if it was not there yet.
+  std::optional<SavedBlock> take_saved(Version version);
+
   const GradientSum& sum() const { return sum_; }
   bool finished() const { return version_ >= steps_; }
 
@@ -114,10 +124,12 @@ class ShardBlock {
   void next_version();
   void keep_snapshot();
   bool snapshot_due() const;
+  SavedBlock saved() const;
 
   const Block block_;
   const Step steps_;
   const Step evaluate_every_;
+  const Step checkpoint_every_;
   const bool free_running_;
   BufferPool* pool_;
   BufferPool* published_;
@@ -141,6 +153,8 @@ class ShardBlock {
   // Two, so that an evaluator that has begun to fetch one from the first shard still finds it on
   // the last.
   std::array<Snapshot, 2> snapshots_;
+  // Until the shard's last block has come so far, too.
+  std::map<Version, SavedBlock> saved_;
 };
 
 }  // namespace drover

@@ -215,7 +215,26 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   while (!straggling_.empty() && straggling_.begin()->first.first < oldest)
     straggling_.erase(straggling_.begin());
   if (step_ == plan_->steps) closed.digest = digest();
+  if (is_checkpoint(step_, plan_->checkpoint_every, plan_->steps)) gather_checkpoint();
   out.push_back({to_coordinator(), control_frame(std::move(closed))});
+}
+
+// All blocks have come to version step_; some may be further on.
+void Shard::gather_checkpoint() {
+  CheckpointPart part{.shard = id_, .version = step_, .blocks = {}};
+  for (auto& [id, hosted] : blocks_) {
+    std::optional<SavedBlock> saved = hosted.block->take_saved(step_);
+    DROVER_CHECK(saved.has_value());
+    part.blocks.push_back(std::move(*saved));
+  }
+  checkpoints_.push_back(std::move(part));
+}
+
+std::optional<CheckpointPart> Shard::take_checkpoint() {
+  if (checkpoints_.empty()) return std::nullopt;
+  std::optional<CheckpointPart> next = std::move(checkpoints_.front());
+  checkpoints_.pop_front();
+  return next;
 }
 
 std::vector<StepClosed::Arrival> Shard::take_arrivals(const Progress& progress) {

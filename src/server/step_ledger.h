@@ -64,6 +64,13 @@ class StepLedger {
   explicit StepLedger(uint32_t shards, bool free_running = false, std::vector<ShardId> names = {})
       : shards_(shards), free_running_(free_running), names_(std::move(names)) {}
 
+  // The run goes on from a checkpoint. Call before anything else.
+  void resume(Step first, const SavedNoise& noise) {
+    next_ = first;
+    noise_scale_.restore(noise);
+  }
+  SavedNoise noise() const { return noise_scale_.save(); }
+
   // Shards open a step each when they have closed the one before, workers start on it when the last
   // of them has: run-times, which every shard counts from its own opening, are told from that
   // moment. How much earlier a shard opened is taken from when its news came here, so that no two

@@ -22,6 +22,7 @@ void put_tensors(const std::vector<TensorSpec>& tensors,
     each->set_kind(static_cast<uint32_t>(tensor.kind));
     each->set_rate(tensor.rate);
     each->set_decay(tensor.decay);
+    for (const uint64_t extent : tensor.shape) each->add_shape(extent);
   }
 }
 
@@ -96,6 +97,10 @@ void put(const Plan& from, pb::Control& to) {
   if (from.staleness) out->set_staleness(*from.staleness);
   out->set_weak(from.weak);
   out->set_push_grace_ns(from.push_grace.count());
+  out->set_first_step(from.first_step);
+  out->set_resume_from(from.resume_from);
+  out->set_checkpoint_every(from.checkpoint_every);
+  out->set_checkpoint_dir(from.checkpoint_dir);
   put_tensors(from.tensors, out->mutable_tensors());
   put_blocks(from.blocks, out->mutable_blocks());
 }
@@ -217,6 +222,16 @@ void put(const LearningRate& from, pb::Control& to) {
   to.mutable_learning_rate()->set_rate(from.rate);
 }
 
+void put(const CheckpointSaved& from, pb::Control& to) {
+  pb::CheckpointSaved* out = to.mutable_checkpoint_saved();
+  out->set_version(from.version);
+  out->set_file(from.file);
+  out->set_bytes(from.bytes);
+  out->set_checksum(from.checksum);
+  out->set_took_ns(from.took.count());
+  out->set_error(from.error);
+}
+
 void put(const Evaluated& from, pb::Control& to) {
   pb::Evaluated* out = to.mutable_evaluated();
   out->set_version(from.version);
@@ -283,6 +298,22 @@ class Reader {
   std::optional<std::string> error_;
 };
 
+// Of as many values as the tensor has; or none.
+std::vector<uint64_t> get_shape(const pb::Tensor& from, Reader& reader) {
+  std::vector<uint64_t> shape;
+  reader.at_most(static_cast<uint64_t>(from.shape_size()), kDimensionsMax, "a tensor's dimensions");
+  uint64_t values = 1;
+  for (const uint64_t extent : from.shape()) {
+    if (reader.error()) break;
+    shape.push_back(reader.at_most(extent, kParametersMax, "a tensor's extent"));
+    if (extent > 0 && values > kParametersMax / extent)
+      reader.fail("a tensor's shape is too large");
+    values *= extent;
+  }
+  if (!shape.empty() && values != from.size()) reader.fail("a tensor's shape is not of its size");
+  return shape;
+}
+
 std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb::Tensor>& from,
                                     Reader& reader) {
   std::vector<TensorSpec> tensors;
@@ -294,7 +325,8 @@ std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb:
                        .size = reader.at_most(each.size(), kParametersMax, "a tensor's size"),
                        .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "tensor kind"),
                        .rate = reader.factor(each.rate(), "a tensor's learning rate"),
-                       .decay = reader.factor(each.decay(), "a tensor's weight decay")});
+                       .decay = reader.factor(each.decay(), "a tensor's weight decay"),
+                       .shape = get_shape(each, reader)});
     total = reader.at_most(total + each.size(), kParametersMax, "the number of parameters");
   }
   return tensors;
@@ -380,6 +412,11 @@ Control get(const pb::Plan& from, Reader& reader) {
   if (from.has_staleness()) plan.staleness = from.staleness();
   plan.weak = from.weak();
   plan.push_grace = reader.duration(from.push_grace_ns(), "the grace for pushes");
+  plan.first_step = from.first_step();
+  plan.resume_from = reader.text(from.resume_from(), "the checkpoint's folder");
+  plan.checkpoint_every = from.checkpoint_every();
+  plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
+  if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
   if (!reader.error()) {
     const Layout layout(plan.tensors);
     for (const Block& block : plan.blocks.blocks) {
@@ -539,6 +576,15 @@ Control get(const pb::LearningRate& from, Reader& reader) {
   return LearningRate{.from = from.from(), .rate = reader.factor(from.rate(), "the learning rate")};
 }
 
+Control get(const pb::CheckpointSaved& from, Reader& reader) {
+  return CheckpointSaved{.version = from.version(),
+                         .file = reader.text(from.file(), "a file's name"),
+                         .bytes = from.bytes(),
+                         .checksum = from.checksum(),
+                         .took = reader.duration(from.took_ns(), "the time of a checkpoint"),
+                         .error = reader.text(from.error(), "the error")};
+}
+
 Control get(const pb::Evaluated& from, Reader&) {
   return Evaluated{.version = from.version(),
                    .loss = from.loss(),
@@ -586,6 +632,8 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.abandoned(), reader);
     case pb::Control::kLearningRate:
       return get(from.learning_rate(), reader);
+    case pb::Control::kCheckpointSaved:
+      return get(from.checkpoint_saved(), reader);
     case pb::Control::kPullShare:
       return get(from.pull_share(), reader);
     case pb::Control::MESSAGE_NOT_SET:

@@ -68,10 +68,16 @@ struct Plan {
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
   bool weak = false;      // workers go on without some blocks, which may then be behind them
   Duration push_grace{};  // a block that has enough gradients closes so much later
+  Step first_step = 0;    // the run goes on from this version, which lies in `resume_from`
+  std::string resume_from;
+  Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
+  std::string checkpoint_dir;  // the folder that they are kept in
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
-    return free_running == other.free_running && staleness == other.staleness &&
+    return first_step == other.first_step && resume_from == other.resume_from &&
+           checkpoint_every == other.checkpoint_every && checkpoint_dir == other.checkpoint_dir &&
+           free_running == other.free_running && staleness == other.staleness &&
            weak == other.weak && push_grace == other.push_grace && workers == other.workers &&
            full_samples == other.full_samples && steps == other.steps &&
            deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
@@ -79,6 +85,11 @@ struct Plan {
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
   }
 };
+
+// Whether version `version` is to be kept as a checkpoint.
+inline bool is_checkpoint(Version version, Step every, Step steps) {
+  return every > 0 && (version % every == 0 || version == steps);
+}
 
 // Coordinator to worker or evaluator: where the shards are and which block is whose. Shard to
 // worker: you are connected (then `shards` and `blocks` are empty).
@@ -221,6 +232,17 @@ struct LearningRate {
   bool operator==(const LearningRate&) const = default;
 };
 
+// Shard to coordinator: my part of the checkpoint of `version` is on the disk; or why it is not.
+struct CheckpointSaved {
+  Version version = 0;
+  std::string file;  // its name in the checkpoint's folder
+  uint64_t bytes = 0;
+  uint32_t checksum = 0;
+  Duration took{};
+  std::string error;  // empty: all went well
+  bool operator==(const CheckpointSaved&) const = default;
+};
+
 // Evaluator, or a worker that evaluates, to coordinator.
 struct Evaluated {
   Version version = 0;
@@ -242,7 +264,7 @@ struct Farewell {
 
 using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
                              StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
-                             PullShare, LearningRate, Challenge>;
+                             PullShare, LearningRate, Challenge, CheckpointSaved>;
 
 std::string encode_control(const Control& message);
 

@@ -18,6 +18,7 @@ inline constexpr uint32_t kInlineBytesMax = 16u << 10;  // a block this small tr
 inline constexpr uint32_t kWorkersMax = 10'000;
 inline constexpr uint32_t kShardsMax = 1'000;
 inline constexpr uint32_t kTensorsMax = 100'000;
+inline constexpr uint32_t kDimensionsMax = 64;  // of one tensor
 inline constexpr uint32_t kBlocksMax = 1'000'000;
 inline constexpr uint64_t kParametersMax = uint64_t{1} << 36;
 inline constexpr uint32_t kSamplesMax = 1u << 24;  // in one gradient

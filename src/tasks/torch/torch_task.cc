@@ -79,7 +79,10 @@ class ReadyHook final : public torch::autograd::FunctionPostHook {
 Layout layout_of(const std::vector<NetTensor>& tensors) {
   std::vector<TensorSpec> specs;
   for (const NetTensor& tensor : tensors) {
-    specs.push_back({tensor.name, static_cast<uint64_t>(tensor.tensor.numel()), tensor.kind});
+    TensorSpec spec{tensor.name, static_cast<uint64_t>(tensor.tensor.numel()), tensor.kind};
+    for (const int64_t extent : tensor.tensor.sizes())
+      spec.shape.push_back(static_cast<uint64_t>(extent));
+    specs.push_back(std::move(spec));
   }
   return Layout(std::move(specs));
 }

@@ -1,0 +1,124 @@
+#include "node/checkpoint_saver.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "node/clock.h"
+#include "store/checkpoint.h"
+
+namespace drover {
+namespace {
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+CheckpointManifest manifest_of(const CheckpointKeeping& keeping, const CheckpointReady& ready) {
+  CheckpointManifest manifest{.step = ready.version,
+                              .run = keeping.run,
+                              .seed = keeping.seed,
+                              .workers = keeping.workers,
+                              .when = time_text(),
+                              .settings = ready.settings,
+                              .noise = ready.noise,
+                              .tensors = ready.tensors,
+                              .files = {}};
+  manifest.settings.insert(keeping.settings.begin(), keeping.settings.end());
+  for (const CheckpointSaved& part : ready.parts)
+    manifest.files.push_back({.name = part.file, .bytes = part.bytes, .checksum = part.checksum});
+  return manifest;
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<SavedBlock>>> read_saved(const Plan& plan, ShardId shard) {
+  if (plan.resume_from.empty()) return std::optional<std::vector<SavedBlock>>();
+  const auto checkpoint = Checkpoint::open(plan.resume_from);
+  if (!checkpoint) return checkpoint.error();
+  const CheckpointManifest& manifest = checkpoint.value().manifest();
+  if (manifest.tensors != plan.tensors || manifest.step != plan.first_step) {
+    return invalid_input("the checkpoint " + plan.resume_from +
+                         " is not of this run's model and step");
+  }
+  std::vector<Block> mine;
+  for (const Block& block : plan.blocks.blocks) {
+    if (block.shard == shard) mine.push_back(block);
+  }
+  auto saved = checkpoint.value().read(mine);
+  if (!saved) return saved.error();
+  return std::optional(std::move(saved).value());
+}
+
+void CheckpointSaver::save(const Plan& plan, CheckpointPart part) {
+  if (!thread_.busy()) return write(plan.checkpoint_dir, std::move(part));
+  if (part.version == plan.steps) {
+    waiting_ = std::move(part);
+    return;
+  }
+  tell_({.version = part.version,
+         .error = "the one before is still being written; more steps between checkpoints "
+                  "(--checkpoint-every) or a faster disk would help"});
+}
+
+void CheckpointSaver::write(const std::string& dir, CheckpointPart part) {
+  const Version version = part.version;
+  const TimePoint began = clock_now();
+  // Shared, since work must be copyable; let go on the thread, when it is written.
+  auto held = std::make_shared<CheckpointPart>(std::move(part));
+  const bool started = thread_.begin(
+      [this, dir, held = std::move(held)]() mutable -> Result<CheckpointFileEntry> {
+        const std::shared_ptr<CheckpointPart> mine = std::move(held);
+        const std::string folder = checkpoint_folder(dir, mine->version);
+        if (const Status made = make_folder(folder); !made) return made.error();
+        return write_checkpoint_part(*mine, folder, [this] { return !thread_.stopping(); });
+      },
+      [this, dir, version, began](const Result<CheckpointFileEntry>& written) {
+        CheckpointSaved saved{.version = version, .took = clock_now() - began};
+        if (written) {
+          saved.file = written.value().name;
+          saved.bytes = written.value().bytes;
+          saved.checksum = written.value().checksum;
+        } else {
+          saved.error = written.error().message;
+        }
+        tell_(std::move(saved));
+        if (auto next = std::exchange(waiting_, std::nullopt)) write(dir, std::move(*next));
+      });
+  if (!started) tell_({.version = version, .error = "no thread could be started for it"});
+}
+
+void CheckpointKeeper::keep(CheckpointReady ready) {
+  waiting_.push_back(std::move(ready));
+  if (!thread_.busy()) begin_next();
+}
+
+void CheckpointKeeper::begin_next() {
+  if (waiting_.empty()) return;
+  const CheckpointReady ready = std::move(waiting_.front());
+  waiting_.pop_front();
+  const Version version = ready.version;
+  Duration slowest{};
+  for (const CheckpointSaved& part : ready.parts) slowest = std::max(slowest, part.took);
+  const TimePoint began = clock_now();
+  const bool started = thread_.begin(
+      [this, ready]() -> Status {
+        const Status written = write_manifest(manifest_of(keeping_, ready),
+                                              checkpoint_folder(keeping_.dir, ready.version));
+        return written ? prune_checkpoints(keeping_.dir, keeping_.keep) : written;
+      },
+      [this, version, began, slowest](const Status& kept) {
+        kept_(version, kept, slowest + (clock_now() - began));
+        if (!thread_.busy()) begin_next();
+      });
+  if (!started) kept_(version, system_error("no thread could be started for it"), slowest);
+}
+
+}  // namespace drover

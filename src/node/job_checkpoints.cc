@@ -1,0 +1,128 @@
+#include "node/job_checkpoints.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "store/checkpoint.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What has to be the same when a run goes on, beside how it learns.
+SettingTexts texts_of_task(const Job& job, bool brings_model) {
+  SettingTexts texts = {{"seed", std::to_string(job.task.seed)},
+                        {"batch", std::to_string(job.batch)}};
+  if (brings_model) return texts;
+  texts["model"] = job.task.model;
+  texts["data"] = job.task.data;
+  texts["partition"] = std::to_string(static_cast<int>(job.task.partition));
+  if (job.task.data == "generated")
+    texts["generated_samples"] = std::to_string(job.task.generated_samples);
+  return texts;
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code trouble;
+  const std::string whole = fs::absolute(path, trouble).lexically_normal().string();
+  return trouble ? path : whole;
+}
+
+bool same_folder(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && absolute(a + "/") == absolute(b + "/");
+}
+
+Error nothing_left(const Checkpoint& found, const Job& job) {
+  return invalid_input("the checkpoint " + found.folder() + " is of step " +
+                       std::to_string(found.manifest().step) + ", and the run is to have " +
+                       std::to_string(job.steps) +
+                       " in all: there is nothing left to do. Give more with --steps");
+}
+
+Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now,
+                                              std::vector<std::string>& news) {
+  const std::optional<ResumeFrom> none;
+  // Where a run goes on from what it writes itself, there may be nothing yet: so the same command
+  // starts it, and starts it again.
+  const bool own = same_folder(job.resume, job.checkpoint);
+  std::error_code ignored;
+  if (own && !fs::exists(job.resume, ignored)) return none;
+  auto newest = newest_checkpoint(absolute(job.resume));
+  if (!newest) return newest.error();
+  for (const CheckpointFound& each : newest.value().skipped)
+    news.push_back("skipped a checkpoint that cannot be used: " + each.trouble);
+  if (!newest.value().checkpoint) {
+    if (own) return none;
+    return invalid_input("there is no checkpoint in " + job.resume +
+                         " that can be used (--resume). Look with: drover checkpoint inspect " +
+                         job.resume);
+  }
+  const Checkpoint& found = *newest.value().checkpoint;
+  const CheckpointManifest& manifest = found.manifest();
+  if (const auto other = first_difference(manifest.settings, now)) {
+    return invalid_input("the run cannot go on from " + found.folder() + ": " + *other +
+                         ". Only workers, shards, steps and policy may differ; say the same, or "
+                         "begin anew without --resume");
+  }
+  if (manifest.step >= job.steps) return nothing_left(found, job);
+  news.push_back("goes on after step " + std::to_string(manifest.step) + ", from " +
+                 found.folder());
+  return std::optional(ResumeFrom{.step = manifest.step,
+                                  .folder = found.folder(),
+                                  .tensors = manifest.tensors,
+                                  .settings = manifest.settings,
+                                  .noise = manifest.noise});
+}
+
+}  // namespace
+
+Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model) {
+  JobCheckpoints prepared;
+  const SettingTexts settings = texts_of_task(job, brings_model);
+  if (!job.resume.empty()) {
+    SettingTexts now = settings;
+    if (!brings_model) {
+      now.merge(texts_of(job.optimizer));
+      now.merge(texts_of(job.schedule));
+    }
+    auto resume = find_resume(job, std::move(now), prepared.news);
+    if (!resume) return resume.error();
+    prepared.resume = std::move(resume).value();
+  }
+  if (job.checkpoint.empty()) return prepared;
+  const std::string dir = absolute(job.checkpoint);
+  if (const Status made = make_folder(dir); !made) {
+    return invalid_input("checkpoints cannot be kept in " + job.checkpoint + ": " +
+                         made.error().message + ". Choose another folder with --checkpoint");
+  }
+  const auto there = list_checkpoints(dir, false);
+  if (!there) return there.error();
+  for (const CheckpointFound& each : there.value()) {
+    if (prepared.resume || !each.checkpoint) continue;
+    return invalid_input(job.checkpoint + " has checkpoints of another run, such as " +
+                         each.folder + ". Go on from them with --resume " + job.checkpoint +
+                         ", or choose another folder with --checkpoint");
+  }
+  const Version first = prepared.resume ? prepared.resume->step : 0;
+  if (const Status free = set_aside_after(dir, first); !free) return free.error();
+  prepared.keeping = {.dir = dir,
+                      .keep = job.keep,
+                      .settings = settings,
+                      .run = 0,
+                      .seed = job.task.seed,
+                      .workers = job.workers};
+  return prepared;
+}
+
+void apply(const Job& job, const JobCheckpoints& checkpoints, CoordinatorSettings& machine) {
+  machine.resume = checkpoints.resume;
+  machine.checkpoint_dir = checkpoints.keeping.dir;
+  machine.checkpoint_every = checkpoints.keeping.dir.empty() ? 0 : job.checkpoint_every;
+  if (!machine.resume) return;
+  // What was seen of run-times is not kept: it is learned anew.
+  machine.pull.warmup += machine.resume->step;
+  if (machine.balance) machine.balance->warmup += machine.resume->step;
+}
+
+}  // namespace drover

@@ -1,0 +1,65 @@
+// SideThread: does one thing at a time beside an event loop, behind everybody else who wants the
+// processor.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <csignal>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "core/check.h"
+
+namespace drover {
+
+class SideThread {
+ public:
+  // `loop` must outlive this; everything is called on its thread.
+  explicit SideThread(boost::asio::io_context& loop) : loop_(loop) {}
+  // Waits for what is being done, which should look at stopping() now and then.
+  ~SideThread();
+  SideThread(const SideThread&) = delete;
+  SideThread& operator=(const SideThread&) = delete;
+
+  bool busy() const { return busy_; }
+  // For the work itself: nobody waits for its result any more.
+  bool stopping() const { return stopping_; }
+
+  // Calls `work` on the thread, and with what it gives `then` on the loop. False if no thread could
+  // be started. REQUIRES: not busy().
+  template <typename Work, typename Then>
+  bool begin(Work work, Then then) {
+    DROVER_CHECK(!busy_);
+    return start([this, work = std::move(work), then = std::move(then)]() mutable {
+      boost::asio::post(loop_, [this, made = work(), then = std::move(then)]() mutable {
+        busy_ = false;
+        then(std::move(made));
+      });
+    });
+  }
+
+ private:
+  bool start(std::function<void()> body);
+
+  boost::asio::io_context& loop_;
+  std::thread thread_;
+  bool busy_ = false;
+  std::atomic<bool> stopping_ = false;
+};
+
+// Signals are for the thread that waits for them: a thread begins with the mask of whoever starts
+// it.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace drover
