@@ -15,6 +15,8 @@ namespace {
 
 // Parts in one system call; the kernel takes 1,024.
 constexpr size_t kPartsMax = 256;
+// Of a TLS record, at most.
+constexpr size_t kRecordBytes = 16 << 10;
 
 Status lost(const std::string& why) { return Error{ErrorKind::kDisconnected, why}; }
 
@@ -34,6 +36,7 @@ bool Connection::read(std::span<std::byte> into, Done done) {
 
 // One call fills what is asked for, and brings what follows if it is there.
 Connection::Progress Connection::receive() {
+  if (tls_) return receive_encrypted();
   while (!into_.empty()) {
     ahead_begin_ = ahead_end_ = 0;
     std::array<iovec, 2> parts{iovec{into_.data(), into_.size()},
@@ -79,8 +82,8 @@ void Connection::keep_file(const msghdr& message) {
 // Whoever waits is kept by the wait, not by this: whoever keeps a connection may be kept by what it
 // has asked for, and neither would ever go.
 void Connection::wait_to_read(Done done) {
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this(), done = std::move(done)](
-                                            const boost::system::error_code& error) mutable {
+  socket_.async_wait(read_waits_for_, [self = shared_from_this(), done = std::move(done)](
+                                          const boost::system::error_code& error) mutable {
     if (error) return done(lost(error.message()));
     const Progress progress = self->receive();
     if (progress == Progress::kWaits) return self->wait_to_read(std::move(done));
@@ -108,6 +111,7 @@ bool Connection::write(const std::vector<boost::asio::const_buffer>& parts, Done
 }
 
 Connection::Progress Connection::send() {
+  if (tls_) return send_encrypted();
   while (out_begin_ < out_.size()) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> extra{};
     msghdr message{};
@@ -130,21 +134,68 @@ Connection::Progress Connection::send() {
       return Progress::kFailed;
     }
     out_file_ = -1;
-    auto bytes = static_cast<size_t>(count);
-    while (out_begin_ < out_.size() && bytes >= out_[out_begin_].iov_len)
-      bytes -= out_[out_begin_++].iov_len;
-    if (bytes > 0) {
-      iovec& part = out_[out_begin_];
-      part.iov_base = static_cast<std::byte*>(part.iov_base) + bytes;
-      part.iov_len -= bytes;
-    }
+    mark_written(static_cast<size_t>(count));
   }
   return Progress::kDone;
 }
 
+void Connection::mark_written(size_t bytes) {
+  while (out_begin_ < out_.size() && bytes >= out_[out_begin_].iov_len)
+    bytes -= out_[out_begin_++].iov_len;
+  if (bytes == 0) return;
+  iovec& part = out_[out_begin_];
+  part.iov_base = static_cast<std::byte*>(part.iov_base) + bytes;
+  part.iov_len -= bytes;
+}
+
+// --- encrypted
+
+Connection::Progress Connection::receive_encrypted() {
+  while (!into_.empty()) {
+    const auto progress = tls_->read(into_);
+    if (progress != TlsSession::Progress::kSome) return waits_or_failed(progress, read_waits_for_);
+    into_ = into_.subspan(tls_->bytes());
+  }
+  return Progress::kDone;
+}
+
+Connection::Progress Connection::send_encrypted() {
+  while (out_begin_ < out_.size()) {
+    const auto progress = tls_->write(next_record());
+    if (progress != TlsSession::Progress::kSome) return waits_or_failed(progress, write_waits_for_);
+    mark_written(tls_->bytes());
+  }
+  return Progress::kDone;
+}
+
+// Small parts together, because every record costs; large ones from where they are. A write that
+// had to wait finds the same bytes again.
+std::span<const std::byte> Connection::next_record() {
+  const iovec& first = out_[out_begin_];
+  if (first.iov_len >= kRecordBytes || out_begin_ + 1 == out_.size())
+    return {static_cast<const std::byte*>(first.iov_base), first.iov_len};
+  record_.clear();
+  for (size_t i = out_begin_; i < out_.size() && record_.size() < kRecordBytes; ++i) {
+    const auto* const bytes = static_cast<const std::byte*>(out_[i].iov_base);
+    record_.insert(record_.end(), bytes,
+                   bytes + std::min(out_[i].iov_len, kRecordBytes - record_.size()));
+  }
+  return record_;
+}
+
+Connection::Progress Connection::waits_or_failed(TlsSession::Progress progress,
+                                                 Socket::wait_type& waits_for) {
+  if (progress == TlsSession::Progress::kFailed) {
+    trouble_ = tls_->trouble();
+    return Progress::kFailed;
+  }
+  waits_for = progress == TlsSession::Progress::kWaitsRead ? Socket::wait_read : Socket::wait_write;
+  return Progress::kWaits;
+}
+
 void Connection::wait_to_write(Done done) {
-  socket_.async_wait(Socket::wait_write, [self = shared_from_this(), done = std::move(done)](
-                                             const boost::system::error_code& error) mutable {
+  socket_.async_wait(write_waits_for_, [self = shared_from_this(), done = std::move(done)](
+                                           const boost::system::error_code& error) mutable {
     if (error) return done(lost(error.message()));
     const Progress progress = self->send();
     if (progress == Progress::kWaits) return self->wait_to_write(std::move(done));
@@ -161,6 +212,7 @@ uint32_t Connection::packets_out_of_order() {
 
 void Connection::close() {
   boost::system::error_code ignored;
+  if (tls_ && socket_.is_open()) tls_->close();
   socket_.shutdown(boost::asio::socket_base::shutdown_both, ignored);
   socket_.close(ignored);
 }

@@ -20,6 +20,7 @@
 #include "core/result.h"
 #include "net/descriptor.h"
 #include "net/socket.h"
+#include "net/tls.h"
 
 namespace drover {
 
@@ -27,7 +28,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Done = std::function<void(const Status&)>;
 
-  explicit Connection(Socket socket) : socket_(std::move(socket)) {}
+  // With `tls`, a session on this socket, everything is encrypted.
+  explicit Connection(Socket socket, std::unique_ptr<TlsSession> tls = nullptr)
+      : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
   // Fills `into` completely. Returns true if it has done so; else it calls `done` when it has, or
   // when that is no longer possible: an end of the stream before that is an error.
@@ -58,12 +61,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Progress receive();
   Progress send();
+  Progress receive_encrypted();
+  Progress send_encrypted();
+  std::span<const std::byte> next_record();
+  void mark_written(size_t bytes);
+  Progress waits_or_failed(TlsSession::Progress progress, Socket::wait_type& waits_for);
   void keep_file(const msghdr& message);
   void wait_to_read(Done done);
   void wait_to_write(Done done);
   void fail(Done done);
 
   Socket socket_;
+  std::unique_ptr<TlsSession> tls_;
+  // A handshake may have to write in order to read, or the reverse.
+  Socket::wait_type read_waits_for_ = Socket::wait_read;
+  Socket::wait_type write_waits_for_ = Socket::wait_write;
   bool tells_order_ = true;  // of packets
   std::string trouble_;      // why kFailed
   uint64_t received_ = 0;
@@ -78,6 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<iovec> out_;
   size_t out_begin_ = 0;  // parts before this are written
   int out_file_ = -1;
+  std::vector<std::byte> record_;  // small parts that are encrypted together
 };
 
 }  // namespace drover

@@ -1,0 +1,232 @@
+#include "net/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "core/check.h"
+#include "net/endpoint.h"
+#include "net/tls_text.h"
+
+namespace drover {
+namespace {
+
+// Records of 16 KB, the largest there are; so many are read with one system call.
+constexpr size_t kReadBufferBytes = 128 << 10;
+// The fastest first where processors have instructions for it, as all servers' have.
+constexpr const char* kCiphers =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+constexpr const char* kMakeNew = "make new ones with: drover keys make --out DIR";
+
+// --- a socket as OpenSSL sees it: its own way of writing would raise SIGPIPE
+
+int socket_of(BIO* bio) { return *static_cast<int*>(BIO_get_data(bio)); }
+
+template <typename Call>
+int move_bytes(BIO* bio, Call&& call) {
+  BIO_clear_retry_flags(bio);
+  ssize_t count = 0;
+  do count = call();
+  while (count < 0 && errno == EINTR);
+  return static_cast<int>(count);
+}
+
+int bio_write(BIO* bio, const char* from, int bytes) {
+  const int count = move_bytes(bio, [&] {
+    return ::send(socket_of(bio), from, static_cast<size_t>(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+  });
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) BIO_set_retry_write(bio);
+  return count;
+}
+
+int bio_read(BIO* bio, char* into, int bytes) {
+  const int count = move_bytes(
+      bio, [&] { return ::recv(socket_of(bio), into, static_cast<size_t>(bytes), MSG_DONTWAIT); });
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) BIO_set_retry_read(bio);
+  if (count == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+  return count;
+}
+
+long bio_control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+// Made once and never changed.
+const BIO_METHOD* socket_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "drover");
+    DROVER_CHECK(made != nullptr);
+    BIO_meth_set_write(made, bio_write);
+    BIO_meth_set_read(made, bio_read);
+    BIO_meth_set_ctrl(made, bio_control);
+    BIO_meth_set_create(made, [](BIO* bio) {
+      BIO_set_init(bio, 1);
+      return 1;
+    });
+    return made;
+  }();
+  return method;
+}
+
+// --- what went wrong
+
+std::string explain_handshake(unsigned long code) {
+  if (ERR_GET_LIB(code) != ERR_LIB_SSL) return "TLS failed: " + openssl_text(code);
+  switch (ERR_GET_REASON(code)) {
+    case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+      return "the connection was closed";
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return "the other end showed no certificate: give it --tls with files of the same authority";
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+      return "the other end does not speak TLS: give --tls to all processes of a run, or to none";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+      return "the other end does not take our certificate: it is signed by another authority than "
+             "its own; all processes of a run need files of one `drover keys make`";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return "the other end says that our certificate has expired, or is not valid yet: compare "
+             "the "
+             "clocks, and " +
+             std::string(kMakeNew);
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return "the other end wants a certificate and we have shown none";
+    default:
+      return "TLS failed: " + openssl_text(code);
+  }
+}
+
+}  // namespace
+
+// --- a session
+
+TlsSession::TlsSession(ssl_st* ssl, int socket) : ssl_(ssl), socket_(socket) {
+  BIO* const bio = BIO_new(socket_method());
+  DROVER_CHECK(bio != nullptr);
+  BIO_set_data(bio, &socket_);
+  SSL_set_bio(ssl_, bio, bio);
+  SSL_set_app_data(ssl_, this);
+  SSL_set_verify(ssl_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verified);
+}
+
+// Later nobody knows any more which certificate it was.
+int TlsSession::on_verified(int good, x509_store_ctx_st* chain) {
+  if (good == 1) return 1;
+  const auto* const ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  static_cast<TlsSession*>(SSL_get_app_data(ssl))->trouble_ =
+      explain_certificate(X509_STORE_CTX_get_error(chain), X509_STORE_CTX_get_current_cert(chain));
+  return 0;
+}
+
+TlsSession::~TlsSession() { SSL_free(ssl_); }
+
+TlsSession::Progress TlsSession::read(std::span<std::byte> into) {
+  ERR_clear_error();
+  if (SSL_read_ex(ssl_, into.data(), into.size(), &bytes_) == 1) return Progress::kSome;
+  return fail();
+}
+
+TlsSession::Progress TlsSession::write(std::span<const std::byte> from) {
+  ERR_clear_error();
+  if (SSL_write_ex(ssl_, from.data(), from.size(), &bytes_) == 1) return Progress::kSome;
+  return fail();
+}
+
+TlsSession::Progress TlsSession::fail() {
+  const int cause = errno;
+  switch (SSL_get_error(ssl_, 0)) {
+    case SSL_ERROR_WANT_READ:
+      return Progress::kWaitsRead;
+    case SSL_ERROR_WANT_WRITE:
+      return Progress::kWaitsWrite;
+    case SSL_ERROR_ZERO_RETURN:
+      return fail_with("the connection was closed");
+    case SSL_ERROR_SYSCALL:
+      return fail_with(cause == 0 ? "the connection was closed" : std::strerror(cause));
+    default:
+      return fail_with(explain_handshake(ERR_peek_error()));
+  }
+}
+
+// The first thing said is what went wrong, and it stays wrong.
+TlsSession::Progress TlsSession::fail_with(const std::string& trouble) {
+  if (trouble_.empty()) trouble_ = trouble;
+  return Progress::kFailed;
+}
+
+void TlsSession::close() {
+  ERR_clear_error();
+  if (trouble_.empty() && SSL_is_init_finished(ssl_) != 0) SSL_shutdown(ssl_);
+}
+
+// --- what sessions are made of
+
+Result<std::shared_ptr<const Tls>> Tls::load(const std::string& folder) {
+  ERR_clear_error();
+  SSL_CTX* const context = SSL_CTX_new(TLS_method());
+  DROVER_CHECK(context != nullptr);
+  std::shared_ptr<const Tls> tls(new Tls(context));
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  DROVER_CHECK(SSL_CTX_set_ciphersuites(context, kCiphers) == 1);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Connections last as long as the run: nothing is gained by resuming them.
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_default_read_buffer_len(context, kReadBufferBytes);
+  const auto file = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  const auto trouble = [&](const std::string& path) {
+    return invalid_input("cannot use " + path + " for TLS: " + openssl_text(ERR_peek_error()) +
+                         "; " + kMakeNew);
+  };
+  const std::string ca = file("ca.pem");
+  const std::string certificate = file("cert.pem");
+  const std::string key = file("key.pem");
+  if (SSL_CTX_load_verify_file(context, ca.c_str()) != 1) return trouble(ca);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
+    return trouble(certificate);
+  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return trouble(key);
+  X509* const own = SSL_CTX_get0_certificate(context);
+  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) {
+    return invalid_input("the certificate " + certificate + " expired on " +
+                         text_of(X509_get0_notAfter(own)) + "; " + kMakeNew);
+  }
+  return tls;
+}
+
+Tls::~Tls() { SSL_CTX_free(context_); }
+
+std::unique_ptr<TlsSession> Tls::session(Side side, int socket) const {
+  SSL* const ssl = SSL_new(context_);
+  DROVER_CHECK(ssl != nullptr);
+  side == Side::kConnects ? SSL_set_connect_state(ssl) : SSL_set_accept_state(ssl);
+  return std::unique_ptr<TlsSession>(new TlsSession(ssl, socket));
+}
+
+Status may_listen(const std::string& address, bool tls, bool insecure) {
+  const auto endpoint = parse_endpoint(address);
+  if (!endpoint) return endpoint.error();
+  if (tls || insecure || whereabouts(endpoint.value().address).near) return done();
+  return invalid_input(
+      "cannot listen on " + address +
+      ": others can reach it, and without TLS they could read and change what is trained. Make "
+      "keys "
+      "with drover keys make --out DIR, bring DIR to every machine, and give --tls DIR; or, on a "
+      "network that you trust, --insecure");
+}
+
+}  // namespace drover
