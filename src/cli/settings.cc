@@ -358,6 +358,10 @@ std::vector<Setting> make_settings() {
           {"resume", "--resume", kRecord,
            "go on from the newest checkpoint in this folder, or from this one"},
           [](auto& job) -> auto& { return job.resume; }, MayBeEmpty::kYes),
+      switch_setting(
+          {"supervise", "--supervise", kRecord,
+           "start again who is killed, and go on from the newest checkpoint"},
+          [](auto& job) -> auto& { return job.supervise; }),
 
       choice_setting(
           {"optimizer.kind", "--optimizer", kLearning,

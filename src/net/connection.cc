@@ -154,6 +154,7 @@ Connection::Progress Connection::receive_encrypted() {
   while (!into_.empty()) {
     const auto progress = tls_->read(into_);
     if (progress != TlsSession::Progress::kSome) return waits_or_failed(progress, read_waits_for_);
+    received_ += tls_->bytes();
     into_ = into_.subspan(tls_->bytes());
   }
   return Progress::kDone;

@@ -12,6 +12,7 @@
 #include <istream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,7 @@ class CoordinatorNode {
         exits_(loop_),
         workers_(settings.machine.workers),
         machine_(settings.machine, std::move(policy), clock_now()),
+        before_(settings.machine.before),
         began_(clock_now()),
         keeper_(loop_, settings.checkpoints,
                 [this](Version version, const Status& kept, Duration took) {
@@ -50,14 +52,15 @@ class CoordinatorNode {
                     machine_.on_checkpoint_kept(version, kept, took, clock_now(), out);
                   });
                 }),
-        doorman_(loop_, Listener::adopt(loop_, settings.listening_fd), settings.key,
+        doorman_(loop_, Listener::adopt(loop_, ::dup(settings.listening_fd)), settings.key,
                  [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
                    return admit(channel, hello);
                  }) {
-    if (settings.exits_fd >= 0) exits_.assign(settings.exits_fd);
+    if (settings.exits_fd >= 0) exits_.assign(::dup(settings.exits_fd));
   }
 
-  RunEnd run() {
+  // Nothing: the run starts over.
+  std::optional<RunEnd> run() {
     record(PeerRecord{
         .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
@@ -68,7 +71,9 @@ class CoordinatorNode {
     if (exits_.is_open()) read_exits();
     tick();
     loop_.run();
-    return end_;
+    if (!machine_.again()) return end_;
+    if (!failing_) return std::nullopt;
+    return RunEnd{.outcome = RunOutcome::kFailed, .reason = failure_};
   }
 
  private:
@@ -206,7 +211,7 @@ class CoordinatorNode {
   }
 
   void on_exit(const std::string& peer, const std::string& how) {
-    record(EventRecord{.at = clock_now() - began_,
+    record(EventRecord{.at = before_ + (clock_now() - began_),
                        .step = machine_.step(),
                        .kind = "exit",
                        .peer = peer,
@@ -249,6 +254,7 @@ class CoordinatorNode {
   boost::asio::streambuf exit_lines_;
   const uint32_t workers_;
   Coordinator machine_;
+  const Duration before_;
   const TimePoint began_;
   const pid_t launcher_ = ::getppid();
   CheckpointKeeper keeper_;
@@ -263,9 +269,10 @@ class CoordinatorNode {
 
 }  // namespace
 
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
-                       const std::vector<RunObserver*>& observers,
-                       const std::function<Status()>& tick) {
+std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
+                                      std::unique_ptr<Policy> policy,
+                                      const std::vector<RunObserver*>& observers,
+                                      const std::function<Status()>& tick) {
   return CoordinatorNode(settings, std::move(policy), observers, tick).run();
 }
 

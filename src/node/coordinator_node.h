@@ -5,6 +5,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/run_record.h"
@@ -29,9 +30,11 @@ struct CoordinatorNodeSettings {
 };
 
 // Runs until the run has ended. `tick` is called a few times a second, for whatever should be shown
-// or saved by then. The end is told to the observers and returned.
-RunEnd run_coordinator(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
-                       const std::vector<RunObserver*>& observers,
-                       const std::function<Status()>& tick);
+// or saved by then. The end is told to the observers and returned; nothing is returned if the run
+// is to start over (CoordinatorSettings::recovers).
+std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
+                                      std::unique_ptr<Policy> policy,
+                                      const std::vector<RunObserver*>& observers,
+                                      const std::function<Status()>& tick);
 
 }  // namespace drover

@@ -10,6 +10,7 @@
 
 #include "core/float_buffer.h"
 #include "node/exit.h"
+#include "node/sittings.h"
 #include "worker/parameter_pull.h"
 
 namespace drover {
@@ -23,11 +24,9 @@ class Evaluator : public Member::Handler {
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         member_(settings.identity, task.layout(), *this, {}) {}
 
-  int run() {
-    if (const Status started = member_.start(); !started) {
-      spdlog::error("{}", started.error().message);
-      return 1;
-    }
+  Sitting run() {
+    if (const Status started = member_.start(); !started)
+      return {.exit_status = 1, .again = true, .why = started.error().message};
     Version version = 0;
     while (const auto fetched = fetch_after(version)) {
       version = *fetched;
@@ -39,7 +38,7 @@ class Evaluator : public Member::Handler {
                                                                .samples = evaluation.samples})}});
     }
     const std::lock_guard lock(mutex_);
-    return exit_status_;
+    return end_;
   }
 
   // --- the connections' thread
@@ -89,12 +88,15 @@ class Evaluator : public Member::Handler {
   void on_over(const Farewell& farewell) override {
     const std::lock_guard lock(mutex_);
     over_ = true;
-    if (farewell.outcome == RunOutcome::kFailed) {
-      spdlog::error("stopping: {}", farewell.reason);
-      exit_status_ = 1;
-    }
+    const bool failed = farewell.outcome == RunOutcome::kFailed;
+    end_ = {.exit_status = failed ? 1 : 0,
+            .again = farewell.again,
+            .was_in = connected_,
+            .why = farewell.reason};
     changed_.notify_all();
-    exit_soon(exit_status_);
+    if (farewell.again) return;
+    if (failed) spdlog::error("stopping: {}", farewell.reason);
+    exit_soon(end_.exit_status);
   }
 
  private:
@@ -145,7 +147,7 @@ class Evaluator : public Member::Handler {
   bool connected_ = false;
   bool fetching_ = false;
   bool over_ = false;
-  int exit_status_ = 0;
+  Sitting end_;
 
   Member member_;  // last: its thread must end before what it uses does
 };
@@ -153,7 +155,8 @@ class Evaluator : public Member::Handler {
 }  // namespace
 
 int run_evaluator(const EvaluatorSettings& settings, Task& task) {
-  return Evaluator(settings, task).run();
+  return run_sittings(settings.identity.name(), settings.rejoin_for,
+                      [&] { return Evaluator(settings, task).run(); });
 }
 
 }  // namespace drover

@@ -1,5 +1,6 @@
 #include "node/family.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@ namespace drover {
 namespace {
 
 constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 200'000'000};
+constexpr Duration kQuick = std::chrono::seconds(10);  // a life that is too short
+constexpr int kQuickDeathsMax = 5;                     // in a row
 
 }  // namespace
 
@@ -40,6 +43,11 @@ Family::~Family() {
 
 Status Family::add(const std::string& name, int signal_if_orphaned,
                    const std::function<int()>& body) {
+  return start({.name = name, .signal_if_orphaned = signal_if_orphaned, .body = body});
+}
+
+Status Family::start(Child child) {
+  const std::string& name = child.name;
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
@@ -47,7 +55,7 @@ Status Family::add(const std::string& name, int signal_if_orphaned,
                         ". Try fewer workers, or raise the limit on processes (ulimit -u).");
   }
   if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, signal_if_orphaned);
+    ::prctl(PR_SET_PDEATHSIG, child.signal_if_orphaned);
     if (::getppid() != parent) ::_exit(1);
     ::prctl(PR_SET_NAME, ("drover " + name).c_str());
     // Ctrl-C reaches all processes of a terminal at once; only the head acts on it, and tells the
@@ -56,67 +64,91 @@ Status Family::add(const std::string& name, int signal_if_orphaned,
     std::signal(SIGHUP, SIG_IGN);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
     set_log_name(name);
-    const int status = body();
+    const int status = child.body();
     std::fflush(nullptr);
     // Not exit(): what the parent registered to be done at its end is not the child's to do.
     ::_exit(status);
   }
-  children_[pid] = name;
+  child.started = clock_now();
+  children_[pid] = std::move(child);
   return done();
 }
 
-int Family::supervise(const std::string& head, int exits_fd, std::optional<Duration> patience) {
-  pid_t head_pid = 0;
-  for (const auto& [pid, name] : children_) {
-    if (name == head) head_pid = pid;
+// Whoever ends by itself had a reason, and is let go.
+bool Family::start_again(Child child, int wait_status) {
+  if (!restarts_ || interrupts_ > 0 || !WIFSIGNALED(wait_status)) return false;
+  const bool quick = clock_now() - child.started < kQuick;
+  child.quick_deaths = quick ? child.quick_deaths + 1 : 0;
+  if (child.quick_deaths > kQuickDeathsMax) {
+    spdlog::error("{} was {} {} times in a row as soon as it had started; it is not started again",
+                  child.name, describe_exit(wait_status), child.quick_deaths);
+    return false;
   }
-  int head_status = 0;
-  bool head_gone = false;
+  spdlog::warn("{} was {}; it is started again", child.name, describe_exit(wait_status));
+  const std::string name = child.name;
+  if (const Status started = start(std::move(child)); !started) {
+    spdlog::error("{}", started.error().message);
+    return false;
+  }
+  return true;
+}
+
+int Family::supervise(const std::string& head_name, int exits_fd,
+                      std::optional<Duration> patience) {
+  Head head;
+  for (const auto& [pid, child] : children_) {
+    if (child.name == head_name) head.pid = pid;
+  }
   std::optional<TimePoint> deadline;
   while (!children_.empty()) {
     const int number = sigtimedwait(&watched_, nullptr, &kPatience);
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
       ++interrupts_;
-      if (interrupts_ == 1 && !head_gone) ::kill(head_pid, SIGTERM);
-      if (head_gone) terminate_all();
+      if (interrupts_ == 1 && !head.gone) ::kill(head.pid, SIGTERM);
+      if (head.gone) terminate_all();
       if (interrupts_ == 3) kill_all();  // somebody insists
     }
-    reap(head_pid, exits_fd, head_status, head_gone);
-    if (head_gone && !deadline && patience) deadline = clock_now() + *patience;
+    reap(head, exits_fd);
+    if (head.gone && !deadline && patience) deadline = clock_now() + *patience;
     if (deadline && clock_now() > *deadline) kill_all();
   }
-  return head_status;
+  return head.status;
 }
 
-void Family::reap(pid_t head, int exits_fd, int& head_status, bool& head_gone) {
+void Family::reap(Head& head, int exits_fd) {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    const auto child = children_.find(pid);
-    if (child == children_.end()) continue;  // this process has other children too
-    const std::string line = child->second + ": " + describe_exit(status) + "\n";
-    children_.erase(child);
-    if (pid == head) {
-      head_status = status;
-      head_gone = true;
-    } else {
+    auto found = children_.extract(pid);
+    if (found.empty()) continue;  // this process has other children too
+    const std::string name = found.mapped().name;
+    const std::string line = name + ": " + describe_exit(status) + "\n";
+    const bool again = !head.gone && start_again(std::move(found.mapped()), status);
+    if (pid != head.pid) {
       // A full pipe or a head that is gone loses only this remark.
       [[maybe_unused]] const ssize_t written = ::write(exits_fd, line.data(), line.size());
+    } else if (again) {
+      for (const auto& [each, child] : children_) {
+        if (child.name == name) head.pid = each;
+      }
+    } else {
+      head.status = status;
+      head.gone = true;
     }
   }
 }
 
 void Family::terminate(const std::string& name) {
-  for (const auto& [pid, each] : children_) {
-    if (each == name) ::kill(pid, SIGTERM);
+  for (const auto& [pid, child] : children_) {
+    if (child.name == name) ::kill(pid, SIGTERM);
   }
 }
 
 void Family::terminate_all() {
-  for (const auto& [pid, name] : children_) ::kill(pid, SIGTERM);
+  for (const auto& [pid, child] : children_) ::kill(pid, SIGTERM);
 }
 
 void Family::kill_all() {
-  for (const auto& [pid, name] : children_) ::kill(pid, SIGKILL);
+  for (const auto& [pid, child] : children_) ::kill(pid, SIGKILL);
 }
 
 }  // namespace drover

@@ -30,11 +30,15 @@ class Family {
   // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.
   Status add(const std::string& name, int signal_if_orphaned, const std::function<int()>& body);
 
-  // Waits until all children are gone and returns the wait status of the one called `head`. The
-  // first interruption is handed on to it, the third ends everybody. When it is gone the others
+  // From here on, children that are killed by a signal are started again, unless they are killed
+  // again and again as soon as they have started. REQUIRES: what add() was given stays valid.
+  void restart_the_killed() { restarts_ = true; }
+
+  // Waits until all children are gone and returns the wait status of the one called `head_name`.
+  // The first interruption is handed on to it, the third ends everybody. When it is gone the others
   // have `patience` to leave by themselves; without one they are let finish what they do, until
   // somebody interrupts. How each of the others ended is written to `exits_fd`, a line each.
-  int supervise(const std::string& head, int exits_fd, std::optional<Duration> patience);
+  int supervise(const std::string& head_name, int exits_fd, std::optional<Duration> patience);
 
   // Somebody interrupted supervise().
   bool interrupted() const { return interrupts_ > 0; }
@@ -45,11 +49,26 @@ class Family {
   void terminate_all();
 
  private:
-  void reap(pid_t head, int exits_fd, int& head_status, bool& head_gone);
+  struct Child {
+    std::string name;
+    int signal_if_orphaned = 0;
+    std::function<int()> body;
+    TimePoint started{};
+    int quick_deaths = 0;  // in a row
+  };
+  struct Head {
+    pid_t pid = 0;
+    int status = 0;
+    bool gone = false;
+  };
+  Status start(Child child);
+  bool start_again(Child child, int wait_status);
+  void reap(Head& head, int exits_fd);
 
   sigset_t watched_{};
   sigset_t before_{};
-  std::map<pid_t, std::string> children_;
+  std::map<pid_t, Child> children_;
+  bool restarts_ = false;
   int interrupts_ = 0;
 };
 

@@ -69,6 +69,7 @@ struct Job {
   Step checkpoint_every = 200;  // steps; and there is one at the end
   uint32_t keep = 3;            // checkpoints
   std::string resume;           // go on from a checkpoint: its folder, or one of several
+  bool supervise = false;       // start again who is killed, and go on from the newest checkpoint
 
   bool operator==(const Job&) const = default;
 };

@@ -37,6 +37,8 @@ constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
 // meanwhile is not waited for.
 constexpr Duration kComesByItself = std::chrono::hours(24);
 constexpr Duration kLoadsItself = std::chrono::minutes(10);
+// How long members of a supervised run look for a coordinator that was lost.
+constexpr Duration kRejoinFor = std::chrono::seconds(60);
 
 int exit_status_of(RunOutcome outcome) {
   if (outcome == RunOutcome::kCompleted) return 0;
@@ -61,40 +63,127 @@ Sharing sharing_of(Transport transport) {
   return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
 }
 
-int coordinator_main(const Job& job, const RunHeader& header,
-                     const CoordinatorNodeSettings& settings, int ready_fd,
-                     const Company& company) {
-  auto policy = policy_of(job, {}, company.fitter);
-  if (!policy) {
-    spdlog::error("{}", policy.error().message);
-    return kExitFailed;
+// What every life of the coordinator is made of.
+struct CoordinatorPart {
+  const Part& part;
+  const Job& job;
+  const Crew& crew;
+  const RunHeader& header;
+  const Company& company;
+  int listening_fd = -1;
+  int exits_fd = -1;
+  TimePoint began{};  // the run
+};
+
+struct Prepared {
+  CoordinatorSettings machine;
+  CheckpointKeeping checkpoints;
+};
+
+Result<Prepared> prepare(const CoordinatorPart& of, const Job& job) {
+  auto machine = coordinator_settings(job);
+  if (!machine) return machine.error();
+  auto checkpoints = prepare_checkpoints(job, of.crew.brings_model);
+  if (!checkpoints) return checkpoints.error();
+  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
+  CoordinatorSettings& settings = machine.value();
+  apply(job, checkpoints.value(), settings);
+  settings.evaluator = of.crew.evaluator != nullptr;
+  settings.workers_bring_model = of.crew.brings_model;
+  settings.recovers = job.supervise;
+  settings.join_timeout = of.part.join_timeout;
+  if (!of.crew.worker) settings.join_timeout = kComesByItself;
+  if (of.crew.worker && of.crew.brings_model) settings.join_timeout = kLoadsItself;
+  if (sharing_of(job.transport) != Sharing::kNo) settings.block_floats = kBlockFloatsInPlace;
+  checkpoints.value().keeping.run = of.header.run_id;
+  return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
+}
+
+// A run that starts over goes on from its own newest checkpoint; without one, from where it began.
+Result<Prepared> prepare_again(const CoordinatorPart& of) {
+  Job job = of.job;
+  if (!job.checkpoint.empty()) job.resume = job.checkpoint;
+  auto prepared = prepare(of, job);
+  const bool own = prepared && prepared.value().machine.resume;
+  return own || of.job.resume.empty() ? prepared : prepare(of, of.job);
+}
+
+// One life after another, until the run has ended.
+RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, RunWriter& writer,
+                  RunView& view) {
+  const auto failed = [&](const Error& error) {
+    spdlog::error("{}", error.message);
+    RunEnd end{.outcome = RunOutcome::kFailed, .reason = error.message};
+    static_cast<void>(writer.on_end(end));
+    return end;
+  };
+  for (;; prepared.reset()) {
+    if (!prepared) {
+      auto again = prepare_again(of);
+      if (!again) return failed(again.error());
+      prepared = std::move(again).value();
+      const auto& resume = prepared->machine.resume;
+      const Status forgotten = writer.start_over(resume ? resume->step : 0);
+      if (!forgotten) return failed(forgotten.error());
+    }
+    auto policy = policy_of(of.job, {}, of.company.fitter);
+    if (!policy) return failed(policy.error());
+    prepared->machine.before = clock_now() - of.began;
+    const auto end = run_coordinator({.machine = prepared->machine,
+                                      .key = of.part.key,
+                                      .listening_fd = of.listening_fd,
+                                      .checkpoints = prepared->checkpoints,
+                                      .exits_fd = of.exits_fd},
+                                     std::move(policy).value(), {&writer, &view}, [&] {
+                                       view.tick();
+                                       return writer.flush();
+                                     });
+    if (end) return *end;
   }
-  auto writer = RunWriter::create(job.run_file, header);
+}
+
+// The first coordinator of a run makes the run file; another goes on with it.
+int coordinator_main(const CoordinatorPart& of, std::optional<Prepared> prepared, int ready_fd) {
+  const bool first = prepared.has_value();
+  auto writer =
+      first ? RunWriter::create(of.job.run_file, of.header) : RunWriter::reopen(of.job.run_file);
   if (!writer) {
     spdlog::error("{}", writer.error().message);
     return kExitFailed;
   }
-  [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
-  ::close(ready_fd);
-  const auto view = company.view();
-  const RunEnd end =
-      run_coordinator(settings, std::move(policy).value(), {writer.value().get(), view.get()}, [&] {
-        view->tick();
-        return writer.value()->flush();
-      });
-  return exit_status_of(end.outcome);
+  if (first) {
+    [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
+    ::close(ready_fd);
+  } else {
+    const Status told = writer.value()->on_event(
+        {.at = clock_now() - of.began,
+         .step = 0,
+         .kind = "start-over",
+         .peer = peer_name(Role::kCoordinator, 0),
+         .text = "the coordinator was killed; everybody joins anew, and the run goes on from the "
+                 "newest checkpoint"});
+    if (!told) spdlog::error("{}", told.error().message);
+  }
+  const auto view = of.company.view();
+  return exit_status_of(coordinate(of, std::move(prepared), *writer.value(), *view).outcome);
 }
 
 // Starts the coordinator and waits until it has made the run file. False: it could not, and has
 // said why.
-Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& header,
-                               const CoordinatorNodeSettings& settings, const Company& company) {
+Result<bool> start_coordinator(Family& family, const CoordinatorPart& of) {
+  const auto prepared = prepare(of, of.job);
+  if (!prepared) return prepared.error();
   const auto ready = make_pipe(O_CLOEXEC);
   if (!ready) return ready.error();
-  const Status started = family.add(kCoordinatorName, kLauncherLostSignal, [&] {
-    ::close(ready.value().from);
-    return coordinator_main(job, header, settings, ready.value().to, company);
-  });
+  const auto first = std::make_shared<bool>(true);  // as a child sees it when it is forked
+  const Status started =
+      family.add(kCoordinatorName, kLauncherLostSignal,
+                 [of, first, prepared = prepared.value(), ready = ready.value()] {
+                   if (!*first) return coordinator_main(of, std::nullopt, -1);
+                   ::close(ready.from);
+                   return coordinator_main(of, prepared, ready.to);
+                 });
+  *first = false;
   ::close(ready.value().to);
   char byte = 0;
   const bool is_ready = started && ::read(ready.value().from, &byte, 1) == 1;
@@ -107,6 +196,9 @@ Result<bool> start_coordinator(Family& family, const Job& job, const RunHeader& 
 // tells the others; who left by itself would be missed first, and the run would end as failed.
 void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
 
+Duration rejoin_for(const Job& job) { return job.supervise ? kRejoinFor : Duration::zero(); }
+
+// REQUIRES: all of these stay where they are while the family lives.
 Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
   Status started = done();
   for (const ShardId shard : part.duties.shards) {
@@ -114,54 +206,36 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
     const std::string listen = part.shard_host.empty() ? "unix:" + socket_name(part.key) +
                                                              "-shard-" + std::to_string(shard)
                                                        : tcp_address(part.shard_host, 0);
-    started = family.add(peer_name(Role::kShard, shard), SIGKILL, [&] {
+    started = family.add(peer_name(Role::kShard, shard), SIGKILL, [&part, &job, shard, listen] {
       leave_signals_to_the_coordinator();
       return run_shard({.id = shard,
                         .key = part.key,
                         .listen = listen,
                         .coordinator = part.coordinator,
                         .sharing = sharing_of(job.transport),
-                        .window_bytes = job.window});
+                        .window_bytes = job.window,
+                        .rejoin_for = rejoin_for(job)});
     });
   }
   for (const WorkerId worker : part.duties.workers) {
     if (!started || !crew.worker) break;
-    started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&] {
+    started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
       return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                           .own_part = job.task.partition != DataPartition::kNone,
                           .partial = job.pull != 1.0,
-                          .sharing = sharing_of(job.transport)});
+                          .sharing = sharing_of(job.transport),
+                          .rejoin_for = rejoin_for(job)});
     });
   }
   if (!started || !crew.evaluator || !part.duties.coordinator) return started;
-  return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&] {
+  return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
     return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
                            .save_model = job.save_model,
-                           .stop_at = job.stop_at});
+                           .stop_at = job.stop_at,
+                           .rejoin_for = rejoin_for(job)});
   });
-}
-
-struct Prepared {
-  CoordinatorSettings machine;
-  CheckpointKeeping checkpoints;
-};
-
-Result<Prepared> prepare(const Part& part, const Job& job, const Crew& crew) {
-  auto machine = coordinator_settings(job);
-  if (!machine) return machine.error();
-  auto checkpoints = prepare_checkpoints(job, crew.brings_model);
-  if (!checkpoints) return checkpoints.error();
-  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
-  apply(job, checkpoints.value(), machine.value());
-  machine.value().evaluator = crew.evaluator != nullptr;
-  machine.value().workers_bring_model = crew.brings_model;
-  machine.value().join_timeout = part.join_timeout;
-  if (!crew.worker) machine.value().join_timeout = kComesByItself;
-  if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
-  if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
-  return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
 }
 
 // What others are told of where the coordinator listens: on all addresses is none.
@@ -177,9 +251,6 @@ std::string announced_address(const Part& part, const std::string& listening) {
 Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
-  auto prepared = prepare(part, job, crew);
-  if (!prepared) return prepared.error();
-  prepared.value().checkpoints.run = header.run_id;
   boost::asio::io_context loop(1);
   auto listener = Listener::open(loop, part.coordinator);
   if (!listener) return listener.error();
@@ -187,14 +258,17 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   if (!fd) return fd.error();
   part.coordinator = announced_address(part, listener.value()->address());
   listener.value().reset();
-  const CoordinatorNodeSettings settings{.machine = prepared.value().machine,
-                                         .key = part.key,
-                                         .listening_fd = fd.value(),
-                                         .checkpoints = prepared.value().checkpoints,
-                                         .exits_fd = exits_fd};
-  const auto ready = start_coordinator(family, job, header, settings, company);
-  // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted.
-  ::close(fd.value());
+  const auto ready = start_coordinator(family, {.part = part,
+                                                .job = job,
+                                                .crew = crew,
+                                                .header = header,
+                                                .company = company,
+                                                .listening_fd = fd.value(),
+                                                .exits_fd = exits_fd,
+                                                .began = clock_now()});
+  // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted;
+  // unless another takes its place.
+  if (!job.supervise) ::close(fd.value());
   if (!ready) return ready.error();
   if (!ready.value()) return done();
   if (invite) {
@@ -218,6 +292,7 @@ int launch_members(const Part& part, const Job& job, const Crew& crew) {
     spdlog::error("{}", started.error().message);
     return kExitFailed;
   }
+  if (job.supervise) family.restart_the_killed();
   const std::string first = part.duties.workers.empty()
                                 ? peer_name(Role::kShard, part.duties.shards.front())
                                 : peer_name(Role::kWorker, part.duties.workers.front());
@@ -235,11 +310,12 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
   Family family;
   const Status started =
       start_all(family, part, job, crew, header, exits.value().from, company, invite);
-  ::close(exits.value().from);
+  if (!job.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
     family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
+  if (started && job.supervise) family.restart_the_killed();
   const int status =
       family.supervise(kCoordinatorName, exits.value().to,
                        crew.may_stay && started ? std::nullopt : std::optional(kLeavingTimeout));

@@ -17,6 +17,7 @@
 #include "node/clock.h"
 #include "node/host.h"
 #include "node/introduction.h"
+#include "node/sittings.h"
 #include "server/grant_window.h"
 #include "server/shard.h"
 
@@ -33,13 +34,15 @@ class ShardNode {
           return published_.make(floats);
         }) {}
 
-  int run() {
+  Sitting run() {
     if (const Status started = start(); !started) {
-      spdlog::error("{}", started.error().message);
-      return 1;
+      return {.exit_status = 1,
+              .again = started.error().kind == ErrorKind::kDisconnected,
+              .was_in = false,
+              .why = started.error().message};
     }
     loop_.run();
-    return exit_status_;
+    return end_;
   }
 
  private:
@@ -78,7 +81,9 @@ class ShardNode {
     Channel::Callbacks callbacks;
     callbacks.on_control = [this](const Control& message) { return on_coordinator(message); };
     callbacks.on_closed = [this](const Error& why) {
-      stop(Farewell{RunOutcome::kFailed, "lost the coordinator: " + why.message});
+      stop(Farewell{.outcome = RunOutcome::kFailed,
+                    .reason = "lost the coordinator: " + why.message,
+                    .again = why.kind == ErrorKind::kDisconnected});
     };
     introduce(coordinator_, settings_.key,
               {.hello = {.role = Role::kShard,
@@ -96,13 +101,15 @@ class ShardNode {
     if (const auto* plan = std::get_if<Plan>(&message)) {
       if (shard_.has_plan()) return invalid_input("a second plan");
       if (const Status shared = share_memory(*plan); !shared) {
-        stop(Farewell{RunOutcome::kFailed, shared.error().message + "; try --transport uds"});
+        stop(Farewell{.outcome = RunOutcome::kFailed,
+                      .reason = shared.error().message + "; try --transport uds"});
         return done();
       }
       const auto saved = read_saved(*plan, settings_.id);
       if (!saved) {
         // The coordinator ends the run, and tells everybody why.
-        coordinator_->send(control_frame(Farewell{RunOutcome::kFailed, saved.error().message}));
+        coordinator_->send(control_frame(
+            Farewell{.outcome = RunOutcome::kFailed, .reason = saved.error().message}));
         return done();
       }
       plan_ = *plan;
@@ -131,9 +138,14 @@ class ShardNode {
     if (worker != kEvaluator && shard_.has_plan() && !shard_.knows(worker)) {
       return invalid_input(peer_name(hello.role, hello.index) + " does not take part in this run");
     }
+    // The coordinator lets nobody in twice: this lane's earlier one is of a life whose end has not
+    // been noticed here yet.
+    if (const auto earlier = peers_.find(worker);
+        earlier != peers_.end() &&
+        (hello.lane == Lane::kControl ? earlier->second.control : earlier->second.bulk))
+      lose(worker);
     Peer& peer = peers_[worker];
     auto& lane = hello.lane == Lane::kControl ? peer.control : peer.bulk;
-    if (lane) return invalid_input(peer_name(hello.role, hello.index) + " is connected already");
     lane = channel;
     if (hello.lane == Lane::kControl) peer.memory = channel->take_file();
     auto& payload = hello.lane == Lane::kControl ? peer.control_payload : peer.bulk_payload;
@@ -293,10 +305,12 @@ class ShardNode {
   }
 
   void stop(const Farewell& farewell) {
-    if (farewell.outcome == RunOutcome::kFailed) {
-      spdlog::error("stopping: {}", farewell.reason);
-      exit_status_ = 1;
-    }
+    const bool failed = farewell.outcome == RunOutcome::kFailed;
+    end_ = {.exit_status = failed ? 1 : 0,
+            .again = farewell.again,
+            .was_in = shard_.has_plan(),
+            .why = farewell.reason};
+    if (failed && !farewell.again) spdlog::error("stopping: {}", farewell.reason);
     loop_.stop();
   }
 
@@ -312,7 +326,7 @@ class ShardNode {
   std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries
   Duration busy_{};                 // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
-  int exit_status_ = 0;
+  Sitting end_;
   Plan plan_;
   CheckpointSaver saver_{loop_, [this](CheckpointSaved saved) {
                            coordinator_->send(control_frame(std::move(saved)));
@@ -321,6 +335,9 @@ class ShardNode {
 
 }  // namespace
 
-int run_shard(const ShardSettings& settings) { return ShardNode(settings).run(); }
+int run_shard(const ShardSettings& settings) {
+  return run_sittings(peer_name(Role::kShard, settings.id), settings.rejoin_for,
+                      [&] { return ShardNode(settings).run(); });
+}
 
 }  // namespace drover

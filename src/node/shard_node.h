@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/ids.h"
+#include "core/time.h"
 #include "node/doorman.h"
 #include "node/shared_floats.h"
 #include "server/shard.h"
@@ -19,6 +20,7 @@ struct ShardSettings {
   Sharing sharing = Sharing::kNo;  // of memory with workers
   size_t window_bytes = Shard::kWindowBytes;
   bool adapt_window = true;  // smaller while packets of workers get lost
+  Duration rejoin_for{};     // how long it tries in vain to join again; see sittings.h
 };
 
 // Serves until the run is over. Returns the process's exit status.

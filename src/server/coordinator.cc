@@ -222,6 +222,7 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
       return begin_if_ready(now, out);
     case Role::kShard:
       say("lost", name, why, now, out);
+      if (settings_.recovers) return start_over(name + " was lost", now, out);
       return end(RunOutcome::kFailed,
                  name + " was lost at step " + std::to_string(step_) + " (" + why +
                      "); its part of the parameters is gone, so the run cannot go on",
@@ -251,6 +252,7 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
   const bool others = members_.count() > 0;
   say("lost", peer_name(Role::kWorker, worker), others ? why + "; the run goes on without it" : why,
       now, out);
+  if (!others && settings_.recovers) return start_over("all workers are gone", now, out);
   if (!others)
     return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
   if (ledger_) ledger_->on_lost(worker);
@@ -281,7 +283,7 @@ void Coordinator::remove_worker(WorkerId worker) {
 }
 
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ != Phase::kGathering || since_start(now) < settings_.join_timeout) return;
+  if (phase_ != Phase::kGathering || now - started_ < settings_.join_timeout) return;
   const std::string waited = "did not join within " +
                              std::to_string(static_cast<int>(seconds(settings_.join_timeout))) +
                              " s";
@@ -323,11 +325,7 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
   const bool trained = phase_ != Phase::kGathering;
   phase_ = Phase::kEnded;
   tell_steps(true, now, out);
-  const Farewell farewell{.outcome = outcome, .reason = reason};
-  for (const auto& [shard, address] : shard_addresses_)
-    send_farewell(Role::kShard, shard, farewell, out);
-  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
-  if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
+  dismiss({.outcome = outcome, .reason = reason}, out);
   say("ended", "", reason.empty() ? "completed" : reason, now, out);
   out.happenings.emplace_back(
       RunEnd{.outcome = outcome,
@@ -335,6 +333,27 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
              .elapsed = trained ? training_ended_ - training_began_ : Duration::zero(),
              .parameters_digest = digest_,
              .memory_bytes = {}});
+}
+
+// One way to go on after every loss: everybody joins anew, and the run goes on from the newest
+// checkpoint.
+void Coordinator::start_over(const std::string& why, TimePoint now, CoordinatorOutput& out) {
+  phase_ = Phase::kEnded;
+  again_ = true;
+  tell_steps(true, now, out);
+  dismiss({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, out);
+  say("start-over", "",
+      why + " at step " + std::to_string(step_) + "; everybody joins anew, and the run goes on " +
+          (settings_.checkpoint_dir.empty() ? "from its beginning: no checkpoints are kept"
+                                            : "from the newest checkpoint"),
+      now, out);
+}
+
+void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
+  for (const auto& [shard, address] : shard_addresses_)
+    send_farewell(Role::kShard, shard, farewell, out);
+  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
+  if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
 }
 
 void Coordinator::say(const std::string& kind, const std::string& peer, const std::string& text,

@@ -86,6 +86,9 @@ struct CoordinatorSettings {
   Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
   std::string checkpoint_dir;
   std::optional<ResumeFrom> resume;
+  // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
+  bool recovers = false;
+  Duration before{};  // since the run began, in earlier lives of the coordinator
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
 
@@ -141,13 +144,16 @@ class Coordinator {
     return early_.size() + orders_.pending() + (ledger_ ? ledger_->pending() : 0);
   }
   bool ended() const { return phase_ == Phase::kEnded; }
+  // What has ended is this coordinator, not the run: another one goes on, from the newest
+  // checkpoint.
+  bool again() const { return again_; }
   Step step() const { return step_; }
   const Membership& members() const { return members_; }
 
  private:
   enum class Phase : uint8_t { kGathering, kTraining, kEvaluating, kEnded };
 
-  Duration since_start(TimePoint now) const { return now - started_; }
+  Duration since_start(TimePoint now) const { return settings_.before + (now - started_); }
   Status admit_model(const Hello& hello);
   Status admit_learning(const Hello& hello);
   Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
@@ -186,6 +192,8 @@ class Coordinator {
   bool await_leaving() const;
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
+  void start_over(const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void dismiss(const Farewell& farewell, CoordinatorOutput& out) const;
   void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
            CoordinatorOutput& out) const;
   void send_farewell(Role role, uint32_t index, const Farewell& farewell,
@@ -194,6 +202,7 @@ class Coordinator {
   const CoordinatorSettings settings_;
   const TimePoint started_;
   Phase phase_ = Phase::kGathering;
+  bool again_ = false;
 
   Membership members_;
   std::map<ShardId, std::string> shard_addresses_;

@@ -33,6 +33,14 @@ enum Sentence : size_t {
   kEvaluation,
   kEvent,
   kMemory,
+  kForgetDecisions,
+  kForgetForecasts,
+  kForgetSteps,
+  kForgetBlockCounts,
+  kForgetShardLoads,
+  kForgetArrivals,
+  kForgetAbandoned,
+  kForgetEvaluations,
   kEnd,
 };
 constexpr std::string_view kSql[] = {
@@ -57,6 +65,14 @@ constexpr std::string_view kSql[] = {
     "INSERT INTO evaluations VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",
+    "DELETE FROM decisions WHERE step >= ?1",
+    "DELETE FROM forecasts WHERE step >= ?1",
+    "DELETE FROM steps WHERE step >= ?1",
+    "DELETE FROM block_contributors WHERE step >= ?1",
+    "DELETE FROM shard_loads WHERE step >= ?1",
+    "DELETE FROM arrivals WHERE step >= ?1",
+    "DELETE FROM abandoned WHERE step >= ?1",
+    "DELETE FROM evaluations WHERE version > ?1",
     "UPDATE run SET outcome = ?1, reason = ?2, elapsed_ns = ?3, parameters_digest = ?4",
 };
 static_assert(std::size(kSql) == kEnd + 1);
@@ -66,10 +82,21 @@ static_assert(std::size(kSql) == kEnd + 1);
 Result<std::unique_ptr<RunWriter>> RunWriter::create(const std::string& path,
                                                      const RunHeader& header,
                                                      const RunWriterOptions& options) {
-  DROVER_CHECK(options.rows_per_commit > 0);
   Result<Database> created = create_run_file(path, header);
   if (!created) return created.error();
-  Database database = std::move(created).value();
+  return write_to(path, std::move(created).value(), options);
+}
+
+Result<std::unique_ptr<RunWriter>> RunWriter::reopen(const std::string& path,
+                                                     const RunWriterOptions& options) {
+  Result<Database> opened = Database::open(path, Database::Mode::kReadWrite);
+  if (!opened) return opened.error();
+  return write_to(path, std::move(opened).value(), options);
+}
+
+Result<std::unique_ptr<RunWriter>> RunWriter::write_to(const std::string& path, Database database,
+                                                       const RunWriterOptions& options) {
+  DROVER_CHECK(options.rows_per_commit > 0);
   database.wait_for_locks(kLockPatience);
   // NORMAL loses at most the last commits in a power cut, and spares a disk sync per commit.
   std::string pragmas = "PRAGMA synchronous = NORMAL;";
@@ -201,6 +228,17 @@ Status RunWriter::on_evaluation(const EvaluationRecord& evaluation) {
 Status RunWriter::on_event(const EventRecord& event) {
   const Status status = add(kEvent, event.at, event.step, event.kind, event.peer, event.text);
   return status ? commit_if_due() : status;
+}
+
+Status RunWriter::start_over(Step first) {
+  for (const size_t each : {kForgetDecisions, kForgetForecasts, kForgetSteps, kForgetBlockCounts,
+                            kForgetShardLoads, kForgetArrivals, kForgetAbandoned}) {
+    if (const Status status = add(each, first); !status) return status;
+  }
+  // An evaluation is of the parameters after so many steps.
+  if (const Status status = add(kForgetEvaluations, first); !status) return status;
+  last_step_ = first == 0 ? std::nullopt : std::optional(first - 1);
+  return flush();
 }
 
 Status RunWriter::on_end(const RunEnd& end) {

@@ -34,6 +34,10 @@ class RunWriter : public RunObserver {
   static Result<std::unique_ptr<RunWriter>> create(const std::string& path, const RunHeader& header,
                                                    const RunWriterOptions& options = {});
 
+  // Goes on with a file whose writer has vanished.
+  static Result<std::unique_ptr<RunWriter>> reopen(const std::string& path,
+                                                   const RunWriterOptions& options = {});
+
   // Commits what is pending, as far as the disk allows; does not mark the run as ended.
   ~RunWriter() override;
 
@@ -53,12 +57,18 @@ class RunWriter : public RunObserver {
   // What is recorded after the end is kept too; a second end replaces the first.
   Status on_end(const RunEnd& end) override;
 
+  // The run goes on from step `first`: what was recorded of it and of later ones has not happened.
+  // Events stay.
+  Status start_over(Step first);
+
   // Commits what was recorded so far: from now on readers see it, and no crash of ours loses it.
   Status flush();
 
   const std::string& path() const { return path_; }
 
  private:
+  static Result<std::unique_ptr<RunWriter>> write_to(const std::string& path, Database database,
+                                                     const RunWriterOptions& options);
   RunWriter(std::string path, Database database, std::vector<Statement> statements,
             uint64_t rows_per_commit);
 
