@@ -19,8 +19,8 @@ constexpr size_t kQueuedBytesMax = 64 << 20;
 
 }  // namespace
 
-Channel::Channel(Socket socket, RunId run)
-    : connection_(std::make_shared<Connection>(std::move(socket))), run_(run) {}
+Channel::Channel(Socket socket, RunId run, std::unique_ptr<TlsSession> tls)
+    : connection_(std::make_shared<Connection>(std::move(socket), std::move(tls))), run_(run) {}
 
 void Channel::start(Callbacks callbacks) {
   replace_callbacks(std::move(callbacks));

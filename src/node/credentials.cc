@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/check.h"
 #include "wire/header.h"
@@ -45,6 +46,15 @@ Result<RunKey> parse_run_key(const std::string& text) {
     return invalid_input("the token is not one that drover makes: it looks like 123-abc");
   key.token.assign(stop + 1, end);
   return key;
+}
+
+Status use_tls(RunKey& key, const std::string& folder) {
+  key.tls = nullptr;
+  if (folder.empty()) return done();
+  auto tls = Tls::load(folder);
+  if (!tls) return tls.error();
+  key.tls = std::move(tls).value();
+  return done();
 }
 
 std::string make_nonce() {

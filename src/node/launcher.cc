@@ -60,6 +60,8 @@ struct Addresses {
 Result<Addresses> choose_addresses(const Job& job, const std::string& run_name) {
   Addresses addresses;
   const bool tcp = job.transport == Transport::kTcp;
+  const Status may = tcp ? may_listen("tcp:" + job.listen, !job.tls.empty(), job.insecure) : done();
+  if (!may) return may.error();
   boost::asio::io_context loop(1);
   auto listener =
       Listener::open(loop, tcp ? "tcp:" + job.listen : "unix:" + run_name + "-coordinator");
@@ -164,7 +166,8 @@ Status start_all(Family& family, const Job& job, const Crew& crew, const RunHead
   if (!crew.worker) machine.value().join_timeout = kComesByItself;
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
-  const RunKey key{.run = header.run_id, .token = random_token()};
+  RunKey key{.run = header.run_id, .token = random_token()};
+  if (const Status loaded = use_tls(key, job.tls); !loaded) return loaded;
   const auto addresses = choose_addresses(job, "drover-" + random_token().substr(0, 16));
   if (!addresses) return addresses.error();
   const int listening_fd = addresses.value().listening_fd;
