@@ -165,11 +165,25 @@ struct ServerBenchOptions {
   uint32_t kb = 0;  // the same in kilobytes, if not 0
   uint64_t window = 1 << 20;
   bool fixed_window = false;  // also while packets get lost
+  std::string tls;            // folder of keys, with tcp; empty: nothing is encrypted
   uint32_t block_kb = 0;      // of blocks that a gradient is cut into; 0: as training would
   uint32_t rounds = 15;
   bool json = false;
 };
 int bench_server_command(const ServerBenchOptions& options);
+
+// Keys for TLS between a run's machines.
+struct KeysMakeOptions {
+  std::string out;
+  std::vector<std::string> hosts;
+  int days = 30;
+};
+int keys_make_command(const KeysMakeOptions& options);
+struct KeysShowOptions {
+  std::string folder;
+  bool json = false;
+};
+int keys_show_command(const KeysShowOptions& options);
 
 struct PoliciesOptions {
   bool json = false;

@@ -168,6 +168,8 @@ Job random_job(std::mt19937_64& random) {
   }
   job.transport = static_cast<Transport>(random() % 4);
   job.listen = "host:" + std::to_string(random() % 65'536);
+  job.tls = random_text(random);
+  job.insecure = random() % 2;
   job.run_file = random_text(random);
   job.save_model = random_text(random);
   return finished(job);

@@ -62,6 +62,7 @@ void offer_package() {
 int become(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
   set_variable("DROVER_ADDRESS", settings.identity.coordinator);
   set_variable("DROVER_TOKEN", to_text(settings.identity.key));
+  if (!job.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.tls).string());
   set_variable("DROVER_RANK", std::to_string(settings.identity.index));
   set_variable("DROVER_WORKERS", std::to_string(job.workers));
   // Every process would otherwise start as many threads as there are cores.
@@ -222,15 +223,16 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
   if (!file) return fail(file.error());
   const auto invite = [&](const Invitation& invitation) -> Status {
     if (!options.quiet) {
-      fmt::print(stderr,
-                 "waiting for {} workers. On this machine:\n"
-                 "  torchrun --nproc_per_node {} script.py{}\n"
-                 "Elsewhere they need DROVER_ADDRESS={} and the token in\n  {}\n",
-                 job.value().workers, job.value().workers,
-                 options.port == kServePort
-                     ? ""
-                     : "   (with DROVER_PORT=" + std::to_string(options.port) + ")",
-                 invitation.address, file.value().path());
+      fmt::print(
+          stderr,
+          "waiting for {} workers. On this machine:\n"
+          "  torchrun --nproc_per_node {} script.py{}\n"
+          "Elsewhere they need DROVER_ADDRESS={}{} and the token in\n  {}\n",
+          job.value().workers, job.value().workers,
+          options.port == kServePort ? ""
+                                     : "   (with DROVER_PORT=" + std::to_string(options.port) + ")",
+          invitation.address, job.value().tls.empty() ? "" : ", DROVER_TLS=DIR with the same keys",
+          file.value().path());
     }
     return file.value().write(invitation);
   };

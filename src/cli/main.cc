@@ -263,12 +263,29 @@ void add_server_bench(CLI::App& app, ServerBenchOptions& bench) {
                  "kilobytes of each block of a gradient, at most (as training would cut it)")
       ->check(check_whole)
       ->type_name("COUNT");
+  app.add_option("--tls", bench.tls, "with tcp: folder of `drover keys make`, to encrypt it all")
+      ->type_name("DIR");
   app.add_flag("--fixed-window", bench.fixed_window, "keep the window even while packets get lost");
   app.add_option("--window", bench.window, "bytes of gradients that may be under way at once")
       ->check(check_whole)
       ->type_name("BYTES")
       ->capture_default_str();
   add_rounds(app, bench.rounds, bench.json);
+}
+
+void add_keys_options(CLI::App& make, KeysMakeOptions& made, CLI::App& show,
+                      KeysShowOptions& shown) {
+  make.add_option("--out", made.out, "the folder for ca.pem, cert.pem and key.pem")
+      ->required()
+      ->type_name("DIR");
+  make.add_option("--host", made.hosts, "names or addresses of machines, for people to read")
+      ->type_name("NAME");
+  make.add_option("--days", made.days, "until they expire")
+      ->check(CLI::Range(1, 3650))
+      ->type_name("COUNT")
+      ->capture_default_str();
+  show.add_option("DIR", shown.folder, "the folder")->required()->type_name("DIR");
+  show.add_flag("--json", shown.json, "one JSON object instead of text");
 }
 
 int run(int argc, char** argv) {
@@ -375,6 +392,14 @@ int run(int argc, char** argv) {
       "server", "How fast a shard takes gradients and gives out parameters, beside plain memory");
   add_server_bench(*server_app, server_bench);
 
+  CLI::App* keys_app = app.add_subcommand("keys", "Keys that encrypt a run between machines");
+  keys_app->require_subcommand(1);
+  CLI::App* keys_make_app = keys_app->add_subcommand("make", "Make keys for the machines of a run");
+  CLI::App* keys_show_app = keys_app->add_subcommand("show", "Tell what keys are, and until when");
+  KeysMakeOptions keys_make;
+  KeysShowOptions keys_show;
+  add_keys_options(*keys_make_app, keys_make, *keys_show_app, keys_show);
+
   PoliciesOptions policies;
   CLI::App* policies_app = app.add_subcommand("policies", "List what --policy takes");
   policies_app->add_flag("--json", policies.json, "one JSON object for each policy");
@@ -429,6 +454,10 @@ int run(int argc, char** argv) {
     status = bench_transport_command(transport_bench);
   } else if (server_app->parsed()) {
     status = bench_server_command(server_bench);
+  } else if (keys_make_app->parsed()) {
+    status = keys_make_command(keys_make);
+  } else if (keys_show_app->parsed()) {
+    status = keys_show_command(keys_show);
   } else if (policies_app->parsed()) {
     status = policies_command(policies);
   } else {

@@ -9,6 +9,8 @@
 #include "cli/setting_kinds.h"
 #include "core/duration_text.h"
 #include "core/nearest.h"
+#include "net/endpoint.h"
+#include "net/tls.h"
 #include "policy/catalogue.h"
 #include "wire/limits.h"
 
@@ -256,6 +258,14 @@ std::vector<Setting> make_settings() {
           {"listen", "--listen", kProcesses,
            "the coordinator's address with tcp; port 0: any free one"},
           [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
+      text_setting(
+          {"tls", "--tls", kProcesses,
+           "folder of `drover keys make`: encrypt what goes over tcp; empty: do not"},
+          [](auto& job) -> auto& { return job.tls; }, MayBeEmpty::kYes),
+      switch_setting(
+          {"insecure", "--insecure", kProcesses,
+           "listen where others can reach it without tls, on a network that is trusted"},
+          [](auto& job) -> auto& { return job.insecure; }),
       count_setting(
           {"window", "--window", kProcesses,
            "bytes of gradients under way to one shard at once, at most; fewer while packets get "
@@ -524,6 +534,10 @@ Status validate(const Job& job) {
                     "the parameters in the moment in which it arrives, so no run repeats bit for "
                     "bit. Leave one of the two out",
                     job.policy));
+  }
+  if (job.transport == Transport::kTcp && parse_endpoint("tcp:" + job.listen)) {
+    const Status may = may_listen("tcp:" + job.listen, !job.tls.empty(), job.insecure);
+    if (!may) return invalid_input("listen (--listen): " + may.error().message);
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_live_and_balance(job); !status) return status;

@@ -67,6 +67,8 @@ Job unusual_job() {
   job.transport = Transport::kTcp;
   job.wire_dtype = NumberType::kBfloat16;
   job.listen = "localhost:1";
+  job.tls = "keys";
+  job.insecure = true;
   job.window = 65'536;
   job.run_file = "r";
   job.save_model = "s";
@@ -82,7 +84,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
                policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
                balance, balance_least, balance_most, pull, pull_grace, push_grace, stragglers,
                probe, deterministic, evaluate_every, stop_at, slow, transport, wire_dtype, listen,
-               window, run_file, save_model] = unusual;
+               tls, insecure, window, run_file, save_model] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -133,6 +135,8 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(transport, usual_job.transport);
   EXPECT_NE(wire_dtype, usual_job.wire_dtype);
   EXPECT_NE(listen, usual_job.listen);
+  EXPECT_NE(tls, usual_job.tls);
+  EXPECT_NE(insecure, usual_job.insecure);
   EXPECT_NE(window, usual_job.window);
   EXPECT_NE(run_file, usual_job.run_file);
   EXPECT_NE(save_model, usual_job.save_model);
@@ -240,6 +244,12 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.max_wait = std::chrono::hours(25); },
        "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");
   says([](Job& job) { job.listen = "nowhere"; }, "HOST:PORT");
+  says(
+      [](Job& job) {
+        job.transport = Transport::kTcp;
+        job.listen = "0.0.0.0:0";
+      },
+      "--insecure");
   says([](Job& job) { job.listen = ":80"; }, "HOST:PORT");
   says([](Job& job) { job.listen = "host:65536"; }, "HOST:PORT");
   says(

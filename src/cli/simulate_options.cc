@@ -13,11 +13,13 @@ struct OnlyLive {
   std::string_view flag;
   std::string_view why;
 };
-constexpr std::array<OnlyLive, 4> kOnlyLive = {
+constexpr std::array<OnlyLive, 6> kOnlyLive = {
     {{"--slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
      {"--save-model", "a simulation keeps its run file, and no model"},
      {"--transport", "a simulation has no sockets; write [[link]] in the scenario"},
-     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"}}};
+     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"--tls", "a simulation has no sockets, and nothing to encrypt"},
+     {"--insecure", "a simulation has no sockets, and nothing to encrypt"}}};
 
 Status check_can_be_simulated(const std::string& path, const GivenFlags& flags, const Job& job) {
   for (const auto& [flag, why] : kOnlyLive) {

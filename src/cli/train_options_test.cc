@@ -119,6 +119,9 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "tcp",
                        "--listen",
                        "0.0.0.0:9",
+                       "--tls",
+                       "keys",
+                       "--insecure",
                        "--window",
                        "65536",
                        "--run-file",
@@ -216,6 +219,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.transport = Transport::kTcp;
   expected.wire_dtype = NumberType::kBfloat16;
   expected.listen = "0.0.0.0:9";
+  expected.tls = "keys";
+  expected.insecure = true;
   expected.window = 65'536;
   expected.run_file = "r.db";
   expected.save_model = "m.bin";

@@ -20,8 +20,8 @@ constexpr size_t kQueuedBytesMax = 64 << 20;
 
 }  // namespace
 
-Channel::Channel(Socket socket, RunId run)
-    : connection_(std::make_shared<Connection>(std::move(socket))),
+Channel::Channel(Socket socket, RunId run, std::unique_ptr<TlsSession> tls)
+    : connection_(std::make_shared<Connection>(std::move(socket), std::move(tls))),
       next_beat_(connection_->executor()),
       run_(run) {}
 

@@ -39,8 +39,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
     std::function<void(const ConstBuffer&)> on_floats_sent;
   };
 
-  // Frames of another run are refused.
-  Channel(Socket socket, RunId run);
+  // Frames of another run are refused. With `tls`, everything is encrypted.
+  Channel(Socket socket, RunId run, std::unique_ptr<TlsSession> tls = nullptr);
 
   void start(Callbacks callbacks);
   // For whoever takes the channel over after its greeting.

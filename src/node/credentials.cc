@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/check.h"
 #include "wire/header.h"
@@ -59,6 +60,15 @@ RunKey key_of(const std::string& token) {
   RunId run = 0;
   for (size_t i = 0; i < sizeof(run); ++i) run = run << 8 | mac[i];
   return {.run = run, .token = token};
+}
+
+Status use_tls(RunKey& key, const std::string& folder) {
+  key.tls = nullptr;
+  if (folder.empty()) return done();
+  auto tls = Tls::load(folder);
+  if (!tls) return tls.error();
+  key.tls = std::move(tls).value();
+  return done();
 }
 
 std::string make_nonce() {

@@ -8,19 +8,25 @@
 // neither end's proof can be sent back to it as the other's.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "net/tls.h"
 
 namespace drover {
 
 struct RunKey {
   RunId run = 0;
   std::string token;
+  std::shared_ptr<const Tls> tls = nullptr;  // for what goes over TCP; null: it is not encrypted
 };
 
-// As one text, "<run>-<token>", and back.
+// Takes the files for TLS from this folder; "" means none.
+Status use_tls(RunKey& key, const std::string& folder);
+
+// Run and token as one text, "<run>-<token>", and back.
 std::string to_text(const RunKey& key);
 Result<RunKey> parse_run_key(const std::string& text);
 

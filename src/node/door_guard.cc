@@ -15,14 +15,16 @@ bool DoorGuard::on_failure(const std::string& address, bool near, TimePoint now)
   const bool first = found == accounts_.end();
   if (first) {
     make_room(now);
-    found = accounts_.emplace(address, Account{.left = limits.failures, .seen = now}).first;
+    found = accounts_.emplace(address, Account{.left = limits.failures, .seen = now, .told = now})
+                .first;
   }
   Account& account = found->second;
-  const double back = limits.per_second * seconds(now - account.seen);
-  account.left += back;
+  account.left += limits.per_second * seconds(now - account.seen);
   account.seen = now;
-  const bool forgiven = account.left >= limits.failures;
-  if (forgiven) account = Account{.left = limits.failures, .seen = now};
+  if (account.left >= limits.failures) {
+    account.left = limits.failures;
+    account.shut_for = Duration::zero();
+  }
   if (account.left >= 1.0) {
     account.left -= 1.0;
   } else {
@@ -30,7 +32,9 @@ bool DoorGuard::on_failure(const std::string& address, bool near, TimePoint now)
         std::clamp(account.shut_for * 2, Duration(limits.shut_first), Duration(limits.shut_most));
     account.shut_until = now + account.shut_for;
   }
-  return first || forgiven;
+  if (!first && now - account.told < kTellEvery) return false;
+  account.told = now;
+  return true;
 }
 
 void DoorGuard::make_room(TimePoint now) {

@@ -30,9 +30,11 @@ class DoorGuard {
   static constexpr Limits kNear{2000, 200, std::chrono::milliseconds(50), std::chrono::seconds(1)};
   // Addresses that are kept in mind; the least guilty are forgotten first.
   static constexpr size_t kAddressesMax = 4096;
+  static constexpr Duration kTellEvery = std::chrono::hours(1);
 
   bool is_shut_out(const std::string& address, TimePoint now) const;
-  // Somebody from there has failed. Returns whether that is worth telling: the first time only.
+  // Somebody from there has failed. Returns whether that is worth telling: not more than once in
+  // kTellEvery.
   bool on_failure(const std::string& address, bool near, TimePoint now);
   // A member came from there.
   void on_member(const std::string& address) { members_.insert(address); }
@@ -45,6 +47,7 @@ class DoorGuard {
     TimePoint seen{};
     Duration shut_for{};  // the last time
     TimePoint shut_until{};
+    TimePoint told{};
   };
 
   void make_room(TimePoint now);

@@ -59,6 +59,8 @@ TEST(DoorGuard, TellsOncePerAddress) {
   EXPECT_TRUE(guard.on_failure(kStranger, false, Duration{}));
   for (int i = 1; i < 100; ++i) EXPECT_FALSE(guard.on_failure(kStranger, false, seconds(i)));
   EXPECT_TRUE(guard.on_failure("192.0.2.8", false, seconds(100)));
+  EXPECT_FALSE(guard.on_failure("192.0.2.8", false, minutes(59))) << "although it is forgiven";
+  EXPECT_TRUE(guard.on_failure("192.0.2.8", false, minutes(62)));
 }
 
 TEST(DoorGuard, IsGenerousToThisMachineAndToWhereMembersComeFrom) {

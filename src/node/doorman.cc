@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/clock.h"
+#include "node/introduction.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -34,7 +35,7 @@ void Doorman::greet(Socket socket) {
   const uint64_t id = next_++;
   Stranger& stranger = strangers_[id];
   stranger.from = from;
-  stranger.channel = std::make_shared<Channel>(std::move(socket), key_.run);
+  stranger.channel = open_channel(std::move(socket), key_, Tls::Side::kAccepts);
   stranger.channel->limit_control(kStrangerBytesMax);
   stranger.until = clock_now() + kGreetingTimeout;
   stranger.nonces.acceptor = make_nonce();

@@ -1,5 +1,7 @@
 #include "node/introduction.h"
 
+#include <sys/socket.h>
+
 #include <utility>
 
 namespace drover {
@@ -31,7 +33,24 @@ Status answer(Acquaintance& state, Channel& channel, const Control& message) {
   return done();
 }
 
+// Nobody says why it closes to somebody whose language it does not speak.
+Error explain(Error why, bool encrypted) {
+  if (why.kind != ErrorKind::kDisconnected || encrypted || why.message.starts_with("it refused"))
+    return why;
+  why.message +=
+      " before it had introduced itself; does the run use TLS (--tls), or is this "
+      "address somebody else's?";
+  return why;
+}
+
 }  // namespace
+
+std::shared_ptr<Channel> open_channel(Socket socket, const RunKey& key, Tls::Side side) {
+  boost::system::error_code gone;
+  const bool local = socket.local_endpoint(gone).protocol().family() == AF_UNIX;
+  auto session = key.tls && !local ? key.tls->session(side, socket.native_handle()) : nullptr;
+  return std::make_shared<Channel>(std::move(socket), key.run, std::move(session));
+}
 
 void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
                Introduction introduction, Channel::Callbacks callbacks) {
@@ -45,7 +64,8 @@ void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
     return self ? answer(*state, *self, message) : done();
   };
   first.on_closed = [state](const Error& why) {
-    if (state->callbacks.on_closed) state->callbacks.on_closed(why);
+    if (state->callbacks.on_closed)
+      state->callbacks.on_closed(explain(why, state->key.tls != nullptr));
   };
   // Queued before anything is read: the other end may have spoken already, and the nonce must come
   // before the answer.

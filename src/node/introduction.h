@@ -13,6 +13,10 @@
 
 namespace drover {
 
+// A channel on a new connection, encrypted where the run wants that: what goes between processes of
+// one machine over Unix sockets is not.
+std::shared_ptr<Channel> open_channel(Socket socket, const RunKey& key, Tls::Side side);
+
 struct Introduction {
   Hello hello;
   int file = -1;                                // goes with it, see Channel::send()

@@ -60,7 +60,9 @@ struct Job {
   Transport transport = Transport::kAuto;
   NumberType wire_dtype = NumberType::kFloat32;  // of gradients, where they are sent
   std::string listen =
-      "127.0.0.1:0";  // the coordinator's address with Transport::kTcp; port 0: any free one
+      "127.0.0.1:0";      // the coordinator's address with Transport::kTcp; port 0: any free one
+  std::string tls;        // a folder with keys for Transport::kTcp; empty: it is not encrypted
+  bool insecure = false;  // listen where others reach it without that
   uint64_t window = 1 << 20;  // bytes of gradients under way to one shard at once, at most
   std::string run_file;       // empty: runs/<time>-<model>-<data>.db
   std::string save_model;     // empty: do not save the final parameters

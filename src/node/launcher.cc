@@ -284,6 +284,17 @@ int status_without_coordinator(int status, const std::string& who) {
   return kExitFailed;
 }
 
+// Nobody listens where others on a network could hear, unless it is encrypted or the user says so.
+Status secure(Part& part, const Job& job) {
+  if (const Status loaded = use_tls(part.key, job.tls); !loaded) return loaded;
+  Status may = done();
+  if (part.duties.coordinator && part.coordinator.starts_with("tcp:"))
+    may = may_listen(part.coordinator, !job.tls.empty(), job.insecure);
+  if (may && !part.duties.shards.empty() && !part.shard_host.empty())
+    may = may_listen(tcp_address(part.shard_host, 0), !job.tls.empty(), job.insecure);
+  return may;
+}
+
 // Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
 int launch_members(const Part& part, const Job& job, const Crew& crew) {
   if (part.duties.workers.empty() && part.duties.shards.empty()) return 0;
@@ -368,8 +379,12 @@ int launch(const Job& job, const Crew& crew, const RunHeader& header, const Comp
   return launch_part(part, job, crew, header, company, invite);
 }
 
-int launch_part(const Part& part, const Job& job, const Crew& crew, const RunHeader& header,
+int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& header,
                 const Company& company, const std::function<Status(const Invitation&)>& invite) {
+  if (const Status safe = secure(part, job); !safe) {
+    spdlog::error("{}", safe.error().message);
+    return kExitFailed;
+  }
   raise_file_limit();
   std::signal(SIGPIPE, SIG_IGN);
   if (!part.duties.coordinator) return launch_members(part, job, crew);

@@ -65,7 +65,7 @@ int launch(const Job& job, const Crew& crew, const RunHeader& header, const Comp
 
 // The same for a part of it (node/cluster_part.h). Without the coordinator nothing is recorded or
 // shown, and the status is that of the part's worker, or of its shard.
-int launch_part(const Part& part, const Job& job, const Crew& crew, const RunHeader& header,
+int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& header,
                 const Company& company,
                 const std::function<Status(const Invitation&)>& invite = nullptr);
 

@@ -57,7 +57,7 @@ Hello Member::hello(Lane lane) const {
 Status Member::start() {
   auto socket = connect_socket(loop_, identity_.coordinator, "the coordinator");
   if (!socket) return socket.error();
-  coordinator_ = std::make_shared<Channel>(std::move(socket).value(), identity_.key.run);
+  coordinator_ = open_channel(std::move(socket).value(), identity_.key, Tls::Side::kConnects);
   Channel::Callbacks callbacks;
   callbacks.on_control = [this](Control message) {
     on_coordinator(std::move(message));
@@ -111,7 +111,7 @@ Status Member::connect_shard(ShardId shard, const std::string& address) {
 }
 
 std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket socket) {
-  auto channel = std::make_shared<Channel>(std::move(socket), identity_.key.run);
+  auto channel = open_channel(std::move(socket), identity_.key, Tls::Side::kConnects);
   Channel::Callbacks callbacks;
   callbacks.payload_for = [this, shard](const FrameHeader& header) {
     return handler_.payload_for(shard, header);

@@ -77,7 +77,7 @@ class ShardNode {
                                          const Hello& hello) { return admit(channel, hello); });
     auto socket = connect_socket(loop_, settings_.coordinator, "the coordinator");
     if (!socket) return socket.error();
-    coordinator_ = std::make_shared<Channel>(std::move(socket).value(), settings_.key.run);
+    coordinator_ = open_channel(std::move(socket).value(), settings_.key, Tls::Side::kConnects);
     Channel::Callbacks callbacks;
     callbacks.on_control = [this](const Control& message) { return on_coordinator(message); };
     callbacks.on_closed = [this](const Error& why) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "node/host.h"
@@ -19,6 +20,9 @@ WorkerSettings settings_of(const std::string& address, const std::string& token,
                            const Learning& learning, uint32_t copiers) {
   auto key = parse_run_key(token);
   if (!key) throw Trouble(key.error().message);
+  const char* const keys = std::getenv("DROVER_TLS");
+  if (const Status loaded = use_tls(key.value(), keys != nullptr ? keys : ""); !loaded)
+    throw Trouble("DROVER_TLS: " + loaded.error().message);
   // Whether memory is shared is for the shards to say; only those of this host are asked.
   const bool here = address.starts_with("unix:");
   const bool plain = !here && !address.starts_with("tcp:");  // host:port

@@ -15,6 +15,8 @@ static_assert(std::endian::native == std::endian::little, "the wire format is co
 
 constexpr uint32_t kMagic = 0x31565244;  // "DRV1"
 constexpr size_t kChecksumAt = 60;
+// A TLS handshake begins with the bytes 22 and 3.
+constexpr uint16_t kTlsGreeting = 0x0316;
 
 template <typename T>
 void put(HeaderBytes& bytes, size_t at, T value) {
@@ -83,6 +85,11 @@ HeaderBytes encode_header(const FrameHeader& header) {
 }
 
 Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
+  if (get<uint16_t>(bytes, 0) == kTlsGreeting) {
+    return invalid_input(
+        "the peer speaks TLS, and here nobody does: give --tls to all processes of a run, or to "
+        "none");
+  }
   if (get<uint32_t>(bytes, 0) != kMagic) {
     return invalid_input(
         "the peer does not speak drover's protocol (its first bytes are something else)");

@@ -220,6 +220,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                                              .floats = floats,
                                              .block_floats = block_floats,
                                              .window = options.window,
+                                             .tls = options.tls,
                                              .adapt_window = !options.fixed_window});
   if (!cluster) return fail(cluster.error());
   ServerBench bench(*cluster.value(), options.workers, floats);
@@ -236,6 +237,7 @@ int bench_server_command(const ServerBenchOptions& options) {
                       {"block_kb", block_floats * sizeof(float) >> 10},
                       {"rounds", options.rounds},
                       {"listen", options.listen},
+                      {"tls", !options.tls.empty()},
                       {"netns", options.netns}},
          .figures = std::move(figures).value(),
          .notes = {}},

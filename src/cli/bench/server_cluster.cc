@@ -109,6 +109,7 @@ class LiveCluster final : public ServerCluster {
   }
 
   Status open() {
+    if (const Status loaded = use_tls(key_, settings_.tls); !loaded) return loaded;
     const auto addresses = listen();
     if (!addresses) return addresses.error();
     if (const Status forked = fork_all(addresses.value()); !forked) return forked;
@@ -402,7 +403,7 @@ class LiveCluster final : public ServerCluster {
   CommonMemory board_memory_;
   CommonMemory shared_;
   std::vector<BoardLine*> board_;
-  const RunKey key_;
+  RunKey key_;
   boost::asio::io_context loop_{1};
   std::unique_ptr<Listener> coordinator_listener_;
   std::vector<std::unique_ptr<Listener>> listeners_;

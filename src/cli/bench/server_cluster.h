@@ -27,6 +27,7 @@ struct ClusterSettings {
   size_t floats = 0;               // of each gradient
   uint32_t block_floats = 0;       // at most, of each block
   uint64_t window = 0;             // bytes of gradients under way at once
+  std::string tls;                 // folder of keys; empty: nothing is encrypted
   bool adapt_window = true;        // smaller while packets get lost
 };
 
