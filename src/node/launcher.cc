@@ -55,11 +55,6 @@ Result<Pipe> make_pipe(int flags) {
   return Pipe{ends[0], ends[1]};
 }
 
-Sharing sharing_of(Transport transport) {
-  if (transport == Transport::kAuto) return Sharing::kIfPossible;
-  return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
-}
-
 int coordinator_main(const Job& job, const RunHeader& header,
                      const CoordinatorNodeSettings& settings, int ready_fd,
                      const Company& company) {
@@ -142,12 +137,14 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
   });
 }
 
-Result<CoordinatorSettings> machine_of(const Part& part, const Job& job, const Crew& crew) {
+Result<CoordinatorSettings> machine_of(const Part& part, const Job& job, const Crew& crew,
+                                       const RunHeader& header) {
   auto machine = coordinator_settings(job);
   if (!machine) return machine;
   machine.value().evaluator = crew.evaluator != nullptr;
   machine.value().workers_bring_model = crew.brings_model;
   machine.value().join_timeout = part.join_timeout;
+  machine.value().told.job = header.job;
   if (!crew.worker) machine.value().join_timeout = kComesByItself;
   if (crew.worker && crew.brings_model) machine.value().join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) machine.value().block_floats = kBlockFloatsInPlace;
@@ -167,7 +164,7 @@ std::string announced_address(const Part& part, const std::string& listening) {
 Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
-  const auto machine = machine_of(part, job, crew);
+  const auto machine = machine_of(part, job, crew, header);
   if (!machine) return machine.error();
   boost::asio::io_context loop(1);
   auto listener = Listener::open(loop, part.coordinator);
@@ -248,6 +245,11 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
 }
 
 }  // namespace
+
+Sharing sharing_of(Transport transport) {
+  if (transport == Transport::kAuto) return Sharing::kIfPossible;
+  return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
+}
 
 std::string socket_name(const RunKey& key) {
   // Everybody can see names of sockets, so no part of the token is in them.

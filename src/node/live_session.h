@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,8 @@ struct WorkerSettings {
   Sharing sharing = Sharing::kNo;         // of memory with shards
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
+  // Asked between steps: whether this worker is to leave the run. Empty: it stays to the end.
+  std::function<bool()> wants_to_leave = {};
   // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
   bool exit_when_over = true;
 };
