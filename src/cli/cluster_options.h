@@ -2,8 +2,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <string>
 
+#include "core/time.h"
 #include "node/cluster_address.h"
 #include "node/cluster_placement.h"
 
@@ -14,6 +16,9 @@ struct ClusterOptions {
   ListenChoice listen;
   std::string token_file;      // empty: DROVER_TOKEN, or a file named after the launch
   double join_timeout = 60.0;  // seconds
+  Duration patience() const {
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(join_timeout));
+  }
 };
 
 // `options` must outlive the parsing of `app`.

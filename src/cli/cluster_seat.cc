@@ -1,9 +1,9 @@
 #include "cli/cluster_seat.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <chrono>
 #include <utility>
 
 namespace drover {
@@ -38,8 +38,14 @@ Job defaults_for(const Placement& placement) {
   return job;
 }
 
-Status fit_to(const Placement& placement, Job& job) {
-  if (placement.hosts == 1 || job.transport == Transport::kTcp) return done();
+bool has_others(const Placement& placement, const Job& job) {
+  return placement.of_many() || job.workers_max > job.workers;
+}
+
+Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job) {
+  const bool listens = !options.listen.bind.empty() || !options.listen.interface.empty();
+  const bool elsewhere = placement.hosts > 1 || (has_others(placement, job) && listens);
+  if (!elsewhere || job.transport == Transport::kTcp) return done();
   if (job.transport != Transport::kAuto) {
     return invalid_input(
         "transport (--transport): processes on several hosts share no memory and no Unix sockets. "
@@ -57,7 +63,10 @@ std::string describe(const Placement& placement) {
 
 Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const ClusterOptions& options,
                                          const Job& job, RunId run) {
-  auto place = find_token_place(process_environment(), options.token_file, placement.launch);
+  // A run of one machine has a name too, if others may join it.
+  const std::string launch =
+      placement.of_many() ? placement.launch : "train-" + std::to_string(::getpid());
+  auto place = find_token_place(process_environment(), options.token_file, launch);
   if (!place) return place.error();
   ClusterSeat part;
   part.placement_ = placement;
@@ -65,8 +74,7 @@ Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const Clust
   part.place_ = std::move(place).value();
   part.tcp_ = job.transport == Transport::kTcp;
   part.part_.duties = duties_of(placement, job.workers, job.shards);
-  part.part_.join_timeout =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.join_timeout));
+  part.part_.join_timeout = options.patience();
   if (part.part_.duties.coordinator) {
     if (const Status opened = part.open(run); !opened) return opened.error();
   }
@@ -109,7 +117,7 @@ Status ClusterSeat::join() {
 }
 
 int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
-                     const Company& company) {
+                     const Company& company, bool tell) {
   if (!part_.duties.coordinator) {
     if (const Status joined = join(); !joined) {
       spdlog::error("{}", joined.error().message);
@@ -118,7 +126,14 @@ int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
     return launch_part(part_, job, crew, header, company);
   }
   const int status = launch_part(part_, job, crew, header, company, [&](const Invitation& told) {
-    return host_.invite(told.address);
+    const Status invited = host_.invite(told.address);
+    if (invited && tell && job.workers_max > job.workers) {
+      fmt::print(
+          stderr, "{:<9} drover worker --join {}{}\n", "joiners",
+          told.address.starts_with("tcp:") ? told.address.substr(4) : told.address,
+          place_.file.empty() ? ", with the same DROVER_TOKEN" : " --token-file " + place_.file);
+    }
+    return invited;
   });
   host_.close();
   return status;

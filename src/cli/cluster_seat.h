@@ -16,20 +16,25 @@ namespace drover {
 // What a job has that does not say it: a worker for each rank, a shard for each host.
 Job defaults_for(const Placement& placement);
 
+// Whether the others of the run, or some that come later, have to be met.
+bool has_others(const Placement& placement, const Job& job);
+
 // A job as it can be run there: between hosts only TCP will do.
-Status fit_to(const Placement& placement, Job& job);
+Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job);
 
 // "4 ranks on 2 hosts, by srun".
 std::string describe(const Placement& placement);
 
 class ClusterSeat {
  public:
-  // REQUIRES: placement.of_many(). `run` is the number of a new run.
+  // REQUIRES: has_others(). `run` is the number of a new run.
   static Result<ClusterSeat> prepare(const Placement& placement, const ClusterOptions& options,
                                      const Job& job, RunId run);
 
   // Waits until the coordinator is there, unless it is ours; then runs the part to its end.
-  int run(const Job& job, const Crew& crew, const RunHeader& header, const Company& company);
+  // `tell`: say on the terminal how others can join.
+  int run(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
+          bool tell);
 
  private:
   ClusterSeat() = default;

@@ -18,6 +18,15 @@ int train_command(const TrainOptions& options, const std::string& command_line);
 int launch_command(const LaunchOptions& options, const std::string& command_line);
 int serve_command(const LaunchOptions& options, const std::string& command_line);
 
+// A worker for a run that goes on already.
+struct WorkerOptions {
+  std::string join;      // HOST:PORT of the coordinator; empty: as the token file says
+  std::string data_dir;  // empty: as the job says
+  std::string tls;       // folder of keys; empty: connections are not encrypted
+  ClusterOptions cluster;
+};
+int worker_command(const WorkerOptions& options);
+
 struct RunsOptions {
   std::string run_file;
   bool json = false;

@@ -10,9 +10,9 @@ namespace drover {
 namespace {
 
 // Of the settings of a job, those that a script says for itself, or that need a built-in task.
-constexpr std::array<std::string_view, 9> kOfTheScript = {
-    "model",     "data",       "data_dir", "generated_samples", "micro_batch",
-    "partition", "save_model", "pull",     "pull_grace"};
+constexpr std::array<std::string_view, 10> kOfTheScript = {
+    "model",       "data",       "data_dir", "generated_samples", "micro_batch", "partition",
+    "workers_max", "save_model", "pull",     "pull_grace"};
 // Of how it learns, what a script has no words for.
 constexpr std::array<std::string_view, 2> kOfTheRun = {"optimizer.ema_decay", "schedule.rule"};
 

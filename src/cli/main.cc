@@ -308,6 +308,18 @@ int run(int argc, char** argv) {
       "serve", "Start everything but the workers, which torchrun or somebody else starts");
   add_serve_options(*serve_app, served);
 
+  WorkerOptions worker;
+  CLI::App* worker_app =
+      app.add_subcommand("worker", "Join a run that goes on already, as one more worker");
+  worker_app->add_option("--join", worker.join, "where the run is; default: as the token file says")
+      ->type_name("HOST:PORT");
+  worker_app->add_option("--data-dir", worker.data_dir, "where data sets are kept on this host")
+      ->type_name("FOLDER");
+  worker_app->add_option("--tls", worker.tls, "folder with the run's keys, if it uses TLS")
+      ->type_name("FOLDER")
+      ->envname("DROVER_TLS");
+  add_token_options(*worker_app, worker.cluster);
+
   RunsOptions runs;
   CLI::App* runs_app = app.add_subcommand("runs", "Summarise a run from its file");
   runs_app->add_option("FILE", runs.run_file, "the run file")->required();
@@ -428,6 +440,8 @@ int run(int argc, char** argv) {
     status = launch_command(launched, command_line(argc, argv));
   } else if (serve_app->parsed()) {
     status = serve_command(served, command_line(argc, argv));
+  } else if (worker_app->parsed()) {
+    status = worker_command(worker);
   } else if (simulate_app->parsed()) {
     status = simulate_command(simulate, command_line(argc, argv));
   } else if (runs_app->parsed()) {

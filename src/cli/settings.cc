@@ -244,6 +244,10 @@ std::vector<Setting> make_settings() {
           {"workers", "--workers", kProcesses, "processes that compute gradients"},
           [](auto& job) -> auto& { return job.workers; }, 1, kWorkersMax),
       count_setting(
+          {"workers_max", "--workers-max", kProcesses,
+           "of those, with others that join later (drover worker); 0: nobody joins"},
+          [](auto& job) -> auto& { return job.workers_max; }, 0, kWorkersMax),
+      count_setting(
           {"shards", "--shards", kProcesses, "server processes that share the parameters"},
           [](auto& job) -> auto& { return job.shards; }, 1, kShardsMax),
       choice_setting(
@@ -541,6 +545,11 @@ Status validate(const Job& job) {
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_live_and_balance(job); !status) return status;
+  if (job.workers_max != 0 && job.workers_max < job.workers) {
+    return invalid_input(fmt::format(
+        "workers_max (--workers-max): must be at least the number of workers, {}, not {}",
+        job.workers, job.workers_max));
+  }
   if (job.min_contributors > job.workers) {
     return invalid_input(fmt::format(
         "min_contributors (--min-contributors): must be at most the number of workers, {}, not {}",

@@ -69,9 +69,15 @@ Job unusual_job() {
   job.listen = "localhost:1";
   job.tls = "keys";
   job.insecure = true;
+  job.workers_max = 300;
   job.window = 65'536;
   job.run_file = "r";
   job.save_model = "s";
+  job.checkpoint = "c";
+  job.checkpoint_every = 7;
+  job.keep = 9;
+  job.resume = "d";
+  job.supervise = true;
   return job;
 }
 
@@ -80,11 +86,12 @@ Job unusual_job() {
 TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job usual_job;
   const Job unusual = unusual_job();
-  const auto& [task, workers, shards, steps, batch, optimizer, schedule, policy, objective,
-               policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
-               balance, balance_least, balance_most, pull, pull_grace, push_grace, stragglers,
-               probe, deterministic, evaluate_every, stop_at, slow, transport, wire_dtype, listen,
-               tls, insecure, window, run_file, save_model] = unusual;
+  const auto& [task, workers, workers_max, shards, steps, batch, optimizer, schedule, policy,
+               objective, policy_warmup, min_contributors, max_wait, min_inclusion, live,
+               decide_every, balance, balance_least, balance_most, pull, pull_grace, push_grace,
+               stragglers, probe, deterministic, evaluate_every, stop_at, slow, transport,
+               wire_dtype, listen, tls, insecure, window, run_file, save_model, checkpoint,
+               checkpoint_every, keep, resume, supervise] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -108,6 +115,12 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(balance_most, usual_job.balance_most);
   EXPECT_NE(probe, usual_job.probe);
   EXPECT_NE(workers, usual_job.workers);
+  EXPECT_NE(checkpoint, usual_job.checkpoint);
+  EXPECT_NE(checkpoint_every, usual_job.checkpoint_every);
+  EXPECT_NE(keep, usual_job.keep);
+  EXPECT_NE(resume, usual_job.resume);
+  EXPECT_NE(supervise, usual_job.supervise);
+  EXPECT_NE(workers_max, usual_job.workers_max);
   EXPECT_NE(shards, usual_job.shards);
   EXPECT_NE(steps, usual_job.steps);
   EXPECT_NE(batch, usual_job.batch);
@@ -212,6 +225,8 @@ TEST(Validate, KeepsToTheLimits) {
     const std::string complaint = complaint_about(job);
     EXPECT_NE(complaint.find(part), std::string::npos) << complaint << "\nlacks " << part;
   };
+  says([](Job& job) { job.workers_max = job.workers - 1; },
+       "workers_max (--workers-max): must be at least the number of workers");
   says([](Job& job) { job.workers = 0; }, "workers (--workers): must be from 1 to 10000, not 0");
   says([](Job& job) { job.workers = kWorkersMax + 1; }, "from 1 to 10000, not 10001");
   says([](Job& job) { job.shards = 0; }, "shards (--shards): must be from 1 to 1000, not 0");

@@ -33,7 +33,7 @@ int train_part(const TrainOptions& options, const Placement& placement, const Jo
   if (!part) return fail(part.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
-  return part.value().run(job, crew_for(*task.value()), {}, {});
+  return part.value().run(job, crew_for(*task.value()), {}, {}, false);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     return kExitUsage;
   }
   Job job = std::move(read).value();
-  if (const Status fits = fit_to(placement, job); !fits) {
+  if (const Status fits = fit_to(placement, options.cluster, job); !fits) {
     fmt::print(stderr, "drover: {}\n", fits.error().message);
     return kExitUsage;
   }
@@ -83,7 +83,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   if (!task) return fail(task.error());
   const RunHeader header = make_run_header(job, task.value()->describe(), command_line, now);
   std::optional<ClusterSeat> part;
-  if (placement.of_many()) {
+  if (has_others(placement, job)) {
     auto prepared = ClusterSeat::prepare(placement, options.cluster, job, header.run_id);
     if (!prepared) return fail(prepared.error());
     part.emplace(std::move(prepared).value());
@@ -94,7 +94,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
       fmt::print(stderr, "{:<9} {}\n", key, value);
     fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
                job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
-    if (part) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
+    if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
   }
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
     if (const Status started = process->start(job.run_file); !started) return fail(started.error());
@@ -104,8 +104,8 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   const Company company{.view = [&] { return make_progress_view(job.steps, style); },
                         .fitter = background_fitters()};
   const Crew crew = crew_for(*task.value());
-  const int status =
-      part ? part->run(job, crew, header, company) : launch(job, crew, header, company);
+  const int status = part ? part->run(job, crew, header, company, style != ProgressStyle::kNone)
+                          : launch(job, crew, header, company);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;

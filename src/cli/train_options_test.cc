@@ -75,6 +75,7 @@ TEST_F(TrainOptionsTest, NothingGivenMeansTheDefaults) {
 TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   const Job got = job({"--workers",
                        "8",
+                       "--workers-max=300",
                        "--shards=3",
                        "--steps",
                        "50",
@@ -224,6 +225,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.window = 65'536;
   expected.run_file = "r.db";
   expected.save_model = "m.bin";
+  expected.workers_max = 300;
   EXPECT_EQ(got, expected);
   EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
 }

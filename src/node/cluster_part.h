@@ -7,6 +7,8 @@
 #include "core/time.h"
 #include "node/cluster_placement.h"
 #include "node/doorman.h"
+#include "node/job.h"
+#include "node/shared_floats.h"
 
 namespace drover {
 
@@ -20,6 +22,9 @@ struct Part {
   std::string shard_host;
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
 };
+
+// What a transport means for memory.
+Sharing sharing_of(Transport transport);
 
 // How names of a run's Unix sockets begin.
 std::string socket_name(const RunKey& key);

@@ -20,6 +20,7 @@
 #include "node/channel.h"
 #include "node/clock.h"
 #include "node/host.h"
+#include "wire/limits.h"
 
 namespace drover {
 namespace {
@@ -85,6 +86,7 @@ class CoordinatorNode {
   };
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
+    if (hello.role == Role::kWorker && hello.index == kAnyIndex) return offer_place(channel);
     CoordinatorOutput out;
     Status admitted = machine_.on_hello(hello, clock_now(), out);
     if (!admitted) return admitted;
@@ -110,6 +112,16 @@ class CoordinatorNode {
     };
     channel->replace_callbacks(std::move(callbacks));
     carry_out(std::move(out));
+    return done();
+  }
+
+  // Somebody has only asked, and comes back when it has loaded what it needs.
+  Status offer_place(const std::shared_ptr<Channel>& channel) {
+    auto place = machine_.offer_place(clock_now());
+    if (!place) return place.error();
+    channel->replace_callbacks({});
+    channel->send(control_frame(std::move(place).value()));
+    channel->close_when_sent();
     return done();
   }
 

@@ -32,6 +32,7 @@ inline constexpr double kPullAuto = 0.0;
 struct Job {
   TaskSpec task;  // task.seed is the run's seed: all chance follows from it
   uint32_t workers = 4;
+  uint32_t workers_max = 0;  // with those who join later, if that is more
   uint32_t shards = 2;
   Step steps = 1000;
   uint32_t batch = 64;  // samples of one worker in one step

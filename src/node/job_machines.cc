@@ -1,5 +1,7 @@
 #include "node/job_machines.h"
 
+#include <algorithm>
+
 namespace drover {
 
 namespace {
@@ -24,7 +26,8 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
   const auto free_running = free_running_of(job.policy);
   if (!free_running) return free_running.error();
   return CoordinatorSettings{
-      .workers = job.workers,
+      .workers = std::max(job.workers, job.workers_max),
+      .workers_at_start = job.workers,
       .shards = job.shards,
       .steps = job.steps,
       .deterministic = job.deterministic,

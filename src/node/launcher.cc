@@ -58,11 +58,6 @@ Result<Pipe> make_pipe(int flags) {
   return Pipe{ends[0], ends[1]};
 }
 
-Sharing sharing_of(Transport transport) {
-  if (transport == Transport::kAuto) return Sharing::kIfPossible;
-  return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
-}
-
 // What every life of the coordinator is made of.
 struct CoordinatorPart {
   const Part& part;
@@ -92,6 +87,7 @@ Result<Prepared> prepare(const CoordinatorPart& of, const Job& job) {
   settings.workers_bring_model = of.crew.brings_model;
   settings.recovers = job.supervise;
   settings.join_timeout = of.part.join_timeout;
+  settings.told.job = of.header.job;
   if (!of.crew.worker) settings.join_timeout = kComesByItself;
   if (of.crew.worker && of.crew.brings_model) settings.join_timeout = kLoadsItself;
   if (sharing_of(job.transport) != Sharing::kNo) settings.block_floats = kBlockFloatsInPlace;
@@ -347,6 +343,11 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
 }
 
 }  // namespace
+
+Sharing sharing_of(Transport transport) {
+  if (transport == Transport::kAuto) return Sharing::kIfPossible;
+  return transport == Transport::kShm ? Sharing::kMust : Sharing::kNo;
+}
 
 std::string socket_name(const RunKey& key) {
   // Everybody can see names of sockets, so no part of the token is in them.

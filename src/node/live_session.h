@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,8 @@ struct WorkerSettings {
   // How long it tries in vain to join again when the connection to the run was lost; see
   // sittings.h.
   Duration rejoin_for{};
+  // Asked between steps: whether this worker is to leave the run. Empty: it stays to the end.
+  std::function<bool()> wants_to_leave = {};
   // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
   bool exit_when_over = true;
 };

@@ -3,8 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <exception>
+#include <functional>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "node/host.h"
 #include "node/sittings.h"
@@ -22,6 +26,42 @@ std::string explain(const std::exception& trouble) {
   return memory ? reason + ". Try a smaller --batch, or fewer workers" : reason;
 }
 
+constexpr Duration kAskEvery = std::chrono::milliseconds(200);
+
+// A session that also ends when its worker wants to leave.
+class UntilItLeaves : public TrainingSession {
+ public:
+  UntilItLeaves(LiveSession& session, std::function<bool()> wants_to_leave)
+      : session_(session), wants_to_leave_(std::move(wants_to_leave)) {}
+
+  std::optional<Step> next_step() override {
+    if (!wants_to_leave_) return session_.next_step();
+    session_.ask_for_step();
+    while (!wants_to_leave_()) {
+      const auto waited = session_.wait_for_step(kAskEvery);
+      if (waited == LiveSession::Waited::kOver) return std::nullopt;
+      if (waited) return session_.step();
+    }
+    left_ = true;
+    return std::nullopt;
+  }
+  Batch batch() const override { return session_.batch(); }
+  std::span<const float> parameters() const override { return session_.parameters(); }
+  std::span<float> gradient() override { return session_.gradient(); }
+  bool tensor_ready(uint32_t tensor, uint32_t samples) override {
+    return session_.tensor_ready(tensor, samples);
+  }
+  bool wanted() override { return session_.wanted(); }
+  void finish_step(const GradientReport& report) override { session_.finish_step(report); }
+
+  bool left() const { return left_; }
+
+ private:
+  LiveSession& session_;
+  const std::function<bool()> wants_to_leave_;
+  bool left_ = false;
+};
+
 Sitting train(const WorkerSettings& settings, Task& task) {
   const auto session = LiveSession::create(settings, task.layout());
   if (!session) {
@@ -31,14 +71,19 @@ Sitting train(const WorkerSettings& settings, Task& task) {
   task.initial_parameters(session.value()->initial_parameters());
   if (const Status started = session.value()->start(); !started)
     return {.exit_status = 1, .again = true, .why = started.error().message};
+  UntilItLeaves staying(*session.value(), settings.wants_to_leave);
   try {
-    training_loop(*session.value(), task);
+    training_loop(staying, task);
   } catch (const std::exception& trouble) {
     // A task is built on a library that throws; out of memory is what it throws most.
     const std::string reason = explain(trouble);
     spdlog::error("{}", reason);
     session.value()->leave(reason);
     return {.exit_status = 1};
+  }
+  if (staying.left()) {
+    session.value()->leave("its user has interrupted it");
+    return {};
   }
   const Farewell farewell = session.value()->farewell().value_or(Farewell{});
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,

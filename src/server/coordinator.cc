@@ -60,6 +60,26 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   return done();
 }
 
+Result<Welcome> Coordinator::offer_place(TimePoint now) {
+  if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
+    return invalid_input("the training has ended");
+  if (settings_.told.job.empty())
+    return invalid_input("only scripts can be workers of this run: its model is their own");
+  const uint32_t at_start = settings_.workers_at_start.value_or(settings_.workers);
+  for (WorkerId worker = at_start; worker < settings_.workers; ++worker) {
+    const auto offered = offered_.find(worker);
+    const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
+    if (kept || joined_.contains(worker)) continue;
+    offered_[worker] = now;
+    return Welcome{.job = settings_.told.job, .index = worker};
+  }
+  return invalid_input(settings_.workers == at_start
+                           ? "this run takes no more workers; start it with --workers-max"
+                           : "all " + std::to_string(settings_.workers) +
+                                 " places of workers are taken; start the run with a larger "
+                                 "--workers-max");
+}
+
 // One who comes while training is under way is not a member yet: it connects to the shards, says
 // that it is ready, and takes part from the next step on.
 Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
@@ -77,6 +97,7 @@ Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   if (const Status same = admit_learning(hello); !same) return same;
   joined_.insert(hello.index);
   quarantine_.on_joined(hello.index, now);
+  offered_.erase(hello.index);
   return done();
 }
 

@@ -48,6 +48,7 @@ struct PullSettings {
 struct WorkerTold {
   NumberType wire_dtype = NumberType::kFloat32;
   std::vector<std::string> slow = {};
+  std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
 };
 
 // A run goes on from a checkpoint.
@@ -113,12 +114,18 @@ class Coordinator {
   static constexpr uint32_t kEmptyStepsMax = 3;
   // How many steps a shard's news may be ahead of the slowest shard's.
   static constexpr size_t kEarlyMax = 64;
+  // How long a place is kept for somebody who asked for one, and has data to load.
+  static constexpr Duration kPlaceKept = std::chrono::minutes(2);
 
   // REQUIRES: there is a policy, unless workers run freely; then it is null.
   Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
 
   // A peer introduced itself. An error is the reason to refuse it.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
+  // Somebody wants to be a worker and has no index: the job, and an index that is kept for it for a
+  // while. Those that workers have from the start are not given away, even if they are lost: they
+  // may come back. An error is the reason why there is none.
+  Result<Welcome> offer_place(TimePoint now);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);
@@ -208,6 +215,7 @@ class Coordinator {
   std::map<ShardId, std::string> shard_addresses_;
   Quarantine quarantine_;
   std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
+  std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
   bool evaluator_here_ = false;
   bool evaluator_lost_ = false;
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing

@@ -517,6 +517,57 @@ TEST_F(LatecomersTest, AreNotWaitedForAndAreWelcomeWhenTheyCome) {
   EXPECT_EQ(policy_.learned[1].known[3], Known::kArrived);
 }
 
+class JoinersTest : public CoordinatorTest {
+ protected:
+  JoinersTest()
+      : CoordinatorTest({.workers = 4,
+                         .workers_at_start = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .told = {.job = "steps = 3"}}) {}
+};
+
+TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
+  gather();
+  const auto first = coordinator_.offer_place(now_);
+  const auto second = coordinator_.offer_place(now_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first.value().job, "steps = 3");
+  EXPECT_EQ(first.value().index, 2u);
+  EXPECT_EQ(second.value().index, 3u);
+  const auto third = coordinator_.offer_place(now_);
+  ASSERT_FALSE(third.ok());
+  EXPECT_NE(third.error().message.find("--workers-max"), std::string::npos);
+}
+
+TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
+  gather();
+  ASSERT_TRUE(coordinator_.offer_place(now_).ok());
+  ASSERT_TRUE(hello(worker(2)).ok());
+  ASSERT_EQ(coordinator_.offer_place(now_).value().index, 3u);
+  EXPECT_EQ(coordinator_.offer_place(now_ + Coordinator::kPlaceKept).value().index, 3u);
+}
+
+TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  EXPECT_EQ(coordinator_.offer_place(now_).value().index, 2u);
+  ASSERT_TRUE(hello(worker(2)).ok());
+  coordinator_.on_lost(Role::kWorker, 2, "x", now_, out_);
+  EXPECT_EQ(coordinator_.offer_place(now_).value().index, 2u) << "a joiner's is free again";
+}
+
+TEST_F(JoinersTest, AreNotWantedWhenThereIsNothingToDo) {
+  gather();
+  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  EXPECT_FALSE(coordinator_.offer_place(now_).ok());
+}
+
+TEST_F(LatecomersTest, NeedAJobThatCanBeTold) {
+  gather();
+  EXPECT_FALSE(coordinator_.offer_place(now_).ok());
+}
+
 class FreeRunTest : public CoordinatorTest {
  protected:
   FreeRunTest()

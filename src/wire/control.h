@@ -108,6 +108,10 @@ struct Welcome {
   bool weak = false;                   // workers need not wait for all blocks
   double pull_share = 1.0;             // then: for this share of them, and ...
   Duration pull_grace{};               // ... so much longer
+  // To somebody who asked for a place (Hello with kAnyIndex), and nothing else: the job, as a job
+  // file, and the index to come back with.
+  std::string job = {};
+  uint32_t index = 0;
   bool operator==(const Welcome& other) const {
     return workers == other.workers && batch == other.batch && seed == other.seed &&
            wire_dtype == other.wire_dtype && slow == other.slow &&
@@ -115,7 +119,7 @@ struct Welcome {
            pull_share == other.pull_share && pull_grace == other.pull_grace &&
            shards == other.shards && blocks.blocks == other.blocks.blocks &&
            blocks.shards == other.blocks.shards && steps == other.steps &&
-           evaluate_every == other.evaluate_every;
+           evaluate_every == other.evaluate_every && job == other.job && index == other.index;
   }
 };
 

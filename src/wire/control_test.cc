@@ -82,6 +82,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .seed = 7,
                           .wire_dtype = NumberType::kBfloat16,
                           .slow = {"worker=3,factor=4"}});
+  expect_survives(Welcome{.job = "model = \"mlp\"\n", .index = 7});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
   expect_survives(Decision{.step = 9,

@@ -16,6 +16,7 @@ inline constexpr size_t kProofBytes = 32;
 inline constexpr uint32_t kBlockBytesMax = kBlockFloatsMax * sizeof(float);
 inline constexpr uint32_t kInlineBytesMax = 16u << 10;  // a block this small travels with its offer
 inline constexpr uint32_t kWorkersMax = 10'000;
+inline constexpr uint32_t kAnyIndex = kWorkersMax;  // in place of a worker's index: a free one
 inline constexpr uint32_t kShardsMax = 1'000;
 inline constexpr uint32_t kTensorsMax = 100'000;
 inline constexpr uint32_t kDimensionsMax = 64;  // of one tensor

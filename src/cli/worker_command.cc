@@ -1,0 +1,65 @@
+// drover worker: joins a run that goes on already, and leaves it when its user wants to.
+#include <fmt/core.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+
+#include "cli/commands.h"
+#include "cli/interrupts.h"
+#include "cli/job_file.h"
+#include "cli/run_report.h"
+#include "node/cluster_join.h"
+#include "node/cluster_meeting.h"
+#include "node/cluster_part.h"
+#include "node/log.h"
+#include "node/worker_node.h"
+#include "tasks/load_task.h"
+
+namespace drover {
+namespace {
+
+// "node1:29600" is an address of TCP; one of this machine may be given as it is told.
+std::string address_of(const std::string& join) {
+  if (join.empty() || join.starts_with("unix:") || join.starts_with("tcp:")) return join;
+  return "tcp:" + join;
+}
+
+}  // namespace
+
+int worker_command(const WorkerOptions& options) {
+  const std::string address = address_of(options.join);
+  if (!address.empty() && !address.starts_with("unix:") &&
+      address.find(':', sizeof("tcp:") - 1) == std::string::npos) {
+    fmt::print(stderr, "drover: --join: '{}' has no port; it looks like node1:29600\n",
+               options.join);
+    return kExitUsage;
+  }
+  const auto place = find_token_place(process_environment(), options.cluster.token_file, "");
+  if (!place) return fail(place.error());
+  const auto run = find_coordinator(place.value(), {.said = address, .otherwise = {}},
+                                    options.cluster.patience());
+  if (!run) return fail(run.error());
+  RunKey key = run.value().key;
+  if (const Status loaded = use_tls(key, options.tls); !loaded) return fail(loaded.error());
+  const auto offered = ask_for_place(run.value().address, key, options.cluster.patience());
+  if (!offered) return fail(offered.error());
+  auto job = parse_job(offered.value().job, "the run's job");
+  if (!job) return fail(job.error());
+  if (!options.data_dir.empty()) job.value().task.data_dir = options.data_dir;
+  if (const Status there = check_data_dir(job.value().task); !there) return fail(there.error());
+  const auto task = load_task(job.value().task);
+  if (!task) return fail(task.error());
+  const std::string name = peer_name(Role::kWorker, offered.value().worker);
+  fmt::print(stderr, "{} of the run at {}; Ctrl-C leaves it\n", name, run.value().address);
+  set_log_name(name);
+  std::signal(SIGPIPE, SIG_IGN);
+  listen_for_interrupts();
+  return run_worker({.identity = {Role::kWorker, offered.value().worker, key, run.value().address},
+                     .own_part = job.value().task.partition != DataPartition::kNone,
+                     .partial = job.value().pull != 1.0,
+                     .sharing = sharing_of(job.value().transport),
+                     .wants_to_leave = interrupted},
+                    *task.value());
+}
+
+}  // namespace drover
