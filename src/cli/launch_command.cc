@@ -65,6 +65,9 @@ int become(const LaunchOptions& options, const Job& job, const WorkerSettings& s
   if (!job.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.tls).string());
   set_variable("DROVER_RANK", std::to_string(settings.identity.index));
   set_variable("DROVER_WORKERS", std::to_string(job.workers));
+  if (settings.rejoin_for > Duration::zero())
+    set_variable("DROVER_REJOIN_FOR",
+                 std::to_string(static_cast<int>(seconds(settings.rejoin_for))));
   // Every process would otherwise start as many threads as there are cores.
   const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
   set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.workers)), false);

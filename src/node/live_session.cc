@@ -37,14 +37,39 @@ Result<std::unique_ptr<LiveSession>> LiveSession::create(const WorkerSettings& s
 LiveSession::LiveSession(const WorkerSettings& settings, const Layout& layout,
                          std::unique_ptr<GradientMemory> memory)
     : settings_(settings),
+      layout_(layout),
       memory_(std::move(memory)),
       parameters_(std::make_shared<FloatBuffer>(layout.buffer_size())),
       gradient_(memory_ ? memory_->buffer(0) : std::make_shared<FloatBuffer>(layout.buffer_size())),
       gradients_{{gradient_}},
-      member_(settings.identity, layout, *this,
-              {.memory = memory_ ? memory_->file() : -1,
-               .learning = settings.learning,
-               .copiers = settings.copiers}) {}
+      member_(make_member()) {}
+
+std::unique_ptr<Member> LiveSession::make_member() {
+  return std::make_unique<Member>(settings_.identity, layout_, static_cast<Member::Handler&>(*this),
+                                  Member::Extras{.memory = memory_ ? memory_->file() : -1,
+                                                 .learning = settings_.learning,
+                                                 .copiers = settings_.copiers});
+}
+
+Status LiveSession::rejoin() {
+  member_.reset();  // and with it its thread: from here on nobody else is here
+  unsent_.clear();
+  unsent_bytes_ = 0;
+  asked_ = false;
+  abandoned_.reset();
+  tells_rate_ = rate_.has_value();
+  for (Sending& each : gradients_) each.frames = 0;
+  parameters_under_way_ = 0;
+  slow_.clear();
+  machine_.reset();
+  share_.reset();
+  average_pull_.reset();
+  partial_.reset();
+  connected_ = in_place_ = shard_left_ = false;
+  farewell_.reset();
+  member_ = make_member();
+  return start();
+}
 
 std::optional<Farewell> LiveSession::farewell() {
   const std::lock_guard lock(mutex_);
@@ -68,7 +93,7 @@ void LiveSession::leave(const std::string& reason) {
   const Farewell farewell{reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed, reason};
   unsent_.push_back({to_coordinator(), control_frame(farewell)});
   send_unsent();
-  member_.send_last({});
+  member_->send_last({});
   if (!farewell_) farewell_ = farewell;
 }
 
@@ -131,10 +156,11 @@ void LiveSession::begin_step(std::unique_lock<std::mutex>& lock) {
   machine_->begin_step(gradient_);
   step_ = machine_->step();
   if (memory_) memory_->begin(place_, step_);
+  if (std::exchange(tells_rate_, false)) tell_rate();
   batch_ = share_->batch_of(step_);
   if (abandoned_) {
     abandoned_->resumed = step_;
-    member_.send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
+    member_->send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
   }
   slowness_ = slowness_of(slow_, welcome_.seed, step_, settings_.identity.index);
   began_ = stretched_until_ = computed_ = clock_now();
@@ -144,9 +170,13 @@ void LiveSession::begin_step(std::unique_lock<std::mutex>& lock) {
 void LiveSession::set_rate(double rate) {
   const std::lock_guard lock(mutex_);
   rate_ = rate;
+  tell_rate();
+}
+
+void LiveSession::tell_rate() {
   for (ShardId shard = 0; shard < welcome_.shards.size(); ++shard) {
     unsent_.push_back({to_shard(shard, Lane::kControl),
-                       control_frame(LearningRate{.from = step_, .rate = rate})});
+                       control_frame(LearningRate{.from = step_, .rate = *rate_})});
   }
 }
 
@@ -213,7 +243,7 @@ std::optional<Version> LiveSession::wait_for_average(Duration patience) {
 }
 
 void LiveSession::tell_evaluated(const Evaluated& evaluated) {
-  member_.send({{to_coordinator(), control_frame(evaluated)}});
+  member_->send({{to_coordinator(), control_frame(evaluated)}});
 }
 
 // --- the connections' thread
@@ -347,7 +377,7 @@ void LiveSession::send(Outbox out) {
     if (const auto* slice = std::get_if<FloatSlice>(&message.frame.payload))
       ++under_way(slice->buffer);
   }
-  member_.send(std::move(out));
+  member_->send(std::move(out));
 }
 
 // Frames that are being sent out of a buffer: a gradient's, or that of the first parameters.

@@ -47,7 +47,10 @@ class LiveSession : public TrainingSession, private Member::Handler {
 
   // The values that training starts from; to be written before start(), which connects.
   std::span<float> initial_parameters() { return parameters_->span(); }
-  Status start() { return member_.start(); }
+  Status start() { return member_->start(); }
+  // Throws away all that is known of the run, and connects anew; what lies in the buffers stays.
+  // REQUIRES: the loop is not inside a step.
+  Status rejoin();
   // Until all shards are connected or the run is over, but no longer than `patience`.
   bool wait_until_connected(Duration patience);
 
@@ -114,7 +117,10 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void on_over(const Farewell& farewell) override;
   void on_shard_left() override;
 
+  std::unique_ptr<Member> make_member();
+
   // REQUIRES: mutex_ is held, here and below.
+  void tell_rate();
   void begin_step(std::unique_lock<std::mutex>& lock);
   void send_unsent();
   void send(Outbox out);
@@ -128,6 +134,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void stretch(std::unique_lock<std::mutex>& lock);
 
   const WorkerSettings settings_;
+  const Layout layout_;
   const std::unique_ptr<GradientMemory>
       memory_;  // where shards read gradients; null: they are sent
   const SharedBuffer parameters_;
@@ -152,6 +159,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   TimePoint stretched_until_{};
   Slowness slowness_;
   std::optional<double> rate_;
+  bool tells_rate_ = false;             // with the next step, to shards that have not heard it
   std::optional<Abandoned> abandoned_;  // until the next step begins
 
   std::mutex mutex_;
@@ -170,7 +178,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
   std::optional<PartialPull::Settings> partial_;
 
-  Member member_;  // last: its thread must end before what it uses does
+  std::unique_ptr<Member> member_;  // last: its thread must end before what it uses does
 };
 
 }  // namespace drover

@@ -174,8 +174,7 @@ void bind_session(py::module_& module) {
           },
           arg("version"), arg("loss"), arg("accuracy"), arg("samples"))
       .def("leave", &PythonSession::leave, arg("reason") = "")
-      .def_property_readonly("over",
-                             [](PythonSession& self) { return self.live().farewell().has_value(); })
+      .def_property_readonly("over", [](PythonSession& self) { return self.over(); })
       .def_property_readonly("outcome", &outcome_of)
       .def_property_readonly("reason",
                              [](PythonSession& self) {

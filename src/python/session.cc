@@ -2,9 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
+#include "core/chance.h"
+#include "node/back_off.h"
+#include "node/clock.h"
 #include "node/host.h"
 #include "python/bindings.h"
 
@@ -15,6 +20,12 @@ namespace py = pybind11;
 
 // So often Ctrl-C is looked for.
 constexpr Duration kPatience = std::chrono::milliseconds(100);
+
+// A run that is supervised tells its workers how long to look for it when it is lost.
+Duration rejoin_for() {
+  const char* const seconds = std::getenv("DROVER_REJOIN_FOR");
+  return std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
+}
 
 WorkerSettings settings_of(const std::string& address, const std::string& token, WorkerId rank,
                            const Learning& learning, uint32_t copiers) {
@@ -33,6 +44,7 @@ WorkerSettings settings_of(const std::string& address, const std::string& token,
       .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
       .learning = learning,
       .copiers = copiers,
+      .rejoin_for = rejoin_for(),
       .exit_when_over = false};
 }
 
@@ -64,6 +76,37 @@ void PythonSession::wait(const std::function<bool(Duration)>& look) {
   }
 }
 
+bool PythonSession::over() {
+  const auto farewell = live_->farewell();
+  return farewell && !(farewell->again && rejoin_for() > Duration::zero());
+}
+
+// The script notices nothing but that the step is an earlier one.
+void PythonSession::rejoin_if_lost() {
+  auto farewell = live_->farewell();
+  if (!farewell || over()) return;
+  BackOff back_off(rejoin_for());
+  back_off.was_in(clock_now());
+  while (farewell && farewell->again) {
+    const uint64_t now = static_cast<uint64_t>(clock_now().time_since_epoch().count());
+    const auto pause =
+        back_off.next(clock_now(), unit_interval(draw({static_cast<uint64_t>(owner_), now})));
+    if (!pause) throw Trouble("could not join the run again: " + farewell->reason);
+    const TimePoint until = clock_now() + *pause;
+    wait([&](Duration patience) {
+      std::this_thread::sleep_for(std::min(patience, until - clock_now()));
+      return clock_now() >= until;
+    });
+    const Status started = live_->rejoin();
+    if (!started) {
+      farewell->reason = started.error().message;
+      continue;
+    }
+    wait([&](Duration patience) { return live_->wait_until_connected(patience); });
+    farewell = live_->farewell();
+  }
+}
+
 void PythonSession::start() {
   if (const Status started = live_->start(); !started) throw Trouble(started.error().message);
   wait([&](Duration patience) { return live_->wait_until_connected(patience); });
@@ -73,17 +116,21 @@ void PythonSession::start() {
 
 std::optional<Step> PythonSession::next_step() {
   std::optional<LiveSession::Waited> waited;
-  live_->ask_for_step();
-  wait([&](Duration patience) {
-    waited = live_->wait_for_step(patience);
-    return waited.has_value();
-  });
+  do {
+    rejoin_if_lost();
+    live_->ask_for_step();
+    wait([&](Duration patience) {
+      waited = live_->wait_for_step(patience);
+      return waited.has_value();
+    });
+  } while (*waited == LiveSession::Waited::kOver && !over());
   over_ = *waited == LiveSession::Waited::kOver;
   if (over_) return std::nullopt;
   return live_->step();
 }
 
 std::optional<Version> PythonSession::fetch_average() {
+  rejoin_if_lost();
   if (!live_->ask_for_average()) {
     throw Trouble(
         "the run has kept no parameters for evaluation yet: start it with --evaluate-every STEPS, "

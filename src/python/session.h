@@ -27,6 +27,9 @@ class PythonSession {
   LiveSession& live() { return *live_; }
   const Layout& layout() const { return layout_; }
 
+  // The run is, and not only this connection to it.
+  bool over();
+
   // Connects, and waits until this worker is part of the run.
   void start();
   std::optional<Step> next_step();
@@ -34,6 +37,7 @@ class PythonSession {
   void leave(const std::string& reason);
 
  private:
+  void rejoin_if_lost();
   // Calls `look` until it returns true, without holding the interpreter; each call may wait for as
   // long as it is told.
   void wait(const std::function<bool(Duration)>& look);

@@ -23,6 +23,43 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  {
+    const auto writer = writer_at(path);
+    for (Step step = 0; step < 6; ++step) {
+      DROVER_EXPECT_OK(writer->on_decision({step, 2, 2, "all", 0ms, 0ms}));
+      DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+      DROVER_EXPECT_OK(writer->on_abandoned({step, 1, 2ms, 1ms, step + 1}));
+      DROVER_EXPECT_OK(writer->on_evaluation({step, 70ms, 0.4, 0.9, 10}));
+    }
+    DROVER_EXPECT_OK(writer->on_event({71ms, 5, "lost", "shard 0", "killed"}));
+  }  // as if it had been killed
+  const auto reopened = RunWriter::reopen(path);
+  ASSERT_TRUE(reopened.ok()) << reopened.error().message;
+  DROVER_EXPECT_OK(reopened.value()->start_over(4));
+  for (Step step = 4; step < 8; ++step)
+    DROVER_EXPECT_OK(reopened.value()->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+  DROVER_EXPECT_OK(reopened.value()->on_end({.outcome = RunOutcome::kCompleted}));
+
+  const RunReader reader = reader_at(path);
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
+  const auto steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), 8u);
+  for (Step step = 0; step < 8; ++step) EXPECT_EQ(steps[step].step, step);
+  EXPECT_EQ(reader.arrivals().value().size(), 16u);
+  EXPECT_EQ(reader.decisions().value().size(), 4u);
+  EXPECT_EQ(reader.abandoned().value().size(), 4u);
+  EXPECT_EQ(reader.evaluations().value().size(), 5u) << "of the parameters after 0 to 4 steps";
+  EXPECT_EQ(reader.events().value().size(), 1u);
+}
+
+TEST(RunWriter, ThereIsNothingToGoOnWithWhereThereIsNoRun) {
+  const TempFolder folder;
+  EXPECT_FALSE(RunWriter::reopen(folder.file("none.db")).ok());
+}
+
 TEST(RunWriter, GivesBackAllThatWasRecorded) {
   const TempFolder folder;
   const std::string path = folder.file("deep/er/run.db");

@@ -1,0 +1,97 @@
+// What a coordinator does when somebody is lost and comes back, again and again or once.
+#include "server/coordinator_fixture.h"
+
+namespace drover {
+namespace {
+
+class RecoveringTest : public CoordinatorTest {
+ protected:
+  RecoveringTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .checkpoint_dir = "somewhere",
+                         .recovers = true,
+                         .before = 7s}) {}
+
+  void lose(Role role, uint32_t index) { coordinator_.on_lost(role, index, "gone", now_, out_); }
+
+  void expect_starts_over(const std::string& why) {
+    EXPECT_TRUE(coordinator_.ended());
+    EXPECT_TRUE(coordinator_.again());
+    EXPECT_TRUE(happened<RunEnd>().empty()) << "the run itself has not ended";
+    const auto events = happened<EventRecord>();
+    ASSERT_FALSE(events.empty());
+    EXPECT_EQ(events.back().kind, "start-over");
+    EXPECT_NE(events.back().text.find(why), std::string::npos) << events.back().text;
+  }
+};
+
+TEST_F(RecoveringTest, ALostShardMakesEverybodyJoinAnew) {
+  gather();
+  close(0, {0, 1});
+  out_ = {};
+  lose(Role::kShard, 1);
+  expect_starts_over("shard 1 was lost at step 1");
+  const auto farewells = sent<Farewell>();
+  EXPECT_EQ(farewells.size(), 5u);  // also to the one that is gone, whom it does not reach
+  for (const auto& [to, farewell] : farewells) EXPECT_TRUE(farewell.again);
+}
+
+TEST_F(RecoveringTest, AShardMayBeLostBeforeTheRunHasBegun) {
+  ASSERT_TRUE(hello(shard(0)).ok());
+  lose(Role::kShard, 0);
+  expect_starts_over("shard 0 was lost");
+}
+
+TEST_F(RecoveringTest, ALostWorkerIsNoReasonButTheLastIs) {
+  gather();
+  lose(Role::kWorker, 0);
+  EXPECT_FALSE(coordinator_.ended());
+  lose(Role::kWorker, 1);
+  expect_starts_over("all workers are gone");
+}
+
+TEST_F(RecoveringTest, TimeGoesOnFromOneLifeToTheNext) {
+  gather();
+  now_ += 1s;
+  lose(Role::kShard, 0);
+  EXPECT_EQ(happened<EventRecord>().back().at, 8s);
+}
+
+TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
+  gather();
+  coordinator_.on_interrupt(now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  lose(Role::kShard, 0);
+  EXPECT_FALSE(coordinator_.again());
+}
+
+TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {
+  gather();
+  for (uint32_t loss = 1; loss <= Quarantine::kForgiven; ++loss) {
+    coordinator_.on_lost(Role::kWorker, 1, "gone", now_, out_);
+    now_ += 1s;
+    ASSERT_TRUE(hello(worker(1)).ok()) << loss;
+  }
+  out_ = {};
+  coordinator_.on_lost(Role::kWorker, 1, "gone", now_, out_);
+  EXPECT_EQ(happened<EventRecord>().front().kind, "kept out");
+  const Status refused = hello(worker(1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow) << "it may try again";
+  EXPECT_NE(refused.error().message.find("it is let in again in 5 s"), std::string::npos)
+      << refused.error().message;
+  now_ += Quarantine::kFirst;
+  EXPECT_TRUE(hello(worker(1)).ok());
+}
+
+TEST_F(CoordinatorTest, OneWhoseEarlierLifeIsStillHereMayTryAgain) {
+  gather();
+  const Status refused = hello(worker(1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
+}
+
+}  // namespace
+}  // namespace drover

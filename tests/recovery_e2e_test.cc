@@ -1,0 +1,135 @@
+// What a supervised run does when one of its processes is killed: it goes on, and ends with the
+// parameters that it would have had.
+//
+// Every run here takes two seconds over step 5, in which somebody is killed. Which checkpoint is
+// the newest then may vary; the parameters may not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/drover_run.h"
+
+namespace drover::testing_support {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Step kSlowStep = 5;
+constexpr Step kSteps = 9;
+
+Words supervised_job() {
+  return small_job() + Words{"--workers",
+                             "3",
+                             "--shards",
+                             "2",
+                             "--steps",
+                             "9",
+                             "--batch",
+                             "4",
+                             "--optimizer",
+                             "adamw",
+                             "--ema-decay",
+                             "0.9",
+                             "--deterministic",
+                             "--slow",
+                             "delay=20ms",
+                             "--slow",
+                             "worker=1,steps=5,delay=2s",
+                             "--supervise",
+                             "--checkpoint",
+                             "kept",
+                             "--checkpoint-every",
+                             "2"};
+}
+
+std::vector<EventRecord> events_of(const RunReader& reader, const std::string& kind) {
+  std::vector<EventRecord> events = reader.events().value();
+  std::erase_if(events, [&](const EventRecord& event) { return event.kind != kind; });
+  return events;
+}
+
+uint64_t digest_of(const RunReader& reader) { return reader.end().value().parameters_digest; }
+
+// Runs it, and kills these when the slow step has begun.
+void run_and_kill(const std::vector<std::string>& victims, DroverRun& run) {
+  run.wait_for_step(kSlowStep);
+  const auto processes = run.find_processes();
+  for (const std::string& victim : victims) {
+    ASSERT_TRUE(processes.contains(victim)) << victim << "\n" << run.err();
+    ::kill(processes.at(victim), SIGKILL);
+  }
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{0, std::nullopt})) << run.err();
+  const RunReader reader = run.reader();
+  EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
+  const std::vector<StepRecord> steps = reader.steps().value();
+  ASSERT_EQ(steps.size(), kSteps) << run.err();
+  Duration before{};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].step, i);
+    EXPECT_GE(steps[i].at, before) << "time goes on";
+    before = steps[i].at;
+  }
+  ASSERT_FALSE(reader.evaluations().value().empty());
+  EXPECT_EQ(reader.evaluations().value().back().version, kSteps);
+}
+
+uint64_t undisturbed_digest() {
+  static const uint64_t digest = [] {
+    DroverRun run(supervised_job());
+    EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{0, std::nullopt})) << run.err();
+    EXPECT_TRUE(events_of(run.reader(), "start-over").empty());
+    return digest_of(run.reader());
+  }();
+  return digest;
+}
+
+TEST(Recovery, AShardThatIsKilledComesBackAndNothingIsLostButTime) {
+  DroverRun run(supervised_job());
+  run_and_kill({"shard 1"}, run);
+  const RunReader reader = run.reader();
+  const auto events = events_of(reader, "start-over");
+  ASSERT_EQ(events.size(), 1U) << run.err();
+  EXPECT_THAT(events[0].text, HasSubstr("shard 1 was lost at step"));
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, ACoordinatorThatIsKilledComesBackAndNothingIsLostButTime) {
+  DroverRun run(supervised_job());
+  run_and_kill({"coordinator"}, run);
+  const RunReader reader = run.reader();
+  const auto events = events_of(reader, "start-over");
+  ASSERT_EQ(events.size(), 1U) << run.err();
+  EXPECT_THAT(events[0].text, HasSubstr("the coordinator was killed"));
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, EverybodyButTheLauncherMayBeKilledAtOnce) {
+  DroverRun run(supervised_job());
+  run_and_kill(
+      {"coordinator", "shard 0", "shard 1", "worker 0", "worker 1", "worker 2", "evaluator"}, run);
+  EXPECT_EQ(digest_of(run.reader()), undisturbed_digest());
+}
+
+TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
+  DroverRun run(supervised_job() + Words{"--slow", "worker=0,steps=6-8,delay=1s"});
+  run_and_kill({"worker 1"}, run);
+  const RunReader reader = run.reader();
+  EXPECT_TRUE(events_of(reader, "start-over").empty());
+  EXPECT_EQ(reader.steps().value().back().contributors, 3U) << run.err();
+}
+
+TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
+  Words words = supervised_job();
+  const auto kept = std::find(words.begin(), words.end(), "--checkpoint");
+  words.erase(kept, kept + 4);
+  DroverRun run(words);
+  run_and_kill({"shard 0"}, run);
+  EXPECT_EQ(digest_of(run.reader()), undisturbed_digest());
+}
+
+}  // namespace
+}  // namespace drover::testing_support
