@@ -206,11 +206,15 @@ void expect_interrupted(DroverRun& run) {
 }
 
 TEST(CtrlC, EndsTheRunAndKeepsItsSteps) {
-  DroverRun run(stuck_job());
-  run.wait_for_step(kStuckStep);
-  run.find_processes();
-  run.process().signal_group(SIGINT);
-  expect_interrupted(run);
+  // SIGTERM: timeout, scancel and others send it to all processes at once.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(number);
+    DroverRun run(stuck_job());
+    run.wait_for_step(kStuckStep);
+    run.find_processes();
+    run.process().signal_group(number);
+    expect_interrupted(run);
+  }
 }
 
 TEST(CtrlC, ToTheLauncherAloneDoesTheSame) {

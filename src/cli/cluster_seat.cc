@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "node/host.h"
+
 namespace drover {
 namespace {
 
@@ -63,9 +65,11 @@ std::string describe(const Placement& placement) {
 
 Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const ClusterOptions& options,
                                          const Job& job, RunId run) {
+  std::string launch = placement.launch;
   // A run of one machine has a name too, if others may join it.
-  const std::string launch =
-      placement.of_many() ? placement.launch : "train-" + std::to_string(::getpid());
+  if (!placement.of_many()) launch = "train-" + std::to_string(::getpid());
+  // Launches of one host each may have equal names, and homes are often shared between hosts.
+  if (placement.hosts == 1 && !launch.empty()) launch += "-" + host_name();
   auto place = find_token_place(process_environment(), options.token_file, launch);
   if (!place) return place.error();
   ClusterSeat part;

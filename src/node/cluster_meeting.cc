@@ -233,7 +233,7 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
       return found;
     if (clock_now() + pause > deadline) {
       const std::string waited =
-          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count());
+          std::to_string(std::chrono::ceil<std::chrono::seconds>(patience).count());
       return Error{ErrorKind::kTimedOut,
                    "found no coordinator within " + waited +
                        " s (--join-timeout): " + found.error().message +

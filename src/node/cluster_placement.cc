@@ -141,9 +141,6 @@ Result<Placement> by_open_mpi(const Environment& environment) {
   uint64_t number = 0;
   placement.port = port_from(read_number(name, number) ? number : number_from(name));
   placement.launch = "mpi-" + name;
-  for (char& letter : placement.launch) {
-    if (letter == '/') letter = '-';
-  }
   return placement;
 }
 
@@ -165,7 +162,7 @@ Result<Placement> by_torchrun(const Environment& environment) {
   }
   if (const Status status = variables.status(); !status) return status.error();
   placement.port = static_cast<uint16_t>(port + kBesideMasterPort);
-  placement.launch = "torchrun-" + std::to_string(port);
+  placement.launch = "torchrun-" + placement.coordinator + "-" + std::to_string(port);
   return placement;
 }
 
@@ -298,6 +295,7 @@ Result<Placement> find_placement(const Environment& environment, const Placement
     if (const Status status = apply_coordinator(told, placement); !status) return status.error();
   }
   if (flags.port) placement.port = *flags.port;
+  std::replace(placement.launch.begin(), placement.launch.end(), '/', '-');  // it names a file
   return found;
 }
 

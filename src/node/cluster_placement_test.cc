@@ -84,7 +84,8 @@ Environment mpirun_in_slurm() {
   return environment;
 }
 
-// As torch.distributed.run documents it: `torchrun --nnodes 2 --nproc-per-node 2`.
+// The variables that the torchrun of PyTorch 1.13 was seen to set; values as of
+// `torchrun --nnodes 2 --nproc_per_node 2`.
 Environment torchrun_environment() {
   return {{"GROUP_RANK", "1"},
           {"GROUP_WORLD_SIZE", "2"},
@@ -182,6 +183,7 @@ TEST(Placement, OfTorchrun) {
   EXPECT_EQ(placement.hosts, 2u);
   EXPECT_EQ(placement.coordinator, "10.0.0.1");
   EXPECT_EQ(placement.port, kClusterPort);  // MASTER_PORT is taken
+  EXPECT_EQ(placement.launch, "torchrun-10.0.0.1-29500");
 }
 
 TEST(Placement, OfKubernetes) {
