@@ -166,6 +166,8 @@ Connection::Progress Connection::send_encrypted() {
     if (progress != TlsSession::Progress::kSome) return waits_or_failed(progress, write_waits_for_);
     mark_written(tls_->bytes());
   }
+  const auto progress = tls_->flush();
+  if (progress != TlsSession::Progress::kSome) return waits_or_failed(progress, write_waits_for_);
   return Progress::kDone;
 }
 

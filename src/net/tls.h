@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 
@@ -17,6 +18,13 @@ struct ssl_st;
 struct x509_store_ctx_st;
 
 namespace drover {
+
+// A socket, and what is encrypted but has not left.
+struct TlsWire {
+  int socket = -1;
+  std::vector<std::byte> pending;
+  size_t sent = 0;  // of it
+};
 
 // One connection's encryption, on a socket that is somebody else's. The handshake happens as part
 // of reading and writing.
@@ -33,7 +41,9 @@ class TlsSession {
     kFailed,      // see trouble()
   };
   Progress read(std::span<std::byte> into);
+  // Records are collected and sent together; flush() sends the last. kSome: all have left.
   Progress write(std::span<const std::byte> from);
+  Progress flush();
   size_t bytes() const { return bytes_; }
   // For people; "the connection was closed" at the end of the stream.
   const std::string& trouble() const { return trouble_; }
@@ -48,7 +58,7 @@ class TlsSession {
   Progress fail_with(const std::string& trouble);
 
   ssl_st* const ssl_;
-  int socket_;
+  TlsWire wire_;
   size_t bytes_ = 0;
   std::string trouble_;
 };
