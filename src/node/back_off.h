@@ -21,28 +21,25 @@ class BackOff {
   // once, and once.
   explicit BackOff(Duration patience) : patience_(patience) {}
 
-  // An attempt was successful, and what it led to has ended now.
-  void was_in(TimePoint now) {
-    trying_since_ = now;
-    attempts_ = 0;
-  }
+  // An attempt was successful: what comes now begins anew.
+  void was_in() { attempts_ = 0; }
 
   // An attempt has failed, or what it led to has ended: how long to wait before the next, with
   // `chance` in [0, 1). Nothing: give up.
   std::optional<Duration> next(TimePoint now, double chance) {
-    if (!trying_since_) trying_since_ = now;
+    if (attempts_ == 0) trying_since_ = now;
     const int attempt = attempts_++;
     if (patience_ == Duration::zero())
       return attempt == 0 ? std::optional(Duration::zero()) : std::nullopt;
-    if (now - *trying_since_ >= patience_) return std::nullopt;
+    if (now - trying_since_ >= patience_) return std::nullopt;
     const Duration most = std::min(kLongest, kFirst * (int64_t{1} << std::min(attempt, 20)));
     return std::chrono::duration_cast<Duration>(most * (0.5 + 0.5 * chance));
   }
 
  private:
   const Duration patience_;
-  std::optional<TimePoint> trying_since_;
-  int attempts_ = 0;
+  TimePoint trying_since_{};
+  int attempts_ = 0;  // since then
 };
 
 }  // namespace drover

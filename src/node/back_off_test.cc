@@ -34,7 +34,7 @@ TEST(BackOff, ASuccessStartsItAnew) {
     EXPECT_TRUE(back_off.next(now, 0.0));
     EXPECT_TRUE(back_off.next(now, 0.0));
     now += 1h;
-    back_off.was_in(now);
+    back_off.was_in();
     const auto wait = back_off.next(now, 0.0);
     ASSERT_TRUE(wait);
     EXPECT_EQ(*wait, BackOff::kFirst / 2);
@@ -44,7 +44,7 @@ TEST(BackOff, ASuccessStartsItAnew) {
 TEST(BackOff, WithoutPatienceThereIsOneAttemptAtOnceForWhoWasIn) {
   BackOff back_off(0s);
   for (int round = 0; round < 3; ++round) {
-    back_off.was_in({});
+    back_off.was_in();
     EXPECT_EQ(back_off.next({}, 0.7), Duration::zero());
     EXPECT_FALSE(back_off.next({}, 0.7));
   }

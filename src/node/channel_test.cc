@@ -286,12 +286,28 @@ TEST_F(ChannelTest, AFileArrivesWithItsMessage) {
 TEST_F(ChannelTest, TheReasonOfARefusalArrives) {
   start_both();
   left_.channel->send(report_of(1));
-  left_.channel->refuse("worker 3 is here already");
+  left_.channel->refuse(invalid_input("worker 3 is here already"));
   ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
   EXPECT_EQ(right_.controls.size(), 1U) << "what was sent before still arrives";
-  EXPECT_EQ(right_.closed[0].kind, ErrorKind::kDisconnected);
+  EXPECT_EQ(right_.closed[0].kind, ErrorKind::kRefused);
   EXPECT_EQ(right_.closed[0].message, "it refused us: worker 3 is here already");
   EXPECT_TRUE(left_.closed.empty()) << "who refuses knows already";
+}
+
+TEST_F(ChannelTest, WhoIsRefusedForNowMayComeAgain) {
+  start_both();
+  left_.channel->refuse(Error{ErrorKind::kNotNow, "worker 3 is here already"});
+  ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
+  EXPECT_EQ(right_.closed[0].kind, ErrorKind::kDisconnected);
+}
+
+TEST_F(ChannelTest, ASignOfLifeIsNoMessage) {
+  start_both();
+  left_.channel->send({{.type = FrameType::kAlive}, {}});
+  left_.channel->send(report_of(1));
+  ASSERT_TRUE(run_until([&] { return right_.controls.size() == 1; }));
+  EXPECT_TRUE(right_.closed.empty());
+  EXPECT_TRUE(right_.frames.empty());
 }
 
 TEST_F(ChannelTest, AnErrorFromACallbackIsToldToThePeer) {

@@ -12,17 +12,19 @@
 
 namespace drover {
 
+double any_chance() {
+  return unit_interval(
+      draw({static_cast<uint64_t>(::getpid()), static_cast<uint64_t>(clock_now().count())}));
+}
+
 int run_sittings(const std::string& name, Duration patience, const std::function<Sitting()>& sit) {
   BackOff back_off(patience);
   for (;;) {
     const Sitting sitting = sit();
     if (!sitting.again) return sitting.exit_status;
     const TimePoint now = clock_now();
-    if (sitting.was_in) back_off.was_in(now);
-    const double chance =
-        unit_interval(draw({static_cast<uint64_t>(::getpid()),
-                            static_cast<uint64_t>(now.time_since_epoch().count())}));
-    const auto wait = back_off.next(now, chance);
+    if (sitting.was_in) back_off.was_in();
+    const auto wait = back_off.next(now, any_chance());
     if (!wait) {
       spdlog::error("{} gives up: {}", name, sitting.why);
       return 1;

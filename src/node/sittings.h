@@ -19,6 +19,9 @@ struct Sitting {
   std::string why;      // it ended, if it should not have
 };
 
+// A number in [0, 1) that is hardly the same in two processes.
+double any_chance();
+
 // `name` is whoever takes part, `patience` how long it tries to join again in vain; zero: it tries
 // once, at once. Returns the exit status of the last sitting.
 int run_sittings(const std::string& name, Duration patience, const std::function<Sitting()>& sit);

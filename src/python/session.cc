@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
-#include "core/chance.h"
 #include "node/back_off.h"
 #include "node/clock.h"
 #include "node/host.h"
+#include "node/sittings.h"
 #include "python/bindings.h"
 
 namespace drover {
@@ -86,11 +86,8 @@ void PythonSession::rejoin_if_lost() {
   auto farewell = live_->farewell();
   if (!farewell || over()) return;
   BackOff back_off(rejoin_for());
-  back_off.was_in(clock_now());
   while (farewell && farewell->again) {
-    const uint64_t now = static_cast<uint64_t>(clock_now().time_since_epoch().count());
-    const auto pause =
-        back_off.next(clock_now(), unit_interval(draw({static_cast<uint64_t>(owner_), now})));
+    const auto pause = back_off.next(clock_now(), any_chance());
     if (!pause) throw Trouble("could not join the run again: " + farewell->reason);
     const TimePoint until = clock_now() + *pause;
     wait([&](Duration patience) {
