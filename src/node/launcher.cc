@@ -162,7 +162,7 @@ Status start_all(Family& family, const Job& job, const Crew& crew, const RunHead
   if (!machine) return machine.error();
   auto checkpoints = prepare_checkpoints(job, crew.brings_model);
   if (!checkpoints) return checkpoints.error();
-  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
+  for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
   apply(job, checkpoints.value(), machine.value());
   machine.value().evaluator = crew.evaluator != nullptr;
   machine.value().workers_bring_model = crew.brings_model;
