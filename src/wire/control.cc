@@ -113,6 +113,7 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_weak(from.weak);
   out->set_pull_share(from.pull_share);
   out->set_pull_grace_ns(from.pull_grace.count());
+  out->set_first_step(from.first_step);
 }
 
 void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
@@ -431,6 +432,7 @@ Control get(const pb::Welcome& from, Reader& reader) {
   }
   welcome.weak = from.weak();
   welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
+  welcome.first_step = from.first_step();
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
   for (const std::string& shard : from.shards()) {

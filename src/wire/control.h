@@ -100,14 +100,15 @@ struct Welcome {
   bool weak = false;                   // workers need not wait for all blocks
   double pull_share = 1.0;             // then: for this share of them, and ...
   Duration pull_grace{};               // ... so much longer
+  Step first_step = 0;                 // that the run began with, or went on with
   bool operator==(const Welcome& other) const {
     return workers == other.workers && batch == other.batch && seed == other.seed &&
            wire_dtype == other.wire_dtype && slow == other.slow &&
            free_running == other.free_running && weak == other.weak &&
-           pull_share == other.pull_share && pull_grace == other.pull_grace &&
-           shards == other.shards && blocks.blocks == other.blocks.blocks &&
-           blocks.shards == other.blocks.shards && steps == other.steps &&
-           evaluate_every == other.evaluate_every;
+           first_step == other.first_step && pull_share == other.pull_share &&
+           pull_grace == other.pull_grace && shards == other.shards &&
+           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
+           steps == other.steps && evaluate_every == other.evaluate_every;
   }
 };
 

@@ -80,7 +80,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   expect_survives(Welcome{.blocks = sample_plan().blocks,
                           .weak = true,
                           .pull_share = 0.9,
-                          .pull_grace = Duration(7'000)});
+                          .pull_grace = Duration(7'000),
+                          .first_step = 200});
   expect_survives(Welcome{.shards = {"unix:a", "unix:b"},
                           .blocks = sample_plan().blocks,
                           .steps = 5,
