@@ -20,17 +20,18 @@ from .join import join
 
 if TYPE_CHECKING:
     from ._native import __version__
+    from .checkpoint import load_checkpoint
     from .plots import plot_run
     from .run import Run
     from .runs import RunData, read_run
     from .tools import fit, policies, replay, simulate
 
 __all__ = ["Error", "JoinError", "Late", "Run", "RunData", "RunFailed", "RunOver", "__version__", "fit", "join",
-           "plot_run", "policies", "read_run", "replay", "simulate"]
+           "load_checkpoint", "plot_run", "policies", "read_run", "replay", "simulate"]
 
 # Loaded when they are asked for: whoever reads a run file does not need PyTorch, and whoever trains no matplotlib.
 _LATER = {"Run": "run", "RunData": "runs", "read_run": "runs", "replay": "tools", "simulate": "tools", "fit": "tools",
-          "policies": "tools", "plot_run": "plots", "__version__": "_native"}
+          "policies": "tools", "plot_run": "plots", "load_checkpoint": "checkpoint", "__version__": "_native"}
 
 
 def __getattr__(name: str) -> Any:

@@ -33,12 +33,16 @@ class Batches:
     ended; it ends with the run.
     """
 
-    def __init__(self, run: Position, chunk: int, indices: Callable[[int, int], list[int]]) -> None:
-        """`chunk`: samples dealt to a worker at a time. `indices(first, count)`: that part of the stream."""
+    def __init__(self, run: Position, chunk: int, indices: Callable[[int, int], list[int]],
+                 begun: int = 0) -> None:
+        """`chunk`: samples dealt to a worker at a time. `indices(first, count)`: that part of the stream.
+
+        `begun`: so many steps were made before, in a run that goes on from a checkpoint.
+        """
         self._run = run
         self._chunk = chunk
         self._indices = indices
-        self._taken = 0
+        self._taken = begun * chunk
 
     def __iter__(self) -> Iterator[list[int]]:
         while not self._run.over:

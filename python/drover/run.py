@@ -111,7 +111,8 @@ class Run:
         if dataset_size < 1:
             raise ValueError(f"batches() of a data set of {dataset_size} samples: there is nothing to choose from")
         seed = self._session.seed
-        return Batches(self, self._session.batch, lambda first, count: sample_indices(seed, first, count, dataset_size))
+        return Batches(self, self._session.batch, lambda first, count: sample_indices(seed, first, count, dataset_size),
+                       self._session.first_step)
 
     # -- evaluating and keeping --------------------------------------------------------------------
 
@@ -173,6 +174,11 @@ class Run:
     def batch_size(self) -> int:
         """How many samples this worker should use in the next step: fewer if it is slow and the run is balanced."""
         return self._batch_size
+
+    @property
+    def first_step(self) -> int:
+        """The step that the run began with: 0, or where it goes on from a checkpoint (``--resume``)."""
+        return self._session.first_step
 
     @property
     def step_number(self) -> int:

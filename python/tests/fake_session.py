@@ -26,6 +26,7 @@ class FakeSession:
         self.average = numpy.zeros(size, numpy.float32)
         self.rate = settings["rate"]
         self.steps, self.rank, self.workers, self.batch, self.seed = steps, 0, 1, 4, 7
+        self.first_step = 0
         self.step = -1
         self.started = False
         self.left = None

@@ -60,6 +60,20 @@ struct ReportOptions {
 // `command_line` becomes part of the report.
 int report_command(const ReportOptions& options, const std::string& command_line);
 
+struct CheckpointInspectOptions {
+  std::string dir;
+  bool json = false;
+};
+int checkpoint_inspect_command(const CheckpointInspectOptions& options);
+
+struct CheckpointExportOptions {
+  std::string dir;
+  std::string out;
+  bool average = false;
+  bool force = false;
+};
+int checkpoint_export_command(const CheckpointExportOptions& options);
+
 struct DataOptions {
   std::string name;
   std::string data_dir;  // empty: the default place

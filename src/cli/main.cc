@@ -340,6 +340,25 @@ int run(int argc, char** argv) {
       app.add_subcommand("report", "Make one file of one or several runs, to keep, send or print");
   add_report_options(*report_app, report);
 
+  CLI::App* checkpoint_app =
+      app.add_subcommand("checkpoint", "Checkpoints of runs: what there is, and as a model");
+  checkpoint_app->require_subcommand(1);
+  CheckpointInspectOptions inspected;
+  CLI::App* inspect_app =
+      checkpoint_app->add_subcommand("inspect", "List checkpoints, and what is wrong with them");
+  inspect_app->add_option("DIR", inspected.dir, "a folder of checkpoints, or one of them")
+      ->required();
+  inspect_app->add_flag("--json", inspected.json, "one JSON array instead of a table");
+  CheckpointExportOptions model;
+  CLI::App* model_app = checkpoint_app->add_subcommand(
+      "export", "Write the model of the newest checkpoint as one safetensors file");
+  model_app->add_option("DIR", model.dir, "a folder of checkpoints, or one of them")->required();
+  model_app->add_option("--out", model.out, "the file to write")
+      ->required()
+      ->type_name("MODEL.safetensors");
+  model_app->add_flag("--average", model.average, "the averaged parameters of a run with --ema");
+  model_app->add_flag("--force", model.force, "replace a file that is there");
+
   DataOptions data;
   CLI::App* data_app = app.add_subcommand("data", "Data sets");
   data_app->require_subcommand(1);
@@ -452,6 +471,10 @@ int run(int argc, char** argv) {
     status = dashboard_command(dashboard);
   } else if (report_app->parsed()) {
     status = report_command(report, command_line(argc, argv));
+  } else if (inspect_app->parsed()) {
+    status = checkpoint_inspect_command(inspected);
+  } else if (model_app->parsed()) {
+    status = checkpoint_export_command(model);
   } else if (get_app->parsed()) {
     status = data_get_command(data);
   } else if (replay_app->parsed()) {

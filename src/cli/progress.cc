@@ -77,10 +77,9 @@ class ProgressView : public RunView {
 
   Status on_event(const EventRecord& event) override {
     if (event.kind == "ended" || event.kind == "exit") return done();
-    // No trouble, and told elsewhere: in the run file, and before the run began.
-    if (event.kind == "checkpoint" || event.kind == "resumed") return done();
     const bool trouble = event.kind != "reached" && event.kind != "pull" && event.kind != "left" &&
-                         event.kind != "joined";
+                         event.kind != "joined" && event.kind != "checkpoint" &&
+                         event.kind != "resumed";
     if (!trouble && line_.style() == ProgressStyle::kNone) return done();
     const std::string who =
         event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");

@@ -1,5 +1,6 @@
 #include "node/job_checkpoints.h"
 
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -17,7 +18,8 @@ SettingTexts texts_of_task(const Job& job, bool brings_model) {
   if (brings_model) return texts;
   texts["model"] = job.task.model;
   texts["data"] = job.task.data;
-  texts["partition"] = std::to_string(static_cast<int>(job.task.partition));
+  constexpr std::array kPartitions = {"none", "random", "label"};
+  texts["partition"] = kPartitions.at(static_cast<size_t>(job.task.partition));
   if (job.task.data == "generated")
     texts["generated_samples"] = std::to_string(job.task.generated_samples);
   return texts;
@@ -66,8 +68,6 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now,
                          "begin anew without --resume");
   }
   if (manifest.step >= job.steps) return nothing_left(found, job);
-  news.push_back("goes on after step " + std::to_string(manifest.step) + ", from " +
-                 found.folder());
   return std::optional(ResumeFrom{.step = manifest.step,
                                   .folder = found.folder(),
                                   .tensors = manifest.tensors,

@@ -15,7 +15,7 @@ namespace drover {
 struct JobCheckpoints {
   std::optional<ResumeFrom> resume;  // absent: the run begins at step 0
   CheckpointKeeping keeping;         // without the run's id
-  std::vector<std::string> news;     // for the user: what was skipped, where the run goes on
+  std::vector<std::string> news;     // for the user: what was skipped, and why
 };
 
 // Finds and reads through the checkpoint that the job goes on from, and refuses one of another

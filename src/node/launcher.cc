@@ -80,7 +80,7 @@ Result<Prepared> prepare(const CoordinatorPart& of, const Job& job) {
   if (!machine) return machine.error();
   auto checkpoints = prepare_checkpoints(job, of.crew.brings_model);
   if (!checkpoints) return checkpoints.error();
-  for (const std::string& news : checkpoints.value().news) spdlog::info("{}", news);
+  for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
   CoordinatorSettings& settings = machine.value();
   apply(job, checkpoints.value(), settings);
   settings.evaluator = of.crew.evaluator != nullptr;

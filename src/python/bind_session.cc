@@ -187,6 +187,8 @@ void bind_session(py::module_& module) {
       .def_property_readonly("batch",
                              [](PythonSession& self) { return self.live().welcome().batch; })
       .def_property_readonly("seed", [](PythonSession& self) { return self.live().welcome().seed; })
+      .def_property_readonly("first_step",
+                             [](PythonSession& self) { return self.live().welcome().first_step; })
       .def_property_readonly("steps",
                              [](PythonSession& self) { return self.live().welcome().steps; });
 }

@@ -270,7 +270,8 @@ TEST_F(CheckpointCoordinator, MakesOneWhenAllShardsHaveSavedTheirs) {
   EXPECT_EQ(out_.checkpoints[0].settings.at("optimizer.kind"), "sgd");
   EXPECT_TRUE(events("checkpoint").empty());
   coordinator_->on_checkpoint_kept(2, done(), 500ms, now_, out_);
-  EXPECT_EQ(events("checkpoint"), std::vector<std::string>{"step 2 is kept: 2.0 MB in 0.50 s"});
+  EXPECT_EQ(events("checkpoint"),
+            std::vector<std::string>{"the checkpoint of step 2 is kept: 2.0 MB in 0.50 s"});
 }
 
 TEST_F(CheckpointCoordinator, WaitsAtTheEndForTheLastOne) {

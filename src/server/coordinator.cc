@@ -149,7 +149,8 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
                   .slow = settings_.told.slow,
                   .weak = settings_.pull.weak(),
                   .pull_share = pull_share_,
-                  .pull_grace = settings_.pull.grace};
+                  .pull_grace = settings_.pull.grace,
+                  .first_step = settings_.resume ? settings_.resume->step : 0};
   for (const auto& [shard, address] : shard_addresses_) welcome.shards.push_back(address);
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
 }

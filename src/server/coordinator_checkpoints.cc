@@ -60,7 +60,7 @@ void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Durati
   } else {
     told_failures_.clear();
     say("checkpoint", "",
-        "step " + std::to_string(version) +
+        "the checkpoint of step " + std::to_string(version) +
             " is kept: " + amount(bytes.empty() ? 0 : bytes.mapped(), took),
         now, out);
     last_checkpoint_over_ = last_checkpoint_over_ || version == settings_.steps;
@@ -77,7 +77,9 @@ void Coordinator::fail_checkpoint(Version version, const std::string& peer, cons
   const size_t colon = why.rfind(": ");
   if (!told_failures_.insert(why.substr(colon == std::string::npos ? 0 : colon)).second) return;
   say("checkpoint-failed", peer,
-      "step " + std::to_string(version) + " is not kept: " + why + "; the run goes on", now, out);
+      "the checkpoint of step " + std::to_string(version) + " is not kept: " + why +
+          "; the run goes on",
+      now, out);
 }
 
 bool Coordinator::await_checkpoint() const {

@@ -122,6 +122,7 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_pull_grace_ns(from.pull_grace.count());
   out->set_job(from.job);
   out->set_index(from.index);
+  out->set_first_step(from.first_step);
 }
 
 void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
@@ -451,6 +452,7 @@ Control get(const pb::Welcome& from, Reader& reader) {
   }
   welcome.weak = from.weak();
   welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
+  welcome.first_step = from.first_step();
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
   welcome.job = reader.text(from.job(), "the job");
   welcome.index = reader.at_most(from.index(), kWorkersMax, "the worker's index");

@@ -108,6 +108,7 @@ struct Welcome {
   bool weak = false;                   // workers need not wait for all blocks
   double pull_share = 1.0;             // then: for this share of them, and ...
   Duration pull_grace{};               // ... so much longer
+  Step first_step = 0;                 // that the run began with, or went on with
   // To somebody who asked for a place (Hello with kAnyIndex), and nothing else: the job, as a job
   // file, and the index to come back with.
   std::string job = {};
@@ -116,10 +117,11 @@ struct Welcome {
     return workers == other.workers && batch == other.batch && seed == other.seed &&
            wire_dtype == other.wire_dtype && slow == other.slow &&
            free_running == other.free_running && weak == other.weak &&
-           pull_share == other.pull_share && pull_grace == other.pull_grace &&
-           shards == other.shards && blocks.blocks == other.blocks.blocks &&
-           blocks.shards == other.blocks.shards && steps == other.steps &&
-           evaluate_every == other.evaluate_every && job == other.job && index == other.index;
+           first_step == other.first_step && pull_share == other.pull_share &&
+           pull_grace == other.pull_grace && shards == other.shards &&
+           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
+           steps == other.steps && evaluate_every == other.evaluate_every && job == other.job &&
+           index == other.index;
   }
 };
 

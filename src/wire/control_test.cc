@@ -68,10 +68,24 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   weak.weak = true;
   weak.push_grace = Duration(5'000);
   expect_survives(weak);
+  Plan kept = sample_plan();
+  kept.first_step = 200;
+  kept.resume_from = "ck/step-0000000200";
+  kept.checkpoint_every = 100;
+  kept.checkpoint_dir = "ck";
+  kept.tensors[0].shape = {1'000, 100};
+  expect_survives(kept);
+  expect_survives(CheckpointSaved{.version = 200,
+                                  .file = "shard-3.safetensors",
+                                  .bytes = uint64_t{1} << 33,
+                                  .checksum = 0xfedcba98,
+                                  .took = Duration(9'000),
+                                  .error = "disk full"});
   expect_survives(Welcome{.blocks = sample_plan().blocks,
                           .weak = true,
                           .pull_share = 0.9,
-                          .pull_grace = Duration(7'000)});
+                          .pull_grace = Duration(7'000),
+                          .first_step = 200});
   expect_survives(Welcome{.shards = {"unix:a", "unix:b"},
                           .blocks = sample_plan().blocks,
                           .steps = 5,
@@ -141,6 +155,25 @@ TEST(Control, RefusesRatesThatAreNoRates) {
       EXPECT_FALSE(decode_control(bytes_of(encode_control(message))).ok()) << rate;
     }
   }
+}
+
+TEST(Control, RefusesAShapeThatIsNotTheTensors) {
+  const auto refused = [](std::vector<uint64_t> shape, uint64_t size) {
+    const Hello hello{.tensors = {{.name = "w", .size = size, .shape = std::move(shape)}}};
+    return !decode_control(bytes_of(encode_control(hello))).ok();
+  };
+  EXPECT_FALSE(refused({3, 4}, 12));
+  EXPECT_FALSE(refused({}, 12));
+  EXPECT_FALSE(refused({0, 4}, 0));
+  EXPECT_TRUE(refused({3, 5}, 12));
+  EXPECT_TRUE(refused({uint64_t{1} << 36, uint64_t{1} << 36, uint64_t{1} << 56}, 0));
+  EXPECT_TRUE(refused(std::vector<uint64_t>(kDimensionsMax + 1, 1), 1));
+}
+
+TEST(Control, RefusesAPlanThatBeginsBehindItsEnd) {
+  Plan plan = sample_plan();
+  plan.first_step = plan.steps + 1;
+  EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok());
 }
 
 TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {

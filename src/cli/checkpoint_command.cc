@@ -1,0 +1,102 @@
+// drover checkpoint: what checkpoints there are, and one of them as a model for other tools.
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/run_report.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_export.h"
+
+namespace drover {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json to_json(const CheckpointFound& found) {
+  nlohmann::json json = {
+      {"step", found.step}, {"folder", found.folder}, {"complete", found.checkpoint.has_value()}};
+  if (!found.checkpoint) {
+    json["trouble"] = found.trouble;
+    return json;
+  }
+  const CheckpointManifest& manifest = found.checkpoint->manifest();
+  json["when"] = manifest.when;
+  json["bytes"] = found.checkpoint->bytes();
+  json["files"] = manifest.files.size();
+  json["tensors"] = manifest.tensors.size();
+  json["parameters"] = found.checkpoint->layout().parameter_count();
+  json["workers"] = manifest.workers;
+  json["settings"] = manifest.settings;
+  return json;
+}
+
+std::string line_of(const CheckpointFound& found) {
+  if (!found.checkpoint) return fmt::format("{:>10}  {}", found.step, found.trouble);
+  const CheckpointManifest& manifest = found.checkpoint->manifest();
+  return fmt::format("{:>10}  {}  {:>10.1f} MB  {:>7}  {:>6}  complete", found.step, manifest.when,
+                     static_cast<double>(found.checkpoint->bytes()) / 1e6, manifest.tensors.size(),
+                     manifest.files.size());
+}
+
+// What the path names: one checkpoint, or all in a folder.
+Result<std::vector<CheckpointFound>> look(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(fs::path(path) / kManifestName, ignored)) return list_checkpoints(path, true);
+  auto one = newest_checkpoint(path);
+  std::vector<CheckpointFound> found(1);
+  found[0].folder = path;
+  if (!one) {
+    found[0].trouble = one.error().message;
+    return found;
+  }
+  found[0].checkpoint = std::move(one.value().checkpoint);
+  found[0].step = found[0].checkpoint->manifest().step;
+  return found;
+}
+
+}  // namespace
+
+int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
+  const auto found = look(options.dir);
+  if (!found) return fail(found.error());
+  if (options.json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const CheckpointFound& each : found.value()) all.push_back(to_json(each));
+    fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return 0;
+  }
+  if (found.value().empty()) fmt::print("there are no checkpoints in {}\n", options.dir);
+  if (!found.value().empty())
+    fmt::print("{:>10}  {:<20}  {:>13}  {:>7}  {:>6}\n", "step", "when", "size", "tensors",
+               "files");
+  for (const CheckpointFound& each : found.value()) fmt::print("{}\n", line_of(each));
+  return 0;
+}
+
+int checkpoint_export_command(const CheckpointExportOptions& options) {
+  std::error_code ignored;
+  if (options.out.ends_with(".pt") || options.out.ends_with(".pth")) {
+    return fail(invalid_input(fmt::format(
+        "a PyTorch file is written by PyTorch: python3 -m drover.checkpoint export {} --out {}{}",
+        quoted(options.dir), quoted(options.out), options.average ? " --average" : "")));
+  }
+  if (fs::exists(options.out, ignored) && !options.force) {
+    return fail(invalid_input(options.out + " exists already; replace it with --force"));
+  }
+  auto newest = newest_checkpoint(options.dir);
+  if (!newest) return fail(newest.error());
+  for (const CheckpointFound& each : newest.value().skipped)
+    fmt::print(stderr, "drover: skipped: {}\n", each.trouble);
+  if (!newest.value().checkpoint)
+    return fail(invalid_input("there is no checkpoint in " + options.dir + " that can be used"));
+  const Checkpoint& checkpoint = *newest.value().checkpoint;
+  const Status written = export_checkpoint(checkpoint, options.out, options.average);
+  if (!written) return fail(written.error());
+  fmt::print("{}: {} tensors of step {}\n", options.out, checkpoint.manifest().tensors.size(),
+             checkpoint.manifest().step);
+  return 0;
+}
+
+}  // namespace drover
