@@ -70,6 +70,10 @@ Job unusual_job() {
   job.window = 65'536;
   job.run_file = "r";
   job.save_model = "s";
+  job.checkpoint = "c";
+  job.checkpoint_every = 9;
+  job.keep = 2;
+  job.resume = "u";
   return job;
 }
 
@@ -82,7 +86,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
                policy_warmup, min_contributors, max_wait, min_inclusion, live, decide_every,
                balance, balance_least, balance_most, pull, pull_grace, push_grace, stragglers,
                probe, deterministic, evaluate_every, stop_at, slow, transport, wire_dtype, listen,
-               window, run_file, save_model] = unusual;
+               window, run_file, save_model, checkpoint, checkpoint_every, keep, resume] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -136,6 +140,10 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(window, usual_job.window);
   EXPECT_NE(run_file, usual_job.run_file);
   EXPECT_NE(save_model, usual_job.save_model);
+  EXPECT_NE(checkpoint, usual_job.checkpoint);
+  EXPECT_NE(checkpoint_every, usual_job.checkpoint_every);
+  EXPECT_NE(keep, usual_job.keep);
+  EXPECT_NE(resume, usual_job.resume);
   EXPECT_NE(objective, usual_job.objective);
   EXPECT_NE(policy_warmup, usual_job.policy_warmup);
   EXPECT_NE(min_contributors, usual_job.min_contributors);

@@ -125,6 +125,14 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "r.db",
                        "--save-model",
                        "m.bin",
+                       "--checkpoint",
+                       "ck",
+                       "--checkpoint-every",
+                       "50",
+                       "--keep",
+                       "2",
+                       "--resume",
+                       "before",
                        "--generated-samples",
                        "99",
                        "--beta1",
@@ -219,6 +227,10 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.window = 65'536;
   expected.run_file = "r.db";
   expected.save_model = "m.bin";
+  expected.checkpoint = "ck";
+  expected.checkpoint_every = 50;
+  expected.keep = 2;
+  expected.resume = "before";
   EXPECT_EQ(got, expected);
   EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
 }
