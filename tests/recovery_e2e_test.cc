@@ -32,7 +32,7 @@ Words supervised_job() {
                              "4",
                              "--optimizer",
                              "adamw",
-                             "--ema-decay",
+                             "--ema",
                              "0.9",
                              "--deterministic",
                              "--slow",
