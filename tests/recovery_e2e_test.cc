@@ -122,6 +122,23 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
   EXPECT_EQ(reader.steps().value().back().contributors, 3U) << run.err();
 }
 
+// Nothing closes its connections: only its silence tells. When it wakes, it is welcome again.
+TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
+  DroverRun run(small_job() + Words{"--workers", "2", "--shards", "1", "--steps", "1000000",
+                                    "--batch", "4", "--slow", "delay=20ms"});
+  run.wait_for_step(kSlowStep);
+  const auto processes = run.find_processes();
+  ::kill(processes.at("worker 1"), SIGSTOP);
+  auto line = run.process().wait_for_line("worker 1 was lost", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  EXPECT_THAT(line.value(), HasSubstr("no sign of life"));
+  ::kill(processes.at("worker 1"), SIGCONT);
+  line = run.process().wait_for_line("worker 1: it takes part from step", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  run.process().signal(SIGINT);
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{130, std::nullopt})) << run.err();
+}
+
 TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
   Words words = supervised_job();
   const auto kept = std::find(words.begin(), words.end(), "--checkpoint");
