@@ -125,7 +125,8 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
 // Nothing closes its connections: only its silence tells. When it wakes, it is welcome again.
 TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
   DroverRun run(small_job() + Words{"--workers", "2", "--shards", "1", "--steps", "1000000",
-                                    "--batch", "4", "--slow", "delay=20ms"});
+                                    "--batch", "4", "--slow", "delay=20ms", "--slow",
+                                    "worker=0,steps=5,delay=2s"});
   run.wait_for_step(kSlowStep);
   const auto processes = run.find_processes();
   ::kill(processes.at("worker 1"), SIGSTOP);
