@@ -213,6 +213,8 @@ def _judge_what_is_left(run: BrokenRun, run_id: Optional[str], verdict: Verdict)
     if verdict.outcome in ("running", "none", "failed"):
         expected |= {"run.db-wal", "run.db-shm"}
     others = [name for name in os.listdir(run.work) if name not in expected]
+    if verdict.outcome == "none":  # whoever made the run file was killed meanwhile
+        others = [name for name in others if not name.startswith("run.db.new-")]
     if others:
         verdict.findings.append(f"files are left: {others}")
     halves = [str(path.relative_to(run.work)) for path in run.work.glob("kept/*/*.partial")]

@@ -93,8 +93,10 @@ def _job(chance: random.Random, **fixed) -> Job:
     return Job(**values)
 
 
-def _at_a_step(chance: random.Random, job: Job, kind: str, targets: List[str], **more) -> Fault:
+def _at_a_step(chance: random.Random, job: Job, kind: str, targets: List[str], early=False, **more) -> Fault:
     begun = [*range(job.checkpoint_every, job.steps, job.checkpoint_every), job.steps]
+    if early:
+        begun = begun[: len(begun) // 2]
     return Fault(kind, None, chance.choice(begun), chance.choice([0, 0, 1, 5, 20, 60, 150]), tuple(targets), **more)
 
 
@@ -169,10 +171,15 @@ def _interrupted(seed: int, chance: random.Random) -> Schedule:
     return Schedule(seed, "interrupted", job, _in_order(faults), may_end=may_end)
 
 
+def _two_hosts(chance: random.Random, tls: bool) -> Job:
+    """Long enough for those who were cut off to come back: whoever comes when the run is over looks for it for a minute."""
+    return _job(chance, transport="tcp", tls=tls, save_model=False, deterministic=False, delay_ms=30, steps=60)
+
+
 def _weather(seed: int, chance: random.Random) -> Schedule:
     """Workers reach the servers only through a proxy, which does what a bad network does."""
     tls = chance.random() < 0.5
-    job = _job(chance, transport="tcp", tls=tls, save_model=False, deterministic=False)
+    job = _two_hosts(chance, tls)
     # A flipped bit within a gradient is noticed only where it is encrypted; TCP's own sums are for the others.
     kinds = [CUT, CUT, STALL, DELAY, THROTTLE] + ([CORRUPT] if tls else [])
     faults = []
@@ -180,20 +187,20 @@ def _weather(seed: int, chance: random.Random) -> Schedule:
         kind = chance.choice(kinds)
         amount = {DELAY: chance.choice([0.01, 0.1]), THROTTLE: chance.choice([2e5, 2e6])}.get(kind, 0.0)
         lasting = 0.0 if kind in (CUT, CORRUPT) else chance.choice([0.2, 1.0, 2.0])
-        faults.append(_at_a_step(chance, job, kind, [], seconds=lasting, amount=amount))
+        faults.append(_at_a_step(chance, job, kind, [], early=True, seconds=lasting, amount=amount))
     return Schedule(seed, "weather", job, _in_order(faults), place=PROXY)
 
 
 def _half_open(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, transport="tcp", tls=chance.random() < 0.3, save_model=False, deterministic=False)
-    return Schedule(seed, "half-open", job, (_at_a_step(chance, job, HALF_OPEN, []),), place=PROXY)
+    job = _two_hosts(chance, tls=chance.random() < 0.3)
+    return Schedule(seed, "half-open", job, (_at_a_step(chance, job, HALF_OPEN, [], early=True),), place=PROXY)
 
 
 def _links(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, transport="tcp", save_model=False, deterministic=False)
+    job = _two_hosts(chance, tls=False)
     kind = chance.choice([LINK_DOWN, LINK_SLOW])
     lasting = chance.choice([0.3, 2.0, 5.0, 13.0]) if kind == LINK_DOWN else chance.choice([1.0, 3.0])
-    return Schedule(seed, "links", job, (_at_a_step(chance, job, kind, [], seconds=lasting),), place=LINK)
+    return Schedule(seed, "links", job, (_at_a_step(chance, job, kind, [], early=True, seconds=lasting),), place=LINK)
 
 
 def _full_disk(seed: int, chance: random.Random) -> Schedule:
@@ -206,11 +213,12 @@ def _full_disk(seed: int, chance: random.Random) -> Schedule:
 def _few_files(seed: int, chance: random.Random) -> Schedule:
     job = _job(chance, save_model=False)
     limit = chance.choice([8, 12, 16, 20, 24, 32, 48])
-    return Schedule(seed, "few files", job, (), place=FEW_FILES, limit=limit, may_end=("completed", "failed", "none"))
+    return Schedule(seed, "few files", job, (), place=FEW_FILES, limit=limit, may_end=("completed", "failed", "running", "none"))
 
 
 def _wild_clock(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, deterministic=True, save_model=False)
+    # Without TLS: whether a certificate has expired is a question to the clock on the wall.
+    job = _job(chance, deterministic=True, save_model=False, tls=False)
     faults = [_at_a_step(chance, job, KILL, [chance.choice(_servers(job))])] if chance.random() < 0.5 else []
     return Schedule(seed, "wild clock", job, tuple(faults), place=WILD_CLOCK, same_parameters=True)
 
