@@ -323,6 +323,9 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
       return end(RunOutcome::kFailed, peer_name(Role::kShard, shard) + " " + waited, now, out);
     }
   }
+  // A run whose workers do not come would otherwise start over for ever.
+  if (settings_.recovers && workers_ready_.empty())
+    return end(RunOutcome::kFailed, "no worker was ready: they " + waited, now, out);
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
     on_lost(Role::kEvaluator, 0, waited, now, out);
   for (const WorkerId worker : members_.list()) {

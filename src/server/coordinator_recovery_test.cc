@@ -98,6 +98,24 @@ TEST_F(RecoveringTest, AShardWhoseEarlierLifeIsStillHereMayTryAgain) {
   EXPECT_EQ(hello(shard(1)).error().kind, ErrorKind::kNotNow);
 }
 
+TEST_F(RecoveringTest, WorkersStayUntilTheRunHasEnded) {
+  gather();
+  finish_steps();
+  EXPECT_TRUE(sent<Farewell>().empty()) << "they are needed if it starts over";
+  lose(Role::kShard, 0);
+  expect_starts_over("shard 0 was lost at step 3");
+  for (const auto& [to, farewell] : sent<Farewell>()) EXPECT_TRUE(farewell.again);
+}
+
+TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
+  for (const Hello& who : {shard(0), shard(1)}) ASSERT_TRUE(hello(who).ok());
+  now_ += 10min;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.again());
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
 TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
   gather();
   coordinator_.on_interrupt(now_, out_);

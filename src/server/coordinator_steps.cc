@@ -340,8 +340,10 @@ void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
   dismiss_workers(now, out);
 }
 
-// Who has said all that it has to say may go.
+// Who has said all that it has to say may go; unless the run may start over before it has ended,
+// and would need it again.
 void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
+  if (settings_.recovers && !settings_.workers_bring_model) return end_if_complete(now, out);
   const std::set<WorkerId> owing = owe_reports();
   for (const WorkerId worker : joined_) {
     if (!owing.contains(worker) && dismissed_.insert(worker).second)
