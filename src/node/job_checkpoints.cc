@@ -42,7 +42,7 @@ Error nothing_left(const Checkpoint& found, const Job& job) {
                        " in all: there is nothing left to do. Give more with --steps");
 }
 
-Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now,
+Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now, Version before,
                                               std::vector<std::string>& news) {
   const std::optional<ResumeFrom> none;
   // Where a run goes on from what it writes itself, there may be nothing yet: so the same command
@@ -50,7 +50,7 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now,
   const bool own = same_folder(job.resume, job.checkpoint);
   std::error_code ignored;
   if (own && !fs::exists(job.resume, ignored)) return none;
-  auto newest = newest_checkpoint(absolute(job.resume));
+  auto newest = newest_checkpoint(absolute(job.resume), before);
   if (!newest) return newest.error();
   for (const CheckpointFound& each : newest.value().skipped)
     news.push_back("skipped a checkpoint that cannot be used: " + each.trouble);
@@ -77,7 +77,7 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now,
 
 }  // namespace
 
-Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model) {
+Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Version before) {
   JobCheckpoints prepared;
   const SettingTexts settings = texts_of_task(job, brings_model);
   if (!job.resume.empty()) {
@@ -86,7 +86,7 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model) {
       now.merge(texts_of(job.optimizer));
       now.merge(texts_of(job.schedule));
     }
-    auto resume = find_resume(job, std::move(now), prepared.news);
+    auto resume = find_resume(job, std::move(now), before, prepared.news);
     if (!resume) return resume.error();
     prepared.resume = std::move(resume).value();
   }

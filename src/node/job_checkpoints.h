@@ -22,8 +22,9 @@ struct JobCheckpoints {
 // model, data, optimiser, seed or mini-batch, naming the difference. Workers, shards, steps and
 // policy may differ. Makes room for those to be written: what lies in that folder and is newer is
 // set aside. `brings_model`: what is learned, and how, is the workers' to say
-// (server/coordinator_models.cc).
-Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model);
+// (server/coordinator_models.cc). Checkpoints of step `before` and later are left out of account.
+Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model,
+                                           Version before = kEndless);
 
 // What these mean for the coordinator.
 void apply(const Job& job, const JobCheckpoints& checkpoints, CoordinatorSettings& machine);

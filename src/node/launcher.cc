@@ -24,6 +24,7 @@
 #include "node/job_machines.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
+#include "store/run_reader.h"
 #include "store/run_writer.h"
 #include "store/schema.h"
 
@@ -75,10 +76,10 @@ struct Prepared {
   CheckpointKeeping checkpoints;
 };
 
-Result<Prepared> prepare(const CoordinatorPart& of, const Job& job) {
+Result<Prepared> prepare(const CoordinatorPart& of, const Job& job, Version before = kEndless) {
   auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
-  auto checkpoints = prepare_checkpoints(job, of.crew.brings_model);
+  auto checkpoints = prepare_checkpoints(job, of.crew.brings_model, before);
   if (!checkpoints) return checkpoints.error();
   for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
   CoordinatorSettings& settings = machine.value();
@@ -96,10 +97,12 @@ Result<Prepared> prepare(const CoordinatorPart& of, const Job& job) {
 }
 
 // A run that starts over goes on from its own newest checkpoint; without one, from where it began.
+// That of the last step does not count: what is missing then is the evaluation and the digest of
+// the parameters, and both come with a step.
 Result<Prepared> prepare_again(const CoordinatorPart& of) {
   Job job = of.job;
   if (!job.checkpoint.empty()) job.resume = job.checkpoint;
-  auto prepared = prepare(of, job);
+  auto prepared = prepare(of, job, job.steps);
   const bool own = prepared && prepared.value().machine.resume;
   return own || of.job.resume.empty() ? prepared : prepare(of, of.job);
 }
@@ -137,9 +140,20 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
   }
 }
 
+// How the run ended, if it has: a coordinator may be killed while it only takes leave.
+std::optional<RunOutcome> end_on_record(const std::string& run_file) {
+  const auto reader = RunReader::open(run_file);
+  if (!reader) return std::nullopt;
+  const auto end = reader.value().end();
+  if (!end || end.value().outcome == RunOutcome::kRunning) return std::nullopt;
+  return end.value().outcome;
+}
+
 // The first coordinator of a run makes the run file; another goes on with it.
 int coordinator_main(const CoordinatorPart& of, std::optional<Prepared> prepared, int ready_fd) {
   const bool first = prepared.has_value();
+  if (const auto ended = first ? std::nullopt : end_on_record(of.job.run_file))
+    return exit_status_of(*ended);
   auto writer =
       first ? RunWriter::create(of.job.run_file, of.header) : RunWriter::reopen(of.job.run_file);
   if (!writer) {
@@ -266,6 +280,9 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   if (!job.supervise) ::close(fd.value());
   if (!ready) return ready.error();
   if (!ready.value()) return done();
+  // Not before: a coordinator that was killed while it made the run file leaves nothing that
+  // another could go on with.
+  if (job.supervise) family.restart_the_killed();
   if (invite) {
     const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
@@ -321,7 +338,6 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
     spdlog::error("{}", started.error().message);
     family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
-  if (started && job.supervise) family.restart_the_killed();
   const int status =
       family.supervise(kCoordinatorName, exits.value().to,
                        crew.may_stay && started ? std::nullopt : std::optional(kLeavingTimeout));

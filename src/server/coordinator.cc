@@ -36,17 +36,21 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   switch (hello.role) {
     case Role::kShard:
       if (hello.index >= settings_.shards) return invalid_input("this run has no " + name);
-      if (shard_addresses_.contains(hello.index)) return invalid_input(name + " is here already");
+      // Its earlier life, perhaps, whose end has not been noticed yet.
+      if (shard_addresses_.contains(hello.index))
+        return Error{ErrorKind::kNotNow, name + " is here already"};
       shard_addresses_[hello.index] = hello.address;
       break;
     case Role::kWorker:
       if (const Status admitted = admit_worker(hello, now); !admitted) return admitted;
       break;
     case Role::kEvaluator:
-      if (!settings_.evaluator || evaluator_here_)
-        return invalid_input("this run needs no other evaluator");
+      if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
+      // Its earlier life, perhaps, whose end has not been noticed yet.
+      if (evaluator_here_) return Error{ErrorKind::kNotNow, name + " is here already"};
       if (const Status same = admit_model(hello); !same) return same;
       evaluator_here_ = true;
+      evaluator_lost_ = false;
       break;
     case Role::kCoordinator:
       return invalid_input("this run has a coordinator already");
@@ -239,8 +243,13 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
     case Role::kWorker:
       return lose_worker(index, why, now, out);
     case Role::kEvaluator:
+      evaluator_here_ = false;
       evaluator_lost_ = true;
-      say("lost", name, why + "; the run goes on without evaluation", now, out);
+      evaluator_lost_at_ = now;
+      say("lost", name,
+          why + (settings_.recovers ? "; the run goes on, and it may come back"
+                                    : "; the run goes on without evaluation"),
+          now, out);
       if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
       return begin_if_ready(now, out);
     case Role::kShard:
@@ -315,6 +324,9 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
       return end(RunOutcome::kFailed, peer_name(Role::kShard, shard) + " " + waited, now, out);
     }
   }
+  // A run whose workers do not come would otherwise start over for ever.
+  if (settings_.recovers && workers_ready_.empty())
+    return end(RunOutcome::kFailed, "no worker was ready: they " + waited, now, out);
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
     on_lost(Role::kEvaluator, 0, waited, now, out);
   for (const WorkerId worker : members_.list()) {

@@ -197,6 +197,7 @@ class Coordinator {
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
   std::set<WorkerId> owe_reports() const;
   bool await_leaving() const;
+  bool await_evaluator() const;
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
   void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
   void start_over(const std::string& why, TimePoint now, CoordinatorOutput& out);
@@ -218,6 +219,8 @@ class Coordinator {
   std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
   bool evaluator_here_ = false;
   bool evaluator_lost_ = false;
+  bool evaluator_given_up_ = false;  // it has not come back by then
+  TimePoint evaluator_lost_at_{};
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
   std::set<ShardId> shards_ready_;
   std::set<WorkerId> workers_ready_;  // of those

@@ -16,6 +16,13 @@ class RecoveringTest : public CoordinatorTest {
 
   void lose(Role role, uint32_t index) { coordinator_.on_lost(role, index, "gone", now_, out_); }
 
+  void finish_steps() {
+    for (Step step = 0; step < 3; ++step) {
+      report(step, {0, 1});
+      close(step, {0, 1});
+    }
+  }
+
   void expect_starts_over(const std::string& why) {
     EXPECT_TRUE(coordinator_.ended());
     EXPECT_TRUE(coordinator_.again());
@@ -65,6 +72,56 @@ TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
   const Status refused = hello(shard(0));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
+}
+
+TEST_F(RecoveringTest, ALostEvaluatorMayComeBack) {
+  gather();
+  EXPECT_EQ(hello(evaluator()).error().kind, ErrorKind::kNotNow) << "its earlier life is here";
+  lose(Role::kEvaluator, 0);
+  out_ = {};
+  ASSERT_TRUE(hello(evaluator()).ok());
+  EXPECT_EQ(sent<Welcome>().size(), 1u);
+  finish_steps();
+  EXPECT_FALSE(coordinator_.ended()) << "the final parameters are still to be evaluated";
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3});
+  EXPECT_EQ(happened<RunEnd>().size(), 1u);
+}
+
+TEST_F(RecoveringTest, AnEvaluatorThatIsLostAtTheEndIsWaitedForButNotForEver) {
+  gather();
+  finish_steps();
+  now_ += 1s;
+  lose(Role::kEvaluator, 0);
+  EXPECT_FALSE(coordinator_.ended());
+  const auto patience = coordinator_.wake_at();
+  ASSERT_TRUE(patience);
+  EXPECT_GT(*patience, now_);
+  coordinator_.on_time(*patience, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(RecoveringTest, AShardWhoseEarlierLifeIsStillHereMayTryAgain) {
+  gather();
+  EXPECT_EQ(hello(shard(1)).error().kind, ErrorKind::kNotNow);
+}
+
+TEST_F(RecoveringTest, WorkersStayUntilTheRunHasEnded) {
+  gather();
+  finish_steps();
+  EXPECT_TRUE(sent<Farewell>().empty()) << "they are needed if it starts over";
+  lose(Role::kShard, 0);
+  expect_starts_over("shard 0 was lost at step 3");
+  for (const auto& [to, farewell] : sent<Farewell>()) EXPECT_TRUE(farewell.again);
+}
+
+TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
+  for (const Hello& who : {shard(0), shard(1)}) ASSERT_TRUE(hello(who).ok());
+  now_ += 10min;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.again());
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
 TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {

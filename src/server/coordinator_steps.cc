@@ -24,6 +24,8 @@ constexpr Duration kReportPatience = std::chrono::seconds(1);
 constexpr Duration kLeavingPatience = std::chrono::seconds(8);
 // ... and for the last checkpoint, which a slow disk may take long to write.
 constexpr Duration kCheckpointPatience = std::chrono::minutes(10);
+// How long a lost evaluator that is started again may take to come back when training has ended.
+constexpr Duration kEvaluatorPatience = std::chrono::seconds(20);
 
 // Between two reviews of a step, at least.
 constexpr double kReviewPause = 1e-6;
@@ -96,6 +98,8 @@ std::optional<TimePoint> Coordinator::wake_at() const {
   if (phase_ == Phase::kEvaluating && await_leaving()) return training_ended_ + kLeavingPatience;
   if (phase_ == Phase::kEvaluating && await_checkpoint())
     return training_ended_ + kCheckpointPatience;
+  if (phase_ == Phase::kEvaluating && await_evaluator())
+    return std::max(training_ended_, evaluator_lost_at_) + kEvaluatorPatience;
   if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
   if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
@@ -109,6 +113,8 @@ void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
     reports_given_up_ = true;
   } else if (await_leaving()) {
     leaving_given_up_ = true;
+  } else if (!await_checkpoint()) {
+    evaluator_given_up_ = true;
   } else {
     fail_checkpoint(settings_.steps, "", "it was not written in time", now, out);
   }
@@ -334,8 +340,10 @@ void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
   dismiss_workers(now, out);
 }
 
-// Who has said all that it has to say may go.
+// Who has said all that it has to say may go; unless the run may start over before it has ended,
+// and would need it again.
 void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
+  if (settings_.recovers && !settings_.workers_bring_model) return end_if_complete(now, out);
   const std::set<WorkerId> owing = owe_reports();
   for (const WorkerId worker : joined_) {
     if (!owing.contains(worker) && dismissed_.insert(worker).second)
@@ -360,8 +368,14 @@ bool Coordinator::await_leaving() const {
   return settings_.workers_bring_model && !joined_.empty() && !leaving_given_up_;
 }
 
+// Whoever is lost from a run that recovers is started again, and has the last version still to
+// measure and to save.
+bool Coordinator::await_evaluator() const {
+  return settings_.recovers && evaluator_lost_ && !evaluated_last_ && !evaluator_given_up_;
+}
+
 void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
-  const bool evaluated = !evaluator_here_ || evaluator_lost_ || evaluated_last_;
+  const bool evaluated = evaluated_last_ || !(evaluator_here_ || await_evaluator());
   if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving() &&
       !await_checkpoint())
     end(RunOutcome::kCompleted, "", now, out);

@@ -67,8 +67,8 @@ struct NewestCheckpoint {
   std::vector<CheckpointFound> skipped;  // newer ones that cannot
 };
 // The newest whose every number is right. `path` may also be the folder of one checkpoint; then it
-// is that one, or an error.
-Result<NewestCheckpoint> newest_checkpoint(const std::string& path);
+// is that one, or an error. In a folder of several only those of steps before `before` count.
+Result<NewestCheckpoint> newest_checkpoint(const std::string& path, Version before = kEndless);
 
 // Keeps the newest `keep` that can be used, at least one, and removes whatever else is older than
 // the newest. What crashed attempts have left beyond that stays: somebody may be writing it now.

@@ -77,7 +77,7 @@ Result<std::vector<CheckpointFound>> list_checkpoints(const std::string& dir, bo
   return found;
 }
 
-Result<NewestCheckpoint> newest_checkpoint(const std::string& path) {
+Result<NewestCheckpoint> newest_checkpoint(const std::string& path, Version before) {
   std::error_code ignored;
   NewestCheckpoint newest;
   const fs::path plain = fs::path(path).lexically_normal();
@@ -94,6 +94,7 @@ Result<NewestCheckpoint> newest_checkpoint(const std::string& path) {
   const auto folders = folders_in(path);
   if (!folders) return folders.error();
   for (auto each = folders.value().rbegin(); each != folders.value().rend(); ++each) {
+    if (each->first >= before) continue;
     CheckpointFound found = examine(each->first, each->second, true);
     if (found.checkpoint) {
       newest.checkpoint = std::move(found.checkpoint);

@@ -405,6 +405,8 @@ TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
   ASSERT_EQ(newest.value().skipped.size(), 2u);
   EXPECT_NE(newest.value().skipped[0].trouble.find("never finished"), std::string::npos);
   EXPECT_NE(newest.value().skipped[1].trouble.find("shard-0.safetensors"), std::string::npos);
+  EXPECT_EQ(newest_checkpoint(dir, 400).value().checkpoint->manifest().step, 200u);
+  EXPECT_FALSE(newest_checkpoint(dir, 200).value().checkpoint) << "there is none before";
 
   // One by name is that one, or an error; there may be a slash behind it.
   EXPECT_EQ(

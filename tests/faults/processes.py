@@ -1,0 +1,89 @@
+"""What /proc knows of the processes of a run: who there is, who was started when, what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Dict, List, Optional, Set
+
+MARK = "DROVER_FAULTS_RUN"  # in the environment of every process of a run: by it they are found again
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def children_of(pid: int) -> List[int]:
+    """Oldest first."""
+    return [int(each) for each in _read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def name_of(pid: int) -> str:
+    """ "drover worker 1" -> "worker 1"; the kernel keeps 15 letters. Empty: it has none yet, or is gone."""
+    name = _read(f"/proc/{pid}/comm").strip()
+    if not name.startswith("drover "):
+        return ""
+    name = name[len("drover ") :]
+    for whole in ("coordinator", "evaluator"):
+        if whole.startswith(name):
+            return whole
+    return name
+
+
+def state_of(pid: int) -> str:
+    """R, S, T, Z, ...; empty: it is gone."""
+    stat = _read(f"/proc/{pid}/stat")
+    return stat.rsplit(")", 1)[1].split()[0] if ")" in stat else ""
+
+
+def alive(pid: int) -> bool:
+    return state_of(pid) not in ("", "Z", "X")
+
+
+def started_at(pid: int) -> Optional[float]:
+    """On CLOCK_BOOTTIME, to a hundredth of a second."""
+    stat = _read(f"/proc/{pid}/stat")
+    if ")" not in stat:
+        return None
+    return int(stat.rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def boot_time() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def marked(mark: str) -> Set[int]:
+    """Every process that was started with this mark, or forked from one that was."""
+    wanted = f"{MARK}={mark}"
+    found = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and wanted in _read(f"/proc/{entry}/environ").split("\0") and alive(int(entry)):
+            found.add(int(entry))
+    return found
+
+
+def send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def kill_marked(mark: str) -> None:
+    for pid in marked(mark):
+        send(pid, signal.SIGKILL)
+
+
+def unix_sockets(part: str) -> List[str]:
+    """Names of sockets on this machine that have `part` in them."""
+    return [line.split()[-1] for line in _read("/proc/net/unix").splitlines() if part in line.split()[-1]]
+
+
+def where_it_hangs(pids: Set[int]) -> Dict[str, str]:
+    return {f"{pid} {name_of(pid) or 'drover'}": f"{state_of(pid)} in {_read(f'/proc/{pid}/wchan')}" for pid in pids}
