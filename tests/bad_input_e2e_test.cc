@@ -19,6 +19,7 @@
 #include "support/drover_run.h"
 #include "wire/control.h"
 #include "wire/header.h"
+#include "wire/limits.h"
 
 namespace drover::testing_support {
 namespace {
@@ -313,14 +314,19 @@ class Stranger {
     ADD_FAILURE() << "the connection was not closed";
     return all;
   }
-  // The reason in the refusal that is answered.
+  // The reason in the refusal that is answered; a challenge comes before it.
   std::string refusal() const {
     const std::string all = answer();
-    const auto bytes = std::as_bytes(std::span(all));
-    if (bytes.size() < kHeaderBytes) return "(no frame)";
-    const auto message = decode_control(bytes.subspan(kHeaderBytes));
-    if (!message || !std::holds_alternative<Refusal>(message.value())) return "(no refusal)";
-    return std::get<Refusal>(message.value()).reason;
+    auto bytes = std::as_bytes(std::span(all));
+    while (bytes.size() >= kHeaderBytes) {
+      const auto header = decode_header(bytes.first<kHeaderBytes>());
+      if (!header || bytes.size() < kHeaderBytes + header.value().length) return "(no frame)";
+      const auto message = decode_control(bytes.subspan(kHeaderBytes, header.value().length));
+      if (!message) return "(no message)";
+      if (const auto* refusal = std::get_if<Refusal>(&message.value())) return refusal->reason;
+      bytes = bytes.subspan(kHeaderBytes + header.value().length);
+    }
+    return "(no refusal)";
   }
 
  private:
@@ -357,7 +363,7 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
       const Stranger brief(port);
       brief.say("hello?");
       brief.say_no_more();
-      EXPECT_EQ(brief.answer(), "");
+      EXPECT_EQ(brief.refusal(), "(no refusal)");
 
       const Stranger newer(port);
       HeaderBytes header = encode_header({.run = run_id});
@@ -376,8 +382,18 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
       elsewhere.say(text_of(encode_header({.run = run_id + 1, .length = length})) + hello);
       EXPECT_THAT(elsewhere.refusal(), HasSubstr("another run"));
 
+      const Stranger hasty(port);
+      hasty.say(text_of(encode_header({.run = run_id, .length = length})) + hello);
+      EXPECT_THAT(hasty.refusal(), HasSubstr("must begin with a greeting"));
+
       const Stranger impostor(port);
-      impostor.say(text_of(encode_header({.run = run_id, .length = length})) + hello);
+      for (const Challenge& challenge : {Challenge{.nonce = std::string(kNonceBytes, 'n')},
+                                         Challenge{.proof = std::string(kProofBytes, 'p')}}) {
+        const std::string told = encode_control(challenge);
+        impostor.say(
+            text_of(encode_header({.run = run_id, .length = static_cast<uint32_t>(told.size())})) +
+            told);
+      }
       EXPECT_THAT(impostor.refusal(), HasSubstr("token"));
     }
   }

@@ -32,7 +32,7 @@ Words supervised_job() {
                              "4",
                              "--optimizer",
                              "adamw",
-                             "--ema-decay",
+                             "--ema",
                              "0.9",
                              "--deterministic",
                              "--slow",
@@ -120,6 +120,23 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
   const RunReader reader = run.reader();
   EXPECT_TRUE(events_of(reader, "start-over").empty());
   EXPECT_EQ(reader.steps().value().back().contributors, 3U) << run.err();
+}
+
+// Nothing closes its connections: only its silence tells. When it wakes, it is welcome again.
+TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
+  DroverRun run(small_job() + Words{"--workers", "2", "--shards", "1", "--steps", "1000000",
+                                    "--batch", "4", "--slow", "delay=20ms"});
+  run.wait_for_step(kSlowStep);
+  const auto processes = run.find_processes();
+  ::kill(processes.at("worker 1"), SIGSTOP);
+  auto line = run.process().wait_for_line("worker 1 was lost", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  EXPECT_THAT(line.value(), HasSubstr("no sign of life"));
+  ::kill(processes.at("worker 1"), SIGCONT);
+  line = run.process().wait_for_line("worker 1: it takes part from step", kRunPatience);
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  run.process().signal(SIGINT);
+  EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{130, std::nullopt})) << run.err();
 }
 
 TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {

@@ -368,6 +368,11 @@ Result<ScenarioFile> read_scenario_file(const std::string& path) {
 }
 
 Status validate(const Scenario& scenario, const Job& job) {
+  if (!job.checkpoint.empty() || !job.resume.empty()) {
+    return invalid_input(
+        "checkpoint (--checkpoint), resume (--resume): a simulation keeps no checkpoints. Leave "
+        "them out");
+  }
   const uint64_t placed =
       std::accumulate(scenario.nodes.begin(), scenario.nodes.end(), uint64_t{0});
   if (!scenario.nodes.empty() && placed != job.workers) {

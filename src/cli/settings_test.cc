@@ -115,10 +115,6 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(balance_most, usual_job.balance_most);
   EXPECT_NE(probe, usual_job.probe);
   EXPECT_NE(workers, usual_job.workers);
-  EXPECT_NE(checkpoint, usual_job.checkpoint);
-  EXPECT_NE(checkpoint_every, usual_job.checkpoint_every);
-  EXPECT_NE(keep, usual_job.keep);
-  EXPECT_NE(resume, usual_job.resume);
   EXPECT_NE(supervise, usual_job.supervise);
   EXPECT_NE(workers_max, usual_job.workers_max);
   EXPECT_NE(shards, usual_job.shards);
@@ -153,6 +149,10 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(window, usual_job.window);
   EXPECT_NE(run_file, usual_job.run_file);
   EXPECT_NE(save_model, usual_job.save_model);
+  EXPECT_NE(checkpoint, usual_job.checkpoint);
+  EXPECT_NE(checkpoint_every, usual_job.checkpoint_every);
+  EXPECT_NE(keep, usual_job.keep);
+  EXPECT_NE(resume, usual_job.resume);
   EXPECT_NE(objective, usual_job.objective);
   EXPECT_NE(policy_warmup, usual_job.policy_warmup);
   EXPECT_NE(min_contributors, usual_job.min_contributors);

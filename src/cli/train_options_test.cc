@@ -129,6 +129,15 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "r.db",
                        "--save-model",
                        "m.bin",
+                       "--checkpoint",
+                       "ck",
+                       "--checkpoint-every",
+                       "50",
+                       "--keep",
+                       "2",
+                       "--resume",
+                       "before",
+                       "--supervise",
                        "--generated-samples",
                        "99",
                        "--beta1",
@@ -226,6 +235,11 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.run_file = "r.db";
   expected.save_model = "m.bin";
   expected.workers_max = 300;
+  expected.checkpoint = "ck";
+  expected.checkpoint_every = 50;
+  expected.keep = 2;
+  expected.resume = "before";
+  expected.supervise = true;
   EXPECT_EQ(got, expected);
   EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
 }

@@ -19,6 +19,7 @@
 #include "node/alarm.h"
 #include "node/channel.h"
 #include "node/clock.h"
+#include "node/family.h"
 #include "node/host.h"
 #include "wire/limits.h"
 
@@ -37,9 +38,9 @@ bool is_farewell(const Frame& frame) {
 class CoordinatorNode {
  public:
   CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
-                  const std::vector<RunObserver*>& observers, std::function<Status()> tick)
+                  const std::vector<RunObserver*>& observers, Upkeep upkeep)
       : observers_(observers),
-        on_tick_(std::move(tick)),
+        upkeep_(std::move(upkeep)),
         signals_(loop_, SIGINT, SIGTERM, kLauncherLostSignal),
         timer_(loop_),
         exits_(loop_),
@@ -159,6 +160,9 @@ class CoordinatorNode {
       if (end == nullptr) record(happening);
       if (end != nullptr) record_end(*end);
     }
+    // What led to a checkpoint is in the record before it is one: a run that goes on from it has no
+    // gap.
+    if (!out.checkpoints.empty() && !leaving_) check(upkeep_.save());
     for (CheckpointReady& ready : out.checkpoints) keeper_.keep(std::move(ready));
     if (machine_.ended() && !leaving_) leave();
     review_.set(machine_.wake_at());
@@ -203,7 +207,8 @@ class CoordinatorNode {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || leaving_) return;
       work([&](CoordinatorOutput& out) { machine_.on_tick(clock_now(), out); });
-      if (!leaving_) check(on_tick_());
+      if (!leaving_) upkeep_.show();
+      if (!leaving_) check(upkeep_.save());
       if (!leaving_) tick();
     });
   }
@@ -228,6 +233,7 @@ class CoordinatorNode {
                        .kind = "exit",
                        .peer = peer,
                        .text = how});
+    if (how.ends_with(kStartedAgain)) return;
     // Who has been here is missed when its connection ends; who has not, only now.
     for (WorkerId worker = 0; worker < workers_; ++worker) {
       if (peer != peer_name(Role::kWorker, worker) || peers_.contains({Role::kWorker, worker}))
@@ -255,7 +261,7 @@ class CoordinatorNode {
   }
 
   const std::vector<RunObserver*> observers_;
-  const std::function<Status()> on_tick_;
+  const Upkeep upkeep_;
   boost::asio::io_context loop_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
@@ -284,8 +290,8 @@ class CoordinatorNode {
 std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
                                       std::unique_ptr<Policy> policy,
                                       const std::vector<RunObserver*>& observers,
-                                      const std::function<Status()>& tick) {
-  return CoordinatorNode(settings, std::move(policy), observers, tick).run();
+                                      const Upkeep& upkeep) {
+  return CoordinatorNode(settings, std::move(policy), observers, upkeep).run();
 }
 
 }  // namespace drover

@@ -29,12 +29,17 @@ struct CoordinatorNodeSettings {
   int exits_fd = -1;
 };
 
-// Runs until the run has ended. `tick` is called a few times a second, for whatever should be shown
-// or saved by then. The end is told to the observers and returned; nothing is returned if the run
-// is to start over (CoordinatorSettings::recovers).
+// Both are called a few times a second.
+struct Upkeep {
+  std::function<void()> show;
+  std::function<Status()> save;  // what the observers have been told
+};
+
+// Runs until the run has ended. The end is told to the observers and returned; nothing is returned
+// if the run is to start over (CoordinatorSettings::recovers).
 std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
                                       std::unique_ptr<Policy> policy,
                                       const std::vector<RunObserver*>& observers,
-                                      const std::function<Status()>& tick);
+                                      const Upkeep& upkeep);
 
 }  // namespace drover

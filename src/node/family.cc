@@ -121,8 +121,9 @@ void Family::reap(Head& head, int exits_fd) {
     auto found = children_.extract(pid);
     if (found.empty()) continue;  // this process has other children too
     const std::string name = found.mapped().name;
-    const std::string line = name + ": " + describe_exit(status) + "\n";
+    std::string line = name + ": " + describe_exit(status);
     const bool again = !head.gone && start_again(std::move(found.mapped()), status);
+    line += again ? std::string(kStartedAgain) + "\n" : "\n";
     if (pid != head.pid) {
       // A full pipe or a head that is gone loses only this remark.
       [[maybe_unused]] const ssize_t written = ::write(exits_fd, line.data(), line.size());

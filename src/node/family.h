@@ -8,11 +8,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
 #include "core/time.h"
 
 namespace drover {
+
+// What a line about a child's end has at its own end, if the child is started again.
+inline constexpr std::string_view kStartedAgain = "; it is started again";
 
 // "killed by signal 9 (Killed)" or "exited with status 1", from what wait() says.
 std::string describe_exit(int wait_status);

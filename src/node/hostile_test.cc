@@ -30,6 +30,8 @@ namespace {
 
 constexpr uint32_t kWorkers = 4;
 constexpr WorkerId kHostile = 3;  // the others are honest
+// Who comes and goes all the time is kept out, so the hostile comes under other names.
+constexpr uint32_t kNames = 600;
 constexpr Step kSteps = 30;
 constexpr uint64_t kHeldAt = 10;  // gradients; then honest workers wait until the hostile has ended
 constexpr int kPatienceSeconds = 120;
@@ -222,10 +224,10 @@ class Hostile {
  private:
   enum class Target : uint8_t { kCoordinator, kControl, kBulk };
 
-  static Hello hello(Lane lane) {
-    return {.role = Role::kWorker, .index = kHostile, .lane = lane, .host = "h", .pid = ::getpid()};
+  Hello hello(Lane lane) const {
+    return {.role = Role::kWorker, .index = name_, .lane = lane, .host = "h", .pid = ::getpid()};
   }
-  static Hello first_hello() {
+  Hello first_hello() const {
     Hello first = hello(Lane::kControl);
     first.tensors = small_layout().tensors();
     return first;
@@ -303,6 +305,7 @@ class Hostile {
   // --- as a member
 
   void betray(Target target, const std::string& bytes) {
+    name_ = name_ + 1 < kWorkers + kNames ? name_ + 1 : kWorkers;
     Line coordinator(coordinator_, key_);
     std::vector<std::unique_ptr<Line>> lanes;
     if (coordinator.greet(first_hello()) && coordinator.hear_until<Welcome>()) {
@@ -330,6 +333,7 @@ class Hostile {
   const std::string coordinator_;
   Board& board_;
   std::mt19937_64 random_;
+  WorkerId name_ = kHostile;
   std::string recorded_;
   std::vector<std::string> shards_;
   std::vector<std::unique_ptr<Line>> silent_;
@@ -360,6 +364,7 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   Job job;
   job.workers = kWorkers;
+  job.workers_max = kWorkers + kNames;
   job.shards = 2;
   job.steps = kSteps;
   job.transport = Transport::kTcp;

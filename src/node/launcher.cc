@@ -128,15 +128,14 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
     auto policy = policy_of(of.job, {}, of.company.fitter);
     if (!policy) return failed(policy.error());
     prepared->machine.before = clock_now() - of.began;
-    const auto end = run_coordinator({.machine = prepared->machine,
-                                      .key = of.part.key,
-                                      .listening_fd = of.listening_fd,
-                                      .checkpoints = prepared->checkpoints,
-                                      .exits_fd = of.exits_fd},
-                                     std::move(policy).value(), {&writer, &view}, [&] {
-                                       view.tick();
-                                       return writer.flush();
-                                     });
+    const auto end =
+        run_coordinator({.machine = prepared->machine,
+                         .key = of.part.key,
+                         .listening_fd = of.listening_fd,
+                         .checkpoints = prepared->checkpoints,
+                         .exits_fd = of.exits_fd},
+                        std::move(policy).value(), {&writer, &view},
+                        {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
     if (end) return *end;
   }
 }

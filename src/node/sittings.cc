@@ -29,7 +29,8 @@ int run_sittings(const std::string& name, Duration patience, const std::function
       spdlog::error("{} gives up: {}", name, sitting.why);
       return 1;
     }
-    spdlog::info("{}: {}; joining again in {}", name, sitting.why, duration_text(*wait));
+    spdlog::info("{}: {}; joining again in {}", name, sitting.why,
+                 duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
     std::this_thread::sleep_for(*wait);
   }
 }

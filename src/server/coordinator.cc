@@ -31,6 +31,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
   const std::string name = peer_name(hello.role, hello.index);
+  if (again_) return Error{ErrorKind::kNotNow, "the run is starting over"};
   if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
   switch (hello.role) {
     case Role::kShard:

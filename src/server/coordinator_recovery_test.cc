@@ -116,6 +116,14 @@ TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
+TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
+  gather();
+  lose(Role::kShard, 0);
+  const Status refused = hello(shard(0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
+}
+
 TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
   gather();
   coordinator_.on_interrupt(now_, out_);
@@ -137,7 +145,7 @@ TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {
   const Status refused = hello(worker(1));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow) << "it may try again";
-  EXPECT_NE(refused.error().message.find("it is let in again in 5 s"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("it is let in again in 5s"), std::string::npos)
       << refused.error().message;
   now_ += Quarantine::kFirst;
   EXPECT_TRUE(hello(worker(1)).ok());

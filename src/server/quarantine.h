@@ -49,7 +49,7 @@ class Quarantine {
  private:
   struct Record {
     TimePoint joined{};
-    TimePoint until = TimePoint::min();
+    TimePoint until{};
     uint32_t losses = 0;  // in a row, each soon after it had come
   };
   std::map<WorkerId, Record> records_;
