@@ -66,14 +66,6 @@ TEST_F(RecoveringTest, TimeGoesOnFromOneLifeToTheNext) {
   EXPECT_EQ(happened<EventRecord>().back().at, 8s);
 }
 
-TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
-  gather();
-  lose(Role::kShard, 0);
-  const Status refused = hello(shard(0));
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
-}
-
 TEST_F(RecoveringTest, ALostEvaluatorMayComeBack) {
   gather();
   EXPECT_EQ(hello(evaluator()).error().kind, ErrorKind::kNotNow) << "its earlier life is here";
@@ -122,6 +114,14 @@ TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
   EXPECT_FALSE(coordinator_.again());
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
+TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
+  gather();
+  lose(Role::kShard, 0);
+  const Status refused = hello(shard(0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
 }
 
 TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
