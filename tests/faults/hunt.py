@@ -33,8 +33,15 @@ class Hunt:
         if compiler is None:
             return False
         source = Path(__file__).with_name("realtime_shim.c")
-        words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(self._tools / "realtime_shim.so"), str(source)]
-        return subprocess.run(words, capture_output=True).returncode == 0
+        shim = self._tools / "realtime_shim.so"
+        words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(shim), str(source)]
+        if subprocess.run(words, capture_output=True).returncode != 0:
+            return False
+        # A program under a sanitizer wants to be first, and does not start.
+        tried = subprocess.run(
+            [str(self._drover), "--version"], env=dict(os.environ, LD_PRELOAD=str(shim)), capture_output=True
+        )
+        return tried.returncode == 0
 
     def cannot(self, schedule: Schedule) -> Optional[str]:
         """Why this machine cannot do it."""
@@ -43,7 +50,7 @@ class Hunt:
         if schedule.place == SMALL_DISK and not self._root:
             return "only root can make a small disk"
         if schedule.place == WILD_CLOCK and not self._shim:
-            return "no C compiler"
+            return "no C compiler, or a program that bears no other's clock"
         return None
 
     def undisturbed_digest(self, job: Job) -> str:
