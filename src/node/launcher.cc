@@ -152,8 +152,10 @@ std::optional<RunOutcome> end_on_record(const std::string& run_file) {
 // The first coordinator of a run makes the run file; another goes on with it.
 int coordinator_main(const CoordinatorPart& of, std::optional<Prepared> prepared, int ready_fd) {
   const bool first = prepared.has_value();
-  if (const auto ended = first ? std::nullopt : end_on_record(of.job.run_file))
+  if (const auto ended = first ? std::nullopt : end_on_record(of.job.run_file)) {
+    fold_log(of.job.run_file);  // which the one who was killed had no time for
     return exit_status_of(*ended);
+  }
   auto writer =
       first ? RunWriter::create(of.job.run_file, of.header) : RunWriter::reopen(of.job.run_file);
   if (!writer) {

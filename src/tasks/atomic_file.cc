@@ -24,7 +24,8 @@ bool write_all(int file, std::span<const char> bytes) {
 }  // namespace
 
 Status write_file_atomically(const std::string& path, std::span<const char> bytes) {
-  const std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
+  // Always the same name: what somebody leaves who is killed here, the next one overwrites.
+  const std::string beside = path + ".partial";
   const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) {
     return system_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
