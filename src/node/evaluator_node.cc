@@ -155,8 +155,7 @@ class Evaluator : public Member::Handler {
 }  // namespace
 
 int run_evaluator(const EvaluatorSettings& settings, Task& task) {
-  return run_sittings(settings.identity.name(), settings.rejoin_for,
-                      [&] { return Evaluator(settings, task).run(); });
+  return run_sittings(settings.rejoin_for, [&] { return Evaluator(settings, task).run(); });
 }
 
 }  // namespace drover

@@ -336,8 +336,7 @@ class ShardNode {
 }  // namespace
 
 int run_shard(const ShardSettings& settings) {
-  return run_sittings(peer_name(Role::kShard, settings.id), settings.rejoin_for,
-                      [&] { return ShardNode(settings).run(); });
+  return run_sittings(settings.rejoin_for, [&] { return ShardNode(settings).run(); });
 }
 
 }  // namespace drover

@@ -17,7 +17,7 @@ double any_chance() {
       draw({static_cast<uint64_t>(::getpid()), static_cast<uint64_t>(clock_now().count())}));
 }
 
-int run_sittings(const std::string& name, Duration patience, const std::function<Sitting()>& sit) {
+int run_sittings(Duration patience, const std::function<Sitting()>& sit) {
   BackOff back_off(patience);
   for (;;) {
     const Sitting sitting = sit();
@@ -26,10 +26,10 @@ int run_sittings(const std::string& name, Duration patience, const std::function
     if (sitting.was_in) back_off.was_in();
     const auto wait = back_off.next(now, any_chance());
     if (!wait) {
-      spdlog::error("{} gives up: {}", name, sitting.why);
+      spdlog::error("gave up: {}", sitting.why);
       return 1;
     }
-    spdlog::info("{}: {}; joining again in {}", name, sitting.why,
+    spdlog::info("{}; joining again in {}", sitting.why,
                  duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
     std::this_thread::sleep_for(*wait);
   }

@@ -22,8 +22,8 @@ struct Sitting {
 // A number in [0, 1) that is hardly the same in two processes.
 double any_chance();
 
-// `name` is whoever takes part, `patience` how long it tries to join again in vain; zero: it tries
-// once, at once. Returns the exit status of the last sitting.
-int run_sittings(const std::string& name, Duration patience, const std::function<Sitting()>& sit);
+// `patience`: how long it tries to join again in vain; zero: it tries once, at once. Returns the
+// exit status of the last sitting.
+int run_sittings(Duration patience, const std::function<Sitting()>& sit);
 
 }  // namespace drover

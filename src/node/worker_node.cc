@@ -96,8 +96,7 @@ Sitting train(const WorkerSettings& settings, Task& task) {
 
 int run_worker(const WorkerSettings& settings, Task& task) {
   keep_freed_memory();
-  return run_sittings(settings.identity.name(), settings.rejoin_for,
-                      [&] { return train(settings, task); });
+  return run_sittings(settings.rejoin_for, [&] { return train(settings, task); });
 }
 
 }  // namespace drover
