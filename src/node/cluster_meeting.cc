@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/chance.h"
 #include "net/descriptor.h"
 #include "net/endpoint.h"
 #include "node/clock.h"
 #include "node/cluster_address.h"
 #include "node/host.h"
+#include "node/sittings.h"
 
 namespace drover {
 namespace {
@@ -242,9 +242,7 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
                               "share. If there is none, set DROVER_TOKEN on all of them"
                             : "")};
     }
-    const uint64_t chance =
-        draw({static_cast<uint64_t>(::getpid()), static_cast<uint64_t>(clock_now().count())});
-    std::this_thread::sleep_for(pause * (0.75 + 0.5 * unit_interval(chance)));
+    std::this_thread::sleep_for(pause * (0.75 + 0.5 * any_chance()));
     pause = std::min(pause * 2, kLongestPause);
   }
 }

@@ -85,7 +85,6 @@ bool Family::start_again(Child child, int wait_status) {
     return false;
   }
   spdlog::warn("{} was {}; it is started again", child.name, describe_exit(wait_status));
-  const std::string name = child.name;
   if (const Status started = start(std::move(child)); !started) {
     spdlog::error("{}", started.error().message);
     return false;
