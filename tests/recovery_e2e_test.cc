@@ -54,14 +54,17 @@ std::vector<EventRecord> events_of(const RunReader& reader, const std::string& k
 
 uint64_t digest_of(const RunReader& reader) { return reader.end().value().parameters_digest; }
 
-// Runs it, and kills these when the slow step has begun.
-void run_and_kill(const std::vector<std::string>& victims, DroverRun& run) {
-  run.wait_for_step(kSlowStep);
+// Kills these when a slow step has begun.
+void kill_in_step(Step step, const std::vector<std::string>& victims, DroverRun& run) {
+  run.wait_for_step(step);
   const auto processes = run.find_processes();
   for (const std::string& victim : victims) {
     ASSERT_TRUE(processes.contains(victim)) << victim << "\n" << run.err();
     ::kill(processes.at(victim), SIGKILL);
   }
+}
+
+void expect_completes(DroverRun& run) {
   EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{0, std::nullopt})) << run.err();
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
@@ -75,6 +78,11 @@ void run_and_kill(const std::vector<std::string>& victims, DroverRun& run) {
   }
   ASSERT_FALSE(reader.evaluations().value().empty());
   EXPECT_EQ(reader.evaluations().value().back().version, kSteps);
+}
+
+void run_and_kill(const std::vector<std::string>& victims, DroverRun& run) {
+  ASSERT_NO_FATAL_FAILURE(kill_in_step(kSlowStep, victims, run));
+  expect_completes(run);
 }
 
 uint64_t undisturbed_digest() {
@@ -140,13 +148,72 @@ TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
   EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{130, std::nullopt})) << run.err();
 }
 
-TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
+Words job_without_checkpoints() {
   Words words = supervised_job();
   const auto kept = std::find(words.begin(), words.end(), "--checkpoint");
   words.erase(kept, kept + 4);
-  DroverRun run(words);
+  return words;
+}
+
+TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
+  DroverRun run(job_without_checkpoints());
   run_and_kill({"shard 0"}, run);
   EXPECT_EQ(digest_of(run.reader()), undisturbed_digest());
+}
+
+// There is no checkpoint: what is not kept in memory is lost.
+Words job_with_standbys() {
+  return job_without_checkpoints() + Words{"--standby", "--slow", "worker=1,steps=7,delay=2s"};
+}
+
+void expect_resumed_after(const RunReader& reader, const std::vector<std::string>& steps) {
+  const auto events = events_of(reader, "resumed");
+  ASSERT_EQ(events.size(), steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    EXPECT_THAT(events[i].text,
+                HasSubstr("after step " + steps[i] + ", from what its servers kept"));
+}
+
+TEST(Recovery, AStandbyTakesOverAndNoStepIsLost) {
+  DroverRun run(job_with_standbys());
+  run_and_kill({"shard 1"}, run);
+  const RunReader reader = run.reader();
+  expect_resumed_after(reader, {"5"});
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, WhoWasKilledStandsByForWhoTookOver) {
+  DroverRun run(job_with_standbys());
+  ASSERT_NO_FATAL_FAILURE(kill_in_step(kSlowStep, {"shard 1"}, run));
+  ASSERT_NO_FATAL_FAILURE(kill_in_step(7, {"standby 1"}, run));
+  expect_completes(run);
+  const RunReader reader = run.reader();
+  expect_resumed_after(reader, {"5", "7"});
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, AllShardsMayBeKilledIfTheirStandbysAreNot) {
+  DroverRun run(job_with_standbys() + Words{"--transport", "tcp"});
+  run_and_kill({"shard 0", "shard 1"}, run);
+  const RunReader reader = run.reader();
+  expect_resumed_after(reader, {"5"});
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, AStandbyThatIsKilledIsNotMissed) {
+  DroverRun run(job_with_standbys());
+  run_and_kill({"standby 0"}, run);
+  const RunReader reader = run.reader();
+  EXPECT_TRUE(events_of(reader, "start-over").empty());
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
+}
+
+TEST(Recovery, WhatNobodyKeepsHasToBeDoneAgain) {
+  DroverRun run(job_with_standbys());
+  run_and_kill({"shard 0", "standby 0"}, run);
+  const RunReader reader = run.reader();
+  EXPECT_EQ(events_of(reader, "start-over").size(), 2U) << "in vain, and from the beginning";
+  EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
 }  // namespace

@@ -376,6 +376,12 @@ std::vector<Setting> make_settings() {
           {"supervise", "--supervise", kRecord,
            "start again who is killed, and go on from the newest checkpoint"},
           [](auto& job) -> auto& { return job.supervise; }),
+      switch_setting(
+          {"standby", "--standby", kRecord,
+           "a second process for each shard keeps all that it makes and takes over when it is "
+           "lost: no step is "
+           "lost, no checkpoint read; with it goes --supervise"},
+          [](auto& job) -> auto& { return job.standby; }),
 
       choice_setting(
           {"optimizer.kind", "--optimizer", kLearning,
@@ -483,6 +489,17 @@ Status check_pull(const Job& job) {
   return done();
 }
 
+Status check_standby(const Job& job) {
+  if (!job.standby) return done();
+  const bool free_running = free_running_of(job.policy).value().has_value();
+  if (!free_running && job.pull == 1.0) return done();
+  return invalid_input(
+      fmt::format("standby (--standby): {} shards are not all at one step, so there is none that a "
+                  "standby could "
+                  "go on from. Use --supervise and --checkpoint instead",
+                  free_running ? fmt::format("with the policy '{}'", job.policy) : "with --pull"));
+}
+
 Status check_live_and_balance(const Job& job) {
   const bool free_running = free_running_of(job.policy).value().has_value();
   if (free_running && (job.live || job.balance)) {
@@ -506,7 +523,10 @@ Status check_live_and_balance(const Job& job) {
 
 }  // namespace
 
-void finish(Job& job) { job.schedule.total_steps = job.steps; }
+void finish(Job& job) {
+  job.schedule.total_steps = job.steps;
+  job.supervise = job.supervise || job.standby;
+}
 
 Status validate(const Job& job) {
   Job copy = job;
@@ -544,6 +564,7 @@ Status validate(const Job& job) {
     if (!may) return invalid_input("listen (--listen): " + may.error().message);
   }
   if (const Status status = check_pull(job); !status) return status;
+  if (const Status status = check_standby(job); !status) return status;
   if (const Status status = check_live_and_balance(job); !status) return status;
   if (job.workers_max != 0 && job.workers_max < job.workers) {
     return invalid_input(fmt::format(

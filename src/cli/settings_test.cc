@@ -78,6 +78,7 @@ Job unusual_job() {
   job.keep = 9;
   job.resume = "d";
   job.supervise = true;
+  job.standby = true;
   return job;
 }
 
@@ -91,7 +92,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
                decide_every, balance, balance_least, balance_most, pull, pull_grace, push_grace,
                stragglers, probe, deterministic, evaluate_every, stop_at, slow, transport,
                wire_dtype, listen, tls, insecure, window, run_file, save_model, checkpoint,
-               checkpoint_every, keep, resume, supervise] = unusual;
+               checkpoint_every, keep, resume, supervise, standby] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -116,6 +117,7 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(probe, usual_job.probe);
   EXPECT_NE(workers, usual_job.workers);
   EXPECT_NE(supervise, usual_job.supervise);
+  EXPECT_NE(standby, usual_job.standby);
   EXPECT_NE(workers_max, usual_job.workers_max);
   EXPECT_NE(shards, usual_job.shards);
   EXPECT_NE(steps, usual_job.steps);
@@ -215,7 +217,9 @@ std::string complaint_about(const Job& job) {
 
 TEST(Validate, AcceptsDefaultsAndTheUnusual) {
   EXPECT_TRUE(validate(Job{}).ok());
-  EXPECT_TRUE(validate(unusual_job()).ok());
+  Job unusual = unusual_job();
+  unusual.standby = false;
+  EXPECT_TRUE(validate(unusual).ok());
 }
 
 TEST(Validate, KeepsToTheLimits) {
@@ -251,6 +255,8 @@ TEST(Validate, KeepsToTheLimits) {
        "min_contributors (--min-contributors): must be");
   says([](Job& job) { job.probe = -0.1; }, "probe (--probe): must be");
   says([](Job& job) { job.live = true; }, "no forecast to decide by again");
+  says([](Job& job) { job.standby = true, job.policy = "async"; }, "Use --supervise");
+  says([](Job& job) { job.standby = true, job.pull = 0.5; }, "with --pull shards are not");
   says([](Job& job) { job.live = true, job.policy = "async"; }, "take no steps together");
   says([](Job& job) { job.balance = true, job.policy = "ssp"; }, "take no steps together");
   says([](Job& job) { job.balance = true, job.batch = 4; }, "less than one sample");

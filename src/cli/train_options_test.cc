@@ -138,6 +138,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--resume",
                        "before",
                        "--supervise",
+                       "--standby=false",  // not with --pull
                        "--generated-samples",
                        "99",
                        "--beta1",

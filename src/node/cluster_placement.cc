@@ -303,7 +303,10 @@ Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards) 
   Duties duties;
   if (placement.only) {
     duties.coordinator = placement.only == Duty::kCoordinator;
-    if (placement.only == Duty::kShard) duties.shards = {placement.rank};
+    if (placement.only == Duty::kShard) {
+      duties.shards = {placement.rank};
+      duties.standbys = {(placement.rank + shards - 1) % shards};
+    }
     if (placement.only == Duty::kWorker) duties.workers = {placement.rank};
     return duties;
   }
@@ -311,11 +314,14 @@ Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards) 
   for (WorkerId worker = placement.rank; worker < workers; worker += placement.ranks)
     duties.workers.push_back(worker);
   for (ShardId shard = 0; shard < shards; ++shard) {
-    const bool ours =
-        placement.host
-            ? placement.local_rank == 0 && shard % placement.hosts == *placement.host
-            : uint64_t{shard} * placement.ranks / shards % placement.ranks == placement.rank;
-    if (ours) duties.shards.push_back(shard);
+    // Which host it is on, or which rank's it is; its standby is the next one's.
+    const auto place =
+        static_cast<uint32_t>(placement.host ? shard : uint64_t{shard} * placement.ranks / shards);
+    const uint32_t places = placement.host ? placement.hosts : placement.ranks;
+    const uint32_t ours = placement.host.value_or(placement.rank);
+    if (placement.host && placement.local_rank != 0) continue;
+    if (place % places == ours) duties.shards.push_back(shard);
+    if ((place + 1) % places == ours) duties.standbys.push_back(shard);
   }
   return duties;
 }

@@ -58,13 +58,15 @@ Result<Placement> find_placement(const Environment& environment, const Placement
 struct Duties {
   bool coordinator = false;  // and the evaluator, and whatever shows the run
   std::vector<ShardId> shards;
+  std::vector<ShardId> standbys;  // if the run has them
   std::vector<WorkerId> workers;
   bool operator==(const Duties&) const = default;
 };
 
 // Over all ranks of a launch, each worker and each shard is somebody's duty once: worker w is rank
 // w's, in turn if there are more workers than ranks; shards are the first rank's of each host, in
-// turn. Where nobody knows the hosts, shards are spread evenly over the ranks.
+// turn. Where nobody knows the hosts, shards are spread evenly over the ranks. A shard's standby is
+// on the next host, or the next rank's.
 Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards);
 
 }  // namespace drover

@@ -291,16 +291,24 @@ void expect_everything_once(const std::vector<Placement>& ranks, uint32_t worker
                             uint32_t shards) {
   std::multiset<WorkerId> all_workers;
   std::multiset<ShardId> all_shards;
+  std::multiset<ShardId> all_standbys;
   int heads = 0;
   for (const Placement& placement : ranks) {
     const Duties duties = duties_of(placement, workers, shards);
     heads += duties.coordinator ? 1 : 0;
     all_workers.insert(duties.workers.begin(), duties.workers.end());
     all_shards.insert(duties.shards.begin(), duties.shards.end());
+    all_standbys.insert(duties.standbys.begin(), duties.standbys.end());
+    for (const ShardId standby : duties.standbys) {
+      EXPECT_TRUE(ranks.size() == 1 || placement.hosts == 1 ||
+                  std::count(duties.shards.begin(), duties.shards.end(), standby) == 0)
+          << "they would be lost together";
+    }
   }
   EXPECT_EQ(heads, 1);
   ASSERT_EQ(all_workers.size(), workers);
   ASSERT_EQ(all_shards.size(), shards);
+  EXPECT_EQ(all_standbys, all_shards);
   EXPECT_EQ(std::set<WorkerId>(all_workers.begin(), all_workers.end()).size(), workers);
   EXPECT_EQ(std::set<ShardId>(all_shards.begin(), all_shards.end()).size(), shards);
 }
@@ -333,16 +341,18 @@ TEST(Duties, EverybodyIsStartedOnce) {
 
 TEST(Duties, ARankIsAWorkerAndTheFirstOfAHostHasItsShard) {
   const Placement second{.rank = 2, .ranks = 4, .local_rank = 0, .host = 1, .hosts = 2};
-  EXPECT_EQ(duties_of(second, 4, 2), (Duties{.coordinator = false, .shards = {1}, .workers = {2}}));
+  EXPECT_EQ(duties_of(second, 4, 2),
+            (Duties{.coordinator = false, .shards = {1}, .standbys = {0}, .workers = {2}}));
   const Placement third{.rank = 3, .ranks = 4, .local_rank = 1, .host = 1, .hosts = 2};
-  EXPECT_EQ(duties_of(third, 4, 2), (Duties{.coordinator = false, .shards = {}, .workers = {3}}));
+  EXPECT_EQ(duties_of(third, 4, 2),
+            (Duties{.coordinator = false, .shards = {}, .standbys = {}, .workers = {3}}));
 }
 
 TEST(Duties, ARoleIsNothingElse) {
   EXPECT_EQ(duties_of({.rank = 3, .only = Duty::kShard}, 4, 4),
-            (Duties{.coordinator = false, .shards = {3}, .workers = {}}));
+            (Duties{.coordinator = false, .shards = {3}, .standbys = {2}, .workers = {}}));
   EXPECT_EQ(duties_of({.rank = 0, .only = Duty::kCoordinator}, 4, 4),
-            (Duties{.coordinator = true, .shards = {}, .workers = {}}));
+            (Duties{.coordinator = true, .shards = {}, .standbys = {}, .workers = {}}));
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ class CoordinatorNode {
     if (settings.exits_fd >= 0) exits_.assign(::dup(settings.exits_fd));
   }
 
-  // Nothing: the run starts over.
-  std::optional<RunEnd> run() {
+  CoordinatorLife run() {
     record(PeerRecord{
         .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
@@ -73,9 +72,9 @@ class CoordinatorNode {
     if (exits_.is_open()) read_exits();
     tick();
     loop_.run();
-    if (!machine_.again()) return end_;
-    if (!failing_) return std::nullopt;
-    return RunEnd{.outcome = RunOutcome::kFailed, .reason = failure_};
+    if (!machine_.again()) return {.end = end_, .committed = {}};
+    if (!failing_) return {.end = {}, .committed = machine_.committed()};
+    return {.end = RunEnd{.outcome = RunOutcome::kFailed, .reason = failure_}, .committed = {}};
   }
 
  private:
@@ -287,10 +286,9 @@ class CoordinatorNode {
 
 }  // namespace
 
-std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
-                                      std::unique_ptr<Policy> policy,
-                                      const std::vector<RunObserver*>& observers,
-                                      const Upkeep& upkeep) {
+CoordinatorLife run_coordinator(const CoordinatorNodeSettings& settings,
+                                std::unique_ptr<Policy> policy,
+                                const std::vector<RunObserver*>& observers, const Upkeep& upkeep) {
   return CoordinatorNode(settings, std::move(policy), observers, upkeep).run();
 }
 

@@ -35,11 +35,15 @@ struct Upkeep {
   std::function<Status()> save;  // what the observers have been told
 };
 
-// Runs until the run has ended. The end is told to the observers and returned; nothing is returned
-// if the run is to start over (CoordinatorSettings::recovers).
-std::optional<RunEnd> run_coordinator(const CoordinatorNodeSettings& settings,
-                                      std::unique_ptr<Policy> policy,
-                                      const std::vector<RunObserver*>& observers,
-                                      const Upkeep& upkeep);
+// How a coordinator's life has ended.
+struct CoordinatorLife {
+  std::optional<RunEnd> end;            // told to the observers; absent: the run is to start over
+  std::optional<ResumeFrom> committed;  // then: what it may go on from (Coordinator::committed())
+};
+
+// Runs until the run has ended, or is to start over (CoordinatorSettings::recovers).
+CoordinatorLife run_coordinator(const CoordinatorNodeSettings& settings,
+                                std::unique_ptr<Policy> policy,
+                                const std::vector<RunObserver*>& observers, const Upkeep& upkeep);
 
 }  // namespace drover

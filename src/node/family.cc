@@ -16,6 +16,16 @@
 namespace drover {
 namespace {
 
+// The kernel keeps 15 letters: rather than its number, a name loses letters of its word.
+std::string process_title(const std::string& name) {
+  constexpr size_t kLetters = 15;
+  std::string title = "drover " + name;
+  const size_t space = title.rfind(' ');
+  if (title.size() > kLetters && space > sizeof("drover"))
+    title.erase(space - (title.size() - kLetters), title.size() - kLetters);
+  return title;
+}
+
 constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 200'000'000};
 constexpr Duration kQuick = std::chrono::seconds(10);  // a life that is too short
 constexpr int kQuickDeathsMax = 5;                     // in a row
@@ -57,7 +67,7 @@ Status Family::start(Child child) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, child.signal_if_orphaned);
     if (::getppid() != parent) ::_exit(1);
-    ::prctl(PR_SET_NAME, ("drover " + name).c_str());
+    ::prctl(PR_SET_NAME, process_title(name).c_str());
     // Ctrl-C reaches all processes of a terminal at once; only the head acts on it, and tells the
     // others.
     std::signal(SIGINT, SIG_IGN);

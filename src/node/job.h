@@ -73,6 +73,7 @@ struct Job {
   uint32_t keep = 3;            // checkpoints
   std::string resume;           // go on from a checkpoint: its folder, or one of several
   bool supervise = false;       // start again who is killed, and go on from the newest checkpoint
+  bool standby = false;         // and keep every version twice in memory, to go on from without one
 
   bool operator==(const Job&) const = default;
 };

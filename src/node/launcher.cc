@@ -40,6 +40,9 @@ constexpr Duration kComesByItself = std::chrono::hours(24);
 constexpr Duration kLoadsItself = std::chrono::minutes(10);
 // How long members of a supervised run look for a coordinator that was lost.
 constexpr Duration kRejoinFor = std::chrono::seconds(60);
+// How long a run that starts over waits for workers, if some are there: a host may be gone. Who
+// comes later takes part from then on.
+constexpr Duration kReturnsWithin = std::chrono::seconds(15);
 
 int exit_status_of(RunOutcome outcome) {
   if (outcome == RunOutcome::kCompleted) return 0;
@@ -87,6 +90,7 @@ Result<Prepared> prepare(const CoordinatorPart& of, const Job& job, Version befo
   settings.evaluator = of.crew.evaluator != nullptr;
   settings.workers_bring_model = of.crew.brings_model;
   settings.recovers = job.supervise;
+  settings.standby = job.standby;
   settings.join_timeout = of.part.join_timeout;
   settings.told.job = of.header.job;
   if (!of.crew.worker) settings.join_timeout = kComesByItself;
@@ -116,19 +120,27 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
     static_cast<void>(writer.on_end(end));
     return end;
   };
-  for (;; prepared.reset()) {
-    if (!prepared) {
+  const auto prepare_next = [&](const std::optional<ResumeFrom>& committed) -> Status {
+    if (committed) {
+      prepared->machine.resume = committed;
+    } else {
       auto again = prepare_again(of);
-      if (!again) return failed(again.error());
+      if (!again) return again.error();
       prepared = std::move(again).value();
-      const auto& resume = prepared->machine.resume;
-      const Status forgotten = writer.start_over(resume ? resume->step : 0);
-      if (!forgotten) return failed(forgotten.error());
     }
+    prepared->machine.return_timeout = kReturnsWithin;
+    const auto& resume = prepared->machine.resume;
+    return writer.start_over(resume ? resume->step : 0);
+  };
+  if (!prepared) {
+    if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
+  }
+  for (;;) {
     auto policy = policy_of(of.job, {}, of.company.fitter);
     if (!policy) return failed(policy.error());
     prepared->machine.before = clock_now() - of.began;
-    const auto end =
+    prepared->machine.life = static_cast<uint64_t>(clock_now().count());
+    const CoordinatorLife life =
         run_coordinator({.machine = prepared->machine,
                          .key = of.part.key,
                          .listening_fd = of.listening_fd,
@@ -136,7 +148,8 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .exits_fd = of.exits_fd},
                         std::move(policy).value(), {&writer, &view},
                         {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
-    if (end) return *end;
+    if (life.end) return *life.end;
+    if (const Status ready = prepare_next(life.committed); !ready) return failed(ready.error());
   }
 }
 
@@ -212,14 +225,15 @@ Duration rejoin_for(const Job& job) { return job.supervise ? kRejoinFor : Durati
 // REQUIRES: all of these stay where they are while the family lives.
 Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
   Status started = done();
-  for (const ShardId shard : part.duties.shards) {
-    if (!started) return started;
-    const std::string listen = part.shard_host.empty() ? "unix:" + socket_name(part.key) +
-                                                             "-shard-" + std::to_string(shard)
-                                                       : tcp_address(part.shard_host, 0);
-    started = family.add(peer_name(Role::kShard, shard), SIGKILL, [&part, &job, shard, listen] {
+  const auto start_server = [&](Role role, ShardId shard) {
+    const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
+    const std::string listen = part.shard_host.empty()
+                                   ? "unix:" + socket_name(part.key) + name + std::to_string(shard)
+                                   : tcp_address(part.shard_host, 0);
+    return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
       leave_signals_to_the_coordinator();
       return run_shard({.id = shard,
+                        .role = role,
                         .key = part.key,
                         .listen = listen,
                         .coordinator = part.coordinator,
@@ -227,6 +241,12 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
                         .window_bytes = job.window,
                         .rejoin_for = rejoin_for(job)});
     });
+  };
+  for (const ShardId shard : part.duties.shards) {
+    if (started) started = start_server(Role::kShard, shard);
+  }
+  for (const ShardId shard : part.duties.standbys) {
+    if (started && job.standby) started = start_server(Role::kStandby, shard);
   }
   for (const WorkerId worker : part.duties.workers) {
     if (!started || !crew.worker) break;

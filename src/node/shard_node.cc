@@ -18,7 +18,10 @@
 #include "node/host.h"
 #include "node/introduction.h"
 #include "node/sittings.h"
+#include "node/standby_link.h"
 #include "server/grant_window.h"
+#include "server/kept_parts.h"
+#include "server/replication.h"
 #include "server/shard.h"
 
 namespace drover {
@@ -29,10 +32,13 @@ const Error kNotJoined =
 
 class ShardNode {
  public:
-  explicit ShardNode(const ShardSettings& settings)
-      : settings_(settings), shard_(settings.id, settings.window_bytes, [this](size_t floats) {
-          return published_.make(floats);
-        }) {}
+  // What is kept outlives this, for the next sitting.
+  ShardNode(const ShardSettings& settings, KeptParts& kept)
+      : settings_(settings),
+        shard_(settings.id, settings.window_bytes,
+               [this](size_t floats) { return published_.make(floats); }),
+        kept_(kept),
+        source_(settings.id, kept) {}
 
   Sitting run() {
     if (const Status started = start(); !started) {
@@ -86,26 +92,27 @@ class ShardNode {
                     .again = why.kind == ErrorKind::kDisconnected});
     };
     introduce(coordinator_, settings_.key,
-              {.hello = {.role = Role::kShard,
+              {.hello = {.role = settings_.role,
                          .index = settings_.id,
                          .lane = Lane::kControl,
                          .host = host_name(),
                          .pid = ::getpid(),
                          .address = doorman_->address(),
-                         .tensors = {}}},
+                         .tensors = {},
+                         .kept = kept_.versions()}},
               std::move(callbacks));
     return done();
   }
 
   Status on_coordinator(const Control& message) {
     if (const auto* plan = std::get_if<Plan>(&message)) {
-      if (shard_.has_plan()) return invalid_input("a second plan");
+      if (shard_.has_plan() || link_) return invalid_input("a second plan");
       if (const Status shared = share_memory(*plan); !shared) {
         stop(Farewell{.outcome = RunOutcome::kFailed,
                       .reason = shared.error().message + "; try --transport uds"});
         return done();
       }
-      const auto saved = read_saved(*plan, settings_.id);
+      const auto saved = plan->kept ? kept_blocks(*plan) : read_saved(*plan, settings_.id);
       if (!saved) {
         // The coordinator ends the run, and tells everybody why.
         coordinator_->send(control_frame(
@@ -113,6 +120,11 @@ class ShardNode {
         return done();
       }
       plan_ = *plan;
+      if (plan->kept) {
+        kept_.keep_only(*plan->kept);
+      } else {
+        kept_.clear();
+      }
       shard_.on_plan(*plan);
       if (saved.value()) shard_.restore(*saved.value());
       gradient_floats_ = Layout(plan->tensors).buffer_size();
@@ -124,13 +136,71 @@ class ShardNode {
     } else if (const auto* decision = std::get_if<Decision>(&message)) {
       if (!shard_.has_plan()) return invalid_input("a decision before the plan");
       work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
+      source_.on_decision(decision->step);
+    } else if (const auto* stand_by = std::get_if<StandBy>(&message)) {
+      if (shard_.has_plan() || link_) return invalid_input("an order to stand by out of turn");
+      stand_by_for(stand_by->address);
     } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
       stop(*farewell);
     }
     return done();
   }
 
+  // Another process serves: what it makes is kept here. Without it there is nothing to do but to
+  // ask the coordinator again.
+  void stand_by_for(const std::string& address) {
+    link_ = std::make_unique<StandbyLink>(
+        loop_, settings_.key, settings_.id, kept_, [this](const Error& why) {
+          stop(Farewell{.outcome = RunOutcome::kFailed, .reason = why.message, .again = true});
+        });
+    link_->connect(address);
+  }
+
+  // This shard's blocks as they are kept in memory.
+  Result<std::optional<std::vector<SavedBlock>>> kept_blocks(const Plan& plan) const {
+    const CheckpointPart* const part = kept_.find(*plan.kept);
+    std::vector<SavedBlock> blocks = part ? part->blocks : std::vector<SavedBlock>();
+    auto next = blocks.begin();
+    for (const Block& block : plan.blocks.blocks) {
+      if (block.shard != settings_.id) continue;
+      if (next == blocks.end() || next->offset != block.offset || next->length != block.length)
+        return invalid_input("what " + peer_name(settings_.role, settings_.id) +
+                             " keeps in memory is not what the run is to go on from");
+      ++next;
+    }
+    return std::optional(std::move(blocks));
+  }
+
+  Status admit_standby(const std::shared_ptr<Channel>& channel, const Hello& hello) {
+    if (!plan_.standby || hello.index != settings_.id || hello.lane != Lane::kBulk)
+      return invalid_input("this is not the shard that it stands by for");
+    if (standby_) standby_->close();  // an earlier life, whose end has not been noticed yet
+    standby_ = channel;
+    Channel::Callbacks callbacks;
+    callbacks.on_control = [this](const Control& message) {
+      const auto* replicated = std::get_if<Replicated>(&message);
+      if (replicated == nullptr)
+        return Status(invalid_input("a message that standbys do not send"));
+      Outbox out;
+      Status status = source_.on_replicated(*replicated, out);
+      send_all(std::move(out));
+      return status;
+    };
+    callbacks.on_closed = [this](const Error&) {
+      standby_.reset();
+      Outbox out;
+      source_.on_standby_lost(out);
+      send_all(std::move(out));
+    };
+    channel->replace_callbacks(std::move(callbacks));
+    Outbox out;
+    source_.on_standby(out);
+    send_all(std::move(out));
+    return done();
+  }
+
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
+    if (hello.role == Role::kStandby) return admit_standby(channel, hello);
     if (hello.role != Role::kWorker && hello.role != Role::kEvaluator) {
       return invalid_input("only workers and the evaluator connect to a shard");
     }
@@ -273,7 +343,25 @@ class ShardNode {
     // New parameters come before the news of the close, so that they have left when it does.
     for (Outgoing& message : out) send(std::move(message), began);
     alarm_.set(shard_.wake_at());
-    while (auto part = shard_.take_checkpoint()) saver_.save(plan_, std::move(*part));
+    while (auto part = shard_.take_checkpoint()) {
+      if (is_checkpoint(part->version, plan_.checkpoint_every, plan_.steps))
+        saver_.save(plan_, *part);
+      if (!plan_.standby) continue;
+      Outbox replica;
+      source_.on_version(std::move(*part), plan_.life, replica);
+      send_all(std::move(replica));
+    }
+  }
+
+  // What is between the shard and its standby, and what both have let pass to the coordinator.
+  void send_all(Outbox out) {
+    for (Outgoing& message : out) {
+      if (message.to.role == Role::kCoordinator) {
+        coordinator_->send(std::move(message.frame));
+      } else if (standby_) {
+        standby_->send(std::move(message.frame));
+      }
+    }
   }
 
   void send(Outgoing message, TimePoint began) {
@@ -284,7 +372,9 @@ class ShardNode {
           closed->closing += clock_now() - began;
         }
       }
-      return coordinator_->send(std::move(message.frame));
+      Outbox told;
+      source_.tell(std::move(message), told);
+      return send_all(std::move(told));
     }
     const WorkerId worker = message.to.role == Role::kEvaluator ? kEvaluator : message.to.index;
     const auto found = peers_.find(worker);
@@ -318,13 +408,17 @@ class ShardNode {
   boost::asio::io_context loop_{1};
   ParameterMemory published_;
   Shard shard_;
+  KeptParts& kept_;
+  ReplicaSource source_;
   size_t gradient_floats_ = 0;
   bool weak_ = false;
   Alarm alarm_{loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }};
   std::unique_ptr<Doorman> doorman_;
   std::shared_ptr<Channel> coordinator_;
-  std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries
-  Duration busy_{};                 // in the machine since the last step closed
+  std::shared_ptr<Channel> standby_;
+  std::unique_ptr<StandbyLink> link_;  // if this one stands by
+  std::map<WorkerId, Peer> peers_;     // a map: callbacks point into its entries
+  Duration busy_{};                    // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Sitting end_;
   Plan plan_;
@@ -336,7 +430,8 @@ class ShardNode {
 }  // namespace
 
 int run_shard(const ShardSettings& settings) {
-  return run_sittings(settings.rejoin_for, [&] { return ShardNode(settings).run(); });
+  KeptParts kept;
+  return run_sittings(settings.rejoin_for, [&] { return ShardNode(settings, kept).run(); });
 }
 
 }  // namespace drover

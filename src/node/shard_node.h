@@ -14,6 +14,7 @@ namespace drover {
 
 struct ShardSettings {
   ShardId id = 0;
+  Role role = Role::kShard;  // or kStandby: the second process for this shard
   RunKey key;
   std::string listen;              // where workers reach it
   std::string coordinator;         // its address

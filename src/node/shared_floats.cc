@@ -18,9 +18,9 @@ constexpr Step kNoStep = ~Step{0};  // that any gradient is of
 constexpr size_t kFloatsPerLine = ParameterMemory::kLineBytes / sizeof(float);
 
 // Versions of each block: the one being read, the one being made, two that are kept for evaluation,
-// one that is being written to a checkpoint, and two for workers that are slow to read. Pages that
-// are never needed are never touched.
-constexpr size_t kVersions = 7;
+// one that is being written to a checkpoint, two for workers that are slow to read, and three that
+// are kept where there is a standby. Pages that are never needed are never touched.
+constexpr size_t kVersions = 10;
 
 size_t bytes_for(size_t floats, uint32_t buffers) {
   return kWordsBytes + floats * sizeof(float) * buffers;

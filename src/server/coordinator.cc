@@ -15,6 +15,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
     : settings_(settings),
       started_(now),
       members_(settings_.workers),
+      seats_(settings_.shards),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   learning_ = {settings_.optimizer, settings_.schedule, {}};
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
@@ -35,11 +36,10 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
   switch (hello.role) {
     case Role::kShard:
-      if (hello.index >= settings_.shards) return invalid_input("this run has no " + name);
-      // Its earlier life, perhaps, whose end has not been noticed yet.
-      if (shard_addresses_.contains(hello.index))
-        return Error{ErrorKind::kNotNow, name + " is here already"};
-      shard_addresses_[hello.index] = hello.address;
+    case Role::kStandby:
+      if (hello.role == Role::kStandby && !settings_.standby)
+        return invalid_input("this run has no standbys");
+      if (const Status admitted = seats_.on_hello(hello); !admitted) return admitted;
       break;
     case Role::kWorker:
       if (const Status admitted = admit_worker(hello, now); !admitted) return admitted;
@@ -56,10 +56,13 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
       return invalid_input("this run has a coordinator already");
   }
   out.happenings.emplace_back(PeerRecord{.name = name, .host = hello.host, .pid = hello.pid});
-  if (!planned_ && layout_ && shard_addresses_.size() == settings_.shards) {
-    send_plans(out);
-  } else if (planned_ && hello.role != Role::kShard) {
+  if (!planned_) {
+    plan_if_settled(now, out);
+  } else if (hello.role == Role::kWorker || hello.role == Role::kEvaluator) {
     send_welcome(hello.role, hello.index, out);
+  } else {
+    out.messages.push_back({{hello.role, hello.index, Lane::kControl},
+                            control_frame(StandBy{.address = seats_.address(hello.index)})});
   }
   begin_if_ready(now, out);
   return done();
@@ -130,12 +133,20 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .push_grace = settings_.push_grace,
                   .first_step = step_,
                   .resume_from = settings_.resume ? settings_.resume->folder : "",
+                  .kept = settings_.resume ? settings_.resume->kept : std::nullopt,
+                  .standby = settings_.standby,
+                  .life = settings_.life,
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
-  for (const auto& [shard, address] : shard_addresses_) {
-    out.messages.push_back({{Role::kShard, shard, Lane::kControl}, control_frame(plan)});
+  for (const auto& [role, shard] : seats_.here()) {
+    const Address to{role, shard, Lane::kControl};
+    if (seats_.serves(role, shard)) {
+      out.messages.push_back({to, control_frame(plan)});
+    } else {
+      out.messages.push_back({to, control_frame(StandBy{.address = seats_.address(shard)})});
+    }
   }
   for (const WorkerId worker : joined_) send_welcome(Role::kWorker, worker, out);
   if (evaluator_here_) send_welcome(Role::kEvaluator, 0, out);
@@ -156,7 +167,8 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
                   .pull_share = pull_share_,
                   .pull_grace = settings_.pull.grace,
                   .first_step = settings_.resume ? settings_.resume->step : 0};
-  for (const auto& [shard, address] : shard_addresses_) welcome.shards.push_back(address);
+  for (ShardId shard = 0; shard < settings_.shards; ++shard)
+    welcome.shards.push_back(seats_.address(shard));
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
 }
 
@@ -164,18 +176,16 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
                                CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded) return done();
   const std::string name = peer_name(role, index);
+  const bool serves = seats_.serves(role, index);
   if (std::holds_alternative<Ready>(message)) {
-    if (role == Role::kShard) shards_ready_.insert(index);
+    if (serves) shards_ready_.insert(index);
     if (role == Role::kWorker && joined_.contains(index)) workers_ready_.insert(index);
     begin_if_ready(now, out);
-  } else if (const auto* closed = std::get_if<StepClosed>(&message);
-             closed && role == Role::kShard) {
+  } else if (const auto* closed = std::get_if<StepClosed>(&message); closed && serves) {
     return on_step_closed(index, *closed, now, out);
-  } else if (const auto* arrived = std::get_if<Arrived>(&message);
-             arrived && role == Role::kShard) {
+  } else if (const auto* arrived = std::get_if<Arrived>(&message); arrived && serves) {
     on_arrived(index, *arrived, now, out);
-  } else if (const auto* saved = std::get_if<CheckpointSaved>(&message);
-             saved && role == Role::kShard) {
+  } else if (const auto* saved = std::get_if<CheckpointSaved>(&message); saved && serves) {
     return on_checkpoint_saved(index, *saved, now, out);
   } else if (const auto* report = std::get_if<StepReport>(&message);
              report && role == Role::kWorker && ledger_) {
@@ -212,7 +222,7 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
   if (settings_.resume) {
     say("resumed", "",
         "the run goes on after step " + std::to_string(step_) + ", from " +
-            settings_.resume->folder,
+            (settings_.resume->kept ? "what its servers kept in memory" : settings_.resume->folder),
         now, out);
   }
   open_step(now, out);
@@ -253,12 +263,8 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
       if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
       return begin_if_ready(now, out);
     case Role::kShard:
-      say("lost", name, why, now, out);
-      if (settings_.recovers) return start_over(name + " was lost", now, out);
-      return end(RunOutcome::kFailed,
-                 name + " was lost at step " + std::to_string(step_) + " (" + why +
-                     "); its part of the parameters is gone, so the run cannot go on",
-                 now, out);
+    case Role::kStandby:
+      return lose_server(role, index, why, now, out);
     case Role::kCoordinator:
       return;
   }
@@ -315,12 +321,16 @@ void Coordinator::remove_worker(WorkerId worker) {
 }
 
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ != Phase::kGathering || now - started_ < settings_.join_timeout) return;
-  const std::string waited = "did not join within " +
-                             std::to_string(static_cast<int>(seconds(settings_.join_timeout))) +
-                             " s";
+  if (!planned_) plan_if_settled(now, out);
+  const bool some_are_ready = shards_ready_.size() == settings_.shards && !workers_ready_.empty();
+  const Duration patience = some_are_ready
+                                ? settings_.return_timeout.value_or(settings_.join_timeout)
+                                : settings_.join_timeout;
+  if (phase_ != Phase::kGathering || now - started_ < patience) return;
+  const std::string waited =
+      "did not join within " + std::to_string(static_cast<int>(seconds(patience))) + " s";
   for (ShardId shard = 0; shard < settings_.shards; ++shard) {
-    if (!shards_ready_.contains(shard) && !shard_addresses_.contains(shard)) {
+    if (!shards_ready_.contains(shard) && !seats_.is_here(shard)) {
       return end(RunOutcome::kFailed, peer_name(Role::kShard, shard) + " " + waited, now, out);
     }
   }
@@ -373,20 +383,21 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
 // One way to go on after every loss: everybody joins anew, and the run goes on from the newest
 // checkpoint.
 void Coordinator::start_over(const std::string& why, TimePoint now, CoordinatorOutput& out) {
+  note_committed();
   phase_ = Phase::kEnded;
   again_ = true;
   tell_steps(true, now, out);
   dismiss({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, out);
   say("start-over", "",
       why + " at step " + std::to_string(step_) + "; everybody joins anew, and the run goes on " +
-          (settings_.checkpoint_dir.empty() ? "from its beginning: no checkpoints are kept"
-                                            : "from the newest checkpoint"),
+          (committed_                         ? "from what its servers keep in memory"
+           : settings_.checkpoint_dir.empty() ? "from its beginning: no checkpoints are kept"
+                                              : "from the newest checkpoint"),
       now, out);
 }
 
 void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
-  for (const auto& [shard, address] : shard_addresses_)
-    send_farewell(Role::kShard, shard, farewell, out);
+  for (const auto& [role, shard] : seats_.here()) send_farewell(role, shard, farewell, out);
   for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
   if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
 }

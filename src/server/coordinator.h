@@ -28,6 +28,7 @@
 #include "server/live_arrivals.h"
 #include "server/membership.h"
 #include "server/quarantine.h"
+#include "server/shard_seats.h"
 #include "server/step_ledger.h"
 #include "server/straggler_orders.h"
 #include "wire/control.h"
@@ -51,13 +52,15 @@ struct WorkerTold {
   std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
 };
 
-// A run goes on from a checkpoint.
+// A run goes on from a checkpoint, or from what its shards and their standbys keep in memory.
 struct ResumeFrom {
   Version step = 0;                 // so many are done
-  std::string folder;               // that shards read it from
+  std::string folder;               // that shards read it from; empty: it is kept in memory
   std::vector<TensorSpec> tensors;  // what was learned, and ...
   SettingTexts settings;            // ... how
   SavedNoise noise;
+  std::optional<KeptVersion> kept = {};  // in memory, by processes for ...
+  std::set<ShardId> keepers = {};        // ... these
 };
 
 struct CoordinatorSettings {
@@ -89,8 +92,12 @@ struct CoordinatorSettings {
   std::optional<ResumeFrom> resume;
   // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
   bool recovers = false;
-  Duration before{};  // since the run began, in earlier lives of the coordinator
+  Duration before{};     // since the run began, in earlier lives of the coordinator
+  bool standby = false;  // each shard has one
+  uint64_t life = 0;     // no two of a run's coordinators have the same
   Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
+  // The same of workers that should come back to a run that starts over, if others have.
+  std::optional<Duration> return_timeout;
 };
 
 // All shards have saved their parts of a checkpoint: it becomes one when its manifest is written.
@@ -116,6 +123,8 @@ class Coordinator {
   static constexpr size_t kEarlyMax = 64;
   // How long a place is kept for somebody who asked for one, and has data to load.
   static constexpr Duration kPlaceKept = std::chrono::minutes(2);
+  // How long is waited for whoever keeps in memory what a run that starts over could go on from.
+  static constexpr Duration kKeeperAwaited = std::chrono::seconds(5);
 
   // REQUIRES: there is a policy, unless workers run freely; then it is null.
   Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
@@ -154,6 +163,9 @@ class Coordinator {
   // What has ended is this coordinator, not the run: another one goes on, from the newest
   // checkpoint.
   bool again() const { return again_; }
+  // What it can go on from instead, with no step lost that was closed by all shards, if somebody
+  // keeps it in memory for each of them.
+  const std::optional<ResumeFrom>& committed() const { return committed_; }
   Step step() const { return step_; }
   const Membership& members() const { return members_; }
 
@@ -168,7 +180,12 @@ class Coordinator {
   void fail_checkpoint(Version version, const std::string& peer, const std::string& why,
                        TimePoint now, CoordinatorOutput& out);
   bool await_checkpoint() const;
+  void plan_if_settled(TimePoint now, CoordinatorOutput& out);
   void send_plans(CoordinatorOutput& out);
+  Address server_of(ShardId shard) const { return {seats_.serving(shard), shard, Lane::kControl}; }
+  void lose_server(Role role, ShardId shard, const std::string& why, TimePoint now,
+                   CoordinatorOutput& out);
+  void note_committed();
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
   void decide(CoordinatorOutput& out);
@@ -211,9 +228,10 @@ class Coordinator {
   const TimePoint started_;
   Phase phase_ = Phase::kGathering;
   bool again_ = false;
+  std::optional<ResumeFrom> committed_;
 
   Membership members_;
-  std::map<ShardId, std::string> shard_addresses_;
+  ShardSeats seats_;
   Quarantine quarantine_;
   std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
   std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
@@ -233,6 +251,7 @@ class Coordinator {
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;
+  bool kept_by_nobody_ = false;  // what it was to go on from
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
@@ -257,6 +276,7 @@ class Coordinator {
   std::set<WorkerId> dismissed_;   // workers, after the last step
   bool leaving_given_up_ = false;  // of those who have not left by then
   bool reports_given_up_ = false;  // of those who have not sent theirs by then
+  SavedNoise noise_before_;        // the last step that has closed
   uint32_t empty_steps_ = 0;       // in a row
   uint64_t digest_ = 0;
   std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing

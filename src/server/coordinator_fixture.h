@@ -22,10 +22,13 @@ class CoordinatorTest : public ::testing::Test {
  protected:
   explicit CoordinatorTest(CoordinatorSettings settings = {.workers = 2, .shards = 2, .steps = 3})
       : coordinator_(settings, settings.free_running ? nullptr : std::make_unique<Fixed>(&policy_),
-                     0s) {}
+                     0s) {
+    if (settings.resume) policy_.first = settings.resume->step;
+  }
 
   // Decides what the test says, and notes what it is told.
   struct Notes {
+    Step first = 0;  // that this life begins with
     Choice choice{.cutoff = 1'000, .reason = "fixed"};
     std::vector<Step> decided;
     double noise = 0.0;                        // that was told with the last one
@@ -40,7 +43,7 @@ class CoordinatorTest : public ::testing::Test {
     explicit Fixed(Notes* notes) : notes_(notes) {}
     Choice decide(const Situation& situation) override {
       // Before a step is decided, everything before it has been learned.
-      EXPECT_EQ(notes_->learned.size(), situation.step);
+      EXPECT_EQ(notes_->first + notes_->learned.size(), situation.step);
       notes_->decided.push_back(situation.step);
       notes_->noise = situation.noise;
       notes_->alive.emplace_back(situation.alive.begin(), situation.alive.end());

@@ -116,6 +116,31 @@ TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
+class ComingBackTest : public CoordinatorTest {
+ protected:
+  ComingBackTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .recovers = true,
+                         .join_timeout = 60s,
+                         .return_timeout = 15s}) {}
+};
+
+TEST_F(ComingBackTest, WhoDoesNotComeBackIsNotWaitedForAsLongAsAtFirst) {
+  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  now_ += 15s;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_TRUE(coordinator_.members().has(1)) << "nobody has come back yet";
+  tell(Role::kWorker, 0, Ready{});
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.members().has(1));
+  EXPECT_EQ(sent<Decision>().size(), 2u) << "the run goes on without it";
+  EXPECT_TRUE(hello(worker(1)).ok()) << "it may still come";
+}
+
 TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
   gather();
   lose(Role::kShard, 0);

@@ -203,10 +203,10 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
                     .news_every = wants_review(choice_) ? news_every(counted_on_.size()) : 0,
                     .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
-  for (const auto& [shard, address] : shard_addresses_) {
+  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
     // A shard counts from its own opening.
     if (limit > Duration::zero()) decision.time_limit = limit + ledger_->lead(shard);
-    out.messages.push_back({{Role::kShard, shard, Lane::kControl}, control_frame(decision)});
+    out.messages.push_back({server_of(shard), control_frame(decision)});
   }
 }
 
@@ -221,6 +221,7 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
     return invalid_input("shard " + std::to_string(shard) + " closed step " +
                          std::to_string(closed.step) + ", which was not open there");
   }
+  noise_before_ = ledger_->noise();
   digest_ += closed.digest;
   ledger_->on_closed(shard, closed, since_start(now));
   for (const LateNews& late : ledger_->take_late()) {

@@ -54,8 +54,9 @@ class Shard {
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, Outbox& out);
 
-  // A checkpoint is due, all blocks as they were at one version: the next such, oldest first, since
-  // the last call. Look after every call of the others.
+  // A version that the plan wants kept (a checkpoint is due, or there is a standby), all blocks as
+  // they were: the next such, oldest first, since the last call. Look after every call of the
+  // others.
   std::optional<CheckpointPart> take_checkpoint();
 
   // How many floats the payload of a frame from `worker` has, before any memory is given to it. An

@@ -22,6 +22,7 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
       steps_(plan.steps),
       evaluate_every_(plan.evaluate_every),
       checkpoint_every_(plan.checkpoint_every),
+      standby_(plan.standby),
       free_running_(plan.free_running),
       pool_(pool),
       published_(published),
@@ -170,7 +171,7 @@ NoiseEstimate ShardBlock::publish(double learning_rate) {
 void ShardBlock::next_version() {
   ++version_;
   if (snapshot_due()) keep_snapshot();
-  if (is_checkpoint(version_, checkpoint_every_, steps_)) saved_[version_] = saved();
+  if (standby_ || is_checkpoint(version_, checkpoint_every_, steps_)) saved_[version_] = saved();
 }
 
 bool ShardBlock::snapshot_due() const {

@@ -130,6 +130,7 @@ class ShardBlock {
   const Step steps_;
   const Step evaluate_every_;
   const Step checkpoint_every_;
+  const bool standby_;
   const bool free_running_;
   BufferPool* pool_;
   BufferPool* published_;

@@ -62,6 +62,8 @@ bool Shard::may_close(const Hosted& hosted, TimePoint now) const {
   if (!open_ || members_.count() == 0) return false;
   if (clocks_) return !block.finished() && block.round().answered >= members_.count();
   if (plan_->weak && block.version() > decision_->step + kUndecidedMax) return false;
+  // What is kept for whoever starts over must not grow.
+  if (plan_->standby && block.version() > decision_->step + kKeptAheadMax) return false;
   if (block.everybody_done()) return true;
   // Until the decision for a step is known, everybody alive is waited for.
   const Decision* const decision = decision_about(block.version());
@@ -215,7 +217,8 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   while (!straggling_.empty() && straggling_.begin()->first.first < oldest)
     straggling_.erase(straggling_.begin());
   if (step_ == plan_->steps) closed.digest = digest();
-  if (is_checkpoint(step_, plan_->checkpoint_every, plan_->steps)) gather_checkpoint();
+  if (plan_->standby || is_checkpoint(step_, plan_->checkpoint_every, plan_->steps))
+    gather_checkpoint();
   out.push_back({to_coordinator(), control_frame(std::move(closed))});
 }
 

@@ -51,6 +51,11 @@ void put_optimizer(const OptimizerSettings& from, pb::Optimizer* out) {
   out->set_ema_decay(from.ema_decay);
 }
 
+void put_kept(const KeptVersion& from, pb::KeptVersion* out) {
+  out->set_version(from.version);
+  out->set_life(from.life);
+}
+
 void put(const Hello& from, pb::Control& to) {
   pb::Hello* out = to.mutable_hello();
   out->set_role(static_cast<uint32_t>(from.role));
@@ -64,6 +69,7 @@ void put(const Hello& from, pb::Control& to) {
     put_optimizer(from.learning->optimizer, out->mutable_learning()->mutable_optimizer());
     out->mutable_learning()->set_rate(from.learning->rate);
   }
+  for (const KeptVersion& kept : from.kept) put_kept(kept, out->add_kept());
 }
 
 void put(const Challenge& from, pb::Control& to) {
@@ -99,6 +105,9 @@ void put(const Plan& from, pb::Control& to) {
   out->set_push_grace_ns(from.push_grace.count());
   out->set_first_step(from.first_step);
   out->set_resume_from(from.resume_from);
+  if (from.kept) put_kept(*from.kept, out->mutable_kept());
+  out->set_standby(from.standby);
+  out->set_life(from.life);
   out->set_checkpoint_every(from.checkpoint_every);
   out->set_checkpoint_dir(from.checkpoint_dir);
   put_tensors(from.tensors, out->mutable_tensors());
@@ -235,6 +244,27 @@ void put(const CheckpointSaved& from, pb::Control& to) {
   out->set_error(from.error);
 }
 
+void put(const StandBy& from, pb::Control& to) { to.mutable_stand_by()->set_address(from.address); }
+
+void put(const Replica& from, pb::Control& to) {
+  pb::Replica* out = to.mutable_replica();
+  put_kept(from.kept, out->mutable_kept());
+  out->set_least(from.least);
+  for (const Replica::Block& block : from.blocks) {
+    pb::ReplicaBlock* each = out->add_blocks();
+    each->set_offset(block.offset);
+    each->set_length(block.length);
+    each->set_updates(block.updates);
+    each->set_beta1_power(block.beta1_power);
+    each->set_beta2_power(block.beta2_power);
+    each->set_floats(block.floats);
+  }
+}
+
+void put(const Replicated& from, pb::Control& to) {
+  to.mutable_replicated()->set_version(from.version);
+}
+
 void put(const Evaluated& from, pb::Control& to) {
   pb::Evaluated* out = to.mutable_evaluated();
   out->set_version(from.version);
@@ -367,8 +397,12 @@ OptimizerSettings get_optimizer(const pb::Optimizer& from, Reader& reader) {
           .ema_decay = from.ema_decay()};
 }
 
+KeptVersion get_kept(const pb::KeptVersion& from) {
+  return {.version = from.version(), .life = from.life()};
+}
+
 Control get(const pb::Hello& from, Reader& reader) {
-  Hello hello{.role = reader.one_of(from.role(), Role::kEvaluator, "role"),
+  Hello hello{.role = reader.one_of(from.role(), Role::kStandby, "role"),
               .index = reader.at_most(from.index(), kWorkersMax, "the peer's index"),
               .lane = reader.one_of(from.lane(), Lane::kBulk, "lane"),
               .host = reader.text(from.host(), "the host"),
@@ -378,6 +412,11 @@ Control get(const pb::Hello& from, Reader& reader) {
   if (from.has_learning()) {
     hello.learning = Learning{.optimizer = get_optimizer(from.learning().optimizer(), reader),
                               .rate = reader.factor(from.learning().rate(), "the learning rate")};
+  }
+  reader.at_most(static_cast<uint64_t>(from.kept_size()), kKeptMax, "the number of versions");
+  for (const pb::KeptVersion& each : from.kept()) {
+    if (reader.error()) break;
+    hello.kept.push_back(get_kept(each));
   }
   return hello;
 }
@@ -417,6 +456,9 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.push_grace = reader.duration(from.push_grace_ns(), "the grace for pushes");
   plan.first_step = from.first_step();
   plan.resume_from = reader.text(from.resume_from(), "the checkpoint's folder");
+  if (from.has_kept()) plan.kept = get_kept(from.kept());
+  plan.standby = from.standby();
+  plan.life = from.life();
   plan.checkpoint_every = from.checkpoint_every();
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
   if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
@@ -591,6 +633,33 @@ Control get(const pb::CheckpointSaved& from, Reader& reader) {
                          .error = reader.text(from.error(), "the error")};
 }
 
+Control get(const pb::StandBy& from, Reader& reader) {
+  return StandBy{.address = reader.text(from.address(), "the address")};
+}
+
+Control get(const pb::Replica& from, Reader& reader) {
+  Replica replica{.kept = get_kept(from.kept()), .least = from.least(), .blocks = {}};
+  reader.at_most(static_cast<uint64_t>(from.blocks_size()), kBlocksMax, "the number of blocks");
+  uint64_t total = 0;
+  for (const pb::ReplicaBlock& each : from.blocks()) {
+    if (reader.error()) break;
+    if (each.length() == 0) reader.fail("a block is empty");
+    if (each.floats() % 2 == 0) reader.fail("a block has no parameters");
+    replica.blocks.push_back(
+        {.offset = reader.at_most(each.offset(), kParametersMax, "a block's offset"),
+         .length = reader.at_most(each.length(), kBlockFloatsMax, "a block's length"),
+         .updates = each.updates(),
+         .beta1_power = reader.factor(each.beta1_power(), "a power of beta1"),
+         .beta2_power = reader.factor(each.beta2_power(), "a power of beta2"),
+         .floats = reader.at_most(each.floats(), (1u << Replica::kFloatsMax) - 1,
+                                  "what is kept of a block")});
+    total = reader.at_most(total + each.length(), kParametersMax, "the number of parameters");
+  }
+  return replica;
+}
+
+Control get(const pb::Replicated& from, Reader&) { return Replicated{.version = from.version()}; }
+
 Control get(const pb::Evaluated& from, Reader&) {
   return Evaluated{.version = from.version(),
                    .loss = from.loss(),
@@ -642,6 +711,12 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.checkpoint_saved(), reader);
     case pb::Control::kPullShare:
       return get(from.pull_share(), reader);
+    case pb::Control::kStandBy:
+      return get(from.stand_by(), reader);
+    case pb::Control::kReplica:
+      return get(from.replica(), reader);
+    case pb::Control::kReplicated:
+      return get(from.replicated(), reader);
     case pb::Control::MESSAGE_NOT_SET:
       break;
   }
@@ -661,6 +736,8 @@ std::string peer_name(Role role, uint32_t index) {
       return "worker " + std::to_string(index);
     case Role::kEvaluator:
       return "evaluator";
+    case Role::kStandby:
+      return "standby " + std::to_string(index);
   }
   return "peer";
 }

@@ -1,6 +1,7 @@
 // Control messages: what peers tell each other besides blocks. Structs here, protobuf on the wire.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,9 +21,11 @@
 
 namespace drover {
 
-enum class Role : uint8_t { kCoordinator, kShard, kWorker, kEvaluator };
+// A standby is a second process for a shard: it keeps what the shard makes, and serves in its place
+// when the shard is lost.
+enum class Role : uint8_t { kCoordinator, kShard, kWorker, kEvaluator, kStandby };
 
-// The word for a peer in messages: "worker 3", "shard 0", "coordinator", "evaluator".
+// The word for a peer in messages: "worker 3", "shard 0", "standby 0", "coordinator", "evaluator".
 std::string peer_name(Role role, uint32_t index);
 
 enum class Lane : uint8_t { kControl, kBulk };
@@ -35,6 +38,14 @@ struct Challenge {
   bool operator==(const Challenge&) const = default;
 };
 
+// A version of a shard's blocks that a process keeps in memory. Runs that start over may make the
+// same version twice; `life` tells which of the coordinator's lives it was made in.
+struct KeptVersion {
+  Version version = 0;
+  uint64_t life = 0;
+  auto operator<=>(const KeptVersion&) const = default;
+};
+
 // From whoever opened the connection, once both ends have proved what they know: who I am.
 struct Hello {
   Role role = Role::kWorker;
@@ -45,6 +56,7 @@ struct Hello {
   std::string address;              // a shard's: where workers reach it
   std::vector<TensorSpec> tensors;  // a worker's or evaluator's, to the coordinator: its model
   std::optional<Learning> learning = {};  // a worker's whose model is not the run's
+  std::vector<KeptVersion> kept = {};     // a shard's or standby's
   bool operator==(const Hello&) const = default;
 };
 
@@ -66,16 +78,20 @@ struct Plan {
   uint64_t full_samples = 0;          // of a step to which everybody contributes
   bool free_running = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
-  bool weak = false;      // workers go on without some blocks, which may then be behind them
-  Duration push_grace{};  // a block that has enough gradients closes so much later
-  Step first_step = 0;    // the run goes on from this version, which lies in `resume_from`
-  std::string resume_from;
+  bool weak = false;        // workers go on without some blocks, which may then be behind them
+  Duration push_grace{};    // a block that has enough gradients closes so much later
+  Step first_step = 0;      // the run goes on from this version, which lies in `resume_from`
+  std::string resume_from;  // empty: in memory, if `kept` says so
+  std::optional<KeptVersion> kept = {};
+  bool standby = false;        // every version is kept in memory, here and by a standby
+  uint64_t life = 0;           // that versions are kept under from here on
   Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
   std::string checkpoint_dir;  // the folder that they are kept in
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
     return first_step == other.first_step && resume_from == other.resume_from &&
+           kept == other.kept && standby == other.standby && life == other.life &&
            checkpoint_every == other.checkpoint_every && checkpoint_dir == other.checkpoint_dir &&
            free_running == other.free_running && staleness == other.staleness &&
            weak == other.weak && push_grace == other.push_grace && workers == other.workers &&
@@ -249,6 +265,39 @@ struct CheckpointSaved {
   bool operator==(const CheckpointSaved&) const = default;
 };
 
+// Coordinator to a process that could serve a shard: another does. Fetch what it makes from there,
+// and keep it.
+struct StandBy {
+  std::string address;
+  bool operator==(const StandBy&) const = default;
+};
+
+// Shard to its standby: a version of my blocks follows, their floats in frames (kReplica) in the
+// order of `blocks` and of Floats.
+struct Replica {
+  enum Floats : uint32_t { kParameters, kMomentum, kSquares, kAverage };
+  static constexpr uint32_t kFloatsMax = 4;
+  struct Block {
+    uint64_t offset = 0;  // see SavedBlock
+    uint32_t length = 0;
+    uint64_t updates = 0;
+    double beta1_power = 1.0;
+    double beta2_power = 1.0;
+    uint32_t floats = 0;  // bit f: there are those
+    bool operator==(const Block&) const = default;
+  };
+  KeptVersion kept;
+  Version least = 0;  // versions before this are not needed any more
+  std::vector<Block> blocks;
+  bool operator==(const Replica&) const = default;
+};
+
+// Standby to its shard: I have all of it.
+struct Replicated {
+  Version version = 0;
+  bool operator==(const Replicated&) const = default;
+};
+
 // Evaluator, or a worker that evaluates, to coordinator.
 struct Evaluated {
   Version version = 0;
@@ -268,9 +317,10 @@ struct Farewell {
   bool operator==(const Farewell&) const = default;
 };
 
-using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
-                             StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
-                             PullShare, LearningRate, Challenge, CheckpointSaved>;
+using Control =
+    std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed,
+                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned, PullShare,
+                 LearningRate, Challenge, CheckpointSaved, StandBy, Replica, Replicated>;
 
 std::string encode_control(const Control& message);
 

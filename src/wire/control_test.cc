@@ -75,6 +75,23 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   kept.checkpoint_dir = "ck";
   kept.tensors[0].shape = {1'000, 100};
   expect_survives(kept);
+  Plan standing = sample_plan();
+  standing.first_step = 7;
+  standing.kept = KeptVersion{.version = 7, .life = 3};
+  standing.standby = true;
+  standing.life = uint64_t{1} << 60;
+  expect_survives(standing);
+  expect_survives(Hello{.role = Role::kStandby, .kept = {{7, 3}, {8, 4}}});
+  expect_survives(StandBy{.address = "unix:x"});
+  expect_survives(Replica{.kept = {9, 2},
+                          .least = 8,
+                          .blocks = {{.offset = 64,
+                                      .length = 100,
+                                      .updates = 5,
+                                      .beta1_power = 0.5,
+                                      .beta2_power = 0.25,
+                                      .floats = 5}}});
+  expect_survives(Replicated{.version = 9});
   expect_survives(CheckpointSaved{.version = 200,
                                   .file = "shard-3.safetensors",
                                   .bytes = uint64_t{1} << 33,

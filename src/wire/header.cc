@@ -42,6 +42,7 @@ uint32_t payload_limit(FrameType type) {
       return kInlineBytesMax;
     case FrameType::kBlock:
     case FrameType::kParameters:
+    case FrameType::kReplica:
       return kBlockBytesMax;
     default:
       return 0;
@@ -106,7 +107,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
   }
   const auto type = get<uint8_t>(bytes, 5);
   if (type < static_cast<uint8_t>(FrameType::kControl) ||
-      type > static_cast<uint8_t>(FrameType::kAlive)) {
+      type > static_cast<uint8_t>(FrameType::kReplica)) {
     return invalid_input("a frame has the unknown type " + std::to_string(type));
   }
   const auto number_type = get<uint8_t>(bytes, 56);

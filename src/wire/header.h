@@ -50,6 +50,9 @@ enum class FrameType : uint8_t {
   kOwesNothing = 11,
   // Anybody to anybody: I live, though I have nothing to say.
   kAlive = 12,
+  // Shard to its standby: floats of what it keeps (see Replica). version; block: which of those
+  // announced; place: which of its floats; payload
+  kReplica = 13,
 };
 
 enum FrameFlags : uint16_t {

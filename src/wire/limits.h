@@ -29,6 +29,10 @@ inline constexpr uint32_t kSamplesMax = 1u << 24;  // in one gradient
 inline constexpr uint64_t kDecidedAheadMax = 32;
 inline constexpr uint64_t kUndecidedMax = 16;
 inline constexpr uint64_t kPushedAheadMax = 64;
+// Where versions are kept in memory: a shard closes no step that lies so far behind the decision it
+// knows of, and so keeps at most two versions more than this.
+inline constexpr uint64_t kKeptAheadMax = 2;
+inline constexpr uint64_t kKeptMax = 16;  // versions that a process may say it keeps
 inline constexpr uint32_t kSlowRulesMax = 1'000;
 inline constexpr uint32_t kTextBytesMax = 64u << 10;  // a name, an address, a reason
 

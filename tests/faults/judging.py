@@ -108,7 +108,7 @@ def _judge_run_file(run: BrokenRun, outcome: Outcome, drover: Path, verdict: Ver
         if verdict.outcome == "failed" and not reason:
             verdict.findings.append("the run failed, and the run file does not say why")
         events = database.execute("select at_ns, step, kind, peer, text from events order by rowid").fetchall()
-        _measure(outcome, steps, events, verdict)
+        _measure(run.schedule, outcome, steps, events, verdict)
         return run_id
     except sqlite3.Error as trouble:
         verdict.findings.append(f"the run file cannot be queried: {trouble}")
@@ -132,7 +132,7 @@ def _judge_steps(schedule: Schedule, steps: list, verdict: Verdict) -> None:
             break
 
 
-def _measure(outcome: Outcome, steps: list, events: list, verdict: Verdict) -> None:
+def _measure(schedule: Schedule, outcome: Outcome, steps: list, events: list, verdict: Verdict) -> None:
     done_at = [at / 1e9 for _, at, _, _ in steps]
     for hit in outcome.hits:
         later = [at for at in done_at if at > hit.at]
@@ -146,12 +146,15 @@ def _measure(outcome: Outcome, steps: list, events: list, verdict: Verdict) -> N
             before = max(before, step)
         if kind == "resumed":
             resumed_from = int(text.split("after step ")[1].split(",")[0])
-            verdict.steps_lost.append(max(0, before - resumed_from))
+            # The last step is done again: with it come the evaluation and the digest.
+            verdict.steps_lost.append(max(0, min(before, schedule.job.steps - 1) - resumed_from))
             before = 0
         if kind == "lost" and peer.startswith("worker"):
             lost[peer] = at / 1e9
         if kind == "joined" and peer in lost:
             verdict.came_back_after.append(at / 1e9 - lost.pop(peer))
+    if schedule.loses_no_step and any(verdict.steps_lost):
+        verdict.findings.append(f"{max(verdict.steps_lost)} steps were lost, which a standby had")
 
 
 # --- checkpoints and the model

@@ -28,11 +28,11 @@ def name_of(pid: int) -> str:
     name = _read(f"/proc/{pid}/comm").strip()
     if not name.startswith("drover "):
         return ""
-    name = name[len("drover ") :]
-    for whole in ("coordinator", "evaluator"):
-        if whole.startswith(name):
-            return whole
-    return name
+    word, *number = name[len("drover ") :].split()
+    for whole in ("coordinator", "evaluator", "shard", "standby", "worker"):
+        if whole.startswith(word):
+            return " ".join([whole, *number])
+    return name[len("drover ") :]
 
 
 def state_of(pid: int) -> str:

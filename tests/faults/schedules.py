@@ -30,12 +30,14 @@ class Job:
     optimizer: str = "sgd"
     tls: bool = False
     save_model: bool = False
+    standby: bool = False
 
     def words(self) -> List[str]:
         words = ["--model", "mlp", "--data", "generated", "--generated-samples", "512", "--batch", "8"]
         words += ["--workers", str(self.workers), "--shards", str(self.shards), "--steps", str(self.steps)]
         words += ["--slow", f"delay={self.delay_ms}ms", "--optimizer", self.optimizer, "--transport", self.transport]
         words += ["--supervise", "--checkpoint", "kept", "--checkpoint-every", str(self.checkpoint_every)]
+        words += ["--standby"] if self.standby else []
         words += ["--deterministic"] if self.deterministic else []
         words += ["--save-model", "model.pt"] if self.save_model else []
         return words + (["--tls", "keys"] if self.tls else [])
@@ -69,6 +71,7 @@ class Schedule:
     limit: int = 0  # bytes of the disk, or descriptors
     may_end: Tuple[str, ...] = ("completed",)  # outcomes that are right
     same_parameters: bool = False  # as a run that nobody disturbs
+    loses_no_step: bool = False
 
     def __str__(self) -> str:
         faults = "; ".join(str(each) for each in self.faults) or self.place
@@ -116,6 +119,18 @@ def _kills_of_servers(seed: int, chance: random.Random) -> Schedule:
     job = _job(chance, deterministic=True)
     faults = [_at_a_step(chance, job, KILL, [chance.choice(_servers(job))]) for _ in range(chance.randint(1, 3))]
     return Schedule(seed, "servers killed", job, _in_order(faults), same_parameters=True)
+
+
+def _kills_with_standbys(seed: int, chance: random.Random) -> Schedule:
+    """One of the two processes of a shard each time, far enough apart for the other to have everything by then."""
+    job = _job(chance, deterministic=True, standby=True, delay_ms=30, steps=40, checkpoint_every=8)
+    steps = chance.sample([8, 24, 40], chance.randint(1, 3))
+    servers = lambda: [f"{chance.choice(['shard', 'standby'])} {each}" for each in range(job.shards)]  # noqa: E731
+    faults = [
+        Fault(KILL, None, step, chance.choice([0, 1, 5, 20, 60, 150]), tuple(chance.sample(servers(), chance.randint(1, job.shards))))
+        for step in steps
+    ]
+    return Schedule(seed, "standbys", job, _in_order(faults), same_parameters=True, loses_no_step=True)
 
 
 def _kills_of_anybody(seed: int, chance: random.Random) -> Schedule:
@@ -224,7 +239,7 @@ def _wild_clock(seed: int, chance: random.Random) -> Schedule:
 
 
 # Families with their weights. The first end as they do whatever the machine is busy with, and soon.
-_STEADY = [(_kills_of_servers, 5), (_pauses, 2), (_kills_of_anybody, 4), (_wild_clock, 1), (_full_disk, 1)]
+_STEADY = [(_kills_of_servers, 5), (_kills_with_standbys, 4), (_pauses, 2), (_kills_of_anybody, 4), (_wild_clock, 1), (_full_disk, 1)]
 _ALL = _STEADY + [
     (_kills_at_birth, 4),
     (_launcher_killed, 2),

@@ -26,6 +26,7 @@ class Schedules(unittest.TestCase):
             job = schedule.job
             names = {"launcher", "coordinator", "evaluator"}
             names |= {f"shard {each}" for each in range(job.shards)} | {f"worker {each}" for each in range(job.workers)}
+            names |= {f"standby {each}" for each in range(job.shards)} if job.standby else set()
             for fault in schedule.faults:
                 self.assertLessEqual(set(fault.targets), names, schedule)
                 if fault.born is None:
@@ -47,7 +48,7 @@ class Schedules(unittest.TestCase):
                     self.assertFalse([name for name in fault.targets if "worker" in name], schedule)
 
     def test_meet_every_family(self):
-        self.assertEqual(len({schedule_of(seed).family for seed in _SEEDS}), 13)
+        self.assertEqual(len({schedule_of(seed).family for seed in _SEEDS}), 14)
 
 
 class AProxy(unittest.TestCase):

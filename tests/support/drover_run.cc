@@ -43,8 +43,11 @@ std::string name_of_process(pid_t pid) {
   constexpr std::string_view kPrefix = "drover ";
   if (!name.starts_with(kPrefix)) return name;
   name = name.substr(kPrefix.size());
-  if (std::string_view("coordinator").starts_with(name)) return "coordinator";
-  if (std::string_view("evaluator").starts_with(name)) return "evaluator";
+  const size_t space = name.find(' ');
+  const std::string number = space == std::string::npos ? "" : name.substr(space);
+  for (const std::string_view word : {"coordinator", "evaluator", "shard", "standby", "worker"}) {
+    if (word.starts_with(name.substr(0, space))) return std::string(word) + number;
+  }
   return name;
 }
 

@@ -1,0 +1,43 @@
+// StandbyLink: what a standby has to do with the process that serves: it fetches and keeps every
+// version.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/float_buffer.h"
+#include "node/channel.h"
+#include "node/credentials.h"
+#include "server/kept_parts.h"
+#include "server/replication.h"
+
+namespace drover {
+
+class StandbyLink {
+ public:
+  // `lost` is called, from the loop, when the other end is gone or breaks the protocol.
+  StandbyLink(boost::asio::io_context& loop, const RunKey& key, ShardId shard, KeptParts& kept,
+              std::function<void(const Error&)> lost);
+  ~StandbyLink();
+  StandbyLink(const StandbyLink&) = delete;
+  StandbyLink& operator=(const StandbyLink&) = delete;
+
+  void connect(const std::string& address);
+
+ private:
+  template <typename Work>
+  Status work(Work&& intake);
+
+  boost::asio::io_context& loop_;
+  const RunKey key_;
+  const ShardId shard_;
+  BufferPool pool_;
+  ReplicaIntake intake_;
+  SharedBuffer incoming_;
+  std::function<void(const Error&)> lost_;
+  std::shared_ptr<Channel> channel_;
+};
+
+}  // namespace drover
