@@ -191,15 +191,10 @@ void Member::on_copied(ShardId shard, const FrameHeader& header) {
     lose(peer_name(Role::kShard, shard), taken.error());
 }
 
-void Member::send(Outbox messages) {
-  if (messages.empty()) return;
-  boost::asio::post(
-      loop_, [this, messages = std::move(messages)]() mutable { deliver(std::move(messages)); });
-}
-
 void Member::send_last(Outbox messages) {
-  boost::asio::post(loop_, [this, messages = std::move(messages)]() mutable {
-    deliver(std::move(messages));
+  send(std::move(messages));
+  boost::asio::post(loop_, [this] {
+    outgoing_.empty();
     over_ = true;
   });
 }

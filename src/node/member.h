@@ -16,12 +16,14 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/layout.h"
 #include "net/shared_memory.h"
 #include "node/channel.h"
 #include "node/credentials.h"
+#include "node/postbox.h"
 #include "wire/outbox.h"
 
 namespace drover {
@@ -76,8 +78,8 @@ class Member {
   // Connects to the coordinator and starts the thread.
   Status start();
 
-  // From any thread.
-  void send(Outbox messages);
+  // From any thread. What is said is said in the order of these calls.
+  void send(Outbox messages) { outgoing_.put(std::move(messages)); }
   // The same, the last time: whoever is lost from here on is not missed.
   void send_last(Outbox messages);
 
@@ -101,6 +103,7 @@ class Member {
   Handler& handler_;
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
+  Postbox outgoing_{loop_, [this](Outbox messages) { deliver(std::move(messages)); }};
   std::shared_ptr<Channel> coordinator_;
   std::vector<std::shared_ptr<Channel>> control_;  // by shard
   std::vector<std::shared_ptr<Channel>> bulk_;     // by shard

@@ -387,11 +387,14 @@ class ShardNode {
       return peer.control->send_with_next(std::move(message.frame));
     const auto* control = std::get_if<Control>(&message.frame.payload);
     const bool welcomes = control != nullptr && std::holds_alternative<Welcome>(*control);
+    // What finds no room in shared memory goes where that is told of: on another lane an old
+    // version could come after a newer one, or be written over it.
+    const auto& lane =
+        message.to.lane == Lane::kControl || peer.gradients ? peer.control : peer.bulk;
     // Who goes on without some blocks counts what comes.
     if (message.to.lane == Lane::kBulk && !weak_)
-      return peer.bulk->send_latest(std::move(message.frame));
-    (message.to.lane == Lane::kControl ? peer.control : peer.bulk)
-        ->send(std::move(message.frame), welcomes && peer.gradients ? published_.file() : -1);
+      return lane->send_latest(std::move(message.frame));
+    lane->send(std::move(message.frame), welcomes && peer.gradients ? published_.file() : -1);
   }
 
   void stop(const Farewell& farewell) {

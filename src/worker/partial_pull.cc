@@ -106,6 +106,12 @@ void PartialPull::on_parameters(const FrameHeader& header, TimePoint now, Outbox
   look(now);
 }
 
+void PartialPull::on_old(const FrameHeader& header, bool pulling, Outbox& out) {
+  const ShardId shard = blocks_[header.block].shard;
+  ++shards_[shard].came;
+  if (pulling) ask_again_if_due(shard, out);
+}
+
 void PartialPull::on_late(const FrameHeader& header, TimePoint now) {
   DROVER_CHECK(is_news(header));
   note_came(header, now);

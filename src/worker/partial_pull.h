@@ -42,6 +42,8 @@ class PartialPull {
   bool is_news(const FrameHeader& header) const;
   // A block has come, and is in the buffer that gradients are computed on. REQUIRES: is_news().
   void on_parameters(const FrameHeader& header, TimePoint now, Outbox& out);
+  // A block has come after a newer version of it, and is of no use.
+  void on_old(const FrameHeader& header, bool pulling, Outbox& out);
   // A block has come while a gradient is being computed, and is kept. REQUIRES: is_news().
   void on_late(const FrameHeader& header, TimePoint now);
   // What was kept is in the buffer now. To be called before begin().

@@ -190,7 +190,11 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoi
     case FrameType::kParameters: {
       const auto block = destination(shard, header);
       if (!block) return block.error();
-      if (expects(header)) on_parameters(header, now, out);
+      if (expects(header)) {
+        on_parameters(header, now, out);
+      } else if (partial_) {
+        partial_->on_old(header, pulling_, out);
+      }
       return done();
     }
     case FrameType::kStop:

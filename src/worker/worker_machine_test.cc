@@ -354,5 +354,27 @@ TEST_F(PartialMachineTest, AShardThatDoesNotAnswerIsNotOfferedMoreAndMore) {
   EXPECT_EQ(out_.size(), 1u);
 }
 
+// A shard sends only so much that it does not know to have come. If what comes after a newer
+// version did not count, each time would leave it less to send, until it sends nothing for ever.
+TEST_F(PartialMachineTest, WhatComesAfterANewerVersionHasComeToo) {
+  const BlockId id = 1;
+  const Block& block = plan_.blocks[id];
+  for (Version version = 2; version <= 20; version += 2) {
+    deliver(id, version, 1.0f);
+    const FrameHeader older{.type = FrameType::kParameters,
+                            .version = version - 1,
+                            .block = id,
+                            .length = block.length * static_cast<uint32_t>(sizeof(float))};
+    EXPECT_FALSE(machine_.expects(older));
+    ASSERT_TRUE(machine_.on_frame(block.shard, older, TimePoint{}, out_).ok());
+  }
+  out_.clear();
+  machine_.begin_pull(TimePoint{}, out_);
+  for (const Outgoing& pull : out_) {
+    const bool is_shard = pull.to.index == block.shard;
+    EXPECT_EQ(pull.frame.header.place, is_shard ? 21u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace drover

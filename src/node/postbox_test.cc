@@ -1,0 +1,54 @@
+// What is put into a postbox comes out in the same order, whoever puts it in, and when.
+#include "node/postbox.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace drover {
+namespace {
+
+class PostboxTest : public ::testing::Test {
+ protected:
+  void put(Step number) {
+    Outbox out;
+    out.push_back({to_coordinator(), Frame{{.type = FrameType::kPull, .step = number}, {}}});
+    box_.put(std::move(out));
+  }
+  void put_by_another(Step number) {
+    std::thread([&] { put(number); }).join();
+  }
+
+  boost::asio::io_context loop_{1};
+  std::vector<Step> delivered_;
+  Postbox box_{loop_, [this](Outbox out) {
+                 for (const Outgoing& each : out) delivered_.push_back(each.frame.header.step);
+               }};
+};
+
+TEST_F(PostboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
+  boost::asio::post(loop_, [this] {
+    put(1);
+    put_by_another(2);
+    put(3);
+    put_by_another(4);
+  });
+  loop_.run();
+  EXPECT_EQ(delivered_, (std::vector<Step>{1, 2, 3, 4}));
+}
+
+TEST_F(PostboxTest, WhatIsPutInWhileItIsEmptiedComesNext) {
+  put(1);
+  boost::asio::post(loop_, [this] {
+    put(2);
+    box_.empty();
+    EXPECT_EQ(delivered_, (std::vector<Step>{1, 2})) << "at once, if somebody wants it so";
+    put(3);
+  });
+  loop_.run();
+  EXPECT_EQ(delivered_, (std::vector<Step>{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace drover
