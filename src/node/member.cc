@@ -10,6 +10,7 @@
 #include "node/host.h"
 #include "node/introduction.h"
 #include "node/shared_floats.h"
+#include "worker/welcome_check.h"
 
 namespace drover {
 namespace {
@@ -59,10 +60,7 @@ Status Member::start() {
   if (!socket) return socket.error();
   coordinator_ = open_channel(std::move(socket).value(), identity_.key, Tls::Side::kConnects);
   Channel::Callbacks callbacks;
-  callbacks.on_control = [this](Control message) {
-    on_coordinator(std::move(message));
-    return done();
-  };
+  callbacks.on_control = [this](Control message) { return on_coordinator(std::move(message)); };
   callbacks.on_frame = [this](const FrameHeader& header) -> Status {
     if (header.type != FrameType::kStop)
       return invalid_input("only the order to stop comes from a coordinator");
@@ -78,9 +76,14 @@ Status Member::start() {
   return done();
 }
 
-void Member::on_coordinator(Control message) {
-  if (over_) return;
+Status Member::on_coordinator(Control message) {
+  if (over_) return done();
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
+    if (std::exchange(welcomed_, true)) return invalid_input("a second welcome");
+    const bool works = identity_.role == Role::kWorker;
+    const Status fits = check_welcome(
+        *welcome, layout_, works ? std::optional<WorkerId>(identity_.index) : std::nullopt);
+    if (!fits) return fits;
     handler_.on_welcome(*welcome);
     connect_shards(*welcome);
   } else if (const auto* share = std::get_if<Share>(&message)) {
@@ -90,6 +93,7 @@ void Member::on_coordinator(Control message) {
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     over(*farewell);
   }
+  return done();
 }
 
 void Member::connect_shards(const Welcome& welcome) {

@@ -84,7 +84,7 @@ class Member {
   void send_last(Outbox messages);
 
  private:
-  void on_coordinator(Control message);
+  Status on_coordinator(Control message);
   void connect_shards(const Welcome& welcome);
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
@@ -112,6 +112,7 @@ class Member {
   const Extras extras_;
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()
+  bool welcomed_ = false;
   bool over_ = false;
   bool shard_left_ = false;  // before that was known
   // Several versions of a block are copied in the order in which they came: each block has its

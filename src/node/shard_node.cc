@@ -135,6 +135,7 @@ class ShardNode {
       for (const WorkerId worker : waiting) join_if_complete(worker);
     } else if (const auto* decision = std::get_if<Decision>(&message)) {
       if (!shard_.has_plan()) return invalid_input("a decision before the plan");
+      if (const Status sane = shard_.check_decision(*decision); !sane) return sane;
       work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
       source_.on_decision(decision->step);
     } else if (const auto* stand_by = std::get_if<StandBy>(&message)) {

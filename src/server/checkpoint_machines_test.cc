@@ -336,6 +336,18 @@ TEST_F(CheckpointCoordinator, OneThatWasNotWantedBreaksTheProtocol) {
       coordinator_->on_message(Role::kWorker, 0, CheckpointSaved{.version = 2}, now_, out_).ok());
 }
 
+TEST_F(CheckpointCoordinator, OneOfStepsFarAheadBreaksTheProtocol) {
+  // What is kept for parts that are missing would otherwise have no end.
+  start({.steps = kEndless, .checkpoint_every = 2});
+  gather();
+  const auto told = [&](Version version) {
+    return coordinator_->on_message(Role::kShard, 0, CheckpointSaved{.version = version}, now_,
+                                    out_);
+  };
+  EXPECT_TRUE(told(Coordinator::kEarlyMax).ok());
+  EXPECT_FALSE(told(Coordinator::kEarlyMax + 2).ok());
+}
+
 ResumeFrom resumed() {
   ResumeFrom from{.step = 5,
                   .folder = "ck/step-0000000005",

@@ -20,7 +20,8 @@ std::string amount(uint64_t bytes, Duration took) {
 Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                                         CoordinatorOutput& out) {
   if (!is_checkpoint(saved.version, settings_.checkpoint_every, settings_.steps) || !ledger_ ||
-      saved.version > settings_.steps || !blocks_on_.contains(shard)) {
+      saved.version > std::min<Step>(settings_.steps, step_ + kEarlyMax) ||
+      !blocks_on_.contains(shard)) {
     return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
                          std::to_string(saved.version) + ", which was not wanted");
   }

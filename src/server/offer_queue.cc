@@ -4,8 +4,24 @@
 #include <utility>
 
 #include "wire/header.h"
+#include "wire/limits.h"
 
 namespace drover {
+
+OfferQueue::Added OfferQueue::add(const Offer& offer) {
+  std::vector<Step>& steps = open_[{offer.worker, offer.block}];
+  if (std::find(steps.begin(), steps.end(), offer.step) != steps.end()) return Added::kAgain;
+  if (steps.size() >= kOffersOpenMax) return Added::kTooMany;
+  steps.push_back(offer.step);
+  waiting_.push_back(offer);
+  return Added::kYes;
+}
+
+void OfferQueue::close(const Offer& offer) {
+  const auto found = open_.find({offer.worker, offer.block});
+  std::erase(found->second, offer.step);
+  if (found->second.empty()) open_.erase(found);
+}
 
 std::vector<Offer> OfferQueue::grant() {
   std::vector<Offer> granted;
@@ -26,6 +42,7 @@ bool OfferQueue::take(WorkerId worker, Step step, BlockId block) {
   });
   if (found == under_way_.end()) return false;
   under_way_bytes_ -= found->bytes;
+  close(*found);
   under_way_.erase(found);
   return true;
 }
@@ -37,6 +54,7 @@ void OfferQueue::forget(WorkerId worker) {
     if (is_theirs(offer)) under_way_bytes_ -= offer.bytes;
   }
   std::erase_if(under_way_, is_theirs);
+  std::erase_if(open_, [&](const auto& entry) { return entry.first.first == worker; });
 }
 
 std::vector<Offer> OfferQueue::withdraw_late(BlockId block, Version version) {
@@ -50,6 +68,7 @@ std::vector<Offer> OfferQueue::withdraw_late(BlockId block, Version version) {
   std::erase_if(waiting_, [&](const Offer& offer) {
     if (!is_late(offer)) return false;
     late.push_back(offer);
+    close(offer);
     return true;
   });
   return late;

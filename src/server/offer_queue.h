@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -30,7 +32,12 @@ class OfferQueue {
   // For what is granted from now on.
   void set_window(size_t bytes) { window_bytes_ = bytes; }
 
-  void add(const Offer& offer) { waiting_.push_back(offer); }
+  enum class Added : uint8_t {
+    kYes,
+    kAgain,    // the same has been offered, and neither sent nor withdrawn
+    kTooMany,  // so have kOffersOpenMax other steps of that block
+  };
+  Added add(const Offer& offer);
 
   // The offers that fit the window now, oldest first; they count as under way until taken or lost.
   std::vector<Offer> grant();
@@ -45,14 +52,19 @@ class OfferQueue {
   // Those under way may still come, but no longer take up the window.
   std::vector<Offer> withdraw_late(BlockId block, Version version);
 
+  // Those that wait, and those under way.
   size_t pending() const { return waiting_.size() + under_way_.size(); }
   size_t bytes_under_way() const { return under_way_bytes_; }
 
  private:
+  void close(const Offer& offer);
+
   size_t window_bytes_;
   std::deque<Offer> waiting_;
   std::vector<Offer> under_way_;
   size_t under_way_bytes_ = 0;
+  // Steps of all of them.
+  std::map<std::pair<WorkerId, BlockId>, std::vector<Step>> open_;
 };
 
 }  // namespace drover

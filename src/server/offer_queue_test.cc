@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "wire/limits.h"
+
 namespace drover {
 namespace {
 
@@ -18,6 +20,32 @@ TEST(OfferQueue, GrantsInOrderOfArrivalUpToTheWindow) {
   EXPECT_EQ(first[0].worker, 2u);
   EXPECT_TRUE(queue.take(2, 0, 0));
   EXPECT_EQ(queue.grant().size(), 2u);
+}
+
+TEST(OfferQueue, TakesAnOfferOnce) {
+  OfferQueue queue(100);
+  const Offer offer{.worker = 0, .step = 3, .block = 1, .bytes = 10};
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kYes);
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it waits";
+  queue.grant();
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it is under way";
+  EXPECT_EQ(queue.pending(), 1u);
+  EXPECT_TRUE(queue.take(0, 3, 1));
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kYes);
+}
+
+TEST(OfferQueue, LetsNobodyOfferWithoutEnd) {
+  OfferQueue queue(100);
+  for (Step step = 0; step < kOffersOpenMax; ++step)
+    ASSERT_EQ(queue.add({.worker = 0, .step = step, .block = 1}), OfferQueue::Added::kYes);
+  const Offer more{.worker = 0, .step = kOffersOpenMax, .block = 1};
+  EXPECT_EQ(queue.add(more), OfferQueue::Added::kTooMany);
+  EXPECT_EQ(queue.add({.worker = 0, .step = 0, .block = 2}), OfferQueue::Added::kYes);
+  EXPECT_EQ(queue.add({.worker = 1, .step = 0, .block = 1}), OfferQueue::Added::kYes);
+  EXPECT_EQ(queue.withdraw_late(1, 2).size(), 3u) << "two of the first worker, one of the second";
+  EXPECT_EQ(queue.add(more), OfferQueue::Added::kYes);
+  queue.forget(0);
+  EXPECT_EQ(queue.add(more), OfferQueue::Added::kYes);
 }
 
 TEST(OfferQueue, LetsOneBlockThroughHoweverLarge) {

@@ -95,6 +95,21 @@ void Shard::on_members_changed(TimePoint now, Outbox& out) {
   if (clocks_->find_slowest(members_)) serve_all_waiting(now, out);
 }
 
+Status Shard::check_decision(const Decision& decision) const {
+  if (!announced_ready_) return invalid_input("a decision before this shard was ready");
+  if (decision.cutoff == 0) return invalid_input("a decision to wait for nobody");
+  // The coordinator opens a step when all have closed the one before, or, where not all blocks are
+  // waited for, some steps ahead of the slowest.
+  const Step newest = step_ + (plan_->weak ? kDecidedAheadMax : 0);
+  const bool closes = !blocks_.empty();  // a shard without blocks is at no step
+  if (decision.step >= plan_->steps || (closes && decision.step > newest)) {
+    return invalid_input("a decision about step " + std::to_string(decision.step) +
+                         ", which has not begun (this shard is at " + std::to_string(step_) +
+                         " of " + std::to_string(plan_->steps) + ")");
+  }
+  return done();
+}
+
 void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   const bool first = !decision_ || decision_->step != decision.step;
   decision_ = decision;
@@ -145,6 +160,8 @@ Result<size_t> Shard::payload_floats(WorkerId worker, const FrameHeader& header)
                              ", which is not on this shard");
       }
       if (!knows(worker)) return invalid_input(who + " does not take part in this run");
+      if (!hosted->block->started() && header.step != kInitialStep)
+        return invalid_input(who + " pushed a gradient of parameters that are not there yet");
       if (header.samples == 0 && header.step != kInitialStep)
         return invalid_input(who + " pushed without samples");
       const ShardBlock& block = *hosted->block;
@@ -191,7 +208,8 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer p
   }
   switch (header.type) {
     case FrameType::kOffer:
-      on_offer(worker, header, std::move(payload), now, out);
+      if (const Status taken = on_offer(worker, header, std::move(payload), now, out); !taken)
+        return taken;
       break;
     case FrameType::kBlock:
       if (!offers_.take(worker, header.step, header.block)) {
@@ -217,25 +235,45 @@ Answer Shard::judge(const ShardBlock& block, Step step, WorkerId worker) const {
   return verdict == Answer::kAccepted && !members_.has(worker) ? Answer::kLate : verdict;
 }
 
-void Shard::on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
-                     Outbox& out) {
-  if (is_early(header)) return keep_early(worker, header, std::move(payload), out);
-  if (payload) return on_block(worker, header, std::move(payload), now, out);
+Status Shard::on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload,
+                       TimePoint now, Outbox& out) {
+  if (is_early(header)) {
+    keep_early(worker, header, std::move(payload), out);
+    return done();
+  }
+  if (payload) {
+    on_block(worker, header, std::move(payload), now, out);
+    return done();
+  }
   Hosted& hosted = *find(header.block);
   if (header.step != kInitialStep) {
     // A push that cannot count is answered at once: its bytes need not move.
     const Answer verdict = judge(*hosted.block, header.step, worker);
     if (verdict != Answer::kAccepted) {
-      if (clocks_) return on_free_block(worker, header, nullptr, now, out);
+      if (clocks_) {
+        on_free_block(worker, header, nullptr, now, out);
+        return done();
+      }
       if (verdict == Answer::kLate) note_late(worker, header.step, now);
-      return answer(worker, header.step, hosted, verdict, out);
+      answer(worker, header.step, hosted, verdict, out);
+      return done();
     }
     if (!clocks_) hosted.block->expect(worker);
   }
-  offers_.add({.worker = worker,
-               .step = header.step,
-               .block = header.block,
-               .bytes = hosted.block->block().length * sizeof(float)});
+  switch (offers_.add({.worker = worker,
+                       .step = header.step,
+                       .block = header.block,
+                       .bytes = hosted.block->block().length * sizeof(float)})) {
+    case OfferQueue::Added::kYes:
+      break;
+    case OfferQueue::Added::kAgain:
+      answer(worker, header.step, hosted, Answer::kDuplicate, out);
+      break;
+    case OfferQueue::Added::kTooMany:
+      return invalid_input("worker " + std::to_string(worker) + " offers block " +
+                           std::to_string(header.block) + " again and again, and never sends it");
+  }
+  return done();
 }
 
 void Shard::on_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,

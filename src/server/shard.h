@@ -46,7 +46,10 @@ class Shard {
   void on_joined(WorkerId worker, Outbox& out);
   void on_lost(WorkerId worker, TimePoint now, Outbox& out);
 
-  // How long to wait in a step; the first one opens step 0.
+  // An error means that the coordinator breaks the protocol: this shard has not all its parameters,
+  // it is no step that could be decided now, or there is nobody to wait for. REQUIRES: has_plan().
+  Status check_decision(const Decision& decision) const;
+  // How long to wait in a step; the first one opens step 0. REQUIRES: check_decision() took it.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
   // When on_time() should be called, if nothing else happens before: a time limit ends then. May
@@ -136,8 +139,8 @@ class Shard {
   void on_members_changed(TimePoint now, Outbox& out);
   bool update_members(const std::vector<WorkerId>& alive);
   Answer judge(const ShardBlock& block, Step step, WorkerId worker) const;
-  void on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
-                Outbox& out);
+  Status on_offer(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
+                  Outbox& out);
   void on_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                 Outbox& out);
   void on_free_block(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,

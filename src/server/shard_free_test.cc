@@ -56,6 +56,22 @@ TEST(FreeClocks, WhoComesLaterStartsWhereItIsPlaced) {
   EXPECT_FALSE(clocks.may_begin(5));
 }
 
+TEST(FreeShard, ShutsOutWhoPushesBeforeThereAreParameters) {
+  const Layout layout({{"a", 4, TensorKind::kTrained}});
+  Shard shard(0);
+  Outbox out;
+  shard.on_plan({.workers = 1,
+                 .steps = 3,
+                 .free_running = true,
+                 .tensors = layout.tensors(),
+                 .blocks = plan_blocks(layout, 1)});
+  shard.on_joined(0, out);
+  const FrameHeader push{
+      .type = FrameType::kOffer, .step = 0, .worker = 0, .block = 0, .samples = 1, .length = 16};
+  EXPECT_FALSE(shard.payload_floats(0, push).ok());
+  EXPECT_FALSE(shard.on_frame(0, push, shard.pool().take(4), 0s, out).ok());
+}
+
 class FreeShardTest : public ::testing::Test {
  protected:
   void start(uint32_t workers, std::optional<uint64_t> staleness = {}, Step steps = 3,

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "wire/limits.h"
+
 namespace drover {
 namespace {
 
@@ -573,6 +575,68 @@ TEST_F(ShardTest, NamesWhatAPeerDoesWrong) {
       << "it was never granted";
 }
 
+TEST_F(ShardTest, AnOfferThatIsRepeatedIsADuplicate) {
+  start();
+  open();
+  const FrameHeader offer{
+      .type = FrameType::kOffer, .step = 0, .worker = 0, .block = 0, .samples = 1};
+  ASSERT_TRUE(shard_.on_frame(0, offer, nullptr, now_, out_).ok());
+  const size_t before = shard_.pending();
+  for (int again = 0; again < 3; ++again) {
+    out_.clear();
+    ASSERT_TRUE(shard_.on_frame(0, offer, nullptr, now_, out_).ok());
+    EXPECT_EQ(find_answer(0), Answer::kDuplicate);
+    EXPECT_EQ(shard_.pending(), before) << "nothing more is kept for it";
+  }
+}
+
+TEST_F(ShardTest, WhoOffersAndNeverSendsIsShutOut) {
+  start(2, 200);
+  open(1);
+  const auto offer = [&](Step step) {
+    out_.clear();
+    return shard_.on_frame(
+        0, {.type = FrameType::kOffer, .step = step, .worker = 0, .block = 0, .samples = 1},
+        nullptr, now_, out_);
+  };
+  for (Step step = 0; step < kOffersOpenMax; ++step) {
+    ASSERT_TRUE(offer(step).ok()) << step;
+    push_all(1, step, 1.0f);
+    decide(step + 1, 1);
+  }
+  const Status taken = offer(kOffersOpenMax);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_NE(taken.error().message.find("never sends it"), std::string::npos);
+  shard_.on_lost(0, now_, out_);
+  shard_.on_joined(0, out_);
+  EXPECT_TRUE(offer(kOffersOpenMax).ok()) << "its next life begins anew";
+}
+
+TEST_F(ShardTest, RefusesADecisionBeforeItHasItsParameters) {
+  // Whatever was pushed meanwhile would close a block that has none.
+  const Layout layout({{"only", 4, TensorKind::kTrained}});
+  shard_.on_plan(
+      {.workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)});
+  shard_.on_joined(0, out_);
+  EXPECT_FALSE(shard_.check_decision({.step = 0, .cutoff = 1, .alive = {0}}).ok());
+}
+
+TEST_F(ShardTest, RefusesDecisionsThatNoCoordinatorMakes) {
+  start(2, 10);
+  const std::vector<WorkerId> both = {0, 1};
+  EXPECT_TRUE(shard_.check_decision({.step = 0, .cutoff = 2, .alive = both}).ok());
+  EXPECT_FALSE(shard_.check_decision({.step = 1, .cutoff = 2, .alive = both}).ok())
+      << "nobody has closed step 0";
+  EXPECT_FALSE(shard_.check_decision({.step = 10, .cutoff = 2, .alive = both}).ok());
+  EXPECT_FALSE(shard_.check_decision({.step = ~Step{0}, .cutoff = 2, .alive = both}).ok());
+  EXPECT_FALSE(shard_.check_decision({.step = 0, .cutoff = 0, .alive = both}).ok());
+  open(1);
+  push_all(0, 0, 1.0f);
+  EXPECT_TRUE(shard_.check_decision({.step = 1, .cutoff = 2, .alive = both}).ok());
+  EXPECT_TRUE(shard_.check_decision({.step = 0, .cutoff = 2, .alive = both}).ok())
+      << "one that comes too late is no offence";
+}
+
 TEST_F(ShardTest, AWithdrawnBlockFreesItsGrant) {
   start(3);
   open(2);
@@ -635,6 +699,8 @@ TEST_F(ShardTest, WithoutBlocksHasNothingToClose) {
   empty.on_joined(0, out_);
   out_.clear();
   empty.on_decision({.step = 0, .cutoff = 1, .alive = {0}}, now_, out_);
+  EXPECT_TRUE(empty.check_decision({.step = 1, .cutoff = 1, .alive = {0}}).ok())
+      << "the others have closed a step";
   EXPECT_FALSE(closed_in_outbox());
 }
 

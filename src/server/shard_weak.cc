@@ -53,7 +53,9 @@ void Shard::take_early(Hosted& hosted, TimePoint now, Outbox& out) {
                              .worker = worker,
                              .block = hosted.block->block().id,
                              .samples = early.samples};
-    on_offer(worker, header, std::move(early.payload), now, out);
+    // Whoever has offered too much already is answered, and shut out with its next offer.
+    if (!on_offer(worker, header, std::move(early.payload), now, out))
+      answer(worker, early.step, hosted, Answer::kLate, out);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/layout_check.h"
 #include "wire/control.pb.h"
 #include "wire/limits.h"
 
@@ -301,6 +302,7 @@ class Reader {
   }
   Duration duration(int64_t nanoseconds, const char* what) {
     if (nanoseconds < 0) fail(std::string(what) + " is negative");
+    if (nanoseconds > kDurationMaxNs) fail(std::string(what) + " is longer than any run");
     return Duration(nanoseconds);
   }
   double share(double value) {
@@ -463,15 +465,8 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
   if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
   if (!reader.error()) {
-    const Layout layout(plan.tensors);
-    for (const Block& block : plan.blocks.blocks) {
-      const size_t end = size_t{block.tensor} + block.tensors;
-      if (block.tensors == 0 || end > plan.tensors.size() ||
-          block.offset < layout.offset(block.tensor) ||
-          block.offset + block.length > layout.offset(end - 1) + plan.tensors[end - 1].size) {
-        reader.fail("a block lies outside its tensors");
-      }
-    }
+    if (const Status fits = check_blocks(plan.blocks, Layout(plan.tensors)); !fits)
+      reader.fail(fits.error().message);
   }
   return plan;
 }
@@ -512,13 +507,12 @@ Control get(const pb::Ready&, Reader&) { return Ready{}; }
 Control get(const pb::Decision& from, Reader& reader) {
   Decision decision{.step = from.step(),
                     .cutoff = from.cutoff(),
-                    .time_limit = Duration(from.time_limit_ns()),
+                    .time_limit = reader.duration(from.time_limit_ns(), "the time limit"),
                     .at_least = from.at_least(),
                     .alive = {},
                     .news_every = from.news_every(),
                     .noise_scale = from.noise_scale()};
   if (!(decision.noise_scale >= 0.0)) reader.fail("the noise scale is negative");
-  if (decision.time_limit < Duration::zero()) reader.fail("the time limit is negative");
   reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax,
                  "the number of workers alive");
   for (const uint32_t worker : from.alive()) {
@@ -536,27 +530,28 @@ std::vector<StepClosed::Arrival> get_arrivals(
   for (const pb::Arrival& each : from) {
     if (reader.error()) break;
     arrivals.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
-                        .run_time = Duration(each.run_time_ns()),
+                        .run_time = reader.duration(each.run_time_ns(), "a run-time"),
                         .step = each.step()});
   }
   return arrivals;
 }
 
 Control get(const pb::StepClosed& from, Reader& reader) {
-  StepClosed closed{.step = from.step(),
-                    .elapsed = Duration(from.elapsed_ns()),
-                    .closing = Duration(from.closing_ns()),
-                    .undecided = Duration(from.undecided_ns()),
-                    .busy = Duration(from.busy_ns()),
-                    .arrivals = get_arrivals(from.arrivals(), reader),
-                    .late = get_arrivals(from.late(), reader),
-                    .refused = {},
-                    .samples = from.samples(),
-                    .gradients = from.gradients(),
-                    .signal = from.signal(),
-                    .noise = from.noise(),
-                    .block_counts = {},
-                    .digest = from.digest()};
+  StepClosed closed{
+      .step = from.step(),
+      .elapsed = reader.duration(from.elapsed_ns(), "the time of a step"),
+      .closing = reader.duration(from.closing_ns(), "the time of a closing"),
+      .undecided = reader.duration(from.undecided_ns(), "the time without a decision"),
+      .busy = reader.duration(from.busy_ns(), "the time that a shard worked"),
+      .arrivals = get_arrivals(from.arrivals(), reader),
+      .late = get_arrivals(from.late(), reader),
+      .refused = {},
+      .samples = from.samples(),
+      .gradients = from.gradients(),
+      .signal = from.signal(),
+      .noise = from.noise(),
+      .block_counts = {},
+      .digest = from.digest()};
   for (const pb::BlockCount& each : from.block_counts()) {
     if (reader.error()) break;
     closed.block_counts.push_back(
@@ -586,9 +581,10 @@ Control get(const pb::Share& from, Reader& reader) {
   return share;
 }
 
-Control get(const pb::Abandoned& from, Reader&) {
-  return Abandoned{
-      .step = from.step(), .resumed = from.resumed(), .wasted = Duration(from.wasted_ns())};
+Control get(const pb::Abandoned& from, Reader& reader) {
+  return Abandoned{.step = from.step(),
+                   .resumed = from.resumed(),
+                   .wasted = reader.duration(from.wasted_ns(), "the time that was wasted")};
 }
 
 Control get(const pb::StepReport& from, Reader& reader) {
@@ -598,7 +594,7 @@ Control get(const pb::StepReport& from, Reader& reader) {
       .loss = from.loss(),
       .correct = from.correct(),
       .predictions = from.predictions(),
-      .compute = Duration(from.compute_ns()),
+      .compute = reader.duration(from.compute_ns(), "the time of a gradient"),
       .learning_rate = {},
       .blocks = reader.at_most(from.blocks(), kBlocksMax, "the number of blocks"),
       .fresh = reader.at_most(from.fresh(), from.blocks(), "the number of fresh blocks"),

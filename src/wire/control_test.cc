@@ -223,6 +223,31 @@ TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
   }
 }
 
+TEST(Control, RefusesTimesThatNothingTakes) {
+  // Sums of times like these would not fit their type.
+  for (const Duration none : {Duration(-1), Duration(std::numeric_limits<int64_t>::max()),
+                              Duration(std::numeric_limits<int64_t>::min())}) {
+    const std::vector<Control> messages = {Decision{.time_limit = none},
+                                           StepClosed{.elapsed = none},
+                                           StepClosed{.closing = none},
+                                           StepClosed{.undecided = none},
+                                           StepClosed{.busy = none},
+                                           StepClosed{.arrivals = {{.run_time = none}}},
+                                           StepClosed{.late = {{.run_time = none}}},
+                                           Arrived{.arrivals = {{.run_time = none}}},
+                                           Abandoned{.wasted = none},
+                                           StepReport{.compute = none},
+                                           StepReport{.responses = {{none, true}}},
+                                           CheckpointSaved{.took = none},
+                                           Plan{.push_grace = none},
+                                           Welcome{.pull_grace = none}};
+    for (const Control& message : messages) {
+      const std::string sent = encode_control(message);
+      EXPECT_FALSE(decode_control(std::as_bytes(std::span(sent))).ok()) << message.index();
+    }
+  }
+}
+
 TEST(Control, RefusesWhatExceedsALimit) {
   Plan plan = sample_plan();
   plan.workers = kWorkersMax + 1;

@@ -114,6 +114,11 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
   if (number_type > static_cast<uint8_t>(NumberType::kFloat16)) {
     return invalid_input("a frame has numbers of the unknown type " + std::to_string(number_type));
   }
+  if ((get<uint32_t>(bytes, 56) >> 8) != 0)
+    return invalid_input("a frame's header has something where nothing belongs");
+  const auto answer = get<uint32_t>(bytes, 48);
+  if (answer > static_cast<uint32_t>(Answer::kDuplicate))
+    return invalid_input("a frame has the unknown answer " + std::to_string(answer));
   const FrameHeader header{.type = static_cast<FrameType>(type),
                            .flags = get<uint16_t>(bytes, 6),
                            .run = get<uint64_t>(bytes, 8),
@@ -123,7 +128,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
                            .block = get<uint32_t>(bytes, 36),
                            .samples = get<uint32_t>(bytes, 40),
                            .length = get<uint32_t>(bytes, 44),
-                           .answer = static_cast<Answer>(get<uint32_t>(bytes, 48)),
+                           .answer = static_cast<Answer>(answer),
                            .place = get<uint32_t>(bytes, 52),
                            .number_type = static_cast<NumberType>(number_type)};
   if (header.length > payload_limit(header.type)) {

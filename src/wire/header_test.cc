@@ -2,7 +2,9 @@
 #include "wire/header.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
+#include <cstring>
 #include <random>
 
 #include "wire/limits.h"
@@ -67,6 +69,19 @@ TEST(Header, NamesWhatIsWrong) {
   bytes = encode_header({.type = FrameType::kBlock, .length = kBlockBytesMax + 1});
   EXPECT_NE(decode_header(bytes).error().message.find("more than the limit of 1048576"),
             std::string::npos);
+}
+
+TEST(Header, RefusesWhatItWouldNotWrite) {
+  HeaderBytes stray = encode_header({.type = FrameType::kPull});
+  stray[58] = std::byte{1};
+  const auto sum = static_cast<uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(stray.data()), kHeaderBytes - 4));
+  std::memcpy(stray.data() + kHeaderBytes - 4, &sum, 4);
+  EXPECT_FALSE(decode_header(stray).ok()) << "there are zeros behind the number type";
+  EXPECT_FALSE(
+      decode_header(encode_header({.type = FrameType::kAnswer, .answer = static_cast<Answer>(4)}))
+          .ok())
+      << "there is no such answer";
 }
 
 TEST(Header, GivesEachTypeItsOwnLimit) {

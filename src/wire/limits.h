@@ -33,6 +33,11 @@ inline constexpr uint64_t kPushedAheadMax = 64;
 // knows of, and so keeps at most two versions more than this.
 inline constexpr uint64_t kKeptAheadMax = 2;
 inline constexpr uint64_t kKeptMax = 16;  // versions that a process may say it keeps
+// Offers of one block by one worker that it has neither sent nor withdrawn: what its kernel still
+// holds of steps that have closed without it.
+inline constexpr size_t kOffersOpenMax = 64;
+// Ten years: whatever a step, a run or a limit takes, it is less; and sums of some fit their type.
+inline constexpr int64_t kDurationMaxNs = int64_t{10} * 365 * 24 * 3600 * 1'000'000'000;
 inline constexpr uint32_t kSlowRulesMax = 1'000;
 inline constexpr uint32_t kTextBytesMax = 64u << 10;  // a name, an address, a reason
 

@@ -140,6 +140,10 @@ Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& heade
                          std::to_string(header.length) + " bytes for block " +
                          std::to_string(header.block));
   }
+  if (header.version > kEndless) {
+    return invalid_input("shard " + std::to_string(shard) + " sent version " +
+                         std::to_string(header.version) + ", which no run has");
+  }
   // Snapshots are asked for between steps, and not by this machine.
   const bool snapshot = (header.flags & kSnapshotFlag) != 0;
   if (!snapshot && (partial_ ? !began_ : !pulling_)) {
@@ -206,7 +210,11 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoi
   }
 }
 
-void WorkerMachine::on_stop(Step step) { stop_before_ = std::max(stop_before_, step + 1); }
+void WorkerMachine::on_stop(Step step) {
+  // No run has such a step, and the one after it might be the first again.
+  if (step > kEndless) return;
+  stop_before_ = std::max(stop_before_, step + 1);
+}
 
 void WorkerMachine::on_pull_share(const PullShare& share) {
   if (partial_) partial_->on_share(share);

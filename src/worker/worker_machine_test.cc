@@ -50,6 +50,30 @@ class WorkerMachineTest : public ::testing::Test {
   uint64_t pulls_ = 0;
 };
 
+TEST_F(WorkerMachineTest, AnOrderToStopWithAStepThatNoRunHasMeansNothing) {
+  begin_step(0);
+  for (const Step step : {~Step{0}, ~Step{0} - 1, Step{1} << 63}) machine_.on_stop(step);
+  EXPECT_TRUE(machine_.wanted(0));
+  machine_.begin_pull(TimePoint{}, out_);
+  EXPECT_EQ(machine_.step(), 1u);
+}
+
+TEST_F(WorkerMachineTest, RefusesVersionsThatNoRunHas) {
+  // The step after it would be the first again.
+  machine_.begin_pull(TimePoint{}, out_);
+  for (const Version version : {kEndless + 1, ~Version{0}, Version{1} << 63}) {
+    EXPECT_FALSE(machine_
+                     .on_frame(plan_.blocks[0].shard,
+                               {.type = FrameType::kParameters,
+                                .step = 1,
+                                .version = version,
+                                .block = 0,
+                                .length = plan_.blocks[0].length * uint32_t{sizeof(float)}},
+                               TimePoint{}, out_)
+                     .ok());
+  }
+}
+
 TEST_F(WorkerMachineTest, OffersLargeBlocksAndSendsSmallOnesAtOnce) {
   begin_step(0);
   machine_.offer(0, 32, out_);
