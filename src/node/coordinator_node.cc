@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -48,6 +49,7 @@ class CoordinatorNode {
         machine_(settings.machine, std::move(policy), clock_now()),
         before_(settings.machine.before),
         began_(clock_now()),
+        launcher_(settings.launcher),
         keeper_(loop_, settings.checkpoints,
                 [this](Version version, const Status& kept, Duration took) {
                   work([&](CoordinatorOutput& out) {
@@ -70,6 +72,8 @@ class CoordinatorNode {
       work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
     });
     if (exits_.is_open()) read_exits();
+    // It may have died between two lives, when nobody was there to hear of it.
+    boost::asio::post(loop_, [this] { lost_launcher(); });
     tick();
     loop_.run();
     if (!machine_.again()) return {.end = end_, .committed = {}};
@@ -128,7 +132,7 @@ class CoordinatorNode {
   // A launcher that dies takes everybody with it; that, and not who went first, is why the run
   // ends.
   bool lost_launcher() {
-    if (!exits_.is_open() || ::getppid() == launcher_) return false;
+    if (launcher_ < 0 || ::getppid() == launcher_) return false;
     fail_without_launcher();
     return true;
   }
@@ -273,7 +277,7 @@ class CoordinatorNode {
   Coordinator machine_;
   const Duration before_;
   const TimePoint began_;
-  const pid_t launcher_ = ::getppid();
+  const pid_t launcher_;
   CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
   std::map<std::string, uint64_t> memory_;

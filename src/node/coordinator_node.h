@@ -2,6 +2,8 @@
 // observers what happens.
 #pragma once
 
+#include <sys/types.h>
+
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -27,6 +29,7 @@ struct CoordinatorNodeSettings {
   // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
   // (Killed)". -1: nowhere.
   int exits_fd = -1;
+  pid_t launcher = -1;  // without which the run ends; -1: there is none
 };
 
 // Both are called a few times a second.

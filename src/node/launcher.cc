@@ -71,6 +71,7 @@ struct CoordinatorPart {
   const Company& company;
   int listening_fd = -1;
   int exits_fd = -1;
+  pid_t launcher = -1;
   TimePoint began{};  // the run
 };
 
@@ -145,7 +146,8 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .key = of.part.key,
                          .listening_fd = of.listening_fd,
                          .checkpoints = prepared->checkpoints,
-                         .exits_fd = of.exits_fd},
+                         .exits_fd = of.exits_fd,
+                         .launcher = of.launcher},
                         std::move(policy).value(), {&writer, &view},
                         {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
     if (life.end) return *life.end;
@@ -296,6 +298,7 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
                                                 .company = company,
                                                 .listening_fd = fd.value(),
                                                 .exits_fd = exits_fd,
+                                                .launcher = ::getpid(),
                                                 .began = clock_now()});
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted;
   // unless another takes its place.

@@ -219,10 +219,11 @@ def _links(seed: int, chance: random.Random) -> Schedule:
 
 
 def _full_disk(seed: int, chance: random.Random) -> Schedule:
-    """Run file and checkpoints on a disk that is full soon, or that has room for the run file alone."""
+    """Run file and checkpoints on a disk that is full soon, or that has room for the run file alone. There may be none left to write
+    down how the run ended."""
     job = _job(chance, deterministic=True, save_model=False)
     limit = chance.choice([0, 64 << 10, 256 << 10, 700 << 10, 1500 << 10])
-    return Schedule(seed, "full disk", job, (), place=SMALL_DISK, limit=limit, may_end=("completed", "failed", "none"))
+    return Schedule(seed, "full disk", job, (), place=SMALL_DISK, limit=limit, may_end=("completed", "failed", "running", "none"))
 
 
 def _few_files(seed: int, chance: random.Random) -> Schedule:
