@@ -10,7 +10,7 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
 
 .DEFAULT_GOAL := build
-.PHONY: build test browser faults demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
+.PHONY: build test browser faults fuzz demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
 	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
@@ -28,6 +28,9 @@ browser: build ## Test the live page and the report in Chromium (Node and chromi
 FAULT_SEEDS ?= 1-300
 faults: build ## Break hundreds of real runs on purpose, and judge how they end (some need root)
 	tools/faults build/release/drover --seeds $(FAULT_SEEDS)
+
+fuzz: ## Look for inputs that break decoders and state machines, FUZZ_SECONDS=60 for each (clang is needed, and installed)
+	@JOBS=$(JOBS) tools/fuzz
 
 demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
 	build/release/drover train examples/demo.toml

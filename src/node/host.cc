@@ -27,6 +27,9 @@ std::string line_after(const std::string& path, const std::string& key) {
   return "";
 }
 
+// What a server has open besides connections to workers: itself, its peers, a run file, strangers.
+constexpr uint64_t kFilesBesides = 32;
+
 }  // namespace
 
 std::string host_name() {
@@ -39,11 +42,22 @@ uint64_t peak_memory_bytes(int64_t pid) {
   return text.empty() ? 0 : std::stoull(text) * 1024;
 }
 
-void raise_file_limit() {
+uint64_t raise_file_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_max;
+}
+
+std::string too_few_files(uint64_t limit, uint64_t workers) {
+  // A shard has two connections to every worker.
+  const uint64_t needed = 2 * workers + kFilesBesides;
+  if (limit >= needed) return "";
+  return "a process may have " + std::to_string(limit) + " files open here, and a shard needs " +
+         std::to_string(needed) + " for " + std::to_string(workers) +
+         " workers: those beyond will not get in. Raise the limit (ulimit -Hn, or LimitNOFILE= of "
+         "the service), or take fewer workers";
 }
 
 void keep_freed_memory() {

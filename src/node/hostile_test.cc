@@ -1,6 +1,9 @@
 // A real run on loopback, one of whose peers is hostile: first a stranger, then a member that
-// breaks every rule. The run must complete with the others.
+// breaks every rule; over plain TCP, and through the encrypted door. The run must complete with the
+// others.
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,6 +14,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <new>
@@ -18,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "net/tls_keys.h"
 #include "node/introduction.h"
 #include "node/launcher.h"
 #include "node/live_session.h"
@@ -40,7 +45,8 @@ constexpr int kPatienceSeconds = 120;
 struct Board {
   sem_t hostile_ended;
   std::atomic<uint32_t> attacks;
-  std::atomic<uint32_t> joined;  // times that the hostile was let in, up to the shards
+  std::atomic<uint32_t> joined;    // times that the hostile was let in, up to the shards
+  std::atomic<uint32_t> let_past;  // times that it was spoken to without the right certificate
 };
 
 const Layout& small_layout() {
@@ -118,7 +124,63 @@ std::vector<Control> every_message() {
           Challenge{.nonce = make_nonce(), .proof = std::string(kProofBytes, 'p')}};
 }
 
-// A connection on which anything at all can be said.
+// Waits until the other end can be read from or written to, but not for ever.
+bool await(int socket, int16_t what) {
+  pollfd waited{.fd = socket, .events = what, .revents = 0};
+  return ::poll(&waited, 1, kPatienceSeconds * 1'000) == 1;
+}
+
+// What a client of OpenSSL's sends first: of this version, or an older one.
+std::string client_hello(int version) {
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_max_proto_version(context, version);
+  SSL* const ssl = SSL_new(context);
+  BIO* const sent = BIO_new(BIO_s_mem());
+  SSL_set_bio(ssl, BIO_new(BIO_s_mem()), sent);
+  SSL_connect(ssl);
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(sent, &bytes);
+  std::string hello(bytes, static_cast<size_t>(size));
+  SSL_free(ssl);
+  SSL_CTX_free(context);
+  return hello;
+}
+
+// Whether anything is answered to these words of somebody who believes every certificate, and shows
+// that of a folder with keys; "": none.
+bool is_answered(const std::string& address, const std::string& keys, const std::string& words) {
+  boost::asio::io_context loop{1};
+  auto socket = connect_socket(loop, address, "the victim");
+  if (!socket) return false;
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  if (!keys.empty()) {
+    SSL_CTX_use_certificate_file(context, (keys + "/cert.pem").c_str(), SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(context, (keys + "/key.pem").c_str(), SSL_FILETYPE_PEM);
+  }
+  SSL* const ssl = SSL_new(context);
+  const int fd = socket.value().native_handle();
+  SSL_set_fd(ssl, fd);
+  const auto go_on = [&](auto&& attempt) {
+    while (true) {
+      const int result = attempt();
+      const int wants = result > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl, result);
+      if (result > 0) return true;
+      if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) return false;
+      if (!await(fd, wants == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)) return false;
+    }
+  };
+  char answer = 0;
+  const bool answered =
+      go_on([&] { return SSL_connect(ssl); }) &&
+      go_on([&] { return SSL_write(ssl, words.data(), static_cast<int>(words.size())); }) &&
+      go_on([&] { return SSL_read(ssl, &answer, 1); });
+  SSL_free(ssl);
+  SSL_CTX_free(context);
+  return answered;
+}
+
+// A connection on which anything at all can be said: encrypted, if the key has something to do it
+// with.
 class Line {
  public:
   Line(const std::string& address, const RunKey& key) : key_(key) {
@@ -127,9 +189,19 @@ class Line {
     socket_.emplace(std::move(socket).value());
     const timeval patience{kPatienceSeconds, 0};
     ::setsockopt(socket_->native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (key.tls) tls_ = key.tls->session(Tls::Side::kConnects, socket_->native_handle());
   }
 
   void say(const std::string& bytes) {
+    if (!tls_) return say_plainly(bytes);
+    std::span<const std::byte> rest = std::as_bytes(std::span(bytes));
+    while (!rest.empty() && go_on([&] { return tls_->write(rest); }))
+      rest = rest.subspan(tls_->bytes());
+    go_on([&] { return tls_->flush(); });
+    said_ += bytes;
+  }
+  // Without encryption, whatever the other end expects.
+  void say_plainly(const std::string& bytes) {
     boost::system::error_code gone;
     if (socket_) boost::asio::write(*socket_, boost::asio::buffer(bytes), gone);
     said_ += bytes;
@@ -138,15 +210,13 @@ class Line {
 
   // The next frame that is a control message; nothing at the end of the connection.
   std::optional<Control> hear() {
-    boost::system::error_code gone;
     HeaderBytes header{};
     while (socket_) {
-      boost::asio::read(*socket_, boost::asio::buffer(header), gone);
+      if (!read(header)) return {};
       const auto decoded = decode_header(header);
-      if (gone || !decoded) return {};
+      if (!decoded) return {};
       std::vector<std::byte> payload(decoded.value().length);
-      boost::asio::read(*socket_, boost::asio::buffer(payload), gone);
-      if (gone) return {};
+      if (!read(payload)) return {};
       if (decoded.value().type != FrameType::kControl) continue;
       auto message = decode_control(payload);
       return message ? std::optional(std::move(message).value()) : std::nullopt;
@@ -178,30 +248,68 @@ class Line {
     return true;
   }
 
+  void say_no_more() {
+    boost::system::error_code gone;
+    if (tls_) tls_->close();
+    if (socket_) socket_->shutdown(boost::asio::socket_base::shutdown_send, gone);
+  }
   // Says no more, and waits until the other end has heard it all and closed.
   void end() {
     boost::system::error_code gone;
     if (!socket_) return;
-    socket_->shutdown(boost::asio::socket_base::shutdown_send, gone);
+    say_no_more();
     std::array<char, 4096> rest{};
     while (!gone) socket_->read_some(boost::asio::buffer(rest), gone);
     socket_.reset();
   }
 
  private:
+  // Until it has got somewhere.
+  template <typename Try>
+  bool go_on(Try&& attempt) {
+    while (true) {
+      const TlsSession::Progress progress = attempt();
+      if (progress == TlsSession::Progress::kSome) return true;
+      if (progress == TlsSession::Progress::kFailed) return false;
+      const bool reads = progress == TlsSession::Progress::kWaitsRead;
+      if (!await(socket_->native_handle(), reads ? POLLIN : POLLOUT)) return false;
+    }
+  }
+  bool read(std::span<std::byte> into) {
+    boost::system::error_code gone;
+    if (!tls_) boost::asio::read(*socket_, boost::asio::buffer(into.data(), into.size()), gone);
+    while (tls_ && !into.empty()) {
+      if (!go_on([&] { return tls_->read(into); })) return false;
+      into = into.subspan(tls_->bytes());
+    }
+    return !gone;
+  }
+
   const RunKey key_;
   boost::asio::io_context loop_{1};
   std::optional<Socket> socket_;
+  std::unique_ptr<TlsSession> tls_;
   std::string said_;
   Control last_;
 };
 
 class Hostile {
  public:
-  Hostile(const MemberIdentity& identity, Board& board, uint64_t seed)
-      : key_(identity.key), coordinator_(identity.coordinator), board_(board), random_(seed) {}
+  // `keys`, `others`: files for TLS of the run's authority, and of another's.
+  Hostile(const MemberIdentity& identity, Board& board, uint64_t seed, std::string keys,
+          std::string others)
+      : key_(identity.key),
+        coordinator_(identity.coordinator),
+        ours_(std::move(keys)),
+        others_(std::move(others)),
+        board_(board),
+        random_(seed) {}
 
   void run() {
+    ::signal(SIGPIPE, SIG_IGN);
+    // Whoever shows the right certificate is answered: the others' silence means something.
+    const std::string words = bytes_of(Challenge{.nonce = make_nonce()}, key_.run);
+    if (key_.tls && !is_answered(coordinator_, ours_, words)) return;
     strange(coordinator_);
     record_greeting();
     for (const std::string& shard : shards_) strange(shard);
@@ -236,6 +344,7 @@ class Hostile {
   // --- as a stranger
 
   void strange(const std::string& address) {
+    if (key_.tls) break_handshakes(address);
     for (const Control& message : every_message()) attack(address, bytes_of(message, key_.run));
     for (int type = 1; type <= 11; ++type) {
       attack(address, random_frame(static_cast<FrameType>(type)));
@@ -254,6 +363,44 @@ class Hostile {
       silent_.push_back(std::make_unique<Line>(address, key_));
       ++board_.attacks;
     }
+  }
+
+  // Something else in place of a handshake, parts of one, an old one, and one with a certificate of
+  // another authority: nobody is spoken to behind it.
+  void break_handshakes(const std::string& address) {
+    for (int i = 0; i < 20; ++i) attack_plainly(address, noise());
+    for (const Control& message : every_message())
+      attack_plainly(address, bytes_of(message, key_.run));
+    attack_plainly(address, "GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+    const std::string hello = client_hello(TLS1_3_VERSION);
+    for (size_t size = 1; size < hello.size(); size += 1 + random_() % 32)
+      attack_plainly(address, hello.substr(0, size));
+    attack_plainly(address, hello + noise());
+    attack_plainly(address, hello + hello);
+    for (int i = 0; i < 20; ++i) {
+      std::string damaged = hello;
+      damaged[random_() % damaged.size()] = static_cast<char>(random_());
+      attack_plainly(address, damaged);
+    }
+    for (const int version : {TLS1_2_VERSION, TLS1_1_VERSION})
+      attack_plainly(address, client_hello(version));
+    // Run and token are right, but not the certificate; or there is none.
+    const std::string words = bytes_of(Challenge{.nonce = make_nonce()}, key_.run);
+    for (const std::string& keys : {others_, std::string()}) {
+      if (is_answered(address, keys, words)) ++board_.let_past;
+      ++board_.attacks;
+    }
+  }
+
+  void attack_plainly(const std::string& address, const std::string& bytes) {
+    RunKey plain = key_;
+    plain.tls = nullptr;
+    Line line(address, plain);
+    line.say_plainly(bytes);
+    line.say_no_more();
+    if (line.hear()) ++board_.let_past;
+    line.end();
+    ++board_.attacks;
   }
 
   void attack(const std::string& address, const std::string& bytes) {
@@ -331,6 +478,8 @@ class Hostile {
 
   const RunKey key_;
   const std::string coordinator_;
+  const std::string ours_;
+  const std::string others_;
   Board& board_;
   std::mt19937_64 random_;
   WorkerId name_ = kHostile;
@@ -352,7 +501,12 @@ class NobodyLooks final : public RunView {
   Status on_end(const RunEnd&) override { return done(); }
 };
 
-class HostileTest : public ::testing::TestWithParam<uint64_t> {};
+struct Hostility {
+  uint64_t seed = 1;
+  bool tls = false;
+};
+
+class HostileTest : public ::testing::TestWithParam<Hostility> {};
 
 TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
   void* const memory =
@@ -369,20 +523,27 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
   job.steps = kSteps;
   job.transport = Transport::kTcp;
   job.run_file = folder + "/run.db";
-  const Crew crew{.worker =
-                      [&](const WorkerSettings& settings) {
-                        SmallTask task(board);
-                        if (settings.identity.index != kHostile) return run_worker(settings, task);
-                        Hostile(settings.identity, board, GetParam()).run();
-                        for (uint32_t i = 1; i < kWorkers; ++i) ::sem_post(&board.hostile_ended);
-                        return 0;
-                      },
-                  .evaluator = nullptr};
+  if (GetParam().tls) {
+    job.tls = folder + "/keys";
+    ASSERT_TRUE(make_keys(job.tls, {}).ok());
+    ASSERT_TRUE(make_keys(folder + "/others", {}).ok());
+  }
+  const Crew crew{
+      .worker =
+          [&](const WorkerSettings& settings) {
+            SmallTask task(board);
+            if (settings.identity.index != kHostile) return run_worker(settings, task);
+            Hostile(settings.identity, board, GetParam().seed, job.tls, folder + "/others").run();
+            for (uint32_t i = 1; i < kWorkers; ++i) ::sem_post(&board.hostile_ended);
+            return 0;
+          },
+      .evaluator = nullptr};
   const int status =
       launch(job, crew, {.run_id = 77}, {.view = [] { return std::make_unique<NobodyLooks>(); }});
   EXPECT_EQ(status, 0);
   EXPECT_GT(board.attacks.load(), 500U);
   EXPECT_GT(board.joined.load(), 50U) << "it was let in as far as the shards";
+  EXPECT_EQ(board.let_past.load(), 0U) << "only our authority's certificates are spoken to";
   const auto reader = RunReader::open(job.run_file);
   ASSERT_TRUE(reader.ok()) << reader.error().message;
   EXPECT_EQ(reader.value().end().value().outcome, RunOutcome::kCompleted)
@@ -392,7 +553,13 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
   ::munmap(memory, sizeof(Board));
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, HostileTest, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, HostileTest,
+                         ::testing::Values(Hostility{1}, Hostility{2}, Hostility{3},
+                                           Hostility{1, true}, Hostility{2, true}),
+                         [](const auto& hostility) {
+                           return (hostility.param.tls ? "Tls" : "Plain") +
+                                  std::to_string(hostility.param.seed);
+                         });
 
 }  // namespace
 }  // namespace drover

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <charconv>
@@ -426,7 +427,9 @@ int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& he
     spdlog::error("{}", safe.error().message);
     return kExitFailed;
   }
-  raise_file_limit();
+  const uint64_t workers = std::max(job.workers, job.workers_max);
+  if (const std::string few = too_few_files(raise_file_limit(), workers); !few.empty())
+    spdlog::warn("{}", few);
   std::signal(SIGPIPE, SIG_IGN);
   if (!part.duties.coordinator) return launch_members(part, job, crew);
   return launch_with_coordinator(part, job, crew, header, company, invite);

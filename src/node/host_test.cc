@@ -1,0 +1,24 @@
+// What this machine allows is told before it is missed.
+#include "node/host.h"
+
+#include <gtest/gtest.h>
+
+namespace drover {
+namespace {
+
+TEST(Host, TellsOfFilesThatAreTooFewForTheWorkers) {
+  EXPECT_EQ(too_few_files(1'048'576, 10'000), "");
+  EXPECT_EQ(too_few_files(1'024, 490), "");
+  const std::string told = too_few_files(1'024, 500);
+  EXPECT_NE(told.find("1024 files"), std::string::npos) << told;
+  EXPECT_NE(told.find("500 workers"), std::string::npos) << told;
+}
+
+TEST(Host, TheLimitOnFilesCanBeRaisedAgain) {
+  const uint64_t limit = raise_file_limit();
+  EXPECT_GT(limit, 0u);
+  EXPECT_EQ(raise_file_limit(), limit);
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,26 @@
+// Job files: what is taken is written and read again as the same job.
+#include "cli/job_file.h"
+#include "cli/settings.h"
+#include "fuzz/promise.h"
+#include "fuzz/targets.h"
+
+namespace drover::fuzz {
+
+void job(Bytes input) {
+  const std::string_view text = text_of(input);
+  // These policies would read a model from wherever they are told.
+  if (text.find("bayes") != std::string_view::npos) return;
+  const auto read = parse_job(text, "an input");
+  if (!read) {
+    promise(!read.error().message.empty(), "a refusal says why");
+    return;
+  }
+  const Status valid = validate(read.value());
+  promise(valid.ok() || !valid.error().message.empty(), "a refusal says why");
+  const std::string written = to_toml(read.value());
+  const auto again = parse_job(written, "what was written");
+  promise(again.ok(), "what was taken is taken again");
+  promise(to_toml(again.value()) == written, "a job stays what it is");
+}
+
+}  // namespace drover::fuzz
