@@ -48,7 +48,8 @@ std::unique_ptr<Member> LiveSession::make_member() {
   return std::make_unique<Member>(settings_.identity, layout_, static_cast<Member::Handler&>(*this),
                                   Member::Extras{.memory = memory_ ? memory_->file() : -1,
                                                  .learning = settings_.learning,
-                                                 .copiers = settings_.copiers});
+                                                 .copiers = settings_.copiers,
+                                                 .port = settings_.port});
 }
 
 Status LiveSession::rejoin() {
@@ -350,7 +351,7 @@ void LiveSession::on_over(const Farewell& farewell) {
   changed_.notify_all();
   if (!settings_.exit_when_over || farewell.again) return;
   if (failed) spdlog::error("stopping: {}", farewell.reason);
-  exit_soon(failed ? 1 : 0);
+  exit_soon(failed ? 1 : 0, settings_.port);
 }
 
 void LiveSession::on_shard_left() {

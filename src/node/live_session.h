@@ -25,9 +25,11 @@ namespace drover {
 
 struct WorkerSettings {
   MemberIdentity identity;
-  bool own_part = false;                  // see SampleShare
-  bool partial = false;                   // not all parameters are waited for
-  Sharing sharing = Sharing::kNo;         // of memory with shards
+  bool own_part = false;           // see SampleShare
+  bool partial = false;            // not all parameters are waited for
+  Sharing sharing = Sharing::kNo;  // of memory with shards
+  // Blocks travel by this between it and shards that have one too; null: on sockets.
+  std::shared_ptr<MessagePort> port = nullptr;
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
   // How long it tries in vain to join again when the connection to the run was lost; see
