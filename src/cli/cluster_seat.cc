@@ -28,6 +28,22 @@ std::string host_of(const std::string& tcp) {
   return host;
 }
 
+// MPI needs a launcher that knows it, and nothing in it is encrypted.
+Status fit_mpi_to(const Placement& placement, const Job& job) {
+  if (!placement.mpi) {
+    return invalid_input(
+        "transport (--transport): mpi needs two ranks or more that Open MPI's mpirun has started, "
+        "or srun --mpi=pmix: PMIX_RANK does not say which of them this process is. Take tcp, or "
+        "auto");
+  }
+  if (placement.hosts > 1 && !job.insecure) {
+    return invalid_input(
+        "transport (--transport): mpi encrypts no blocks, also with --tls. On a network that is "
+        "trusted, say --insecure; on another, take tcp with --tls");
+  }
+  return done();
+}
+
 std::string unix_address(const RunKey& key) { return "unix:" + socket_name(key) + "-coordinator"; }
 
 }  // namespace
@@ -40,6 +56,25 @@ Job defaults_for(const Placement& placement) {
   return job;
 }
 
+Result<Job> defaults_with_mpi(const Placement& placement, uint32_t shards) {
+  if (shards >= placement.ranks) {
+    return invalid_input(fmt::format(
+        "transport (--transport): with mpi a rank is a shard or a worker, and {} rank{} cannot be "
+        "{} shard{} and at least one worker. Start more ranks{}",
+        placement.ranks, placement.ranks == 1 ? "" : "s", shards, shards == 1 ? "" : "s",
+        shards == 1 ? "" : ", or say --shards 1"));
+  }
+  Job job;
+  job.shards = shards;
+  job.workers = placement.ranks - shards;
+  return job;
+}
+
+Duties duties_in(const Placement& placement, const Job& job) {
+  return job.transport == Transport::kMpi ? duties_with_mpi(placement, job.shards)
+                                          : duties_of(placement, job.workers, job.shards);
+}
+
 bool has_others(const Placement& placement, const Job& job) {
   return placement.of_many() || job.workers_max > job.workers;
 }
@@ -47,6 +82,7 @@ bool has_others(const Placement& placement, const Job& job) {
 Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job) {
   const bool listens = !options.listen.bind.empty() || !options.listen.interface.empty();
   const bool elsewhere = placement.hosts > 1 || (has_others(placement, job) && listens);
+  if (job.transport == Transport::kMpi) return fit_mpi_to(placement, job);
   if (!elsewhere || job.transport == Transport::kTcp) return done();
   if (job.transport != Transport::kAuto) {
     return invalid_input(
@@ -76,8 +112,8 @@ Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const Clust
   part.placement_ = placement;
   part.options_ = options;
   part.place_ = std::move(place).value();
-  part.tcp_ = job.transport == Transport::kTcp;
-  part.part_.duties = duties_of(placement, job.workers, job.shards);
+  part.tcp_ = job.transport == Transport::kTcp || job.transport == Transport::kMpi;
+  part.part_.duties = duties_in(placement, job);
   part.part_.join_timeout = options.patience();
   if (part.part_.duties.coordinator) {
     if (const Status opened = part.open(run); !opened) return opened.error();

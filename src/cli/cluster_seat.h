@@ -16,10 +16,17 @@ namespace drover {
 // What a job has that does not say it: a worker for each rank, a shard for each host.
 Job defaults_for(const Placement& placement);
 
+// The same with MPI, where a rank is either a shard or a worker. An error if no rank is left to be
+// a worker.
+Result<Job> defaults_with_mpi(const Placement& placement, uint32_t shards);
+
+// What this process starts of it.
+Duties duties_in(const Placement& placement, const Job& job);
+
 // Whether the others of the run, or some that come later, have to be met.
 bool has_others(const Placement& placement, const Job& job);
 
-// A job as it can be run there: between hosts only TCP will do.
+// A job as it can be run there: between hosts only TCP will do, or MPI where its launcher is.
 Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job);
 
 // "4 ranks on 2 hosts, by srun".

@@ -166,7 +166,7 @@ Job random_job(std::mt19937_64& random) {
     rule.delay = Duration(random() % 1'000'000'000);
     job.slow.push_back(rule);
   }
-  job.transport = static_cast<Transport>(random() % 4);
+  job.transport = static_cast<Transport>(random() % 5);
   job.listen = "host:" + std::to_string(random() % 65'536);
   job.tls = random_text(random);
   job.insecure = random() % 2;

@@ -45,5 +45,12 @@ TEST_F(LaunchOptionsTest, HasNoFlagForWhatIsTheScripts) {
   }
 }
 
+TEST_F(LaunchOptionsTest, HasNoMpi) {
+  parse({"--transport", "mpi", "train.py"});
+  const auto job = job_of(options_);
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().message.find("mpi is for drover train"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace drover

@@ -17,7 +17,7 @@
 namespace drover {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTransports = {"auto", "shm", "uds", "tcp"};
+constexpr std::array<std::string_view, 5> kTransports = {"auto", "shm", "uds", "tcp", "mpi"};
 constexpr std::array<std::string_view, 3> kNumberTypes = {"float32", "bfloat16", "float16"};
 constexpr std::array<std::string_view, 3> kPartitions = {"none", "random", "label"};
 constexpr std::array<std::string_view, 2> kStragglerRules = {"stop", "finish"};
@@ -121,7 +121,7 @@ std::string_view transport_name(Transport transport) {
 Result<Transport> parse_transport(const std::string& name) {
   if (name == "unix") return Transport::kUnix;
   for (const Transport transport :
-       {Transport::kAuto, Transport::kShm, Transport::kUnix, Transport::kTcp}) {
+       {Transport::kAuto, Transport::kShm, Transport::kUnix, Transport::kTcp, Transport::kMpi}) {
     if (transport_name(transport) == name) return transport;
   }
   return unknown_name("transport", name, kTransports);
@@ -252,7 +252,9 @@ std::vector<Setting> make_settings() {
           [](auto& job) -> auto& { return job.shards; }, 1, kShardsMax),
       choice_setting(
           {"transport", "--transport", kProcesses,
-           "auto, shm (memory of one machine), uds (its sockets) or tcp"},
+           "auto, shm (memory of one machine), uds (its sockets), tcp, or mpi: under mpirun or "
+           "srun, "
+           "blocks as MPI messages; a run that loses a rank ends, and --resume goes on"},
           [](auto& job) -> auto& { return job.transport; }, transport_name, parse_transport),
       choice_setting(
           {"wire_dtype", "--wire-dtype", kProcesses,
@@ -562,6 +564,12 @@ Status validate(const Job& job) {
   if (job.transport == Transport::kTcp && parse_endpoint("tcp:" + job.listen)) {
     const Status may = may_listen("tcp:" + job.listen, !job.tls.empty(), job.insecure);
     if (!may) return invalid_input("listen (--listen): " + may.error().message);
+  }
+  if (job.transport == Transport::kMpi && job.supervise) {
+    return invalid_input(
+        "supervise (--supervise): with the transport mpi nobody can be started again: MPI ends all "
+        "ranks when it loses one. Leave one of the two out; with --checkpoint, a run that has lost "
+        "a rank goes on with --resume");
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_standby(job); !status) return status;

@@ -271,6 +271,8 @@ TEST(Validate, KeepsToTheLimits) {
         job.listen = "0.0.0.0:0";
       },
       "--insecure");
+  says([](Job& job) { job.transport = Transport::kMpi, job.supervise = true; },
+       "supervise (--supervise): with the transport mpi nobody can be started again");
   says([](Job& job) { job.listen = ":80"; }, "HOST:PORT");
   says([](Job& job) { job.listen = "host:65536"; }, "HOST:PORT");
   says(

@@ -12,6 +12,7 @@
 #include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
+#include "net/mpi_module.h"
 #include "node/job_machines.h"
 #include "node/launcher.h"
 #include "tasks/load_task.h"
@@ -36,6 +37,23 @@ int train_part(const TrainOptions& options, const Placement& placement, const Jo
   return part.value().run(job, crew_for(*task.value()), {}, {}, false);
 }
 
+// With MPI, how many workers there are follows from the ranks and the shards.
+Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
+  auto job = job_of(options, defaults_for(placement));
+  if (!job || job.value().transport != Transport::kMpi || !placement.mpi) return job;
+  const auto defaults = defaults_with_mpi(placement, job.value().shards);
+  if (!defaults) return defaults.error();
+  job = job_of(options, defaults.value());
+  if (job && job.value().workers != defaults.value().workers) {
+    return invalid_input(fmt::format(
+        "workers (--workers): with the transport mpi, {} ranks and {} shard{} leave {} to be "
+        "workers, not {}. Leave it out, or start {} ranks",
+        placement.ranks, job.value().shards, job.value().shards == 1 ? "" : "s",
+        defaults.value().workers, job.value().workers, job.value().workers + job.value().shards));
+  }
+  return job;
+}
+
 }  // namespace
 
 int train_command(const TrainOptions& options, const std::string& command_line) {
@@ -45,7 +63,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     return kExitUsage;
   }
   const Placement& placement = found.value();
-  auto read = job_of(options, defaults_for(placement));
+  auto read = job_for(options, placement);
   if (!read) {
     fmt::print(stderr, "drover: {}\n", read.error().message);
     return kExitUsage;
@@ -63,7 +81,10 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
     return kExitUsage;
   }
-  if (placement.of_many() && !duties_of(placement, job.workers, job.shards).coordinator)
+  if (job.transport == Transport::kMpi) {
+    if (const Status there = check_mpi_module(); !there) return fail(there.error());
+  }
+  if (placement.of_many() && !duties_in(placement, job).coordinator)
     return train_part(options, placement, job);
   const std::time_t now = std::time(nullptr);
   if (job.run_file.empty())

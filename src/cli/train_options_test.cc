@@ -303,7 +303,7 @@ TEST_F(TrainOptionsTest, NamesTheFlagThatIsWrong) {
   EXPECT_TRUE(
       complaint({"train", "--policy", "snyc"}).starts_with("--policy: there is no policy 'snyc'"));
   EXPECT_EQ(complaint({"train", "--transport", "upd"}),
-            "--transport: unknown transport 'upd'. Known: auto, shm, uds, tcp.");
+            "--transport: unknown transport 'upd'. Known: auto, shm, uds, tcp, mpi.");
   EXPECT_NE(complaint({"train", "--slow", "worker=9,factor=2"}).find("slow (--slow)"),
             std::string::npos);
   EXPECT_NE(complaint({"train", "--schedule", "step"}).find("--decay-every"), std::string::npos);

@@ -45,11 +45,12 @@ Result<ProgramModule> open_program_module(const ModuleName& name) {
     const char* reason = ::dlerror();
     return system_error("cannot load " + path + ": " +
                         (reason != nullptr ? reason : "unknown reason") +
-                        ". If a library is missing, install libtorch: apt-get install libtorch1.13 "
-                        "libopenblas0-openmp");
+                        ". If a library is missing, install " + name.needs);
   }
   return system_error(name.what + " not installed: " + name.file + " is none of " + looked_at +
-                      ". Build the target " + name.target + ", or reinstall drover.");
+                      ". Build the target " + name.target +
+                      (name.built_where.empty() ? "" : " where " + name.built_where) +
+                      ", or reinstall drover.");
 }
 
 Error module_of_another_build(const ModuleName& name, const ProgramModule& module) {

@@ -18,6 +18,9 @@ struct ModuleName {
   std::string file;    // libdrover_torch.so
   std::string what;    // "the models are"
   std::string target;  // that builds it
+  // What it needs to be loaded, and how to get that.
+  std::string needs = "libtorch: apt-get install libtorch1.13 libopenblas0-openmp";
+  std::string built_where = "";  // it is not built everywhere
 };
 
 struct ProgramModule {
@@ -26,7 +29,8 @@ struct ProgramModule {
       nullptr;  // for dlsym; loaded once and never closed, since libtorch cannot be unloaded
 };
 
-// Modules bring libtorch with them: the first one takes about half a second. Starts no thread.
+// Modules bring large libraries with them: the first with libtorch takes about half a second.
+// Starts no thread.
 Result<ProgramModule> open_program_module(const ModuleName& name);
 
 // The error for a module whose entry says that it was built from other sources.

@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kFramesPerWrite = 64;
 // Frames of one peer that are taken before others have their turn.
 constexpr int kFramesPerTurn = 64;
+// Messages of one lane that have been begun and not been received: so many that receiving one and
+// sending the next overlap, so few that newer parameters need not wait behind them.
+constexpr size_t kMessagesMax = 16;
 // Of control messages that a peer has not read; a run's largest are a few megabytes.
 constexpr size_t kQueuedBytesMax = 64 << 20;
 
@@ -52,6 +55,11 @@ void Channel::beat() {
 
 void Channel::replace_callbacks(Callbacks callbacks) {
   callbacks_ = std::make_shared<Callbacks>(std::move(callbacks));
+}
+
+void Channel::carry_floats_by(std::shared_ptr<MessageCourier> courier, MessageAddress peer) {
+  courier_ = std::move(courier);
+  courier_peer_ = peer;
 }
 
 // --- reading
@@ -114,8 +122,10 @@ bool Channel::read_payload() {
     DROVER_CHECK(place.value().size() == header_.length);
     into = place.value();
   }
-  const bool here = connection_->read(
-      into, [self = shared_from_this()](const Status& status) { self->on_read(status); });
+  const auto on_here = [self = shared_from_this()](const Status& status) { self->on_read(status); };
+  const bool here = courier_ && header_.type != FrameType::kControl
+                        ? courier_->receive(into, courier_peer_, on_here)
+                        : connection_->read(into, on_here);
   return here && deliver();
 }
 
@@ -234,10 +244,10 @@ void Channel::plan_write() {
 }
 
 void Channel::write_queued() {
-  while (callbacks_ && !writing_ && !queue_.empty()) {
+  while (callbacks_ && !writing_ && !queue_.empty() && messages_under_way_ < kMessagesMax) {
     if (write_some()) on_written();
   }
-  if (callbacks_ && !writing_ && close_when_sent_) close();
+  if (callbacks_ && close_when_sent_ && idle()) close();
 }
 
 // Everything that waits goes out together: one system call for many small frames. Returns whether
@@ -246,7 +256,8 @@ bool Channel::write_some() {
   being_written_.clear();
   std::vector<boost::asio::const_buffer> parts;
   int file = -1;
-  while (!queue_.empty() && being_written_.size() < kFramesPerWrite) {
+  const size_t frames = courier_ ? kMessagesMax : kFramesPerWrite;
+  while (!queue_.empty() && being_written_.size() < frames) {
     // A file goes with the first byte of what is written together.
     if (queue_.front().file >= 0 && !being_written_.empty()) break;
     file = std::max(file, queue_.front().file);
@@ -258,18 +269,20 @@ bool Channel::write_some() {
     parts.emplace_back(queued.encoded.data(), queued.encoded.size());
     if (!queued.control.empty()) parts.emplace_back(queued.control.data(), queued.control.size());
     if (!queued.floats.buffer) continue;
-    if (queued.header.number_type == NumberType::kFloat32) {
-      const auto floats = queued.floats.span();
-      parts.emplace_back(floats.data(), floats.size_bytes());
-    } else {
+    std::span<const std::byte> bytes = std::as_bytes(queued.floats.span());
+    if (queued.header.number_type != NumberType::kFloat32) {
       if (!spare_halves_.empty()) {
         queued.halves = std::move(spare_halves_.back());
         spare_halves_.pop_back();
       }
       queued.halves.resize(queued.floats.length);
       narrow(queued.header.number_type, queued.floats.span(), queued.halves);
-      parts.emplace_back(queued.halves.data(), queued.halves.size() * sizeof(uint16_t));
+      bytes = std::as_bytes(std::span<const uint16_t>(queued.halves));
     }
+    if (courier_ && !bytes.empty())
+      send_message(queued, bytes);
+    else
+      parts.emplace_back(bytes.data(), bytes.size());
   }
   writing_ = true;
   return connection_->write(
@@ -285,6 +298,28 @@ bool Channel::write_some() {
         self->write_queued();
       },
       file);
+}
+
+// Nobody waits for it to arrive before the next: only so many are under way.
+void Channel::send_message(Queued& queued, std::span<const std::byte> bytes) {
+  const auto message = std::make_shared<Message>(
+      Message{std::exchange(queued.floats, {}), std::exchange(queued.halves, {})});
+  ++messages_under_way_;
+  const bool is_out = courier_->send(bytes, courier_peer_, message,
+                                     [self = shared_from_this(), message](const Status& status) {
+                                       self->on_message_sent(*message, status);
+                                       if (status) self->write_queued();
+                                     });
+  if (is_out) on_message_sent(*message, done());
+}
+
+void Channel::on_message_sent(Message& message, const Status& status) {
+  --messages_under_way_;
+  if (!callbacks_) return;
+  if (!status) return fail(status.error());
+  if (!message.halves.empty()) spare_halves_.push_back(std::move(message.halves));
+  const auto callbacks = callbacks_;
+  if (callbacks->on_floats_sent) callbacks->on_floats_sent(message.floats.buffer);
 }
 
 void Channel::on_written() {
@@ -308,6 +343,7 @@ void Channel::close() {
   callbacks_.reset();
   queue_.clear();
   next_beat_.cancel();
+  if (courier_) courier_->forget(courier_peer_);
   connection_->close();
 }
 

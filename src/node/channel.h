@@ -16,6 +16,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "net/connection.h"
+#include "net/message_courier.h"
 #include "node/pulse.h"
 #include "wire/frame.h"
 #include "wire/limits.h"
@@ -46,6 +47,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // For whoever takes the channel over after its greeting.
   void replace_callbacks(Callbacks callbacks);
 
+  // From here on floats, in both directions, travel as messages of their own to and from `peer`;
+  // their headers, and all else, travel as before. Both ends must do this before either sends
+  // floats. A lane that closes takes its messages along.
+  void carry_floats_by(std::shared_ptr<MessageCourier> courier, MessageAddress peer);
+
   // Control messages of more bytes are refused before anything is allocated for them.
   void limit_control(uint32_t bytes) { control_bytes_max_ = bytes; }
 
@@ -71,7 +77,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void close();
   // Closes when everything queued has been written; on_closed is not called.
   void close_when_sent();
-  bool idle() const { return queue_.empty() && !writing_; }
+  bool idle() const { return queue_.empty() && !writing_ && messages_under_way_ == 0; }
 
  private:
   struct Queued {
@@ -81,6 +87,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
     FloatSlice floats;             // or these
     std::vector<uint16_t> halves;  // in place of them, if they travel so
     int file = -1;
+  };
+  // Floats that travel by themselves, and cannot be taken back.
+  struct Message {
+    FloatSlice floats;
+    std::vector<uint16_t> halves;
   };
 
   void read_frames();
@@ -96,6 +107,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void plan_write();
   void write_queued();
   bool write_some();
+  void send_message(Queued& queued, std::span<const std::byte> bytes);
+  void on_message_sent(Message& message, const Status& status);
   void on_written();
   void beat();
   // Ends the channel because of the peer, or of the connection to it.
@@ -117,6 +130,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   size_t queued_bytes_ = 0;  // of control messages and headers in it
   std::vector<Queued> being_written_;
   std::vector<std::vector<uint16_t>> spare_halves_;
+  std::shared_ptr<MessageCourier> courier_;  // null: floats travel on the connection
+  MessageAddress courier_peer_;
+  size_t messages_under_way_ = 0;
   bool writing_ = false;
   bool write_planned_ = false;
   bool gave_up_ = false;

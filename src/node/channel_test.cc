@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/test_port.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -498,6 +499,123 @@ TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
   ASSERT_TRUE(run_until([&] { return !left_.closed.empty() && left_.channel->idle(); }));
   EXPECT_EQ(left_.closed.size(), 1U);
   EXPECT_EQ(buffer.use_count(), 1);
+}
+
+// Both ends on one loop, with a port each.
+class MessageChannelTest : public ChannelTest {
+ protected:
+  // Before the ports are gone.
+  ~MessageChannelTest() override {
+    left_.channel->close();
+    right_.channel->close();
+  }
+
+  void start() {
+    start_both();
+    left_.channel->carry_floats_by(left_courier_, {1, 7});
+    right_.channel->carry_floats_by(right_courier_, {0, 7});
+    for (size_t i = 0; i < buffer_->size(); ++i) buffer_->span()[i] = static_cast<float>(i) * 0.5F;
+  }
+
+  TestWorld world_;
+  TestPort left_port_{world_, 0};
+  TestPort right_port_{world_, 1};
+  std::shared_ptr<MessageCourier> left_courier_ =
+      std::make_shared<MessageCourier>(loop_.get_executor(), left_port_);
+  std::shared_ptr<MessageCourier> right_courier_ =
+      std::make_shared<MessageCourier>(loop_.get_executor(), right_port_);
+  const SharedBuffer buffer_ = std::make_shared<FloatBuffer>(4 * kBlockFloats);
+};
+
+TEST_F(MessageChannelTest, FloatsTravelAsMessagesFromWhereTheyLieAndTheRestBesideThem) {
+  start();
+  left_.channel->send(report_of(1));
+  left_.channel->send(block_of(2, buffer_, 16, 4));
+  left_.channel->send({{.type = FrameType::kPull, .step = 3}, {}});
+  left_.channel->send(block_of(4, buffer_, kBlockFloats, kBlockFloats));
+  left_.channel->send(block_of(5, buffer_, 0, 0));  // an offer withdrawn
+  ASSERT_TRUE(run_until([&] { return !world_.messages.empty(); }));
+  EXPECT_EQ(world_.messages.front()->bytes.data(),
+            std::as_bytes(buffer_->span()).data() + 16 * sizeof(float));
+  ASSERT_TRUE(run_until([&] { return right_.order.size() == 5 && left_.floats_sent == 3; }));
+  EXPECT_EQ(right_.order,
+            (std::vector<std::string>{"report 1", "frame 2", "frame 3", "frame 4", "frame 5"}));
+  EXPECT_EQ(right_.payloads[0], (std::vector<float>{8.0F, 8.5F, 9.0F, 9.5F}));
+  EXPECT_EQ(std::memcmp(right_.payloads[1].data(), buffer_->data() + kBlockFloats,
+                        kBlockFloats * sizeof(float)),
+            0);
+  EXPECT_TRUE(left_.channel->idle());
+  EXPECT_EQ(left_port_.under_way() + right_port_.under_way(), 0u);
+}
+
+TEST_F(MessageChannelTest, BothWaysAtOnce) {
+  start();
+  constexpr Step kEach = 200;
+  for (Step step = 0; step < kEach; ++step) {
+    left_.channel->send(block_of(step, buffer_, step, 100));
+    right_.channel->send(block_of(step, buffer_, 2 * step, 50));
+  }
+  ASSERT_TRUE(run_until([&] {
+    return right_.frames.size() == kEach && left_.frames.size() == kEach &&
+           left_.floats_sent == kEach && right_.floats_sent == kEach;
+  }));
+  for (Step step = 0; step < kEach; ++step) {
+    ASSERT_EQ(right_.frames[step].step, step);
+    ASSERT_EQ(right_.payloads[step].front(), static_cast<float>(step) * 0.5F);
+    ASSERT_EQ(left_.payloads[step].back(), static_cast<float>(2 * step + 49) * 0.5F);
+  }
+}
+
+TEST_F(MessageChannelTest, ShortNumbersAreMessagesOfTheirOwnForm) {
+  start();
+  Frame frame = block_of(1, buffer_, 0, 8);
+  frame.header.number_type = NumberType::kBfloat16;
+  left_.channel->send(std::move(frame));
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 1 && left_.floats_sent == 1; }));
+  EXPECT_EQ(right_.frames[0].length, 16u);
+}
+
+TEST_F(MessageChannelTest, FloatsAreNotLetGoBeforeTheyAreReceived) {
+  start();
+  world_.delivers = false;
+  left_.channel->send(block_of(1, buffer_, 0, 8));
+  ASSERT_TRUE(run_until([&] { return right_.payloads_asked == 1; }));
+  ASSERT_TRUE(run_until([&] { return right_port_.looks > 50; }));
+  EXPECT_EQ(left_.floats_sent, 0u);
+  EXPECT_TRUE(right_.frames.empty());
+  world_.delivers = true;
+  ASSERT_TRUE(run_until([&] { return right_.frames.size() == 1 && left_.floats_sent == 1; }));
+}
+
+TEST_F(MessageChannelTest, WhoeverClosesHalfWayIsNotWrittenToAndKeepsWhatItSent) {
+  start();
+  world_.delivers = false;
+  left_.channel->send(block_of(1, buffer_, 0, 8));
+  ASSERT_TRUE(run_until([&] { return right_.payloads_asked == 1; }));
+  right_.channel->close();
+  EXPECT_EQ(right_port_.under_way(), 0u);
+  ASSERT_TRUE(run_until([&] { return left_.closed.size() == 1; })) << "its socket tells";
+  EXPECT_EQ(left_port_.under_way(), 0u);
+  EXPECT_EQ(left_port_.kept.size(), 1u);
+  EXPECT_EQ(left_.floats_sent, 0u);
+  EXPECT_GT(buffer_.use_count(), 1) << "what was begun may still be read";
+}
+
+TEST_F(MessageChannelTest, AMessageThatIsNotWhatItsHeaderSaysClosesTheChannel) {
+  start();
+  const std::array<std::byte, 3> stray{};
+  ASSERT_TRUE(left_port_.begin_send(stray, {1, 7}).ok());
+  left_.channel->send(block_of(1, buffer_, 0, 8));
+  ASSERT_TRUE(run_until([&] { return right_.closed.size() == 1; }));
+  EXPECT_TRUE(right_.frames.empty());
+}
+
+TEST_F(MessageChannelTest, APortThatFailsClosesTheChannel) {
+  start();
+  left_port_.trouble = "MPI could not send";
+  left_.channel->send(block_of(1, buffer_, 0, 8));
+  ASSERT_TRUE(run_until([&] { return left_.closed.size() == 1; }));
+  EXPECT_EQ(left_.closed[0].message, "MPI could not send");
 }
 
 }  // namespace

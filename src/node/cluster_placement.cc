@@ -295,6 +295,10 @@ Result<Placement> find_placement(const Environment& environment, const Placement
     if (const Status status = apply_coordinator(told, placement); !status) return status.error();
   }
   if (flags.port) placement.port = *flags.port;
+  const auto mpi_rank = environment.find("PMIX_RANK");
+  placement.mpi =
+      (placement.launcher == LaunchedBy::kSlurm || placement.launcher == LaunchedBy::kOpenMpi) &&
+      mpi_rank != environment.end() && mpi_rank->second == std::to_string(placement.rank);
   std::replace(placement.launch.begin(), placement.launch.end(), '/', '-');  // it names a file
   return found;
 }
@@ -323,6 +327,22 @@ Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards) 
     if (place % places == ours) duties.shards.push_back(shard);
     if ((place + 1) % places == ours) duties.standbys.push_back(shard);
   }
+  return duties;
+}
+
+Duties duties_with_mpi(const Placement& placement, uint32_t shards) {
+  const auto rank_of = [&](ShardId shard) {
+    return static_cast<uint32_t>(uint64_t{shard} * placement.ranks / shards);
+  };
+  ShardId before = 0;  // shards of lower ranks
+  while (before < shards && rank_of(before) < placement.rank) ++before;
+  const bool is_shard = before < shards && rank_of(before) == placement.rank;
+  Duties duties;
+  duties.coordinator = placement.rank == 0;
+  if (is_shard)
+    duties.shards = {before};
+  else
+    duties.workers = {placement.rank - before};
   return duties;
 }
 

@@ -45,6 +45,7 @@ struct Placement {
   uint16_t port = 0;         // of the coordinator
   std::string launch;        // tells this launch from others of the same user; empty: nothing does
   std::optional<Duty> only;  // the process is this and nothing else; see --role
+  bool mpi = false;          // the launcher lets a process of each rank speak MPI
 
   // Several processes make one run. Otherwise `drover train` starts everything itself.
   bool of_many() const { return ranks > 1 || only.has_value(); }
@@ -68,5 +69,10 @@ struct Duties {
 // turn. Where nobody knows the hosts, shards are spread evenly over the ranks. A shard's standby is
 // on the next host, or the next rank's.
 Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards);
+
+// The same where a rank can be one process alone, because that is what MPI calls by its number:
+// shards are spread evenly over the ranks, beginning with rank 0, and all other ranks are workers.
+// REQUIRES: there are fewer shards than ranks, and at least one.
+Duties duties_with_mpi(const Placement& placement, uint32_t shards);
 
 }  // namespace drover

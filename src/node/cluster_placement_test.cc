@@ -71,6 +71,7 @@ Environment mpirun_in_slurm() {
   environment["OMPI_COMM_WORLD_SIZE"] = "3";
   environment["OMPI_MCA_orte_num_nodes"] = "2";
   environment["PMIX_NAMESPACE"] = "377749505";
+  environment["PMIX_RANK"] = "2";
   for (const auto& [name, value] : Environment{{"SLURM_JOB_ID", "2"},
                                                {"SLURM_LOCALID", "0"},
                                                {"SLURM_NODEID", "1"},
@@ -353,6 +354,43 @@ TEST(Duties, ARoleIsNothingElse) {
             (Duties{.coordinator = false, .shards = {3}, .standbys = {2}, .workers = {}}));
   EXPECT_EQ(duties_of({.rank = 0, .only = Duty::kCoordinator}, 4, 4),
             (Duties{.coordinator = true, .shards = {}, .standbys = {}, .workers = {}}));
+}
+
+TEST(Placement, KnowsWhetherItsLauncherSpeaksMpi) {
+  EXPECT_TRUE(found(mpirun_environment()).mpi);
+  EXPECT_TRUE(found(mpirun_in_slurm()).mpi);
+  EXPECT_FALSE(found(srun_environment()).mpi);
+  Environment environment = srun_environment();
+  environment["PMIX_RANK"] = environment["SLURM_PROCID"];  // srun --mpi=pmix
+  EXPECT_TRUE(found(environment).mpi);
+  environment["PMIX_RANK"] = "77";  // of whatever has started srun
+  EXPECT_FALSE(found(environment).mpi);
+  EXPECT_FALSE(found(torchrun_environment()).mpi);
+  EXPECT_FALSE(found({}).mpi);
+}
+
+TEST(Duties, WithMpiARankIsAShardOrAWorkerAndEverybodyIsOne) {
+  for (uint32_t ranks = 2; ranks <= 40; ++ranks) {
+    for (uint32_t shards = 1; shards < ranks; ++shards) {
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(shards) + " shards");
+      ShardId next_shard = 0;
+      WorkerId next_worker = 0;
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const Duties duties = duties_with_mpi({.rank = rank, .ranks = ranks}, shards);
+        ASSERT_EQ(duties.coordinator, rank == 0);
+        ASSERT_EQ(duties.shards.size() + duties.workers.size(), 1u);
+        for (const ShardId shard : duties.shards) ASSERT_EQ(shard, next_shard++);
+        for (const WorkerId worker : duties.workers) ASSERT_EQ(worker, next_worker++);
+      }
+      EXPECT_EQ(next_shard, shards);
+      EXPECT_EQ(next_worker, ranks - shards);
+    }
+  }
+}
+
+TEST(Duties, WithMpiEveryHostHasAShardWhereAllHaveAsManyRanks) {
+  for (const uint32_t rank : {0u, 4u, 8u})
+    EXPECT_EQ(duties_with_mpi({.rank = rank, .ranks = 12}, 3).shards.size(), 1u) << rank;
 }
 
 }  // namespace

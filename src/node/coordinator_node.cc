@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,12 @@ bool is_farewell(const Frame& frame) {
   return control != nullptr && std::holds_alternative<Farewell>(*control);
 }
 
+std::string without_rank(const std::string& peer, const std::string& why) {
+  return "lost " + peer + ": " + why +
+         ". With --transport mpi no rank can be missed; --resume goes on from the newest "
+         "checkpoint, if there is one (--checkpoint)";
+}
+
 class CoordinatorNode {
  public:
   CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
@@ -46,6 +53,7 @@ class CoordinatorNode {
         timer_(loop_),
         exits_(loop_),
         workers_(settings.machine.workers),
+        indispensable_(settings.indispensable),
         machine_(settings.machine, std::move(policy), clock_now()),
         before_(settings.machine.before),
         began_(clock_now()),
@@ -112,6 +120,9 @@ class CoordinatorNode {
       if (lost_launcher()) return;
       work([&](CoordinatorOutput& answer) {
         machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
+        if (id.first == Role::kWorker && id.second < indispensable_ && !dismissed_.contains(id))
+          machine_.on_failure(without_rank(peer_name(id.first, id.second), why.message),
+                              clock_now(), answer);
       });
     };
     channel->replace_callbacks(std::move(callbacks));
@@ -155,7 +166,10 @@ class CoordinatorNode {
     for (Outgoing& message : out.messages) {
       const auto found = peers_.find({message.to.role, message.to.index});
       if (found == peers_.end()) continue;
-      if (is_farewell(message.frame)) note_memory(found->first, found->second);
+      if (is_farewell(message.frame)) {
+        note_memory(found->first, found->second);
+        dismissed_.insert(found->first);
+      }
       found->second.channel->send(std::move(message.frame));
     }
     for (const Happening& happening : out.happenings) {
@@ -274,12 +288,14 @@ class CoordinatorNode {
   boost::asio::posix::stream_descriptor exits_;
   boost::asio::streambuf exit_lines_;
   const uint32_t workers_;
+  const WorkerId indispensable_;
   Coordinator machine_;
   const Duration before_;
   const TimePoint began_;
   const pid_t launcher_;
   CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
+  std::set<PeerId> dismissed_;  // were told to go
   std::map<std::string, uint64_t> memory_;
   Doorman doorman_;
   RunEnd end_;

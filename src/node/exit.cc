@@ -4,13 +4,15 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace drover {
 
-void exit_soon(int status) {
+void exit_soon(int status, std::shared_ptr<MessagePort> port) {
   // Detached, because its only purpose is to outlive whatever hangs.
-  std::thread([status] {
+  std::thread([status, port = std::move(port)] {
     std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (port && status == 0) port->finish();
     ::_exit(status);
   }).detach();
 }

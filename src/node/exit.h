@@ -1,10 +1,15 @@
 // Ending a process that must not linger.
 #pragma once
 
+#include <memory>
+
+#include "net/message_port.h"
+
 namespace drover {
 
 // Ends this process with `status` in a second, whatever it is doing then; it should be gone by
-// itself before.
-void exit_soon(int status);
+// itself before. A `port` is finished first if all is well: its launcher counts a process as failed
+// that goes without.
+void exit_soon(int status, std::shared_ptr<MessagePort> port = nullptr);
 
 }  // namespace drover

@@ -24,6 +24,7 @@ enum class Transport : uint8_t {
   kShm,
   kUnix,
   kTcp,
+  kMpi,  // TCP, and blocks as MPI messages between processes that mpirun or srun has started
 };
 
 // In place of a share of blocks: it is chosen from what is seen of shards' answers.

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "net/mpi_module.h"
 #include "node/cluster_address.h"
 #include "node/cluster_part.h"
 #include "node/coordinator_node.h"
@@ -35,6 +36,8 @@ namespace {
 constexpr const char* kCoordinatorName = "coordinator";
 // After the coordinator is gone everybody leaves by themselves; who has not by then is made to.
 constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
+// With MPI nobody leaves before all have come to the end, on whatever host they are.
+constexpr Duration kLeavingTogetherTimeout = std::chrono::seconds(30);
 // How long is waited for workers that somebody else starts, or that have much to load; who dies
 // meanwhile is not waited for.
 constexpr Duration kComesByItself = std::chrono::hours(24);
@@ -147,6 +150,7 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .key = of.part.key,
                          .listening_fd = of.listening_fd,
                          .checkpoints = prepared->checkpoints,
+                         .indispensable = of.job.transport == Transport::kMpi ? of.job.workers : 0,
                          .exits_fd = of.exits_fd,
                          .launcher = of.launcher},
                         std::move(policy).value(), {&writer, &view},
@@ -225,6 +229,22 @@ void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
 
 Duration rejoin_for(const Job& job) { return job.supervise ? kRejoinFor : Duration::zero(); }
 
+// The body of a shard's or a worker's process: `live` with what its blocks travel by, if that is
+// not its sockets. MPI begins here and not earlier, because who speaks it must not fork.
+int live_with_port(const Job& job,
+                   const std::function<int(const std::shared_ptr<MessagePort>&)>& live) {
+  if (job.transport != Transport::kMpi) return live(nullptr);
+  const auto port = open_mpi_port();
+  if (!port) {
+    spdlog::error("{}", port.error().message);
+    return kExitFailed;
+  }
+  const int status = live(port.value());
+  // Not after a failure: others may be gone, and would be waited for.
+  if (status == 0) port.value()->finish();
+  return status;
+}
+
 // REQUIRES: all of these stay where they are while the family lives.
 Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
   Status started = done();
@@ -235,14 +255,17 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
                                    : tcp_address(part.shard_host, 0);
     return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
       leave_signals_to_the_coordinator();
-      return run_shard({.id = shard,
-                        .role = role,
-                        .key = part.key,
-                        .listen = listen,
-                        .coordinator = part.coordinator,
-                        .sharing = sharing_of(job.transport),
-                        .window_bytes = job.window,
-                        .rejoin_for = rejoin_for(job)});
+      return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+        return run_shard({.id = shard,
+                          .role = role,
+                          .key = part.key,
+                          .listen = listen,
+                          .coordinator = part.coordinator,
+                          .sharing = sharing_of(job.transport),
+                          .window_bytes = job.window,
+                          .rejoin_for = rejoin_for(job),
+                          .port = port});
+      });
     });
   };
   for (const ShardId shard : part.duties.shards) {
@@ -254,11 +277,14 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
   for (const WorkerId worker : part.duties.workers) {
     if (!started || !crew.worker) break;
     started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
-      return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
-                          .own_part = job.task.partition != DataPartition::kNone,
-                          .partial = job.pull != 1.0,
-                          .sharing = sharing_of(job.transport),
-                          .rejoin_for = rejoin_for(job)});
+      return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+        return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
+                            .own_part = job.task.partition != DataPartition::kNone,
+                            .partial = job.pull != 1.0,
+                            .sharing = sharing_of(job.transport),
+                            .port = port,
+                            .rejoin_for = rejoin_for(job)});
+      });
     });
   }
   if (!started || !crew.evaluator || !part.duties.coordinator) return started;
@@ -364,9 +390,11 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
     spdlog::error("{}", started.error().message);
     family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
+  const Duration leaving =
+      job.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
   const int status =
       family.supervise(kCoordinatorName, exits.value().to,
-                       crew.may_stay && started ? std::nullopt : std::optional(kLeavingTimeout));
+                       crew.may_stay && started ? std::nullopt : std::optional(leaving));
   ::close(exits.value().to);
   if (!started) return kExitFailed;
   if (!WIFEXITED(status) && family.interrupted()) {

@@ -41,17 +41,17 @@ LiveSession::LiveSession(const WorkerSettings& settings, const Layout& layout,
       memory_(std::move(memory)),
       parameters_(std::make_shared<FloatBuffer>(layout.buffer_size())),
       gradient_(memory_ ? memory_->buffer(0) : std::make_shared<FloatBuffer>(layout.buffer_size())),
-      gradients_{{gradient_}},
-      member_(make_member()) {}
+      gradients_{{gradient_}} {}
 
 std::unique_ptr<Member> LiveSession::make_member() {
   return std::make_unique<Member>(settings_.identity, layout_, static_cast<Member::Handler&>(*this),
                                   Member::Extras{.memory = memory_ ? memory_->file() : -1,
                                                  .learning = settings_.learning,
-                                                 .copiers = settings_.copiers});
+                                                 .copiers = settings_.copiers,
+                                                 .port = settings_.port});
 }
 
-Status LiveSession::rejoin() {
+Status LiveSession::start() {
   member_.reset();  // and with it its thread: from here on nobody else is here
   unsent_.clear();
   unsent_bytes_ = 0;
@@ -68,7 +68,7 @@ Status LiveSession::rejoin() {
   connected_ = in_place_ = shard_left_ = false;
   farewell_.reset();
   member_ = make_member();
-  return start();
+  return member_->start();
 }
 
 std::optional<Farewell> LiveSession::farewell() {
@@ -89,6 +89,7 @@ bool LiveSession::was_connected() {
 // --- the training loop's thread
 
 void LiveSession::leave(const std::string& reason) {
+  if (!member_) return;  // it has never come
   const std::lock_guard lock(mutex_);
   const Farewell farewell{reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed, reason};
   unsent_.push_back({to_coordinator(), control_frame(farewell)});
@@ -350,7 +351,7 @@ void LiveSession::on_over(const Farewell& farewell) {
   changed_.notify_all();
   if (!settings_.exit_when_over || farewell.again) return;
   if (failed) spdlog::error("stopping: {}", farewell.reason);
-  exit_soon(failed ? 1 : 0);
+  exit_soon(failed ? 1 : 0, settings_.port);
 }
 
 void LiveSession::on_shard_left() {

@@ -25,9 +25,11 @@ namespace drover {
 
 struct WorkerSettings {
   MemberIdentity identity;
-  bool own_part = false;                  // see SampleShare
-  bool partial = false;                   // not all parameters are waited for
-  Sharing sharing = Sharing::kNo;         // of memory with shards
+  bool own_part = false;           // see SampleShare
+  bool partial = false;            // not all parameters are waited for
+  Sharing sharing = Sharing::kNo;  // of memory with shards
+  // Blocks travel by this between it and shards that have one too; null: on sockets.
+  std::shared_ptr<MessagePort> port = nullptr;
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
   // How long it tries in vain to join again when the connection to the run was lost; see
@@ -47,10 +49,9 @@ class LiveSession : public TrainingSession, private Member::Handler {
 
   // The values that training starts from; to be written before start(), which connects.
   std::span<float> initial_parameters() { return parameters_->span(); }
-  Status start() { return member_->start(); }
-  // Throws away all that is known of the run, and connects anew; what lies in the buffers stays.
-  // REQUIRES: the loop is not inside a step.
-  Status rejoin();
+  // Connects. Once more, it throws away all that is known of the run, and connects anew; what lies
+  // in the buffers stays. REQUIRES: the loop is not inside a step.
+  Status start();
   // Until all shards are connected or the run is over, but no longer than `patience`.
   bool wait_until_connected(Duration patience);
 

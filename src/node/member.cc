@@ -28,6 +28,10 @@ Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, 
       keep_running_(boost::asio::make_work_guard(loop_)),
       extras_(std::move(extras)),
       patience_(loop_) {
+  if (extras_.port) {
+    courier_ = std::make_shared<MessageCourier>(loop_.get_executor(), *extras_.port);
+    message_lane_ = extras_.port->new_lane();
+  }
   if (extras_.copiers == 0) return;
   copiers_.emplace(extras_.copiers);
   for (uint32_t i = 0; i < extras_.copiers; ++i) strands_.push_back(make_strand(*copiers_));
@@ -46,13 +50,16 @@ Member::~Member() {
 }
 
 Hello Member::hello(Lane lane) const {
-  return Hello{.role = identity_.role,
-               .index = identity_.index,
-               .lane = lane,
-               .host = host_name(),
-               .pid = ::getpid(),
-               .address = {},
-               .tensors = {}};
+  Hello hello{.role = identity_.role,
+              .index = identity_.index,
+              .lane = lane,
+              .host = host_name(),
+              .pid = ::getpid(),
+              .address = {},
+              .tensors = {}};
+  if (courier_ && lane == Lane::kBulk)
+    hello.mpi = MpiPlace{.rank = extras_.port->rank(), .tag = message_lane_};
+  return hello;
 }
 
 Status Member::start() {
@@ -141,7 +148,12 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
 
 Status Member::on_shard(ShardId shard, const Control& message) {
   if (std::holds_alternative<WantInitial>(message)) handler_.on_want_initial(shard);
-  if (!std::holds_alternative<Welcome>(message)) return done();
+  const auto* welcome = std::get_if<Welcome>(&message);
+  if (welcome == nullptr) return done();
+  if (welcome->mpi_rank) {
+    const Status carried = carry_blocks_by_messages(shard, *welcome->mpi_rank);
+    if (!carried) return carried;
+  }
   if (Descriptor file = control_[shard]->take_file(); file.open()) {
     auto memory =
         SharedMemory::map(std::move(file), 1, kSharedBytesMax, SharedMemory::Pages::kWhenTouched);
@@ -150,6 +162,14 @@ Status Member::on_shard(ShardId shard, const Control& message) {
   }
   ++shards_connected_;
   connect_if_complete();
+  return done();
+}
+
+Status Member::carry_blocks_by_messages(ShardId shard, uint32_t rank) {
+  const MessageAddress address{rank, message_lane_};
+  if (!courier_ || !extras_.port->reaches(address))
+    return invalid_input("there is no other MPI rank " + std::to_string(rank));
+  bulk_[shard]->carry_floats_by(courier_, address);
   return done();
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "net/message_courier.h"
 #include "net/shared_memory.h"
 #include "node/channel.h"
 #include "node/credentials.h"
@@ -71,6 +72,7 @@ class Member {
     int memory = -1;                   // of gradients, to share with shards; -1: none
     std::optional<Learning> learning;  // see Hello
     uint32_t copiers = 0;              // threads that copy what shards share; 0: this one
+    std::shared_ptr<MessagePort> port = nullptr;  // blocks travel by this where shards can
   };
   Member(MemberIdentity identity, const Layout& layout, Handler& handler, Extras extras);
   ~Member();  // stops the thread
@@ -89,6 +91,7 @@ class Member {
   Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
   Status on_shard(ShardId shard, const Control& message);
+  Status carry_blocks_by_messages(ShardId shard, uint32_t rank);
   void connect_if_complete();
   Status take_shared(ShardId shard, const FrameHeader& header);
   void on_copied(ShardId shard, const FrameHeader& header);
@@ -110,6 +113,8 @@ class Member {
   size_t shards_connected_ = 0;
   size_t lanes_believed_ = 0;  // of shards
   const Extras extras_;
+  std::shared_ptr<MessageCourier> courier_;                  // null: blocks travel on sockets
+  uint32_t message_lane_ = 0;                                // of this membership
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()
   bool welcomed_ = false;

@@ -38,7 +38,10 @@ class ShardNode {
         shard_(settings.id, settings.window_bytes,
                [this](size_t floats) { return published_.make(floats); }),
         kept_(kept),
-        source_(settings.id, kept) {}
+        source_(settings.id, kept) {
+    if (settings_.port)
+      courier_ = std::make_shared<MessageCourier>(loop_.get_executor(), *settings_.port);
+  }
 
   Sitting run() {
     if (const Status started = start(); !started) {
@@ -48,6 +51,8 @@ class ShardNode {
               .why = started.error().message};
     }
     loop_.run();
+    // Before what it writes to is gone.
+    if (courier_) courier_->close();
     return end_;
   }
 
@@ -68,6 +73,7 @@ class ShardNode {
     Incoming bulk_payload;
     uint32_t out_of_order = 0;  // packets, as far as is known
     bool joined = false;
+    bool by_messages = false;  // its blocks do not travel on its socket
     // Where both share memory: its gradients, and what was published there that it has not taken.
     Descriptor memory;
     std::optional<GradientView> gradients;
@@ -202,6 +208,8 @@ class ShardNode {
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
     if (hello.role == Role::kStandby) return admit_standby(channel, hello);
+    if (hello.mpi && courier_ && !settings_.port->reaches({hello.mpi->rank, hello.mpi->tag}))
+      return invalid_input("there is no other MPI rank " + std::to_string(hello.mpi->rank));
     if (hello.role != Role::kWorker && hello.role != Role::kEvaluator) {
       return invalid_input("only workers and the evaluator connect to a shard");
     }
@@ -219,6 +227,10 @@ class ShardNode {
     auto& lane = hello.lane == Lane::kControl ? peer.control : peer.bulk;
     lane = channel;
     if (hello.lane == Lane::kControl) peer.memory = channel->take_file();
+    if (hello.lane == Lane::kBulk && hello.mpi && courier_) {
+      channel->carry_floats_by(courier_, {hello.mpi->rank, hello.mpi->tag});
+      peer.by_messages = true;
+    }
     auto& payload = hello.lane == Lane::kControl ? peer.control_payload : peer.bulk_payload;
     Channel::Callbacks callbacks;
     callbacks.payload_for = [this, worker, &peer,
@@ -386,8 +398,9 @@ class ShardNode {
     const FrameHeader& header = message.frame.header;
     if (peer.gradients && header.type == FrameType::kAnswer && header.answer == Answer::kAccepted)
       return peer.control->send_with_next(std::move(message.frame));
-    const auto* control = std::get_if<Control>(&message.frame.payload);
-    const bool welcomes = control != nullptr && std::holds_alternative<Welcome>(*control);
+    auto* const control = std::get_if<Control>(&message.frame.payload);
+    auto* const welcome = control != nullptr ? std::get_if<Welcome>(control) : nullptr;
+    if (welcome != nullptr && peer.by_messages) welcome->mpi_rank = settings_.port->rank();
     // What finds no room in shared memory goes where that is told of: on another lane an old
     // version could come after a newer one, or be written over it.
     const auto& lane =
@@ -395,7 +408,8 @@ class ShardNode {
     // Who goes on without some blocks counts what comes.
     if (message.to.lane == Lane::kBulk && !weak_)
       return lane->send_latest(std::move(message.frame));
-    lane->send(std::move(message.frame), welcomes && peer.gradients ? published_.file() : -1);
+    lane->send(std::move(message.frame),
+               welcome != nullptr && peer.gradients ? published_.file() : -1);
   }
 
   void stop(const Farewell& farewell) {
@@ -422,7 +436,8 @@ class ShardNode {
   std::shared_ptr<Channel> standby_;
   std::unique_ptr<StandbyLink> link_;  // if this one stands by
   std::map<WorkerId, Peer> peers_;     // a map: callbacks point into its entries
-  Duration busy_{};                    // in the machine since the last step closed
+  std::shared_ptr<MessageCourier> courier_;
+  Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Sitting end_;
   Plan plan_;

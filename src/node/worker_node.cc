@@ -62,33 +62,28 @@ class UntilItLeaves : public TrainingSession {
   bool left_ = false;
 };
 
-Sitting train(const WorkerSettings& settings, Task& task) {
-  const auto session = LiveSession::create(settings, task.layout());
-  if (!session) {
-    spdlog::error("{}", session.error().message);
-    return {.exit_status = 1};
-  }
-  task.initial_parameters(session.value()->initial_parameters());
-  if (const Status started = session.value()->start(); !started)
+Sitting train(LiveSession& session, const WorkerSettings& settings, Task& task) {
+  task.initial_parameters(session.initial_parameters());
+  if (const Status started = session.start(); !started)
     return {.exit_status = 1, .again = true, .why = started.error().message};
-  UntilItLeaves staying(*session.value(), settings.wants_to_leave);
+  UntilItLeaves staying(session, settings.wants_to_leave);
   try {
     training_loop(staying, task);
   } catch (const std::exception& trouble) {
     // A task is built on a library that throws; out of memory is what it throws most.
     const std::string reason = explain(trouble);
     spdlog::error("{}", reason);
-    session.value()->leave(reason);
+    session.leave(reason);
     return {.exit_status = 1};
   }
   if (staying.left()) {
-    session.value()->leave("its user has interrupted it");
+    session.leave("its user has interrupted it");
     return {};
   }
-  const Farewell farewell = session.value()->farewell().value_or(Farewell{});
+  const Farewell farewell = session.farewell().value_or(Farewell{});
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
           .again = farewell.again,
-          .was_in = session.value()->was_connected(),
+          .was_in = session.was_connected(),
           .why = farewell.reason};
 }
 
@@ -96,7 +91,12 @@ Sitting train(const WorkerSettings& settings, Task& task) {
 
 int run_worker(const WorkerSettings& settings, Task& task) {
   keep_freed_memory();
-  return run_sittings(settings.rejoin_for, [&] { return train(settings, task); });
+  const auto session = LiveSession::create(settings, task.layout());
+  if (!session) {
+    spdlog::error("{}", session.error().message);
+    return 1;
+  }
+  return run_sittings(settings.rejoin_for, [&] { return train(*session.value(), settings, task); });
 }
 
 }  // namespace drover

@@ -94,7 +94,7 @@ void PythonSession::rejoin_if_lost() {
       std::this_thread::sleep_for(std::min(patience, until - clock_now()));
       return clock_now() >= until;
     });
-    const Status started = live_->rejoin();
+    const Status started = live_->start();
     if (!started) {
       farewell->reason = started.error().message;
       continue;

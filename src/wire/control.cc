@@ -71,6 +71,10 @@ void put(const Hello& from, pb::Control& to) {
     out->mutable_learning()->set_rate(from.learning->rate);
   }
   for (const KeptVersion& kept : from.kept) put_kept(kept, out->add_kept());
+  if (from.mpi) {
+    out->set_mpi_rank(from.mpi->rank);
+    out->set_mpi_tag(from.mpi->tag);
+  }
 }
 
 void put(const Challenge& from, pb::Control& to) {
@@ -133,6 +137,7 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_job(from.job);
   out->set_index(from.index);
   out->set_first_step(from.first_step);
+  if (from.mpi_rank) out->set_mpi_rank(*from.mpi_rank);
 }
 
 void put(const WantInitial&, pb::Control& to) { to.mutable_want_initial(); }
@@ -420,6 +425,10 @@ Control get(const pb::Hello& from, Reader& reader) {
     if (reader.error()) break;
     hello.kept.push_back(get_kept(each));
   }
+  if (from.has_mpi_rank()) {
+    hello.mpi = MpiPlace{.rank = reader.at_most(from.mpi_rank(), kMpiRankMax, "an MPI rank"),
+                         .tag = reader.at_most(from.mpi_tag(), kMpiTagMax, "an MPI tag")};
+  }
   return hello;
 }
 
@@ -493,6 +502,8 @@ Control get(const pb::Welcome& from, Reader& reader) {
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
   welcome.job = reader.text(from.job(), "the job");
   welcome.index = reader.at_most(from.index(), kWorkersMax, "the worker's index");
+  if (from.has_mpi_rank())
+    welcome.mpi_rank = reader.at_most(from.mpi_rank(), kMpiRankMax, "an MPI rank");
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
   for (const std::string& shard : from.shards()) {
     if (reader.error()) break;

@@ -46,6 +46,13 @@ struct KeptVersion {
   auto operator<=>(const KeptVersion&) const = default;
 };
 
+// Where MPI messages of a lane go.
+struct MpiPlace {
+  uint32_t rank = 0;
+  uint32_t tag = 0;
+  bool operator==(const MpiPlace&) const = default;
+};
+
 // From whoever opened the connection, once both ends have proved what they know: who I am.
 struct Hello {
   Role role = Role::kWorker;
@@ -57,6 +64,8 @@ struct Hello {
   std::vector<TensorSpec> tensors;  // a worker's or evaluator's, to the coordinator: its model
   std::optional<Learning> learning = {};  // a worker's whose model is not the run's
   std::vector<KeptVersion> kept = {};     // a shard's or standby's
+  // On a bulk lane: floats can travel as MPI messages with this tag, to and from this rank.
+  std::optional<MpiPlace> mpi = {};
   bool operator==(const Hello&) const = default;
 };
 
@@ -129,6 +138,8 @@ struct Welcome {
   // file, and the index to come back with.
   std::string job = {};
   uint32_t index = 0;
+  // From a shard: floats of the bulk lane travel as MPI messages, and this is the shard's rank.
+  std::optional<uint32_t> mpi_rank = {};
   bool operator==(const Welcome& other) const {
     return workers == other.workers && batch == other.batch && seed == other.seed &&
            wire_dtype == other.wire_dtype && slow == other.slow &&
@@ -137,7 +148,7 @@ struct Welcome {
            pull_grace == other.pull_grace && shards == other.shards &&
            blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
            steps == other.steps && evaluate_every == other.evaluate_every && job == other.job &&
-           index == other.index;
+           index == other.index && mpi_rank == other.mpi_rank;
   }
 };
 

@@ -53,6 +53,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
       .learning = Learning{
           .optimizer = {.kind = OptimizerKind::kRmsProp, .rms_decay = 0.8, .rms_momentum = 0.1},
           .rate = 0.25}});
+  expect_survives(Hello{.lane = Lane::kBulk, .mpi = MpiPlace{.rank = 0, .tag = 7}});
+  expect_survives(Welcome{.mpi_rank = 0});
   expect_survives(Challenge{.nonce = std::string(kNonceBytes, '\0')});
   expect_survives(
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
@@ -261,6 +263,9 @@ TEST(Control, RefusesWhatExceedsALimit) {
   EXPECT_FALSE(
       decode_control(bytes_of(encode_control(Hello{.host = std::string(kTextBytesMax + 1, 'x')})))
           .ok());
+  for (const MpiPlace& place : {MpiPlace{kMpiRankMax + 1, 1}, MpiPlace{1, kMpiTagMax + 1}})
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{.mpi = place}))).ok());
+  EXPECT_FALSE(decode_control(bytes_of(encode_control(Welcome{.mpi_rank = kMpiRankMax + 1}))).ok());
   EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{
                                   .tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}})))
                    .ok());

@@ -24,6 +24,8 @@ namespace {
 
 constexpr size_t kEventsMax = 300;
 
+std::vector<TensorSpec> tensors() { return {{"a", 40'000}, {"b", 32}, {"c", 30'000}}; }
+
 CoordinatorSettings make_settings(Choices& choices) {
   CoordinatorSettings settings;
   settings.workers = 1 + choices.below(4);
@@ -56,6 +58,13 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.checkpoint_every = choices.below(4);
   settings.checkpoint_dir = settings.checkpoint_every > 0 ? "checkpoints" : "";
   settings.recovers = choices.below(4) == 0;
+  settings.standby =
+      settings.recovers && !settings.free_running && !settings.pull.weak() && choices.below(4) > 0;
+  settings.life = 2;
+  if (settings.standby && settings.steps > 3 && choices.flip()) {
+    settings.resume =
+        ResumeFrom{.step = 3, .tensors = tensors(), .kept = KeptVersion{3, 1}, .keepers = {0}};
+  }
   return settings;
 }
 
@@ -88,6 +97,9 @@ class CoordinatorRun {
       promise(coordinator_.pending() <= 8'192, "what is kept is bounded");
     }
     promise(ends_ == (coordinator_.ended() && !coordinator_.again() ? 1 : 0), "a run ends once");
+    promise(!coordinator_.committed() ||
+                (coordinator_.again() && coordinator_.committed()->step < settings_.steps),
+            "what another life goes on from is not the end");
   }
 
  private:
@@ -123,9 +135,13 @@ class CoordinatorRun {
                 .index = choices_.below(8) % 5,
                 .host = "here"};
     if (hello.role == Role::kWorker || hello.role == Role::kEvaluator) {
-      hello.tensors = {{"a", 40'000}, {"b", 32}, {"c", 30'000}};
+      hello.tensors = tensors();
       if (choices_.below(8) == 0) hello.tensors[0].size = choices_.below(4);
       if (settings_.workers_bring_model) hello.learning.emplace();
+    }
+    if (hello.role == Role::kShard && settings_.standby) {
+      if (choices_.flip()) hello.role = Role::kStandby;
+      if (choices_.flip()) hello.kept = {{3, choices_.below(3)}};
     }
     if (hello.role == Role::kWorker && choices_.below(8) == 0) {
       const auto place = coordinator_.offer_place(now_);
@@ -211,7 +227,7 @@ class CoordinatorRun {
   std::set<PeerId> peers_;
   std::vector<Version> unkept_;
   Step decided_ = 0;
-  Step told_ = 0;
+  Step told_ = settings_.resume ? settings_.resume->step : 0;
   int ends_ = 0;
 };
 

@@ -39,7 +39,7 @@ const Layout& layout() {
 }
 
 void add_frames(Seeds& seeds) {
-  for (int type = 1; type <= 12; ++type) {
+  for (int type = 1; type <= 13; ++type) {
     const HeaderBytes bytes = encode_header({.type = static_cast<FrameType>(type), .step = 3});
     seeds.add("header", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
@@ -56,6 +56,9 @@ void add_messages(Seeds& seeds) {
            .tensors = layout().tensors(),
            .blocks = blocks},
       Welcome{.shards = {"s", "t"}, .blocks = blocks, .workers = 2, .slow = {"factor=2"}},
+      StandBy{.address = "s"},
+      Replica{.kept = {3, 1}, .blocks = {{.length = 8, .floats = 3}}},
+      Replicated{.version = 3},
       WantInitial{},
       Ready{},
       Decision{.step = 3, .cutoff = 1, .time_limit = Duration(5), .alive = {0, 1}},

@@ -15,6 +15,7 @@ std::span<const Target> targets() {
       Target{"request", request},
       Target{"scenario", scenario},
       Target{"shard", shard},
+      Target{"standby", standby},
       Target{"trace", trace},
       Target{"worker", worker},
   };

@@ -19,6 +19,7 @@ void model(Bytes input);        // files of learned models
 void request(Bytes input);      // requests to the page's server
 void scenario(Bytes input);     // scenario files
 void shard(Bytes input);        // what peers tell a shard, in any order
+void standby(Bytes input);      // what a shard and its standby tell each other
 void trace(Bytes input);        // traces, as CSV or NPY
 void worker(Bytes input);       // what servers tell a worker, in any order
 
