@@ -86,6 +86,7 @@ Sitting train(const WorkerSettings& settings, Task& task) {
     return {};
   }
   const Farewell farewell = session.value()->farewell().value_or(Farewell{});
+  if (settings.port && farewell.outcome == RunOutcome::kCompleted) settings.port->finish();
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
           .again = farewell.again,
           .was_in = session.value()->was_connected(),
