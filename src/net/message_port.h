@@ -53,8 +53,8 @@ class MessagePort {
   // Ends a send as far as the caller is concerned. Its memory is kept as long as it may be read.
   virtual void let_go(Ticket send, Memory memory) = 0;
 
-  // No more messages: waits until all processes have come to this, if they do. May be called from
-  // any thread, and again.
+  // No more messages: waits until all processes have come to this, as they do when a run is
+  // completed; who fails goes without. May be called from any thread, and again.
   virtual void finish() = 0;
 
   bool reaches(MessageAddress address) const {

@@ -119,10 +119,10 @@ class CoordinatorNode {
       peers_.erase(id);
       if (lost_launcher()) return;
       work([&](CoordinatorOutput& answer) {
-        machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
         if (id.first == Role::kWorker && id.second < indispensable_ && !dismissed_.contains(id))
           machine_.on_failure(without_rank(peer_name(id.first, id.second), why.message),
                               clock_now(), answer);
+        machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
       });
     };
     channel->replace_callbacks(std::move(callbacks));

@@ -12,7 +12,7 @@ void exit_soon(int status, std::shared_ptr<MessagePort> port) {
   // Detached, because its only purpose is to outlive whatever hangs.
   std::thread([status, port = std::move(port)] {
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    if (port && status == 0) port->finish();
+    if (port) port->finish();
     ::_exit(status);
   }).detach();
 }

@@ -8,8 +8,7 @@
 namespace drover {
 
 // Ends this process with `status` in a second, whatever it is doing then; it should be gone by
-// itself before. A `port` is finished first if all is well: its launcher counts a process as failed
-// that goes without.
+// itself before. A `port` is finished first: MPI's launcher takes whoever goes without for failed.
 void exit_soon(int status, std::shared_ptr<MessagePort> port = nullptr);
 
 }  // namespace drover

@@ -234,15 +234,13 @@ Duration rejoin_for(const Job& job) { return job.supervise ? kRejoinFor : Durati
 int live_with_port(const Job& job,
                    const std::function<int(const std::shared_ptr<MessagePort>&)>& live) {
   if (job.transport != Transport::kMpi) return live(nullptr);
+  leave_signals_to_the_coordinator();
   const auto port = open_mpi_port();
   if (!port) {
     spdlog::error("{}", port.error().message);
     return kExitFailed;
   }
-  const int status = live(port.value());
-  // Not after a failure: others may be gone, and would be waited for.
-  if (status == 0) port.value()->finish();
-  return status;
+  return live(port.value());
 }
 
 // REQUIRES: all of these stay where they are while the family lives.

@@ -351,7 +351,7 @@ void LiveSession::on_over(const Farewell& farewell) {
   changed_.notify_all();
   if (!settings_.exit_when_over || farewell.again) return;
   if (failed) spdlog::error("stopping: {}", farewell.reason);
-  exit_soon(failed ? 1 : 0, settings_.port);
+  exit_soon(failed ? 1 : 0, farewell.outcome == RunOutcome::kCompleted ? settings_.port : nullptr);
 }
 
 void LiveSession::on_shard_left() {

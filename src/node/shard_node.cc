@@ -53,6 +53,7 @@ class ShardNode {
     loop_.run();
     // Before what it writes to is gone.
     if (courier_) courier_->close();
+    if (settings_.port && completed_) settings_.port->finish();
     return end_;
   }
 
@@ -414,6 +415,7 @@ class ShardNode {
 
   void stop(const Farewell& farewell) {
     const bool failed = farewell.outcome == RunOutcome::kFailed;
+    completed_ = farewell.outcome == RunOutcome::kCompleted;
     end_ = {.exit_status = failed ? 1 : 0,
             .again = farewell.again,
             .was_in = shard_.has_plan(),
@@ -440,6 +442,7 @@ class ShardNode {
   Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Sitting end_;
+  bool completed_ = false;  // the run
   Plan plan_;
   CheckpointSaver saver_{loop_, [this](CheckpointSaved saved) {
                            coordinator_->send(control_frame(std::move(saved)));

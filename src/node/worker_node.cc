@@ -81,6 +81,7 @@ Sitting train(LiveSession& session, const WorkerSettings& settings, Task& task) 
     return {};
   }
   const Farewell farewell = session.farewell().value_or(Farewell{});
+  if (settings.port && farewell.outcome == RunOutcome::kCompleted) settings.port->finish();
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
           .again = farewell.again,
           .was_in = session.was_connected(),
