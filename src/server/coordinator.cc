@@ -132,6 +132,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .resume_from = settings_.resume ? settings_.resume->folder : "",
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
+                  .guard = settings_.guard,
+                  .guard_factor = settings_.guard_factor,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [shard, address] : shard_addresses_) {

@@ -101,6 +101,8 @@ void put(const Plan& from, pb::Control& to) {
   out->set_resume_from(from.resume_from);
   out->set_checkpoint_every(from.checkpoint_every);
   out->set_checkpoint_dir(from.checkpoint_dir);
+  out->set_guard(static_cast<uint32_t>(from.guard));
+  if (from.guard != GuardRule::kOff) out->set_guard_factor(from.guard_factor);
   put_tensors(from.tensors, out->mutable_tensors());
   put_blocks(from.blocks, out->mutable_blocks());
 }
@@ -172,6 +174,14 @@ void put(const StepClosed& from, pb::Control& to) {
     pb::BlockCount* each = out->add_block_counts();
     each->set_contributors(count.contributors);
     each->set_blocks(count.blocks);
+  }
+  for (const StepClosed::Outlier& outlier : from.outliers) {
+    pb::Outlier* each = out->add_outliers();
+    each->set_worker(outlier.worker);
+    each->set_block(outlier.block);
+    each->set_blocks(outlier.blocks);
+    each->set_ratio(outlier.ratio);
+    each->set_used(outlier.used);
   }
 }
 
@@ -419,6 +429,11 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.resume_from = reader.text(from.resume_from(), "the checkpoint's folder");
   plan.checkpoint_every = from.checkpoint_every();
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
+  plan.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
+  if (plan.guard != GuardRule::kOff) plan.guard_factor = from.guard_factor();
+  // Written so that not-a-number is refused.
+  if (!(plan.guard_factor >= kGuardFactorMin && plan.guard_factor <= kGuardFactorMax))
+    reader.fail("the guard's factor is out of range");
   if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
   if (!reader.error()) {
     const Layout layout(plan.tensors);
@@ -525,6 +540,15 @@ Control get(const pb::StepClosed& from, Reader& reader) {
     if (reader.error()) break;
     closed.refused.push_back({.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
                               .block = reader.at_most(each.block(), kBlocksMax, "a block's id")});
+  }
+  for (const pb::Outlier& each : from.outliers()) {
+    if (reader.error()) break;
+    closed.outliers.push_back(
+        {.worker = reader.at_most(each.worker(), kWorkersMax, "a worker's id"),
+         .block = reader.at_most(each.block(), kBlocksMax, "a block's id"),
+         .blocks = reader.at_most(each.blocks(), kBlocksMax, "the number of blocks"),
+         .ratio = each.ratio(),
+         .used = each.used()});
   }
   return closed;
 }

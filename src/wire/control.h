@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
 #include "core/result.h"
@@ -70,12 +71,15 @@ struct Plan {
   Duration push_grace{};  // a block that has enough gradients closes so much later
   Step first_step = 0;    // the run goes on from this version, which lies in `resume_from`
   std::string resume_from;
-  Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
-  std::string checkpoint_dir;  // the folder that they are kept in
+  Step checkpoint_every = 0;           // steps between checkpoints, besides one at the end; 0: none
+  std::string checkpoint_dir;          // the folder that they are kept in
+  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are out of line ...
+  double guard_factor = kGuardFactor;  // ... by so many deviations
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
-    return first_step == other.first_step && resume_from == other.resume_from &&
+    return guard == other.guard && guard_factor == other.guard_factor &&
+           first_step == other.first_step && resume_from == other.resume_from &&
            checkpoint_every == other.checkpoint_every && checkpoint_dir == other.checkpoint_dir &&
            free_running == other.free_running && staleness == other.staleness &&
            weak == other.weak && push_grace == other.push_grace && workers == other.workers &&
@@ -161,6 +165,15 @@ struct StepClosed {
     BlockId block = 0;
     bool operator==(const Refused&) const = default;
   };
+  // A worker whose gradient was far larger than usual.
+  struct Outlier {
+    WorkerId worker = 0;
+    BlockId block = 0;    // where it was worst
+    uint32_t blocks = 0;  // of this shard's, in which it was
+    double ratio = 0.0;   // how many times as large as usual, at worst
+    bool used = false;    // made shorter
+    bool operator==(const Outlier&) const = default;
+  };
   Step step = 0;
   Duration elapsed{};             // from opening to the last block's close
   Duration closing{};             // from the last arrival needed to the parameters leaving
@@ -178,6 +191,7 @@ struct StepClosed {
   double noise = 0.0;
   std::vector<BlockCount> block_counts;  // how many gradients this shard's blocks got
   uint64_t digest = 0;                   // after the last step: of this shard's parameters
+  std::vector<Outlier> outliers = {};    // by worker
   bool operator==(const StepClosed&) const = default;
 };
 
