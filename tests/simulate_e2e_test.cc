@@ -112,6 +112,35 @@ TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
                               HasSubstr("most often worker 3"), HasSubstr("worker 1 at step 20")));
 }
 
+// One of five workers sends gradients that are a hundred times too long, the other way.
+TEST(Simulate, AGuardKeepsALiarFromSpoilingTheModelAndShowsWhoItIs) {
+  const TemporaryFolder folder;
+  std::string liar = replaced(kSmall, "factor = 4.0", "factor = 1.0");
+  liar = replaced(liar, "policy = \"ecdf\"", "policy = \"sync\"");
+  liar = replaced(liar, "steps = 40", "steps = 60");
+  liar += "\n[[lie]]\nworker = 2\nfactor = -100.0\n";
+  write(folder.file("liar.toml"), liar);
+  const auto run = [&](const std::string& guard) {
+    const Outcome outcome = simulate(
+        folder, {"liar.toml", "--guard", guard, "--run-file", guard + ".db", "--json", "--quiet"});
+    EXPECT_EQ(outcome.status(), 0) << outcome.err;
+    return last_line_json(outcome.out);
+  };
+  const auto off = run("off");
+  EXPECT_LT(off["test_accuracy"], 0.5) << "it does what it was meant to";
+  EXPECT_TRUE(off["outliers"].empty());
+  for (const std::string guard : {"norm", "refuse"}) {
+    SCOPED_TRACE(guard);
+    const auto summary = run(guard);
+    EXPECT_GT(summary["test_accuracy"], 0.9);
+    ASSERT_FALSE(summary["outliers"].empty());
+    EXPECT_EQ(summary["outliers"][0]["worker"], 2);
+    EXPECT_GT(summary["outliers"][0]["steps"], 50);
+    const Outcome runs = drover({"runs", guard + ".db"}, folder.path());
+    EXPECT_THAT(runs.out, AllOf(HasSubstr("outliers   worker 2"), HasSubstr("as large as usual")));
+  }
+}
+
 TEST(Simulate, OneSeedGivesOneRunFileButForItsNameAndTheTimeOfDay) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), kSmall);

@@ -220,6 +220,13 @@ void read(TomlKeys& keys, Poison& poison) {
   if (step) poison.step = *step;
 }
 
+void read(TomlKeys& keys, Lie& lie) {
+  read_worker(keys, lie.worker);
+  keys.need("factor", "100.0");
+  keys.number("factor", lie.factor, -kFactorMax, kFactorMax);
+  keys.step("step", lie.step);
+}
+
 // Tables of one kind: [[slow]] any number of times, or [slow] once.
 template <typename Rule, typename... More>
 void read_all(TomlKeys& top, std::string_view key, std::vector<Rule>& rules,
@@ -292,6 +299,7 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
   read_all(top, "partition", scenario.partitions, complaints);
   read_all(top, "stall", scenario.stalls, complaints);
   read_all(top, "poison", scenario.poisons, complaints);
+  read_all(top, "lie", scenario.lies, complaints);
   top.finish();
 }
 
@@ -399,6 +407,7 @@ Status validate(const Scenario& scenario, const Job& job) {
   check_workers(scenario.deaths, "death");
   check_workers(scenario.joins, "join");
   check_workers(scenario.poisons, "poison");
+  check_workers(scenario.lies, "lie");
   const auto check_shard = [&](ShardId shard, const std::string& rule) {
     if (shard < job.shards) return;
     checks.emplace_back(

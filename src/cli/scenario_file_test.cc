@@ -85,6 +85,11 @@ length = "10s"
 [[poison]]
 worker = 0
 step = 3
+
+[[lie]]
+worker = 1
+factor = -10.0
+step = 5
 )";
 
 TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
@@ -119,6 +124,8 @@ TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
   EXPECT_EQ(scenario.joins.at(0).when.at, std::chrono::seconds(30));
   EXPECT_EQ(scenario.partitions.at(0).length, std::chrono::seconds(10));
   EXPECT_EQ(scenario.poisons.at(0).step, 3u);
+  EXPECT_EQ(scenario.lies.at(0).factor, -10.0);
+  EXPECT_EQ(scenario.lies.at(0).step, 5u);
   EXPECT_TRUE(validate(scenario, file.job).ok());
 }
 
@@ -171,6 +178,7 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
   EXPECT_THAT(trouble("[[link]]\nbandwidth = \"fast\"\n"), HasSubstr("10Gbit/s"));
   EXPECT_THAT(trouble("[[death]]\nworker = 1\n"), HasSubstr("say when"));
   EXPECT_THAT(trouble("[[death]]\nstep = 1\n"), HasSubstr("needs worker = 3"));
+  EXPECT_THAT(trouble("[[lie]]\nworker = 1\n"), HasSubstr("needs factor = 100.0"));
   EXPECT_THAT(trouble("[[poison]]\nworker = 1\n"), HasSubstr("needs step = 10"));
   EXPECT_THAT(trouble("[[slow]]\nnode = 1\n"), HasSubstr("needs factor = 2.0"));
   EXPECT_THAT(trouble("[[straggling]]\nshare = 0.1\n"), HasSubstr("or delay_mean"));

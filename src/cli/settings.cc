@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 5> kTransports = {"auto", "shm", "uds", "
 constexpr std::array<std::string_view, 3> kNumberTypes = {"float32", "bfloat16", "float16"};
 constexpr std::array<std::string_view, 3> kPartitions = {"none", "random", "label"};
 constexpr std::array<std::string_view, 2> kStragglerRules = {"stop", "finish"};
+constexpr std::array<std::string_view, 3> kGuardRules = {"off", "norm", "refuse"};
 
 constexpr std::string_view kTask = "What to train";
 constexpr std::string_view kProcesses = "Processes";
@@ -158,6 +159,15 @@ Result<StragglerRule> parse_straggler_rule(const std::string& name) {
     if (straggler_rule_name(rule) == name) return rule;
   }
   return unknown_name("rule for stragglers", name, kStragglerRules);
+}
+
+std::string_view guard_rule_name(GuardRule rule) { return kGuardRules[static_cast<size_t>(rule)]; }
+
+Result<GuardRule> parse_guard_rule(const std::string& name) {
+  for (const GuardRule rule : {GuardRule::kOff, GuardRule::kNorm, GuardRule::kRefuse}) {
+    if (guard_rule_name(rule) == name) return rule;
+  }
+  return unknown_name("guard", name, kGuardRules);
 }
 
 // Only the shape: whether there is such a host is for the network to say.
@@ -341,6 +351,15 @@ std::vector<Setting> make_settings() {
       number_setting({"probe", "--probe", kWaiting,
                       "share of stragglers that finish all the same, to show how long they take"},
                      [](auto& job) -> auto& { return job.probe; }, {0.0, 1.0}),
+      choice_setting(
+          {"guard", "--guard", kWaiting,
+           "gradients that are far too long: off (used), norm (made as short as is usual) or "
+           "refuse"},
+          [](auto& job) -> auto& { return job.guard; }, guard_rule_name, parse_guard_rule),
+      number_setting({"guard_factor", "--guard-factor", kWaiting,
+                      "with guard: too long is so many deviations above the usual length"},
+                     [](auto& job) -> auto& { return job.guard_factor; },
+                     {kGuardFactorMin, kGuardFactorMax}),
       switch_setting(
           {"deterministic", "--deterministic", kWaiting,
            "sum in the order of workers, so that a run repeats bit for bit"},
@@ -573,6 +592,12 @@ Status validate(const Job& job) {
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_standby(job); !status) return status;
+  if (job.guard != GuardRule::kOff && std::max(job.workers, job.workers_max) < kGuardWorkersMin) {
+    return invalid_input(fmt::format(
+        "guard (--guard): needs at least {} workers, not {}: with fewer nobody can tell which of "
+        "them is out of line",
+        kGuardWorkersMin, job.workers));
+  }
   if (const Status status = check_live_and_balance(job); !status) return status;
   if (job.workers_max != 0 && job.workers_max < job.workers) {
     return invalid_input(fmt::format(

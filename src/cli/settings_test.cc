@@ -60,6 +60,8 @@ Job unusual_job() {
   job.balance_least = 0.5;
   job.balance_most = 2.5;
   job.probe = 0.125;
+  job.guard = GuardRule::kRefuse;
+  job.guard_factor = 7.5;
   job.deterministic = true;
   job.evaluate_every = 6;
   job.slow = {parse_slow_rule("worker=8,factor=2").value()};
@@ -90,9 +92,9 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const auto& [task, workers, workers_max, shards, steps, batch, optimizer, schedule, policy,
                objective, policy_warmup, min_contributors, max_wait, min_inclusion, live,
                decide_every, balance, balance_least, balance_most, pull, pull_grace, push_grace,
-               stragglers, probe, deterministic, evaluate_every, stop_at, slow, transport,
-               wire_dtype, listen, tls, insecure, window, run_file, save_model, checkpoint,
-               checkpoint_every, keep, resume, supervise, standby] = unusual;
+               stragglers, probe, guard, guard_factor, deterministic, evaluate_every, stop_at, slow,
+               transport, wire_dtype, listen, tls, insecure, window, run_file, save_model,
+               checkpoint, checkpoint_every, keep, resume, supervise, standby] = unusual;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;
@@ -115,6 +117,8 @@ TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   EXPECT_NE(balance_least, usual_job.balance_least);
   EXPECT_NE(balance_most, usual_job.balance_most);
   EXPECT_NE(probe, usual_job.probe);
+  EXPECT_NE(guard, usual_job.guard);
+  EXPECT_NE(guard_factor, usual_job.guard_factor);
   EXPECT_NE(workers, usual_job.workers);
   EXPECT_NE(supervise, usual_job.supervise);
   EXPECT_NE(standby, usual_job.standby);
@@ -348,6 +352,22 @@ TEST(Settings, SharesOfBlocksAndGracesAreHeldWithinReason) {
   EXPECT_EQ(set("push_grace", "0s"), set("push_grace", "0ms"));
   for (const char* text : {"-5ms", "5", "two days", "100000s"})
     EXPECT_NE(set("push_grace", text).find("must be a time"), std::string::npos) << text;
+}
+
+TEST(Settings, AGuardNeedsEnoughToCompare) {
+  Job job;
+  job.guard = GuardRule::kNorm;
+  for (const uint32_t workers : {1u, 2u}) {
+    job.workers = workers;
+    EXPECT_NE(complaint_about(job).find("needs at least 3 workers, not"), std::string::npos);
+    job.guard = GuardRule::kOff;
+    EXPECT_TRUE(validate(job).ok());
+    job.guard = GuardRule::kRefuse;
+  }
+  job.workers = 3;
+  EXPECT_TRUE(validate(job).ok());
+  job.guard_factor = 0.5;
+  EXPECT_NE(complaint_about(job).find("guard_factor (--guard-factor)"), std::string::npos);
 }
 
 }  // namespace

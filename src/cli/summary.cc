@@ -220,6 +220,19 @@ void add_waste(Lines& lines, const RunSummary& summary) {
 }
 
 // How far workers went on without some blocks, and blocks without some workers.
+// The few who were out of line most often.
+void add_outliers(Lines& lines, const RunSummary& summary) {
+  constexpr size_t kNamed = 3;
+  const auto& all = summary.outliers;
+  for (size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
+    const size_t others = i + 1 == kNamed ? all.size() - kNamed : 0;
+    lines.add(i == 0 ? "outliers" : "",
+              fmt::format("worker {:<4} in {}, up to {:.3g} times as large as usual{}",
+                          all[i].worker, plural(all[i].steps, "step"), all[i].ratio_max,
+                          others > 0 ? fmt::format("; and {} more", others) : ""));
+  }
+}
+
 void add_weak(Lines& lines, const RunSummary& summary) {
   const WeakStatistics& weak = summary.weak;
   if (weak.fresh_mean) {
@@ -334,6 +347,8 @@ Result<RunSummary> summarize(const RunReader& reader) {
   if (!times) return times.error();
   const Result<WasteStatistics> waste = reader.waste();
   if (!waste) return waste.error();
+  Result<std::vector<OutlierStatistics>> outliers = reader.outliers();
+  if (!outliers) return outliers.error();
   const Result<WeakStatistics> weak = reader.weak();
   if (!weak) return weak.error();
   Result<std::vector<WorkerStatistics>> workers = reader.workers();
@@ -371,6 +386,7 @@ Result<RunSummary> summarize(const RunReader& reader) {
   summary.gradients_used = totals.value().gradients_used;
   summary.gradients_late = totals.value().gradients_late;
   summary.gradients_refused = totals.value().gradients_refused;
+  summary.outliers = std::move(outliers).value();
   summary.workers = totals.value().workers;
   summary.shards = totals.value().shards;
   summary.parameters_digest = end.value().parameters_digest;
@@ -418,6 +434,7 @@ std::string to_text(const RunSummary& summary) {
       "gradients",
       fmt::format("{} used, {} late, {} refused", with_commas(summary.gradients_used),
                   with_commas(summary.gradients_late), with_commas(summary.gradients_refused)));
+  add_outliers(lines, summary);
   add_cutoff(lines, summary);
   add_stragglers(lines, summary);
   add_inclusion(lines, summary);
@@ -447,6 +464,11 @@ std::string to_json_line(const RunSummary& summary) {
   json["gradients_late"] = summary.gradients_late;
   json["gradients_left_behind"] = summary.gradients_left_behind;
   json["gradients_refused"] = summary.gradients_refused;
+  json["outliers"] = nlohmann::json::array();
+  for (const OutlierStatistics& each : summary.outliers) {
+    json["outliers"].push_back(
+        {{"worker", each.worker}, {"steps", each.steps}, {"ratio_max", each.ratio_max}});
+  }
   json["workers"] = summary.workers;
   json["shards"] = summary.shards;
   const bool timed = summary.steps > 0;

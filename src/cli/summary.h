@@ -46,6 +46,7 @@ struct RunSummary {
   uint64_t gradients_late = 0;
   uint64_t gradients_left_behind = 0;  // that their steps did not wait for, late ones among them
   uint64_t gradients_refused = 0;
+  std::vector<OutlierStatistics> outliers;  // who was out of line most often comes first
   uint32_t workers = 0;
   uint32_t shards = 0;
   uint64_t parameters_digest = 0;  // 0: unknown

@@ -23,6 +23,8 @@ struct SavedBlock {
   ConstBuffer momentum;
   ConstBuffer squares;
   ConstBuffer average;
+  // What its guard remembers (server/norm_guard.h); empty: it has none.
+  std::vector<float> lengths = {};
 };
 
 struct CheckpointPart {

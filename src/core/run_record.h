@@ -59,6 +59,15 @@ struct ShardLoad {
   bool operator==(const ShardLoad&) const = default;
 };
 
+// Gradients of a worker that were out of line in a step, see --guard.
+struct OutlierRecord {
+  WorkerId worker = 0;
+  uint32_t blocks = 0;  // in which its gradient was
+  double ratio = 0.0;   // how many times as large as usual, in the worst of them
+  bool used = false;    // made shorter
+  bool operator==(const OutlierRecord&) const = default;
+};
+
 struct StepRecord {
   Step step = 0;
   Duration at{};              // when the step opened
@@ -89,8 +98,9 @@ struct StepRecord {
   double fresh_min = std::numeric_limits<double>::quiet_NaN();
   double staleness_mean = std::numeric_limits<double>::quiet_NaN();
   uint64_t staleness_max = 0;
-  std::vector<BlockCount> block_counts;  // ascending; empty: not told
-  std::vector<ShardLoad> loads;          // by shard; empty: not told
+  std::vector<BlockCount> block_counts;      // ascending; empty: not told
+  std::vector<ShardLoad> loads;              // by shard; empty: not told
+  std::vector<OutlierRecord> outliers = {};  // by worker
 };
 
 // Work that was thrown away, since its step had closed.
@@ -121,7 +131,7 @@ struct PeerRecord {
 struct EventRecord {
   Duration at{};
   Step step = 0;
-  std::string kind;  // "lost", "joined", "exit", "refused", "reached", "ended",
+  std::string kind;  // "lost", "joined", "exit", "refused", "outlier", "reached", "ended",
                      // "checkpoint", "checkpoint-failed", "resumed"
   std::string peer;  // as in PeerRecord, or empty
   std::string text;

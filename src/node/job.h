@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/straggler_rule.h"
 #include "core/target.h"
@@ -54,7 +55,9 @@ struct Job {
   Duration pull_grace{};          // how much longer it waits for the others
   Duration push_grace{};  // how much longer a block that has enough gradients waits for others
   StragglerRule stragglers = StragglerRule::kStop;
-  double probe = 0.0;             // share of stragglers that is let finish all the same
+  double probe = 0.0;                  // share of stragglers that is let finish all the same
+  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are far too long ...
+  double guard_factor = kGuardFactor;  // ... by so many deviations
   bool deterministic = false;     // sum in the order of workers, so that a run repeats bit for bit
   Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it

@@ -53,7 +53,9 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
                .choose = job.pull == kPullAuto,
                .warmup = job.policy_warmup,
                .grace = job.pull_grace},
-      .push_grace = job.push_grace};
+      .push_grace = job.push_grace,
+      .guard = job.guard,
+      .guard_factor = job.guard_factor};
 }
 
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,

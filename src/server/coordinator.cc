@@ -138,6 +138,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .life = settings_.life,
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
+                  .guard = settings_.guard,
+                  .guard_factor = settings_.guard_factor,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [role, shard] : seats_.here()) {

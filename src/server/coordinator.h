@@ -86,8 +86,10 @@ struct CoordinatorSettings {
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   PullSettings pull;                        // how many blocks workers wait for
   Duration push_grace{};                    // see Plan
-  uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
-  Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
+  GuardRule guard = GuardRule::kOff;        // see Plan
+  double guard_factor = kGuardFactor;
+  uint32_t block_floats = kBlockFloats;  // of the largest block, if shards have several such
+  Step checkpoint_every = 0;             // steps, besides one at the end; 0: none
   std::string checkpoint_dir;
   std::optional<ResumeFrom> resume;
   // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
@@ -209,6 +211,7 @@ class Coordinator {
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
   void remove_worker(WorkerId worker);
   double rate_factor_of(const StepStory& story) const;
+  void tell_outliers(const StepStory& story, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
@@ -273,11 +276,12 @@ class Coordinator {
   std::optional<PullChoice> pull_choice_;
   TimePoint training_began_{};
   TimePoint training_ended_{};
-  std::set<WorkerId> dismissed_;   // workers, after the last step
-  bool leaving_given_up_ = false;  // of those who have not left by then
-  bool reports_given_up_ = false;  // of those who have not sent theirs by then
-  SavedNoise noise_before_;        // the last step that has closed
-  uint32_t empty_steps_ = 0;       // in a row
+  std::set<WorkerId> dismissed_;           // workers, after the last step
+  bool leaving_given_up_ = false;          // of those who have not left by then
+  bool reports_given_up_ = false;          // of those who have not sent theirs by then
+  SavedNoise noise_before_;                // the last step that has closed
+  uint32_t empty_steps_ = 0;               // in a row
+  std::map<WorkerId, uint64_t> outliers_;  // steps in which its gradient was out of line
   uint64_t digest_ = 0;
   std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing
   std::map<Version, uint64_t> checkpoint_bytes_;  // of those whose manifest is being written

@@ -1,4 +1,6 @@
 // The coordinator's part in each step: opening, deciding, closing, telling.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,6 +34,11 @@ constexpr double kReviewPause = 1e-6;
 
 bool wants_review(const Choice& choice) {
   return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
+}
+
+bool is_power_of_ten(uint64_t number) {
+  while (number >= 10 && number % 10 == 0) number /= 10;
+  return number == 1;
 }
 
 // Arrivals that a shard tells of at a time: often enough to decide by, and never thousands a step.
@@ -296,6 +303,27 @@ double Coordinator::rate_factor_of(const StepStory& story) const {
                      story.noise_scale_told);
 }
 
+// Who is out of line is told the first time, the tenth, the hundredth, ...: who it is must be seen,
+// and one that lies in every step must not fill the log.
+void Coordinator::tell_outliers(const StepStory& story, TimePoint now, CoordinatorOutput& out) {
+  for (const StepClosed::Outlier& each : story.outliers) {
+    const uint64_t times = ++outliers_[each.worker];
+    if (!is_power_of_ten(times)) continue;
+    const std::string tensor = each.block < blocks_.blocks.size()
+                                   ? layout_->tensors()[blocks_.blocks[each.block].tensor].name
+                                   : "?";
+    out.happenings.emplace_back(EventRecord{
+        .at = since_start(now),
+        .step = story.step.step,
+        .kind = "outlier",
+        .peer = peer_name(Role::kWorker, each.worker),
+        .text = fmt::format("its gradient is {:.3g} times as large as usual, worst in {}; {}{}",
+                            each.ratio, tensor,
+                            each.used ? "it is made shorter" : "the step goes on without it",
+                            times > 1 ? fmt::format(" (this is the {}th time)", times) : "")});
+  }
+}
+
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
   for (const ArrivalRecord& late : ledger_->take_late_records(all))
@@ -312,6 +340,7 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
     for (const StepClosed::Refused& refused : story.refused)
       first_refused.try_emplace(refused.worker, refused.block);
     const Step number = step.step;
+    tell_outliers(story, now, out);
     out.happenings.emplace_back(std::move(story));
     for (const auto& [worker, block] : first_refused) {
       const std::string tensor = block < blocks_.blocks.size()

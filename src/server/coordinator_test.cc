@@ -275,5 +275,38 @@ TEST_F(CoordinatorTest, RefusesMessagesThatOnlyOthersSend) {
       << "a step that is not open";
 }
 
+// Who is out of line is told of, and recorded every time; but not told of in every step.
+TEST_F(CoordinatorTest, TellsWhoIsOutOfLineEverMoreRarely) {
+  gather();
+  std::vector<Step> told;
+  for (Step step = 0; step < 3; ++step) {
+    out_ = {};
+    StepClosed closed;
+    closed.step = step;
+    closed.elapsed = 10ms;
+    closed.samples = 4;
+    closed.arrivals = {{0, 10ms, step}, {1, 10ms, step}};
+    closed.outliers = {{.worker = 1, .block = 0, .blocks = 1, .ratio = 50.0, .used = step == 1}};
+    tell(Role::kShard, 0, closed);
+    closed.outliers[0].ratio = 100.0;
+    tell(Role::kShard, 1, closed);
+    report(step, {0, 1});
+    for (const EventRecord& event : happened<EventRecord>()) {
+      if (event.kind != "outlier") continue;
+      EXPECT_EQ(event.peer, "worker 1");
+      EXPECT_NE(event.text.find("100 times as large as usual"), std::string::npos) << event.text;
+      told.push_back(event.step);
+    }
+    const auto stories = happened<StepStory>();
+    ASSERT_EQ(stories.size(), 1u);
+    const StepRecord& record = stories[0].step;
+    EXPECT_EQ(record.outliers, (std::vector<OutlierRecord>{
+                                   {.worker = 1, .blocks = 2, .ratio = 100.0, .used = step == 1}}));
+    EXPECT_EQ(record.contributors, step == 1 ? 2u : 1u) << "unless it was made shorter, and used";
+    EXPECT_EQ(record.refused, 0u) << "that is for NaN, of which a run can die";
+  }
+  EXPECT_EQ(told, (std::vector<Step>{0}));
+}
+
 }  // namespace
 }  // namespace drover

@@ -17,16 +17,43 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
+std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                                       const LengthLimit& limit) {
   DROVER_CHECK(samples >= 1);
   DROVER_CHECK(gradient != nullptr);
   DROVER_CHECK(gradient->size() == length_);
   DROVER_CHECK(!has(worker));
-  std::optional<double> squares;
+  if (limit.is_none()) return take(worker, samples, std::move(gradient));
+  // What is in foreign memory may change after it was measured: what is measured is a copy.
+  double squares = 0.0;
+  if (gradient->foreign()) {
+    SharedBuffer copy = pool_->take(length_);
+    squares = take_in(copy->span(), gradient->span());
+    if (!gradient->intact()) return std::nullopt;
+    gradient = std::move(copy);
+  } else {
+    squares = sum_of_squares(gradient->span());
+  }
+  if (!std::isfinite(squares)) return squares;
+  if (squares > limit.squares) {
+    if (limit.shorten_to == 0.0) return squares;
+    SharedBuffer shorter = pool_->take(length_);
+    set_scaled(shorter->span(), gradient->span(),
+               static_cast<float>(limit.shorten_to / std::sqrt(squares)));
+    gradient = std::move(shorter);
+    const auto taken = take(worker, samples, std::move(gradient));
+    return taken && std::isfinite(*taken) ? squares : taken;
+  }
+  return take(worker, samples, std::move(gradient), squares);
+}
+
+std::optional<double> GradientSum::take(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                                        std::optional<double> squares) {
   if (order_ == SumOrder::kWorker || held_.empty()) {
-    squares = hold(worker, samples, std::move(gradient));
+    squares = hold(worker, samples, std::move(gradient), squares);
   } else if (!gradient->foreign()) {
-    squares = add_own(samples, *gradient);
+    // It is looked at before it is added, while it is in the cache: it has just been received.
+    squares = add_own(samples, *gradient, squares ? *squares : sum_of_squares(gradient->span()));
   } else if (!sources_.empty()) {
     squares = add_in_place(samples, std::move(gradient));
   } else {
@@ -38,11 +65,13 @@ std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstB
   return squares;
 }
 
-std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
+std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                                        std::optional<double> known) {
   double squares = 0.0;
   ConstBuffer source;
   if (!gradient->foreign()) {
-    squares = sum_of_squares(gradient->span());  // nobody else writes to it: it is held as it is
+    // Nobody else writes to it: it is held as it is.
+    squares = known ? *known : sum_of_squares(gradient->span());
   } else {
     SharedBuffer copy = pool_->take(length_);
     squares = take_in(copy->span(), gradient->span());
@@ -59,9 +88,7 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
   return squares;
 }
 
-// It is looked at before it is added, while it is in the cache: it has just been received.
-double GradientSum::add_own(uint32_t samples, const FloatBuffer& gradient) {
-  const double squares = sum_of_squares(gradient.span());
+double GradientSum::add_own(uint32_t samples, const FloatBuffer& gradient, double squares) {
   if (!std::isfinite(squares)) return squares;
   const double reach = reach_ + static_cast<double>(weight(samples)) * std::sqrt(squares);
   if (sum_ && reach < kFarFromOverflow) {
@@ -81,9 +108,9 @@ double GradientSum::add_own(uint32_t samples, const FloatBuffer& gradient) {
 // In foreign memory, but what the sum is made of is not: it could not be made again.
 std::optional<double> GradientSum::add_copy(uint32_t samples, const FloatBuffer& gradient) {
   const SharedBuffer copy = pool_->take(length_);
-  take_in(copy->span(), gradient.span());
+  const double squares = take_in(copy->span(), gradient.span());
   if (!gradient.intact()) return std::nullopt;
-  return add_own(samples, *copy);
+  return add_own(samples, *copy, squares);
 }
 
 // Into the sum itself, which is faster. If the gradient turns out to be bad, which is rare, the sum

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,19 +26,28 @@ enum class SumOrder : uint8_t {
   kWorker,   // by worker id, whoever comes first: the same bits every time, for one buffer a worker
 };
 
+// Gradients beyond `squares` are out of line: they are made as long as `shorten_to`, or, if that is
+// 0, not taken.
+struct LengthLimit {
+  double squares = std::numeric_limits<double>::infinity();
+  double shorten_to = 0.0;
+  bool is_none() const { return squares == std::numeric_limits<double>::infinity(); }
+};
+
 class GradientSum {
  public:
   // `pool` must outlive this.
   GradientSum(SumOrder order, size_t length, BufferPool* pool)
       : order_(order), length_(length), pool_(pool) {}
 
-  // Takes a gradient in. Returns the sum of its squares. The gradient is not
-  // taken, and the sum is what it was, if it has NaN or infinity (or the sum would: NaN is
-  // returned), or if it lies in memory of another process that has overwritten it meanwhile
-  // (nothing is returned).
+  // Takes a gradient in, within the limit. Returns the sum of its squares, as it came. The gradient
+  // is not taken, and the sum is what it was, if it has NaN or infinity (or the sum would: NaN is
+  // returned), if it lies in memory of another process that has overwritten it meanwhile (nothing
+  // is returned), or if it is beyond a limit to which it is not shortened.
   // REQUIRES: `worker` has not contributed since the last reset; samples >= 1; the buffer has
   // `length` floats; only somebody foreign() may still write to it.
-  std::optional<double> add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
+  std::optional<double> add(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                            const LengthLimit& limit = {});
 
   // Forgets everything and lets all buffers go.
   void reset();
@@ -63,9 +73,13 @@ class GradientSum {
     uint32_t samples;
     ConstBuffer gradient;
   };
+  // `squares` of the gradient, where they are known.
+  std::optional<double> take(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                             std::optional<double> squares = {});
   // Each returns what add() does, and leaves everything as it was if the gradient is not taken.
-  std::optional<double> hold(WorkerId worker, uint32_t samples, ConstBuffer gradient);
-  double add_own(uint32_t samples, const FloatBuffer& gradient);
+  std::optional<double> hold(WorkerId worker, uint32_t samples, ConstBuffer gradient,
+                             std::optional<double> known);
+  double add_own(uint32_t samples, const FloatBuffer& gradient, double squares);
   std::optional<double> add_copy(uint32_t samples, const FloatBuffer& gradient);
   std::optional<double> add_in_place(uint32_t samples, ConstBuffer gradient);
   void make_again();

@@ -271,7 +271,7 @@ double take_in(std::span<float> out, std::span<const float> in) {
   SquareSum squares;
   if (!copy_in_loop(out.data(), in.data(), out.size(), squares.lanes.data())) return kNaN;
   const double quick = squares.total();
-  return std::isfinite(quick) ? quick : sum_of_squares(in);
+  return std::isfinite(quick) ? quick : sum_of_squares(out);  // which nobody else writes to
 }
 
 double add_in(std::span<float> sum, std::span<const float> in, float weight) {

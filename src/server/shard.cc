@@ -298,6 +298,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, ConstBuffer pay
   Answer verdict = judge(*hosted.block, header.step, worker);
   if (verdict == Answer::kAccepted) {
     verdict = hosted.block->push(header.step, worker, header.samples, std::move(payload), members_);
+    note_outlier(worker, header.step, *hosted.block, verdict);
   }
   answer(worker, header.step, hosted, verdict, out);
   if (verdict == Answer::kLate) return note_late(worker, header.step, now);
@@ -307,7 +308,7 @@ void Shard::on_block(WorkerId worker, const FrameHeader& header, ConstBuffer pay
   progress.run_time[worker] = since_opening(header.step, now);
   if (verdict == Answer::kNotFinite) {
     progress.refused.push_back({worker, header.block});
-  } else {
+  } else if (verdict == Answer::kAccepted) {
     hosted.contributed_at.push_back(now);
   }
   if (header.step == step_ && progress.blocks[worker] == blocks_.size()) note_arrival(worker, out);
@@ -326,6 +327,7 @@ void Shard::on_free_block(WorkerId worker, const FrameHeader& header, ConstBuffe
     verdict = payload ? block.apply(header.step, worker, header.samples, std::move(payload),
                                     rate_of(round, header.samples))
                       : Answer::kLate;
+    if (verdict != Answer::kLate) note_outlier(worker, round, block, verdict);
   }
   answer(worker, header.step, hosted, verdict, out);
   if (verdict == Answer::kDuplicate) return;

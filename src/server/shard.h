@@ -114,6 +114,7 @@ class Shard {
     std::vector<uint32_t> late;      // too late for their block, though the step is still open
     std::vector<Duration> run_time;  // of the last one
     std::vector<StepClosed::Refused> refused;
+    std::map<WorkerId, StepClosed::Outlier> outliers;
     uint64_t samples_min = ~uint64_t{0};    // behind the update of the least served block
     uint32_t gradients_min = ~uint32_t{0};  // the same of a round, where workers run freely
     NoiseEstimate noise;                    // over the blocks that have closed
@@ -154,6 +155,7 @@ class Shard {
   void drop_early(Hosted& hosted, WorkerId worker, const Early& early, Outbox& out);
   void take_early(Hosted& hosted, TimePoint now, Outbox& out);
   bool serve_newest(Hosted& hosted, const Waiting& waiting, Outbox& out);
+  void note_outlier(WorkerId worker, Step step, const ShardBlock& block, Answer answer);
   void note_late(WorkerId worker, Step step, TimePoint now);
   void note_arrival(WorkerId worker, Outbox& out);
   void tell_news(Outbox& out);

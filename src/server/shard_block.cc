@@ -24,13 +24,18 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
       checkpoint_every_(plan.checkpoint_every),
       standby_(plan.standby),
       free_running_(plan.free_running),
+      rule_(plan.guard),
       pool_(pool),
       published_(published),
       sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length, pool),
       rate_(plan.tensors.at(block.tensor).rate),
       optimizer_(optimizer_of(plan, block), block.kind, block.length),
       pushes_(plan.workers, Push::kOwed),
-      next_push_(plan.workers, 0) {}
+      next_push_(plan.workers, 0) {
+  // What is averaged is no gradient: how long it is says nothing.
+  if (rule_ != GuardRule::kOff && block.kind == TensorKind::kTrained)
+    guard_.emplace(plan.workers, plan.guard_factor);
+}
 
 void ShardBlock::start(std::span<const float> initial, const Membership& members) {
   DROVER_CHECK(!started());
@@ -51,6 +56,7 @@ void ShardBlock::restore(const SavedBlock& saved, Version version, const Members
   optimizer_.restore(saved);
   parameters_ = std::move(first);
   version_ = version;
+  if (guard_) guard_->restore(saved.lengths, members);
   // Whoever evaluates finds nothing of before, but should find something.
   keep_snapshot();
   on_members_changed(members);
@@ -72,15 +78,36 @@ Answer ShardBlock::push(Step step, WorkerId worker, uint32_t samples, ConstBuffe
   if (answer != Answer::kAccepted) return answer;
   if (members.has(worker) && is_missing(worker)) --missing_;
   pushes_[worker] = Push::kAnswered;
-  const auto squares = sum_.add(worker, samples, std::move(gradient));
-  if (!squares) {
-    // Its worker has gone on to another step, as if it had withdrawn the offer.
-    pushes_[worker] = Push::kExcused;
-    return Answer::kLate;
-  }
+  const Answer added = add(worker, samples, std::move(gradient));
+  // Its worker has gone on to another step, as if it had withdrawn the offer.
+  if (added == Answer::kLate) pushes_[worker] = Push::kExcused;
+  if (added == Answer::kAccepted && members.has(worker)) ++contributed_;
+  return added;
+}
+
+// To the sum, if it can be. Whoever is refused owes nothing more: it cannot hold up a step.
+Answer ShardBlock::add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
+  out_of_line_.reset();
+  const NormGuard::Bound bound = guard_ ? guard_->bound() : NormGuard::Bound{};
+  const bool shortens = rule_ == GuardRule::kNorm;
+  const bool too_heavy = static_cast<double>(samples) > bound.most_samples;
+  LengthLimit limit;
+  if (bound.usual > 0.0)
+    limit = {.squares = bound.most * bound.most, .shorten_to = shortens ? bound.usual : 0.0};
+  if (too_heavy && !shortens) limit.squares = -1.0;  // however short it is
+  const uint32_t weight = too_heavy ? bound.usual_samples : samples;
+  const auto squares = sum_.add(worker, weight, std::move(gradient), limit);
+  if (!squares) return Answer::kLate;
   if (!std::isfinite(*squares)) return Answer::kNotFinite;
-  weighted_squares_ += static_cast<double>(samples) * *squares;
-  if (members.has(worker)) ++contributed_;
+  if (guard_) guard_->note(worker, *squares, samples);
+  const bool too_long = *squares > limit.squares;
+  if (too_long || too_heavy) {
+    const double heavier = too_heavy ? static_cast<double>(samples) / bound.usual_samples : 0.0;
+    out_of_line_ = std::max(std::sqrt(*squares) / bound.usual, heavier);
+    if (!shortens) return Answer::kOutlier;
+  }
+  const double used = too_long ? limit.shorten_to * limit.shorten_to : *squares;
+  weighted_squares_ += static_cast<double>(weight) * used;
   return Answer::kAccepted;
 }
 
@@ -121,6 +148,7 @@ bool ShardBlock::complete(uint32_t cutoff) const {
 
 NoiseEstimate ShardBlock::close(double learning_rate, const Membership& members) {
   const NoiseEstimate estimate = publish(learning_rate);
+  if (guard_) guard_->learn(members);
   contributed_ = 0;
   std::fill(pushes_.begin(), pushes_.end(), Push::kOwed);
   missing_ = members.count();
@@ -134,9 +162,8 @@ Answer ShardBlock::apply(Step step, WorkerId worker, uint32_t samples, ConstBuff
   if (answer != Answer::kAccepted) return answer;
   pass_over(step, worker);
   ++round_.answered;
-  const auto squares = sum_.add(worker, samples, std::move(gradient));
-  if (!squares) return Answer::kLate;
-  if (!std::isfinite(*squares)) return Answer::kNotFinite;
+  const Answer added = add(worker, samples, std::move(gradient));
+  if (added != Answer::kAccepted) return added;
   publish(learning_rate);
   ++round_.gradients;
   round_.samples += samples;
@@ -147,7 +174,8 @@ void ShardBlock::pass_over(Step step, WorkerId worker) {
   next_push_[worker] = std::max(next_push_[worker], step + 1);
 }
 
-void ShardBlock::end_round() {
+void ShardBlock::end_round(const Membership& members) {
+  if (guard_) guard_->learn(members);
   round_ = {};
   next_version();
 }
@@ -193,6 +221,7 @@ void ShardBlock::keep_snapshot() {
 SavedBlock ShardBlock::saved() const {
   SavedBlock saved{.offset = block_.offset, .length = block_.length, .parameters = parameters_};
   optimizer_.save(saved, *pool_);
+  if (guard_) saved.lengths = guard_->save();
   return saved;
 }
 

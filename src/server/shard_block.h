@@ -22,6 +22,7 @@
 #include "server/gradient_noise.h"
 #include "server/gradient_sum.h"
 #include "server/membership.h"
+#include "server/norm_guard.h"
 #include "server/optimizer.h"
 #include "wire/control.h"
 #include "wire/header.h"
@@ -49,10 +50,14 @@ class ShardBlock {
   // move.
   Answer judge(Step step, WorkerId worker) const;
 
-  // Takes a push in if judge() accepts it and its values are finite. Late also if it lies in memory
-  // of its worker, which has overwritten it meanwhile. REQUIRES: buffer has block().length floats.
+  // Takes a push in if judge() accepts it, its values are finite, and it is not refused for being
+  // out of line. Late also if it lies in memory of its worker, which has overwritten it meanwhile.
+  // REQUIRES: buffer has block().length floats.
   Answer push(Step step, WorkerId worker, uint32_t samples, ConstBuffer gradient,
               const Membership& members);
+
+  // How many times as long as usual the last push was, if it was out of line, be it used or not.
+  const std::optional<double>& out_of_line() const { return out_of_line_; }
 
   // The bytes of a push that judge() accepts are on their way.
   void expect(WorkerId worker);
@@ -92,7 +97,10 @@ class ShardBlock {
   // Whether all of the worker's pushes for steps before `step` have come.
   bool has_all_before(Step step, WorkerId worker) const { return next_push_[worker] >= step; }
   // A new life of the worker begins to count again.
-  void forget_pushes(WorkerId worker) { next_push_[worker] = 0; }
+  void forget_pushes(WorkerId worker) {
+    next_push_[worker] = 0;
+    if (guard_) guard_->forget(worker);
+  }
 
   struct Round {
     uint32_t answered = 0;   // pushes that were applied or refused
@@ -101,7 +109,7 @@ class ShardBlock {
   };
   const Round& round() const { return round_; }
   // The next version begins.
-  void end_round();
+  void end_round(const Membership& members);
 
   // What to evaluate of version `version`, if it is kept (the last two that are due are); null if
   // not.
@@ -120,6 +128,7 @@ class ShardBlock {
   bool is_missing(WorkerId worker) const {
     return pushes_[worker] == Push::kOwed || pushes_[worker] == Push::kExpected;
   }
+  Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
   NoiseEstimate publish(double learning_rate);
   void next_version();
   void keep_snapshot();
@@ -132,13 +141,16 @@ class ShardBlock {
   const Step checkpoint_every_;
   const bool standby_;
   const bool free_running_;
+  const GuardRule rule_;
   BufferPool* pool_;
   BufferPool* published_;
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientSum sum_;
   double weighted_squares_ = 0.0;  // of the gradients in it: samples times squared length, summed
-  const double rate_;              // of the run's learning rate
+  std::optional<NormGuard> guard_;
+  std::optional<double> out_of_line_;
+  const double rate_;  // of the run's learning rate
   BlockOptimizer optimizer_;
   enum class Push : uint8_t { kOwed, kExpected, kAnswered, kExcused };
   std::vector<Push> pushes_;     // by worker, in the open step

@@ -138,7 +138,7 @@ void Shard::close(Hosted& hosted, TimePoint now, Outbox& out) {
   if (clocks_) {
     progress.samples_min = std::min(progress.samples_min, block.round().samples);
     progress.gradients_min = std::min(progress.gradients_min, block.round().gradients);
-    block.end_round();
+    block.end_round(members_);
     serve_waiting(hosted, now, out);  // snapshots
     return close_step_if_done(now, out);
   }
@@ -194,6 +194,7 @@ void Shard::close_step_if_done(TimePoint now, Outbox& out) {
   closed.undecided = progress.undecided;
   closed.closing = progress.undecided;  // whoever has a clock adds what the closing itself takes
   closed.refused = progress.refused;
+  for (const auto& [worker, outlier] : progress.outliers) closed.outliers.push_back(outlier);
   closed.arrivals = take_arrivals(progress);
   for (const auto& [key, run_time] : late_)
     closed.late.push_back({key.second, run_time, key.first});
@@ -264,6 +265,19 @@ void Shard::note_stragglers(const Progress& progress, StepClosed& closed) {
       closed.late.push_back({worker, progress.run_time[worker], step_});
     }
   }
+}
+
+// What the block says of the last push.
+void Shard::note_outlier(WorkerId worker, Step step, const ShardBlock& block, Answer answer) {
+  const std::optional<double>& ratio = block.out_of_line();
+  if (!ratio || (answer != Answer::kAccepted && answer != Answer::kOutlier)) return;
+  StepClosed::Outlier& outlier = progress_of(step).outliers[worker];
+  outlier.worker = worker;
+  ++outlier.blocks;
+  outlier.used = answer == Answer::kAccepted && (outlier.used || outlier.blocks == 1);
+  if (*ratio < outlier.ratio) return;
+  outlier.ratio = *ratio;
+  outlier.block = block.block().id;
 }
 
 void Shard::note_late(WorkerId worker, Step step, TimePoint now) {

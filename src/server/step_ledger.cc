@@ -104,6 +104,7 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   noise_scale_.learn(open.noise);
   open.noise_scale = noise_scale_.value();
   if (free_running_) {
+    forget_unused(open);
     deal_reports();
   } else if (open.advanced) {
     note_more_stragglers(step, open);
@@ -222,11 +223,15 @@ void StepLedger::sum_up(Open& open) const {
   uint32_t gradients = ~uint32_t{0};
   open.outcomes.clear();
   open.refused.clear();
+  open.outliers.clear();
   open.noise = {};
   open.contributors = 0;
   open.reports_missing = 0;
   for (const auto& [shard, closed] : open.closed) {
     for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
+    for (const StepClosed::Outlier& outlier : closed.outliers) {
+      if (!outlier.used) open.outliers.insert(outlier.worker);
+    }
     gradients = std::min(gradients, closed.gradients);
     open.noise += {.signal = closed.signal, .noise = closed.noise};
   }
@@ -255,8 +260,12 @@ StepLedger::Outcome StepLedger::outcome_of(const Open& open, WorkerId worker) co
   return outcome;
 }
 
+bool StepLedger::is_refused(const Open& open, WorkerId worker) {
+  return open.refused.contains(worker) || open.outliers.contains(worker);
+}
+
 bool StepLedger::contributed(const Open& open, size_t position) {
-  return open.outcomes[position].arrived && !open.refused.contains(open.alive[position]);
+  return open.outcomes[position].arrived && !is_refused(open, open.alive[position]);
 }
 
 // Whether its gradient is in the step: as a whole, or, where workers go on without some blocks, in
@@ -264,7 +273,7 @@ bool StepLedger::contributed(const Open& open, size_t position) {
 bool StepLedger::took_part(const Open& open, size_t position, const StepReport& report) {
   const WorkerId worker = open.alive[position];
   if (contributed(open, position)) return true;
-  return report.blocks > 0 && !open.refused.contains(worker) &&
+  return report.blocks > 0 && !is_refused(open, worker) &&
          std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
            return find_arrival(entry.second, worker) != nullptr;
          });
@@ -344,6 +353,15 @@ std::set<WorkerId> StepLedger::unreported() const {
   return workers;
 }
 
+// A gradient that was out of line and not used is in no round, but its worker reports of it.
+void StepLedger::forget_unused(const Open& open) {
+  for (const WorkerId worker : open.outliers) {
+    const auto found = std::find_if(undealt_.begin(), undealt_.end(),
+                                    [&](const auto& each) { return each.first == worker; });
+    if (found != undealt_.end()) undealt_.erase(found);
+  }
+}
+
 void StepLedger::deal_reports() {
   for (auto& [step, open] : open_) {
     if (!all_closed(open)) return;
@@ -398,7 +416,7 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
     record.closing = std::max(record.closing, closed.closing);
     record.loads.push_back({shard, closed.busy});
     record.undecided = std::max(record.undecided, closed.undecided);
-    if (closed.samples > 0 || !closed.refused.empty())
+    if (closed.samples > 0 || !closed.refused.empty() || !open.outliers.empty())
       record.samples = std::min(record.samples, closed.samples);
     story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
   }
@@ -415,10 +433,32 @@ StepStory StepLedger::tell(Step step, const Open& open) const {
   record.noise = open.noise.noise;
   story.noise_scale_told = open.noise_scale_told;
   record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
+  tell_outliers(open, story);
   tell_arrivals(open, story);
   tell_loss(open, record);
   tell_freshness(open, record);
   return story;
+}
+
+void StepLedger::tell_outliers(const Open& open, StepStory& story) {
+  std::map<WorkerId, StepClosed::Outlier> all;
+  for (const auto& [shard, closed] : open.closed) {
+    for (const StepClosed::Outlier& each : closed.outliers) {
+      const auto [place, is_new] = all.try_emplace(each.worker, each);
+      if (is_new) continue;
+      StepClosed::Outlier& sum = place->second;
+      sum.blocks += each.blocks;
+      sum.used = sum.used && each.used;
+      if (each.ratio <= sum.ratio) continue;
+      sum.ratio = each.ratio;
+      sum.block = each.block;
+    }
+  }
+  for (const auto& [worker, each] : all) {
+    story.outliers.push_back(each);
+    story.step.outliers.push_back(
+        {.worker = worker, .blocks = each.blocks, .ratio = each.ratio, .used = each.used});
+  }
 }
 
 void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {

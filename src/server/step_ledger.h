@@ -36,7 +36,8 @@ struct StepStory {
       arrivals;  // one for every worker alive when the step opened, by worker; free-running:
                  // for every one of which a gradient was used
   std::vector<StepClosed::Refused> refused;
-  double noise_scale_told = 0.0;  // what was known when the step opened
+  std::vector<StepClosed::Outlier> outliers;  // by worker, over all shards
+  double noise_scale_told = 0.0;              // what was known when the step opened
 };
 
 // A straggler's gradient has come whole to every shard.
@@ -162,7 +163,8 @@ class StepLedger {
     std::vector<StepReport> round;           // free-running: all that were dealt to it
     // Since it is closed on all shards:
     std::vector<Outcome> outcomes;  // in the order of `alive`
-    std::set<WorkerId> refused;
+    std::set<WorkerId> refused;     // for NaN or infinity
+    std::set<WorkerId> outliers;    // whose gradient was not used for being out of line
     NoiseEstimate noise;
     double noise_scale = 0.0;  // after this step
     uint32_t contributors = 0;
@@ -182,12 +184,15 @@ class StepLedger {
   void sum_up(Open& open) const;
   Outcome outcome_of(const Open& open, WorkerId worker) const;
   void deal_reports();
+  void forget_unused(const Open& open);
+  static bool is_refused(const Open& open, WorkerId worker);
   static bool contributed(const Open& open, size_t position);
   static bool took_part(const Open& open, size_t position, const StepReport& report);
   StepStory tell(Step step, const Open& open) const;
   void tell_freshness(const Open& open, StepRecord& record) const;
   void tell_arrivals(const Open& open, StepStory& story) const;
   void tell_loss(const Open& open, StepRecord& record) const;
+  static void tell_outliers(const Open& open, StepStory& story);
 
   const uint32_t shards_;
   const bool free_running_;

@@ -157,6 +157,13 @@ struct Poison {
   Step step = 0;
 };
 
+// From this step on its gradients are so many times what they should be.
+struct Lie {
+  WorkerId worker = 0;
+  double factor = 100.0;
+  std::optional<Step> step;
+};
+
 struct Scenario {
   // Of the network whose run-times these are; a worker told to stop notices between two of them.
   // 0: as many as the model that is trained has tensors.
@@ -175,6 +182,7 @@ struct Scenario {
   std::vector<Partition> partitions;
   std::vector<Stall> stalls;
   std::vector<Poison> poisons;
+  std::vector<Lie> lies;
 
   uint32_t node_of(WorkerId worker) const;
   bool concerns(const Whom& whom, WorkerId worker) const;

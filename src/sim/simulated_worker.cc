@@ -158,6 +158,9 @@ void SimulatedWorker::compute() {
   now.report = task_.gradient(parameters_->span(), now.batch, gradient.span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
   if (settings_.poisoned(now.step)) gradient.data()[0] = std::numeric_limits<float>::quiet_NaN();
+  const double factor = settings_.lie ? settings_.lie(now.step) : 1.0;
+  if (factor == 1.0) return;
+  for (float& value : gradient.span()) value = static_cast<float>(factor) * value;
 }
 
 void SimulatedWorker::on_stop(Step step) {

@@ -30,6 +30,7 @@ struct SimulatedWorkerSettings {
   NumberType number_type = NumberType::kFloat32;
   std::function<Duration(Step)> compute_time;  // for `batch` samples
   std::function<bool(Step)> poisoned;          // whether this step's gradient has NaN
+  std::function<double(Step)> lie = {};        // what it is multiplied by; none: 1
 };
 
 class SimulatedWorker {

@@ -145,6 +145,14 @@ void Simulation::start_worker(WorkerId id) {
             return std::any_of(
                 scenario.poisons.begin(), scenario.poisons.end(),
                 [&](const Poison& each) { return each.worker == id && each.step == step; });
+          },
+      .lie =
+          [&scenario, id](Step step) {
+            double factor = 1.0;
+            for (const Lie& each : scenario.lies) {
+              if (each.worker == id && step >= each.step.value_or(0)) factor *= each.factor;
+            }
+            return factor;
           }};
   life.worker = std::make_unique<SimulatedWorker>(std::move(worker), task_, time_,
                                                   [this, id, number = life.number](Outbox out) {

@@ -117,6 +117,9 @@ Result<std::vector<SavedBlock>> Checkpoint::read(std::span<const Block> blocks) 
         each->updates = block.saved.updates;
         each->beta1_power = block.saved.beta1_power;
         each->beta2_power = block.saved.beta2_power;
+        // Of a block that is cut otherwise now nothing is known.
+        if (each->offset == begin && each->length == block.saved.length)
+          each->lengths = block.saved.lengths;
       }
     }
   }

@@ -31,9 +31,13 @@ std::string name_of_array(size_t array, uint64_t offset) {
 std::string name_of_block(uint64_t offset) { return fmt::format("block.{:012}", offset); }
 
 std::string text_of(const SavedBlock& block) {
-  return fmt::format("{} {} {} {}", block.length, block.updates,
-                     to_hex(std::bit_cast<uint64_t>(block.beta1_power)),
-                     to_hex(std::bit_cast<uint64_t>(block.beta2_power)));
+  std::string text = fmt::format("{} {} {} {}", block.length, block.updates,
+                                 to_hex(std::bit_cast<uint64_t>(block.beta1_power)),
+                                 to_hex(std::bit_cast<uint64_t>(block.beta2_power)));
+  if (!block.lengths.empty()) text += ' ';
+  for (const float length : block.lengths)
+    text += fmt::format("{:08x}", std::bit_cast<uint32_t>(length));
+  return text;
 }
 
 template <typename Number>
@@ -41,6 +45,18 @@ bool read_number(std::string_view text, Number& number, int base = 10) {
   const char* const end = text.data() + text.size();
   const auto [stop, trouble] = std::from_chars(text.data(), end, number, base);
   return trouble == std::errc{} && stop == end;
+}
+
+constexpr size_t kDigits = 8;  // of a float's bits
+
+bool parse_lengths(std::string_view text, std::vector<float>& lengths) {
+  if (text.empty() || text.size() % kDigits != 0) return false;
+  for (size_t place = 0; place < text.size(); place += kDigits) {
+    uint32_t bits = 0;
+    if (!read_number(text.substr(place, kDigits), bits, 16)) return false;
+    lengths.push_back(std::bit_cast<float>(bits));
+  }
+  return true;
 }
 
 // The other way round; false if it is no such text.
@@ -53,12 +69,13 @@ bool parse_block(std::string_view text, SavedBlock& block) {
   }
   uint64_t beta1 = 0;
   uint64_t beta2 = 0;
-  if (words.size() != 4 || !read_number(words[0], block.length) ||
+  if (words.size() < 4 || words.size() > 5 || !read_number(words[0], block.length) ||
       !read_number(words[1], block.updates) || !read_number(words[2], beta1, 16) ||
       !read_number(words[3], beta2, 16))
     return false;
   block.beta1_power = std::bit_cast<double>(beta1);
   block.beta2_power = std::bit_cast<double>(beta2);
+  if (words.size() == 5 && !parse_lengths(words[4], block.lengths)) return false;
   return block.length > 0;
 }
 

@@ -213,6 +213,27 @@ TEST(Checkpoint, JoinedBlocksGoOnWithTheHighestNumberOfUpdates) {
   EXPECT_EQ(read.value()[0].beta1_power, 0.5);
 }
 
+// What a guard remembers is of a whole block: it is given back to the same block, and to no other.
+TEST(Checkpoint, WhatAGuardRemembersIsOfTheBlockAsItWasCut) {
+  const TempFolder folder;
+  const Everything all = everything(3, 1);
+  const auto length = static_cast<uint32_t>(all.layout.parameter_count());
+  SavedBlock whole = block_of(all, {.offset = 0, .length = length});
+  whole.lengths = {0.0F, 1.5F, -0.0F, 3.25e-38F, 1e30F};
+  const std::string at = checkpoint_folder(folder.file("ck"), 10);
+  DROVER_EXPECT_OK(make_folder(at));
+  const auto entry = write_checkpoint_part({.shard = 0, .version = 10, .blocks = {whole}}, at);
+  CheckpointManifest manifest = manifest_of(all, 10);
+  manifest.files = {entry.value()};
+  DROVER_EXPECT_OK(write_manifest(manifest, at));
+  const Checkpoint checkpoint = Checkpoint::open(at).value();
+  const auto same = checkpoint.read(std::vector<Block>{{.id = 0, .offset = 0, .length = length}});
+  EXPECT_EQ(same.value().at(0).lengths, whole.lengths);
+  const auto half =
+      checkpoint.read(std::vector<Block>{{.id = 0, .offset = 0, .length = length / 2}});
+  EXPECT_TRUE(half.value().at(0).lengths.empty());
+}
+
 TEST(Checkpoint, ABitThatFlipsAnywhereIsFoundAndNamed) {
   const TempFolder folder;
   const Everything all = everything(5);

@@ -342,6 +342,10 @@ Result<std::vector<WorkerStatistics>> RunReader::workers() const {
 }
 Result<StepStatistics> RunReader::step_times() const { return told(step_times_of(database_)); }
 Result<WasteStatistics> RunReader::waste() const { return told(waste_of(database_)); }
+Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
+  return told(outliers_of(database_));
+}
+
 Result<WeakStatistics> RunReader::weak() const {
   if (!knows_weak()) return WeakStatistics{};
   return told(weak_of(database_));

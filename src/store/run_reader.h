@@ -70,6 +70,7 @@ class RunReader {
   Result<StepStatistics> step_times() const;
   Result<WasteStatistics> waste() const;
   Result<WeakStatistics> weak() const;  // nothing, of a file from before there was any
+  Result<std::vector<OutlierStatistics>> outliers() const;  // the same
   Result<std::vector<CurvePoint>> curve(uint32_t points) const;
   Result<double> recent_loss(uint64_t last_steps) const;
 

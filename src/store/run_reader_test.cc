@@ -247,7 +247,7 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   {
     Result<Database> file = Database::open(path, Database::Mode::kReadWrite);
     DROVER_EXPECT_OK(file.value().execute(
-        "DROP TABLE forecasts; DROP TABLE shard_loads;"
+        "DROP TABLE forecasts; DROP TABLE shard_loads; DROP TABLE outliers;"
         "DROP TABLE block_contributors; ALTER TABLE steps DROP COLUMN fresh_mean;"
         "ALTER TABLE steps DROP COLUMN fresh_min; ALTER TABLE steps DROP COLUMN staleness_mean;"
         "ALTER TABLE steps DROP COLUMN staleness_max; PRAGMA user_version = 2"));
@@ -262,6 +262,29 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   EXPECT_TRUE(reader.expected(0).value().empty());
   EXPECT_TRUE(reader.expected_last().value().empty());
   EXPECT_TRUE(reader.shard_loads().value().empty());
+  EXPECT_TRUE(reader.outliers().value().empty());
+}
+
+TEST(RunReader, TellsWhoWasOutOfLineMostOftenFirst) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  {
+    const auto writer = writer_at(path);
+    for (Step step = 0; step < 3; ++step) {
+      StepRecord record = sample_step(step, 2);
+      record.outliers = {{.worker = 3, .blocks = 2, .ratio = 10.0 + static_cast<double>(step)}};
+      if (step == 1)
+        record.outliers.insert(record.outliers.begin(), {.worker = 1, .blocks = 1, .ratio = 99.0});
+      DROVER_EXPECT_OK(writer->on_step(record, sample_arrivals(step, 2)));
+    }
+    DROVER_EXPECT_OK(writer->on_end({}));
+  }
+  const auto outliers = reader_at(path).outliers().value();
+  ASSERT_EQ(outliers.size(), 2u);
+  EXPECT_EQ(outliers[0].worker, 3u);
+  EXPECT_EQ(outliers[0].steps, 3u);
+  EXPECT_EQ(outliers[0].ratio_max, 12.0);
+  EXPECT_EQ(outliers[1].worker, 1u);
 }
 
 }  // namespace

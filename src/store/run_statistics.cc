@@ -198,6 +198,21 @@ Result<WeakStatistics> weak_of(const Database& database) {
   }));
 }
 
+Result<std::vector<OutlierStatistics>> outliers_of(const Database& database) {
+  const auto tables = only(database.query(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'outliers'",
+      [](const Statement& row) { return row.count(0); }));
+  if (!tables) return tables.error();
+  if (tables.value() == 0) return std::vector<OutlierStatistics>{};
+  return database.query(
+      "SELECT worker, count(*), max(ratio) FROM outliers GROUP BY worker ORDER BY count(*) DESC, "
+      "worker",
+      [](const Statement& row) {
+        return OutlierStatistics{
+            .worker = row.small(0), .steps = row.count(1), .ratio_max = row.real(2)};
+      });
+}
+
 Result<WasteStatistics> waste_of(const Database& database) {
   return only(database.query(kWaste, [](const Statement& row) {
     WasteStatistics waste{.stopped = row.count(0), .restart_median = {}, .share = {}};

@@ -79,6 +79,13 @@ struct WeakStatistics {
   uint32_t contributors_max = 0;
 };
 
+// A worker whose gradients were out of line (--guard).
+struct OutlierStatistics {
+  WorkerId worker = 0;
+  uint64_t steps = 0;      // in which one was
+  double ratio_max = 0.0;  // how many times as large as usual, at most
+};
+
 // A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or
 // where no loss of the stretch is known.
 struct CurvePoint {
@@ -94,6 +101,8 @@ Result<StepStatistics> step_times_of(const Database& database);
 Result<WasteStatistics> waste_of(const Database& database);
 // Needs a file of format 3.
 Result<WeakStatistics> weak_of(const Database& database);
+// Who was most often comes first. Nothing, of a file from before there was a guard.
+Result<std::vector<OutlierStatistics>> outliers_of(const Database& database);
 // At most `points` stretches of equal length, in order; fewer if there are fewer steps.
 Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
 // Mean training loss of the last steps whose loss is known (a step that used nobody's whole

@@ -27,6 +27,7 @@ enum Sentence : size_t {
   kStep,
   kBlockCount,
   kShardLoad,
+  kOutlier,
   kArrival,
   kLateArrival,
   kAbandoned,
@@ -38,6 +39,7 @@ enum Sentence : size_t {
   kForgetSteps,
   kForgetBlockCounts,
   kForgetShardLoads,
+  kForgetOutliers,
   kForgetArrivals,
   kForgetAbandoned,
   kForgetEvaluations,
@@ -53,6 +55,7 @@ constexpr std::string_view kSql[] = {
     "?16, ?17, ?18, ?19, ?20, ?21)",
     "INSERT INTO block_contributors VALUES (?1, ?2, ?3)",
     "INSERT INTO shard_loads VALUES (?1, ?2, ?3)",
+    "INSERT INTO outliers VALUES (?1, ?2, ?3, ?4, ?5)",
     // A late arrival that overtook its step knows more than the step does.
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples)
        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING)",
@@ -70,6 +73,7 @@ constexpr std::string_view kSql[] = {
     "DELETE FROM steps WHERE step >= ?1",
     "DELETE FROM block_contributors WHERE step >= ?1",
     "DELETE FROM shard_loads WHERE step >= ?1",
+    "DELETE FROM outliers WHERE step >= ?1",
     "DELETE FROM arrivals WHERE step >= ?1",
     "DELETE FROM abandoned WHERE step >= ?1",
     "DELETE FROM evaluations WHERE version > ?1",
@@ -198,6 +202,10 @@ Status RunWriter::on_step(const StepRecord& step, const std::vector<ArrivalRecor
     status = add(kShardLoad, step.step, load.shard, load.busy);
     if (!status) return status;
   }
+  for (const OutlierRecord& each : step.outliers) {
+    status = add(kOutlier, step.step, each.worker, each.blocks, each.ratio, each.used);
+    if (!status) return status;
+  }
   for (const ArrivalRecord& arrival : arrivals) {
     status = add(kArrival, arrival.step, arrival.worker, arrival.run_time, arrival.censored,
                  arrival.compute, arrival.samples);
@@ -231,8 +239,9 @@ Status RunWriter::on_event(const EventRecord& event) {
 }
 
 Status RunWriter::start_over(Step first) {
-  for (const size_t each : {kForgetDecisions, kForgetForecasts, kForgetSteps, kForgetBlockCounts,
-                            kForgetShardLoads, kForgetArrivals, kForgetAbandoned}) {
+  for (const size_t each :
+       {kForgetDecisions, kForgetForecasts, kForgetSteps, kForgetBlockCounts, kForgetShardLoads,
+        kForgetOutliers, kForgetArrivals, kForgetAbandoned}) {
     if (const Status status = add(each, first); !status) return status;
   }
   // An evaluation is of the parameters after so many steps.

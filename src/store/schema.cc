@@ -74,6 +74,14 @@ CREATE TABLE shard_loads (
   busy_ns INTEGER NOT NULL,
   PRIMARY KEY (step, shard)
 ) WITHOUT ROWID;
+CREATE TABLE outliers (
+  step   INTEGER NOT NULL,
+  worker INTEGER NOT NULL,
+  blocks INTEGER NOT NULL,
+  ratio  REAL NOT NULL,
+  used   INTEGER NOT NULL,
+  PRIMARY KEY (step, worker)
+) WITHOUT ROWID;
 CREATE TABLE arrivals (
   step        INTEGER NOT NULL,
   worker      INTEGER NOT NULL,

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
 #include "core/result.h"
@@ -92,14 +93,17 @@ struct Plan {
   Step first_step = 0;      // the run goes on from this version, which lies in `resume_from`
   std::string resume_from;  // empty: in memory, if `kept` says so
   std::optional<KeptVersion> kept = {};
-  bool standby = false;        // every version is kept in memory, here and by a standby
-  uint64_t life = 0;           // that versions are kept under from here on
-  Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
-  std::string checkpoint_dir;  // the folder that they are kept in
+  bool standby = false;                // every version is kept in memory, here and by a standby
+  uint64_t life = 0;                   // that versions are kept under from here on
+  Step checkpoint_every = 0;           // steps between checkpoints, besides one at the end; 0: none
+  std::string checkpoint_dir;          // the folder that they are kept in
+  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are out of line ...
+  double guard_factor = kGuardFactor;  // ... by so many deviations
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan& other) const {
-    return first_step == other.first_step && resume_from == other.resume_from &&
+    return guard == other.guard && guard_factor == other.guard_factor &&
+           first_step == other.first_step && resume_from == other.resume_from &&
            kept == other.kept && standby == other.standby && life == other.life &&
            checkpoint_every == other.checkpoint_every && checkpoint_dir == other.checkpoint_dir &&
            free_running == other.free_running && staleness == other.staleness &&
@@ -188,6 +192,15 @@ struct StepClosed {
     BlockId block = 0;
     bool operator==(const Refused&) const = default;
   };
+  // A worker whose gradient was far larger than usual.
+  struct Outlier {
+    WorkerId worker = 0;
+    BlockId block = 0;    // where it was worst
+    uint32_t blocks = 0;  // of this shard's, in which it was
+    double ratio = 0.0;   // how many times as large as usual, at worst
+    bool used = false;    // made shorter
+    bool operator==(const Outlier&) const = default;
+  };
   Step step = 0;
   Duration elapsed{};             // from opening to the last block's close
   Duration closing{};             // from the last arrival needed to the parameters leaving
@@ -205,6 +218,7 @@ struct StepClosed {
   double noise = 0.0;
   std::vector<BlockCount> block_counts;  // how many gradients this shard's blocks got
   uint64_t digest = 0;                   // after the last step: of this shard's parameters
+  std::vector<Outlier> outliers = {};    // by worker
   bool operator==(const StepClosed&) const = default;
 };
 

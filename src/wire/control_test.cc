@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -70,6 +71,10 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   weak.weak = true;
   weak.push_grace = Duration(5'000);
   expect_survives(weak);
+  Plan guarded = sample_plan();
+  guarded.guard = GuardRule::kNorm;
+  guarded.guard_factor = 3.5;
+  expect_survives(guarded);
   Plan kept = sample_plan();
   kept.first_step = 200;
   kept.resume_from = "ck/step-0000000200";
@@ -138,7 +143,9 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                              .signal = 0.25,
                              .noise = 3.0,
                              .block_counts = {{3, 1}, {4, 20}},
-                             .digest = ~uint64_t{0}});
+                             .digest = ~uint64_t{0},
+                             .outliers = {{.worker = 3, .block = 2, .blocks = 5, .ratio = 99.5},
+                                          {.worker = 4, .blocks = 1, .ratio = 7.0, .used = true}}});
   expect_survives(Arrived{.step = 9, .arrivals = {{3, Duration(10), 9}}});
   expect_survives(Share{.from = 4, .first = 64, .count = 32, .total = 256});
   expect_survives(Abandoned{.step = 4, .resumed = 6, .wasted = Duration(77)});
@@ -187,6 +194,15 @@ TEST(Control, RefusesAShapeThatIsNotTheTensors) {
   EXPECT_TRUE(refused({3, 5}, 12));
   EXPECT_TRUE(refused({uint64_t{1} << 36, uint64_t{1} << 36, uint64_t{1} << 56}, 0));
   EXPECT_TRUE(refused(std::vector<uint64_t>(kDimensionsMax + 1, 1), 1));
+}
+
+TEST(Control, RefusesAGuardWhoseFactorMakesNoSense) {
+  Plan plan = sample_plan();
+  plan.guard = GuardRule::kRefuse;
+  for (const double factor : {0.0, -1.0, 1e9, std::nan("")}) {
+    plan.guard_factor = factor;
+    EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok()) << factor;
+  }
 }
 
 TEST(Control, RefusesAPlanThatBeginsBehindItsEnd) {

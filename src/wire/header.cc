@@ -61,6 +61,8 @@ std::string_view name_of(Answer answer) {
       return "not finite";
     case Answer::kDuplicate:
       return "duplicate";
+    case Answer::kOutlier:
+      return "outlier";
   }
   return "unknown";
 }

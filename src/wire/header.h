@@ -70,6 +70,7 @@ enum class Answer : uint32_t {
   kLate = 1,       // the block has closed; `version` tells the step it is in now
   kNotFinite = 2,  // NaN or infinity
   kDuplicate = 3,  // this worker has pushed this block already
+  kOutlier = 4,    // far longer than what others push: it is not used
 };
 
 std::string_view name_of(Answer answer);

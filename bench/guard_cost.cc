@@ -1,0 +1,102 @@
+// What a guard costs a shard: steps of one block, taken in and closed, with --guard norm and
+// without, in turn. Gradients that were received, and gradients in memory that workers share.
+//   guard_cost [WORKERS [FLOATS]]
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "server/shard_block.h"
+
+namespace drover {
+namespace {
+
+constexpr int kRounds = 21;
+constexpr int kSteps = 60;  // in each
+
+class BlockSteps {
+ public:
+  BlockSteps(GuardRule rule, bool shared, uint32_t workers, uint32_t floats)
+      : shared_(shared), members_(workers), layout_({{"one", floats, TensorKind::kTrained}}) {
+    const Plan plan{.workers = workers,
+                    .steps = ~Step{0},
+                    .optimizer = {.kind = OptimizerKind::kMomentum},
+                    .schedule = {.base = 1e-6},
+                    .guard = rule,
+                    .tensors = layout_.tensors(),
+                    .blocks = plan_blocks(layout_, 1, floats)};
+    block_ = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool_, &pool_);
+    block_->start(std::vector<float>(floats, 0.0F), members_);
+    for (uint32_t worker = 0; worker < workers; ++worker) {
+      auto gradient = std::make_shared<FloatBuffer>(floats);
+      for (size_t i = 0; i < floats; ++i)
+        gradient->data()[i] = 1e-3F * static_cast<float>((i * 2654435761u + worker) % 1000);
+      gradients_.push_back(std::move(gradient));
+    }
+  }
+
+  double seconds_per_step() {
+    const auto began = std::chrono::steady_clock::now();
+    for (int step = 0; step < kSteps; ++step, ++step_) {
+      for (WorkerId worker = 0; worker < gradients_.size(); ++worker)
+        block_->push(step_, worker, 1, view(worker), members_);
+      block_->close(1e-6, members_);
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    return took.count() / kSteps;
+  }
+
+ private:
+  ConstBuffer view(WorkerId worker) {
+    const SharedBuffer& gradient = gradients_[worker];
+    if (!shared_) return gradient;
+    return std::make_shared<FloatBuffer>(gradient->data(), gradient->size(), gradient,
+                                         Stamp{&word_, 0});
+  }
+
+  const bool shared_;
+  const Membership members_;
+  const Layout layout_;
+  std::atomic<uint64_t> word_{0};
+  BufferPool pool_;
+  std::unique_ptr<ShardBlock> block_;
+  std::vector<SharedBuffer> gradients_;
+  Step step_ = 0;
+};
+
+void measure(bool shared, uint32_t workers, uint32_t floats) {
+  BlockSteps off(GuardRule::kOff, shared, workers, floats);
+  BlockSteps on(GuardRule::kNorm, shared, workers, floats);
+  std::vector<double> ratios;
+  std::vector<double> plain;
+  off.seconds_per_step();
+  on.seconds_per_step();
+  for (int round = 0; round < kRounds; ++round) {
+    const double without = off.seconds_per_step();
+    const double with = on.seconds_per_step();
+    plain.push_back(without);
+    ratios.push_back(with / without);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::sort(plain.begin(), plain.end());
+  fmt::print(
+      "{} workers, block of {} floats, {}: {:.1f} us a step without, times {:.2f} "
+      "({:.2f}-{:.2f})\n",
+      workers, floats, shared ? "in shared memory" : "received", 1e6 * plain[kRounds / 2],
+      ratios[kRounds / 2], ratios.front(), ratios.back());
+}
+
+}  // namespace
+}  // namespace drover
+
+int main(int count, char** words) {
+  const auto number = [&](int place, uint32_t usual) {
+    return count > place ? static_cast<uint32_t>(std::atoi(words[place])) : usual;
+  };
+  for (const bool shared : {false, true}) drover::measure(shared, number(1, 8), number(2, 65'536));
+  return 0;
+}
