@@ -259,6 +259,25 @@ std::string coordinator_play(int policy) {
   return play;
 }
 
+// Two shards, of which the first is always a step behind, where workers need not wait for it; and
+// checkpoints.
+std::string weak_coordinator_play() {
+  std::string play = bytes({1, 0, 1, 6, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 2, 1, 1});
+  for (const int shard : {0, 1}) play += bytes({0, 0, shard});
+  for (const int worker : {0, 1}) play += bytes({0, 5, worker, 1, 1});
+  for (const int peer : {0, 1, 2, 3}) play += bytes({9, peer, 0});
+  const auto close = [&](int shard, int step) {
+    play += bytes({9, shard, 3, step, 0, 130, 3, 0, 120, 0, 125, 0, 0, 0, 2, 16, 16, 0});
+  };
+  for (int step = 0; step < 6; ++step) {
+    close(1, 0);
+    if (step > 0) close(0, 7);
+    for (const int shard : {0, 1}) play += bytes({9, shard, 12, 0, 0, 0, 100, 1});
+    play += bytes({8, 1});
+  }
+  return play;
+}
+
 // A worker that gets what it asks for, from two shards.
 std::string worker_play(int free_running, int weak) {
   const Layout layout({{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}});
@@ -286,6 +305,7 @@ void add_plays(Seeds& seeds) {
     seeds.add("worker", worker_play(free_running, weak));
   }
   for (int policy = 0; policy < 12; ++policy) seeds.add("coordinator", coordinator_play(policy));
+  seeds.add("coordinator", weak_coordinator_play());
   std::mt19937_64 random(1);
   for (const char* target : {"coordinator", "shard", "worker"}) {
     for (const size_t size : {100, 600, 1'200}) {
