@@ -72,7 +72,8 @@ void ReplicaSource::send(const KeptVersion& version, Outbox& out) {
                         .length = block.length,
                         .updates = block.updates,
                         .beta1_power = block.beta1_power,
-                        .beta2_power = block.beta2_power};
+                        .beta2_power = block.beta2_power,
+                        .lengths = block.lengths};
     for (uint32_t which = 0; which < Replica::kFloatsMax; ++which)
       each.floats |= floats_of(block, which) ? 1u << which : 0u;
     replica.blocks.push_back(each);
@@ -115,7 +116,8 @@ Status ReplicaIntake::on_replica(const Replica& announced, Outbox& out) {
                             .length = block.length,
                             .updates = block.updates,
                             .beta1_power = block.beta1_power,
-                            .beta2_power = block.beta2_power});
+                            .beta2_power = block.beta2_power,
+                            .lengths = block.lengths});
   }
   block_ = floats_ = 0;
   skip_missing(out);

@@ -35,7 +35,8 @@ CheckpointPart part(Version version, uint32_t blocks = 2) {
                            .parameters = floats(5 + block, first),
                            .momentum = block == 0 ? floats(5, first + 10) : nullptr,
                            .squares = nullptr,
-                           .average = floats(5 + block, first + 20)});
+                           .average = floats(5 + block, first + 20),
+                           .lengths = {first, 2.0F}});
   }
   return made;
 }
@@ -61,6 +62,7 @@ void expect_same(const CheckpointPart& got, const CheckpointPart& wanted) {
     EXPECT_EQ(values(mine.momentum), values(theirs.momentum));
     EXPECT_EQ(values(mine.squares), values(theirs.squares));
     EXPECT_EQ(values(mine.average), values(theirs.average));
+    EXPECT_EQ(mine.lengths, theirs.lengths);
   }
 }
 

@@ -309,6 +309,7 @@ struct Replica {
     double beta1_power = 1.0;
     double beta2_power = 1.0;
     uint32_t floats = 0;  // bit f: there are those
+    std::vector<float> lengths = {};
     bool operator==(const Block&) const = default;
   };
   KeptVersion kept;

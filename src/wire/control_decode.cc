@@ -396,7 +396,8 @@ Control get(const pb::Replica& from, Reader& reader) {
          .beta1_power = reader.factor(each.beta1_power(), "a power of beta1"),
          .beta2_power = reader.factor(each.beta2_power(), "a power of beta2"),
          .floats = reader.at_most(each.floats(), (1u << Replica::kFloatsMax) - 1,
-                                  "what is kept of a block")});
+                                  "what is kept of a block"),
+         .lengths = {each.lengths().begin(), each.lengths().end()}});
     total = reader.at_most(total + each.length(), kParametersMax, "the number of parameters");
   }
   return replica;

@@ -265,6 +265,7 @@ void put(const Replica& from, pb::Control& to) {
     each->set_beta1_power(block.beta1_power);
     each->set_beta2_power(block.beta2_power);
     each->set_floats(block.floats);
+    each->mutable_lengths()->Add(block.lengths.begin(), block.lengths.end());
   }
 }
 

@@ -97,7 +97,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                                       .updates = 5,
                                       .beta1_power = 0.5,
                                       .beta2_power = 0.25,
-                                      .floats = 5}}});
+                                      .floats = 5,
+                                      .lengths = {1.5F, 0.0F}}}});
   expect_survives(Replicated{.version = 9});
   expect_survives(CheckpointSaved{.version = 200,
                                   .file = "shard-3.safetensors",
