@@ -16,7 +16,7 @@ struct LoadSettings {
   std::string transport = "shm";
 };
 
-// Apart from the other, which has sockets: both have an Endpoint, of different kinds. Returns the
+// Apart from the other, which has sockets. Returns the
 // exit status.
 int run_simulated(const LoadSettings& load);
 

@@ -18,9 +18,9 @@ namespace {
 
 class MessageCount final : public Witness {
  public:
-  void on_sent(Endpoint, const Outgoing&, TimePoint) override { ++messages; }
-  void on_received(Endpoint, const Outgoing&, TimePoint) override {}
-  void on_lost(Endpoint, WorkerId, TimePoint) override { ++lost; }
+  void on_sent(Party, const Outgoing&, TimePoint) override { ++messages; }
+  void on_received(Party, const Outgoing&, TimePoint) override {}
+  void on_lost(Party, WorkerId, TimePoint) override { ++lost; }
   void on_breach(const std::string&, TimePoint) override {}
   void on_load(const Load& load, TimePoint) override {
     ++events;

@@ -4,7 +4,7 @@
 
 namespace drover {
 
-void Attendance::on_sent(Endpoint from, const Outgoing& message, TimePoint now) {
+void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (control == nullptr) return;
   const bool to_worker = message.to.role == Role::kWorker;
@@ -22,7 +22,7 @@ void Attendance::on_sent(Endpoint from, const Outgoing& message, TimePoint now) 
     ready_.erase(message.to.index);
 }
 
-void Attendance::on_received(Endpoint from, const Outgoing& message, TimePoint now) {
+void Attendance::on_received(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (message.to.role == Role::kCoordinator) {
     if (from.role == Role::kWorker && control != nullptr && std::holds_alternative<Ready>(*control))
@@ -48,7 +48,7 @@ void Attendance::on_received(Endpoint from, const Outgoing& message, TimePoint n
   }
 }
 
-void Attendance::on_lost(Endpoint at, WorkerId worker) {
+void Attendance::on_lost(Party at, WorkerId worker) {
   if (at.role == Role::kCoordinator) {
     ready_.erase(worker);
     lost_.insert(worker);

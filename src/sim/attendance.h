@@ -27,9 +27,9 @@ class Attendance {
     bool is_member(WorkerId worker) const { return members.contains(worker); }
   };
 
-  void on_sent(Endpoint from, const Outgoing& message, TimePoint now);
-  void on_received(Endpoint from, const Outgoing& message, TimePoint now);
-  void on_lost(Endpoint at, WorkerId worker);
+  void on_sent(Party from, const Outgoing& message, TimePoint now);
+  void on_received(Party from, const Outgoing& message, TimePoint now);
+  void on_lost(Party at, WorkerId worker);
 
   AtShard& at(ShardId shard) { return shards_[shard]; }
   // Who has told the coordinator that it can begin, and is not lost.

@@ -15,11 +15,11 @@ enum Use : uint64_t { kLoss = 1, kJitter, kReordering, kDuplication };
 
 }  // namespace
 
-bool Network::concerns(const Whom& whom, Endpoint end) const {
+bool Network::concerns(const Whom& whom, Party end) const {
   return end.role == Role::kWorker && scenario_.concerns(whom, end.index);
 }
 
-LinkLaw Network::law_between(Endpoint from, Endpoint to) const {
+LinkLaw Network::law_between(Party from, Party to) const {
   LinkLaw law;
   for (const LinkRule& rule : scenario_.links) {
     const bool everybody = !rule.whom.node && !rule.whom.workers;
@@ -28,7 +28,7 @@ LinkLaw Network::law_between(Endpoint from, Endpoint to) const {
   return law;
 }
 
-TimePoint Network::way_free(TimePoint now, Endpoint from, Endpoint to) const {
+TimePoint Network::way_free(TimePoint now, Party from, Party to) const {
   TimePoint free = now;
   for (const Isolated& isolated : partitions_) {
     if (concerns(isolated.whom, from) != concerns(isolated.whom, to))
@@ -37,7 +37,7 @@ TimePoint Network::way_free(TimePoint now, Endpoint from, Endpoint to) const {
   return free;
 }
 
-TimePoint Network::arrival(TimePoint now, Endpoint from, Endpoint to, Lane lane, size_t bytes,
+TimePoint Network::arrival(TimePoint now, Party from, Party to, Lane lane, size_t bytes,
                            Duration extra) {
   const LinkLaw law = law_between(from, to);
   const uint64_t frame = frames_++;

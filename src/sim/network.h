@@ -14,10 +14,10 @@
 namespace drover {
 
 // A process of the run, wherever it is.
-struct Endpoint {
+struct Party {
   Role role = Role::kCoordinator;
   uint32_t index = 0;
-  auto operator<=>(const Endpoint&) const = default;
+  auto operator<=>(const Party&) const = default;
 };
 
 class Network {
@@ -26,8 +26,7 @@ class Network {
   Network(const Scenario& scenario, uint64_t seed) : scenario_(scenario), seed_(seed) {}
 
   // When `bytes` that `from` sends `to` on this lane now, delayed there by `extra`, have arrived.
-  TimePoint arrival(TimePoint now, Endpoint from, Endpoint to, Lane lane, size_t bytes,
-                    Duration extra);
+  TimePoint arrival(TimePoint now, Party from, Party to, Lane lane, size_t bytes, Duration extra);
 
   // Nothing passes between these workers and the others until then.
   void isolate(const Whom& whom, TimePoint until) { partitions_.push_back({whom, until}); }
@@ -37,18 +36,18 @@ class Network {
     Whom whom;
     TimePoint until{};
   };
-  using Stream = std::tuple<Endpoint, Endpoint, Lane>;
+  using Stream = std::tuple<Party, Party, Lane>;
 
-  LinkLaw law_between(Endpoint from, Endpoint to) const;
-  TimePoint way_free(TimePoint now, Endpoint from, Endpoint to) const;
-  bool concerns(const Whom& whom, Endpoint end) const;
+  LinkLaw law_between(Party from, Party to) const;
+  TimePoint way_free(TimePoint now, Party from, Party to) const;
+  bool concerns(const Whom& whom, Party end) const;
 
   const Scenario& scenario_;
   const uint64_t seed_;
-  uint64_t frames_ = 0;                     // sent so far: the key of their chances
-  std::map<Stream, TimePoint> last_;        // arrival on each stream
-  std::map<Endpoint, TimePoint> sends_;     // until when its way out is busy
-  std::map<Endpoint, TimePoint> receives_;  // and its way in
+  uint64_t frames_ = 0;                  // sent so far: the key of their chances
+  std::map<Stream, TimePoint> last_;     // arrival on each stream
+  std::map<Party, TimePoint> sends_;     // until when its way out is busy
+  std::map<Party, TimePoint> receives_;  // and its way in
   std::vector<Isolated> partitions_;
 };
 

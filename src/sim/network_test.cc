@@ -8,8 +8,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Endpoint kShard{Role::kShard, 0};
-constexpr Endpoint worker(WorkerId id) { return {Role::kWorker, id}; }
+constexpr Party kShard{Role::kShard, 0};
+constexpr Party worker(WorkerId id) { return {Role::kWorker, id}; }
 
 Scenario with_link(const LinkLaw& law) {
   Scenario scenario;

@@ -34,11 +34,11 @@ void Referee::on_welcome(ShardId shard, WorkerId worker) {
   }
 }
 
-void Referee::on_received(Endpoint from, const Outgoing& message, TimePoint now) {
+void Referee::on_received(Party from, const Outgoing& message, TimePoint now) {
   attendance_.on_received(from, message, now);
 }
 
-void Referee::on_lost(Endpoint at, WorkerId worker, TimePoint) {
+void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
   if (at.role == Role::kCoordinator) {
     gone_.insert(worker);
@@ -58,7 +58,7 @@ void Referee::on_lost(Endpoint at, WorkerId worker, TimePoint) {
   });
 }
 
-void Referee::on_sent(Endpoint from, const Outgoing& message, TimePoint now) {
+void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
   attendance_.on_sent(from, message, now);
   const FrameHeader& header = message.frame.header;
   const auto* control = std::get_if<Control>(&message.frame.payload);

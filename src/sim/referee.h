@@ -54,9 +54,9 @@ class Referee : public Witness, public RunObserver {
   void on_learned(const StepTimes& times);
   void on_learned_late(Step step, WorkerId worker);
 
-  void on_sent(Endpoint from, const Outgoing& message, TimePoint now) override;
-  void on_received(Endpoint from, const Outgoing& message, TimePoint now) override;
-  void on_lost(Endpoint at, WorkerId worker, TimePoint now) override;
+  void on_sent(Party from, const Outgoing& message, TimePoint now) override;
+  void on_received(Party from, const Outgoing& message, TimePoint now) override;
+  void on_lost(Party at, WorkerId worker, TimePoint now) override;
   void on_breach(const std::string& what, TimePoint now) override;
   void on_load(const Load& load, TimePoint now) override;
 

@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Endpoint kShard{Role::kShard, 0};
-constexpr Endpoint kCoordinator{Role::kCoordinator, 0};
-constexpr Endpoint worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
+constexpr Party kShard{Role::kShard, 0};
+constexpr Party kCoordinator{Role::kCoordinator, 0};
+constexpr Party worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
 
 class RefereeTest : public ::testing::Test {
  protected:
@@ -31,7 +31,7 @@ class RefereeTest : public ::testing::Test {
     referee_.on_received(kCoordinator, decision, now_);
   }
 
-  void sent(Endpoint from, Address to, Frame frame) {
+  void sent(Party from, Address to, Frame frame) {
     referee_.on_sent(from, {to, std::move(frame)}, now_);
   }
 

@@ -17,12 +17,12 @@ constexpr uint64_t kEventsAfterEnd = 100'000;
 // What a control message weighs on the wire, about.
 constexpr size_t kControlBytes = 128;
 
-constexpr Endpoint kCoordinatorEnd{Role::kCoordinator, 0};
-constexpr Endpoint kEvaluatorEnd{Role::kEvaluator, 0};
-constexpr Endpoint worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
-constexpr Endpoint shard_end(ShardId shard) { return {Role::kShard, shard}; }
+constexpr Party kCoordinatorEnd{Role::kCoordinator, 0};
+constexpr Party kEvaluatorEnd{Role::kEvaluator, 0};
+constexpr Party worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
+constexpr Party shard_end(ShardId shard) { return {Role::kShard, shard}; }
 
-std::string name_of(Endpoint end) { return peer_name(end.role, end.index); }
+std::string name_of(Party end) { return peer_name(end.role, end.index); }
 
 }  // namespace
 
@@ -163,7 +163,7 @@ void Simulation::start_worker(WorkerId id) {
 }
 
 void Simulation::say_hello(WorkerId id, uint64_t life, uint32_t tries) {
-  const Endpoint end = worker_end(id);
+  const Party end = worker_end(id);
   const TimePoint arrival =
       network_.arrival(time_.now(), end, kCoordinatorEnd, Lane::kControl, kControlBytes, {});
   time_.plan(arrival, [this, id, life, tries, end] {
@@ -189,7 +189,7 @@ void Simulation::say_hello(WorkerId id, uint64_t life, uint32_t tries) {
   });
 }
 
-void Simulation::connect(Endpoint end, uint64_t life, ShardId shard) {
+void Simulation::connect(Party end, uint64_t life, ShardId shard) {
   if (!is_current(end, life)) return;
   const TimePoint arrival =
       network_.arrival(time_.now(), end, shard_end(shard), Lane::kControl, kControlBytes, {});
@@ -219,8 +219,8 @@ void Simulation::kill(const Death& death) {
 
 // Each connection ends behind what was sent on it.
 void Simulation::close_connections(WorkerId id, uint64_t life) {
-  const Endpoint end = worker_end(id);
-  const auto close = [&](Endpoint peer, Lane lane, auto&& lost) {
+  const Party end = worker_end(id);
+  const auto close = [&](Party peer, Lane lane, auto&& lost) {
     time_.plan(network_.arrival(time_.now(), end, peer, lane, 0, {}), [this, id, life, peer, lost] {
       const auto found = connected_.find({peer, id});
       if (found == connected_.end() || found->second != life) return;
@@ -323,28 +323,28 @@ void Simulation::finish_what_is_under_way() {
 
 // --- messages
 
-uint64_t Simulation::life_of(Endpoint end) const {
+uint64_t Simulation::life_of(Party end) const {
   return end.role == Role::kWorker ? lives_[end.index].number : 0;
 }
 
 // The process at the other end of the connection; 0 if there is none (any more).
-uint64_t Simulation::life_behind(Endpoint from, Endpoint to) const {
+uint64_t Simulation::life_behind(Party from, Party to) const {
   if (to.role != Role::kWorker) return 0;
   const auto found = connected_.find({from, to.index});
   return found == connected_.end() ? 0 : found->second;
 }
 
-bool Simulation::is_current(Endpoint end, uint64_t life) const {
+bool Simulation::is_current(Party end, uint64_t life) const {
   if (end.role != Role::kWorker) return true;
   return lives_[end.index].alive && lives_[end.index].number == life;
 }
 
-void Simulation::send_all(Endpoint from, Outbox out) {
+void Simulation::send_all(Party from, Outbox out) {
   for (Outgoing& message : out) send(from, std::move(message));
 }
 
-void Simulation::send(Endpoint from, Outgoing message) {
-  const Endpoint to{message.to.role, message.to.index};
+void Simulation::send(Party from, Outgoing message) {
+  const Party to{message.to.role, message.to.index};
   FrameHeader& header = message.frame.header;
   Duration extra{};
   size_t bytes = kControlBytes;
@@ -392,9 +392,9 @@ void Simulation::send(Endpoint from, Outgoing message) {
   });
 }
 
-void Simulation::deliver(Endpoint from, uint64_t from_life, uint64_t to_life,
-                         const Outgoing& message, SharedBuffer floats) {
-  const Endpoint to{message.to.role, message.to.index};
+void Simulation::deliver(Party from, uint64_t from_life, uint64_t to_life, const Outgoing& message,
+                         SharedBuffer floats) {
+  const Party to{message.to.role, message.to.index};
   if (!is_current(to, to_life)) return;
   if (from.role == Role::kWorker) {
     // Not what was lost with its sender, and not what comes after its connection has ended.
@@ -421,7 +421,7 @@ void Simulation::deliver(Endpoint from, uint64_t from_life, uint64_t to_life,
   });
 }
 
-void Simulation::deliver_to_shard(ShardId id, Endpoint from, const Outgoing& message,
+void Simulation::deliver_to_shard(ShardId id, Party from, const Outgoing& message,
                                   SharedBuffer floats) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   with_shard(id, [&](Shard& shard, Outbox& out) {
@@ -439,7 +439,7 @@ void Simulation::deliver_to_shard(ShardId id, Endpoint from, const Outgoing& mes
   });
 }
 
-void Simulation::deliver_to_member(Endpoint to, Endpoint from, const Outgoing& message) {
+void Simulation::deliver_to_member(Party to, Party from, const Outgoing& message) {
   const FrameHeader& header = message.frame.header;
   const auto* control = std::get_if<Control>(&message.frame.payload);
   const auto* slice = std::get_if<FloatSlice>(&message.frame.payload);

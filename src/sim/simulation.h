@@ -69,7 +69,7 @@ class Simulation {
   void hang(const Stall& stall);
   void start_worker(WorkerId id);
   void say_hello(WorkerId id, uint64_t life, uint32_t tries);
-  void connect(Endpoint end, uint64_t life, ShardId shard);
+  void connect(Party end, uint64_t life, ShardId shard);
   void kill(const Death& death);
   void close_connections(WorkerId id, uint64_t life);
   void at(const Moment& moment, std::function<void()> happen);
@@ -85,15 +85,15 @@ class Simulation {
   void check(const Status& recorded);
   void breach(const std::string& what);
 
-  uint64_t life_of(Endpoint end) const;
-  uint64_t life_behind(Endpoint from, Endpoint to) const;
-  bool is_current(Endpoint end, uint64_t life) const;
-  void send_all(Endpoint from, Outbox out);
-  void send(Endpoint from, Outgoing message);
-  void deliver(Endpoint from, uint64_t from_life, uint64_t to_life, const Outgoing& message,
+  uint64_t life_of(Party end) const;
+  uint64_t life_behind(Party from, Party to) const;
+  bool is_current(Party end, uint64_t life) const;
+  void send_all(Party from, Outbox out);
+  void send(Party from, Outgoing message);
+  void deliver(Party from, uint64_t from_life, uint64_t to_life, const Outgoing& message,
                SharedBuffer floats);
-  void deliver_to_shard(ShardId id, Endpoint from, const Outgoing& message, SharedBuffer floats);
-  void deliver_to_member(Endpoint to, Endpoint from, const Outgoing& message);
+  void deliver_to_shard(ShardId id, Party from, const Outgoing& message, SharedBuffer floats);
+  void deliver_to_member(Party to, Party from, const Outgoing& message);
   Load load() const;
   void finish_what_is_under_way();
 
@@ -113,7 +113,7 @@ class Simulation {
   std::vector<std::unique_ptr<SimulatedWorker>> retired_;
   std::unique_ptr<SimulatedEvaluator> evaluator_;
   // Who is connected where, by the number of its process: workers to the coordinator and to shards.
-  std::map<std::pair<Endpoint, WorkerId>, uint64_t> connected_;
+  std::map<std::pair<Party, WorkerId>, uint64_t> connected_;
   std::multimap<Step, std::function<void()>> at_step_;
   uint64_t coordinator_said_ = 0;  // messages: the key of their chances
   bool training_ = false;

@@ -20,11 +20,11 @@ class Witness {
  public:
   virtual ~Witness() = default;
   // A state machine has sent this; its floats are what they were at that moment.
-  virtual void on_sent(Endpoint from, const Outgoing& message, TimePoint now) = 0;
+  virtual void on_sent(Party from, const Outgoing& message, TimePoint now) = 0;
   // A server is about to be told this.
-  virtual void on_received(Endpoint from, const Outgoing& message, TimePoint now) = 0;
+  virtual void on_received(Party from, const Outgoing& message, TimePoint now) = 0;
   // The server `at` is about to be told that a worker's connection has ended.
-  virtual void on_lost(Endpoint at, WorkerId worker, TimePoint now) = 0;
+  virtual void on_lost(Party at, WorkerId worker, TimePoint now) = 0;
   // Part of the cluster calls this a breach of the protocol.
   virtual void on_breach(const std::string& what, TimePoint now) = 0;
   // After everything that happened at a moment.
