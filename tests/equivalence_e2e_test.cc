@@ -12,54 +12,23 @@
 #include <string>
 #include <vector>
 
-#include "node/launcher.h"
 #include "store/run_reader.h"
 #include "support/drover_run.h"
+#include "support/task_run.h"
 #include "tasks/load_task.h"
 
 namespace drover::testing_support {
 namespace {
 
-class RawTask : public Task {
+class RawTask : public WrappedTask {
  public:
-  explicit RawTask(std::unique_ptr<Task> inner) : inner_(std::move(inner)) {}
-
-  const Layout& layout() const override { return inner_->layout(); }
-  void initial_parameters(std::span<float> parameters) override {
-    inner_->initial_parameters(parameters);
-  }
-  GradientReport gradient(std::span<const float> parameters, const Batch& batch,
-                          std::span<float> gradient, GradientListener& listener) override {
-    return inner_->gradient(parameters, batch, gradient, listener);
-  }
-  Evaluation evaluate(std::span<const float> parameters) override {
-    return inner_->evaluate(parameters);
-  }
+  using WrappedTask::WrappedTask;
   Status save(std::span<const float> parameters, const std::string& path) override {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(parameters.data()),
                static_cast<std::streamsize>(parameters.size_bytes()));
     return done();
   }
-  std::vector<std::pair<std::string, std::string>> describe() const override {
-    return inner_->describe();
-  }
-
- private:
-  std::unique_ptr<Task> inner_;
-};
-
-class SilentView : public RunView {
- public:
-  Status on_peer(const PeerRecord&) override { return done(); }
-  Status on_decision(const DecisionRecord&) override { return done(); }
-  Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
-  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
-  Status on_abandoned(const AbandonRecord&) override { return done(); }
-  Status on_evaluation(const EvaluationRecord&) override { return done(); }
-  Status on_event(const EventRecord&) override { return done(); }
-  Status on_end(const RunEnd&) override { return done(); }
-  void tick() override {}
 };
 
 constexpr uint32_t kBatchOfAll = 24;

@@ -119,7 +119,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
   if ((get<uint32_t>(bytes, 56) >> 8) != 0)
     return invalid_input("a frame's header has something where nothing belongs");
   const auto answer = get<uint32_t>(bytes, 48);
-  if (answer > static_cast<uint32_t>(Answer::kDuplicate))
+  if (answer > static_cast<uint32_t>(Answer::kOutlier))
     return invalid_input("a frame has the unknown answer " + std::to_string(answer));
   const FrameHeader header{.type = static_cast<FrameType>(type),
                            .flags = get<uint16_t>(bytes, 6),

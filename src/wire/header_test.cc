@@ -78,10 +78,6 @@ TEST(Header, RefusesWhatItWouldNotWrite) {
       ::crc32(0, reinterpret_cast<const Bytef*>(stray.data()), kHeaderBytes - 4));
   std::memcpy(stray.data() + kHeaderBytes - 4, &sum, 4);
   EXPECT_FALSE(decode_header(stray).ok()) << "there are zeros behind the number type";
-  EXPECT_FALSE(
-      decode_header(encode_header({.type = FrameType::kAnswer, .answer = static_cast<Answer>(4)}))
-          .ok())
-      << "there is no such answer";
 }
 
 TEST(Header, GivesEachTypeItsOwnLimit) {
@@ -102,6 +98,14 @@ TEST(Header, RandomBytesAreNeverAHeader) {
     HeaderBytes bytes;
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     ASSERT_FALSE(decode_header(bytes).ok());
+  }
+}
+
+TEST(Header, EveryAnswerThereIsCanBeReadAndNoOther) {
+  for (uint32_t answer = 0; answer < 8; ++answer) {
+    const FrameHeader header{.type = FrameType::kAnswer, .answer = static_cast<Answer>(answer)};
+    EXPECT_EQ(decode_header(encode_header(header)).ok(), name_of(header.answer) != "unknown")
+        << answer;
   }
 }
 
