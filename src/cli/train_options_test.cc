@@ -190,6 +190,10 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "2ms",
                        "--probe",
                        "0.02",
+                       "--guard",
+                       "refuse",
+                       "--guard-factor",
+                       "7",
                        "--wire-dtype",
                        "bfloat16"});
   Job expected;
@@ -222,6 +226,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.pull_grace = std::chrono::milliseconds(5);
   expected.push_grace = std::chrono::milliseconds(2);
   expected.probe = 0.02;
+  expected.guard = GuardRule::kRefuse;
+  expected.guard_factor = 7.0;
   expected.deterministic = true;
   expected.evaluate_every = 20;
   expected.stop_at = Target{TargetKind::kLoss, 0.5};

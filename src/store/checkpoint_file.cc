@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "store/json_numbers.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -202,8 +203,8 @@ Status CheckpointFile::parse(std::span<const char> text, uint64_t data_begin, ui
       const std::string name = name_of_array(array, block.saved.offset);
       const auto found = header.find(name);
       if (found == header.end()) continue;
-      const auto begin = found->at("data_offsets").at(0).get<uint64_t>();
-      const auto end = found->at("data_offsets").at(1).get<uint64_t>();
+      const auto begin = whole(found->at("data_offsets").at(0));
+      const auto end = whole(found->at("data_offsets").at(1));
       if (found->at("dtype") != "F32" || end > bytes - data_begin || begin > end ||
           end - begin != uint64_t{block.saved.length} * sizeof(float))
         return invalid_input("the array " + name + " does not lie in the file");

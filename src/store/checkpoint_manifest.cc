@@ -8,7 +8,9 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "store/json_numbers.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -66,14 +68,16 @@ bool is_plain_name(const std::string& name) {
 }
 
 Result<CheckpointManifest> from_json(const json& from) {
-  CheckpointManifest manifest{.step = from.at("step").get<uint64_t>(),
-                              .seed = from.at("seed").get<uint64_t>(),
-                              .workers = from.at("workers").get<uint32_t>(),
+  const uint64_t workers = whole(from.at("workers"));
+  if (!std::in_range<uint32_t>(workers)) return invalid_input("its number of workers is too large");
+  CheckpointManifest manifest{.step = whole(from.at("step")),
+                              .seed = whole(from.at("seed")),
+                              .workers = static_cast<uint32_t>(workers),
                               .when = from.at("when").get<std::string>(),
                               .settings = from.at("settings").get<SettingTexts>(),
                               .noise = {.signal = from.at("noise").at("signal").get<double>(),
                                         .noise = from.at("noise").at("noise").get<double>(),
-                                        .steps = from.at("noise").at("steps").get<uint64_t>()},
+                                        .steps = whole(from.at("noise").at("steps"))},
                               .tensors = {},
                               .files = {}};
   const auto run = parse_hex(from.at("run").get<std::string>());
@@ -82,15 +86,15 @@ Result<CheckpointManifest> from_json(const json& from) {
   for (const json& each : from.at("tensors")) {
     manifest.tensors.push_back(
         {.name = each.at("name").get<std::string>(),
-         .size = each.at("size").get<uint64_t>(),
+         .size = whole(each.at("size")),
          .kind = each.at("kind") == "trained" ? TensorKind::kTrained : TensorKind::kAveraged,
          .rate = each.at("rate").get<double>(),
          .decay = each.at("decay").get<double>(),
-         .shape = each.at("shape").get<std::vector<uint64_t>>()});
+         .shape = wholes(each.at("shape"))});
   }
   for (const json& each : from.at("files")) {
     CheckpointFileEntry file{.name = each.at("name").get<std::string>(),
-                             .bytes = each.at("bytes").get<uint64_t>()};
+                             .bytes = whole(each.at("bytes"))};
     const auto checksum = each.at("header_crc32").get<std::string>();
     const char* const end = checksum.data() + checksum.size();
     const auto [stop, trouble] = std::from_chars(checksum.data(), end, file.checksum, 16);
