@@ -1,8 +1,8 @@
 // What a supervised run does when one of its processes is killed: it goes on, and ends with the
 // parameters that it would have had.
 //
-// Every run here takes two seconds over step 5, in which somebody is killed. Which checkpoint is
-// the newest then may vary; the parameters may not.
+// Every run here takes three seconds over step 5, in which somebody is killed: progress is told
+// every two. Which checkpoint is the newest then may vary; the parameters may not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ Words supervised_job() {
                              "--slow",
                              "delay=20ms",
                              "--slow",
-                             "worker=1,steps=5,delay=2s",
+                             "worker=1,steps=5,delay=3s",
                              "--supervise",
                              "--checkpoint",
                              "kept",
@@ -76,6 +76,7 @@ void expect_completes(DroverRun& run) {
     EXPECT_GE(steps[i].at, before) << "time goes on";
     before = steps[i].at;
   }
+  EXPECT_GE(reader.end().value().elapsed, steps.back().at - steps.front().at);
   ASSERT_FALSE(reader.evaluations().value().empty());
   EXPECT_EQ(reader.evaluations().value().back().version, kSteps);
 }
@@ -134,7 +135,7 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
 TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
   DroverRun run(small_job() + Words{"--workers", "2", "--shards", "1", "--steps", "1000000",
                                     "--batch", "4", "--slow", "delay=20ms", "--slow",
-                                    "worker=0,steps=5,delay=2s"});
+                                    "worker=0,steps=5,delay=3s"});
   run.wait_for_step(kSlowStep);
   const auto processes = run.find_processes();
   ::kill(processes.at("worker 1"), SIGSTOP);
@@ -163,7 +164,7 @@ TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
 
 // There is no checkpoint: what is not kept in memory is lost.
 Words job_with_standbys() {
-  return job_without_checkpoints() + Words{"--standby", "--slow", "worker=1,steps=7,delay=2s"};
+  return job_without_checkpoints() + Words{"--standby", "--slow", "worker=1,steps=7,delay=3s"};
 }
 
 void expect_resumed_after(const RunReader& reader, const std::vector<std::string>& steps) {

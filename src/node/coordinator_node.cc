@@ -58,6 +58,7 @@ class CoordinatorNode {
         before_(settings.machine.before),
         began_(clock_now()),
         launcher_(settings.launcher),
+        training_since_(settings.training_since),
         keeper_(loop_, settings.checkpoints,
                 [this](Version version, const Status& kept, Duration took) {
                   work([&](CoordinatorOutput& out) {
@@ -85,7 +86,11 @@ class CoordinatorNode {
     tick();
     loop_.run();
     if (!machine_.again()) return {.end = end_, .committed = {}};
-    if (!failing_) return {.end = {}, .committed = machine_.committed()};
+    if (!failing_) {
+      return {.end = {},
+              .committed = machine_.committed(),
+              .training_since = training_since_ ? training_since_ : training_here_};
+    }
     return {.end = RunEnd{.outcome = RunOutcome::kFailed, .reason = failure_}, .committed = {}};
   }
 
@@ -191,11 +196,15 @@ class CoordinatorNode {
   }
 
   void record(const Happening& happening) {
+    if (!training_here_ && std::holds_alternative<DecisionRecord>(happening))
+      training_here_ = clock_now();
     for (RunObserver* observer : observers_) check(tell(happening, *observer));
   }
   void record_end(RunEnd end) {
     memory_[peer_name(Role::kCoordinator, 0)] = peak_memory_bytes(::getpid());
     end.memory_bytes.assign(memory_.begin(), memory_.end());
+    // A run that has started over has taken as long as all of it took.
+    if (training_since_) end.elapsed += training_here_.value_or(clock_now()) - *training_since_;
     for (RunObserver* observer : observers_) {
       note_failure(end);
       check(observer->on_end(end));
@@ -293,6 +302,8 @@ class CoordinatorNode {
   const Duration before_;
   const TimePoint began_;
   const pid_t launcher_;
+  const std::optional<TimePoint> training_since_;  // in an earlier life
+  std::optional<TimePoint> training_here_;         // in this one
   CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
   std::set<PeerId> dismissed_;  // were told to go

@@ -32,7 +32,8 @@ struct CoordinatorNodeSettings {
   // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
   // (Killed)". -1: nowhere.
   int exits_fd = -1;
-  pid_t launcher = -1;  // without which the run ends; -1: there is none
+  pid_t launcher = -1;                           // without which the run ends; -1: there is none
+  std::optional<TimePoint> training_since = {};  // in an earlier life
 };
 
 // Both are called a few times a second.
@@ -45,6 +46,7 @@ struct Upkeep {
 struct CoordinatorLife {
   std::optional<RunEnd> end;            // told to the observers; absent: the run is to start over
   std::optional<ResumeFrom> committed;  // then: what it may go on from (Coordinator::committed())
+  std::optional<TimePoint> training_since = {};  // in this life or an earlier one
 };
 
 // Runs until the run has ended, or is to start over (CoordinatorSettings::recovers).

@@ -137,8 +137,10 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
     const auto& resume = prepared->machine.resume;
     return writer.start_over(resume ? resume->step : 0);
   };
+  std::optional<TimePoint> training_since;
   if (!prepared) {
     if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
+    training_since = of.began;  // at the earliest: who knew it was killed
   }
   for (;;) {
     auto policy = policy_of(of.job, {}, of.company.fitter);
@@ -152,10 +154,12 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .checkpoints = prepared->checkpoints,
                          .indispensable = of.job.transport == Transport::kMpi ? of.job.workers : 0,
                          .exits_fd = of.exits_fd,
-                         .launcher = of.launcher},
+                         .launcher = of.launcher,
+                         .training_since = training_since},
                         std::move(policy).value(), {&writer, &view},
                         {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
     if (life.end) return *life.end;
+    training_since = life.training_since;
     if (const Status ready = prepare_next(life.committed); !ready) return failed(ready.error());
   }
 }

@@ -27,6 +27,9 @@
 namespace drover {
 namespace {
 
+// How long the coordinator has to say why the shard is gone that this one stands by for.
+constexpr Duration kPatience = std::chrono::seconds(2);
+
 const Error kNotJoined =
     invalid_input("blocks can be sent only when control and bulk are both connected");
 
@@ -154,12 +157,16 @@ class ShardNode {
     return done();
   }
 
-  // Another process serves: what it makes is kept here. Without it there is nothing to do but to
-  // ask the coordinator again.
+  // Another process serves: what it makes is kept here. When it is lost the coordinator says what
+  // is next; if it does not, there is nothing to do but to come again.
   void stand_by_for(const std::string& address) {
     link_ = std::make_unique<StandbyLink>(
         loop_, settings_.key, settings_.id, kept_, [this](const Error& why) {
-          stop(Farewell{.outcome = RunOutcome::kFailed, .reason = why.message, .again = true});
+          patience_.expires_after(kPatience);
+          patience_.async_wait([this, why](const boost::system::error_code& error) {
+            if (!error)
+              stop(Farewell{.outcome = RunOutcome::kFailed, .reason = why.message, .again = true});
+          });
         });
     link_->connect(address);
   }
@@ -437,7 +444,8 @@ class ShardNode {
   std::shared_ptr<Channel> coordinator_;
   std::shared_ptr<Channel> standby_;
   std::unique_ptr<StandbyLink> link_;  // if this one stands by
-  std::map<WorkerId, Peer> peers_;     // a map: callbacks point into its entries
+  boost::asio::steady_timer patience_{loop_};
+  std::map<WorkerId, Peer> peers_;  // a map: callbacks point into its entries
   std::shared_ptr<MessageCourier> courier_;
   Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
