@@ -133,7 +133,10 @@ Result<size_t> ReplicaIntake::payload_floats(const FrameHeader& header) const {
 }
 
 Status ReplicaIntake::on_floats(const FrameHeader& header, ConstBuffer floats, Outbox& out) {
-  if (const auto size = payload_floats(header); !size) return size.error();
+  const auto size = payload_floats(header);
+  if (!size) return size.error();
+  if (!floats || floats->size() != size.value())
+    return invalid_input("a frame without the floats that were announced");
   floats_of(part_.blocks[block_], floats_) = std::move(floats);
   ++floats_;
   skip_missing(out);

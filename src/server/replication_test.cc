@@ -205,6 +205,8 @@ TEST_F(ReplicationTest, AFrameOutOfTurnIsRefused) {
     spoil(bad);
     EXPECT_FALSE(intake_.payload_floats(bad).ok());
   }
+  EXPECT_FALSE(intake_.on_floats(header, nullptr, out).ok()) << "it has no floats";
+  EXPECT_FALSE(intake_.on_floats(header, floats(1, 0.0F), out).ok()) << "it has too few";
   EXPECT_FALSE(intake_.on_replica({.kept = {2, kLife}}, out).ok()) << "the last is not whole";
   EXPECT_FALSE(source_.on_replicated({.version = 5}, out).ok()) << "that was never sent";
 }
