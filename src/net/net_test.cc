@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -170,6 +171,54 @@ TEST_F(NetTest, ConnectingToNobodyNamesThePeer) {
   EXPECT_EQ(socket.error().kind, ErrorKind::kDisconnected);
   EXPECT_NE(socket.error().message.find("shard 3"), std::string::npos);
   EXPECT_FALSE(connect_socket(loop_, "nonsense", "shard 3").ok());
+}
+
+TEST_F(NetTest, DialingGivesAConnectionOrSaysWhyNot) {
+  for (const std::string& address : {own_name("dialled"), std::string("tcp:127.0.0.1:0")}) {
+    SCOPED_TRACE(address);
+    auto listener = listen(address);
+    const std::string reached = listener->address();
+    bool accepted = false;
+    listener->start([&](const Socket&) { accepted = true; });
+    std::optional<Result<Socket>> result;
+    const auto keep = [&](Result<Socket> each) { result.emplace(std::move(each)); };
+    const Dialing first(loop_, reached, "shard 3", keep);
+    EXPECT_FALSE(result) << "not before the loop runs";
+    ASSERT_TRUE(run_until([&] { return result && accepted; }));
+    EXPECT_TRUE(result->ok());
+
+    listener.reset();
+    result.reset();
+    const Dialing second(loop_, reached, "shard 3", keep);
+    ASSERT_TRUE(run_until([&] { return result.has_value(); }));
+    ASSERT_FALSE(result->ok());
+    EXPECT_EQ(result->error().kind, ErrorKind::kDisconnected);
+    EXPECT_NE(result->error().message.find("shard 3 at " + reached), std::string::npos);
+  }
+}
+
+TEST_F(NetTest, AHostThatDoesNotAnswerDoesNotHoldUpTheLoop) {
+  // Nobody accepts, and the queue is full: what is sent after that stays unanswered.
+  boost::asio::basic_socket_acceptor<SocketProtocol> full(loop_);
+  const auto any = parse_endpoint("tcp:127.0.0.1:0").value().address;
+  full.open(any.protocol());
+  full.bind(any);
+  full.listen(0);
+  const std::string address = to_text(full.local_endpoint());
+  const auto in_queue = connect_socket(loop_, address, "a full queue");
+  ASSERT_TRUE(in_queue.ok());
+
+  std::optional<Dialing> dialing;
+  bool called = false;
+  dialing.emplace(loop_, address, "shard 3", [&](const Result<Socket>&) { called = true; });
+  bool went_on = false;
+  boost::asio::post(loop_, [&] {
+    went_on = true;
+    dialing.reset();
+  });
+  loop_.run();  // ends: it was given up
+  EXPECT_TRUE(went_on);
+  EXPECT_FALSE(called);
 }
 
 TEST_F(NetTest, AListeningSocketCanBeHandedOn) {

@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace drover {
 namespace {
@@ -27,6 +29,23 @@ bool same_user(Socket& socket) {
 
 bool is_unix(const SocketProtocol::endpoint& address) {
   return address.protocol().family() == AF_UNIX;
+}
+
+Error not_connected(const std::string& whom, const std::string& address, const std::string& why) {
+  return {ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address + ": " + why};
+}
+
+Error not_connected(const std::string& whom, const std::string& address,
+                    const boost::system::error_code& why) {
+  return not_connected(whom, address, why.message() + "; is it running?");
+}
+
+// Tuned before it is connected: that also bounds how long a host may not answer.
+boost::system::error_code open_for(const Endpoint& endpoint, Socket& socket) {
+  boost::system::error_code error;
+  socket.open(endpoint.address.protocol(), error);
+  if (!error) tune_socket(socket);
+  return error;
 }
 
 }  // namespace
@@ -125,19 +144,52 @@ Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& 
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error();
   Socket socket(loop);
-  boost::system::error_code error;
-  socket.connect(endpoint.value().address, error);
-  if (error) {
-    return Error{ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address + ": " +
-                                               error.message() + "; is it running?"};
-  }
+  boost::system::error_code error = open_for(endpoint.value(), socket);
+  if (!error) socket.connect(endpoint.value().address, error);
+  if (error) return not_connected(whom, address, error);
   // A name that somebody else was quicker to take.
-  if (endpoint.value().local && !same_user(socket)) {
-    return Error{ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address +
-                                               ": it is a process of another user"};
-  }
-  tune_socket(socket);
+  if (endpoint.value().local && !same_user(socket))
+    return not_connected(whom, address, "it is a process of another user");
   return socket;
+}
+
+struct Dialing::Call {
+  Socket socket;
+  std::function<void(Result<Socket>)> connected;  // none: it was given up
+
+  void end(Result<Socket> result) {
+    if (const auto call = std::exchange(connected, nullptr)) call(std::move(result));
+  }
+};
+
+Dialing::Dialing(boost::asio::io_context& loop, const std::string& address, std::string whom,
+                 std::function<void(Result<Socket>)> connected)
+    : call_(std::make_shared<Call>(Call{Socket(loop), std::move(connected)})) {
+  const auto endpoint = parse_endpoint(address);
+  // On one machine that is quick; and a name whose queue is full is waited for in no other way.
+  if (!endpoint || endpoint.value().local) {
+    boost::asio::post(loop, [call = call_, result = connect_socket(loop, address, whom)]() mutable {
+      call->end(std::move(result));
+    });
+    return;
+  }
+  if (const auto error = open_for(endpoint.value(), call_->socket)) {
+    boost::asio::post(
+        loop, [call = call_, why = not_connected(whom, address, error)] { call->end(why); });
+    return;
+  }
+  call_->socket.async_connect(
+      endpoint.value().address,
+      [call = call_, whom = std::move(whom), address](const boost::system::error_code& error) {
+        if (error) return call->end(not_connected(whom, address, error));
+        call->end(std::move(call->socket));
+      });
+}
+
+Dialing::~Dialing() {
+  call_->connected = nullptr;
+  boost::system::error_code ignored;
+  call_->socket.close(ignored);
 }
 
 }  // namespace drover

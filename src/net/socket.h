@@ -47,10 +47,25 @@ class Listener {
   std::function<void(Socket)> accepted_;
 };
 
-// Connects, waiting until done: addresses come from a coordinator that already listens there, so
-// this is quick or fails at once. `whom` names the peer for the error message.
+// Connects, waiting until done: for those who have nobody else to listen to. A host that does not
+// answer takes seconds. `whom` names the peer for the error message.
 Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address,
                               const std::string& whom);
+
+// A connection that is being made while the loop goes on with other things. Used from its loop.
+class Dialing {
+ public:
+  // `connected` is called from the loop, once.
+  Dialing(boost::asio::io_context& loop, const std::string& address, std::string whom,
+          std::function<void(Result<Socket>)> connected);
+  ~Dialing();  // gives it up: `connected` is not called any more
+  Dialing(const Dialing&) = delete;
+  Dialing& operator=(const Dialing&) = delete;
+
+ private:
+  struct Call;
+  std::shared_ptr<Call> call_;
+};
 
 // Sets what bulk transfer wants: no Nagle, an explicit congestion algorithm, keepalive that notices
 // a vanished host.

@@ -40,8 +40,12 @@ Member::Member(MemberIdentity identity, const Layout& layout, Handler& handler, 
 Member::~Member() {
   boost::asio::post(loop_, [this] {
     if (coordinator_) coordinator_->close();
-    for (const auto& channel : control_) channel->close();
-    for (const auto& channel : bulk_) channel->close();
+    dialing_.clear();
+    for (const auto* lanes : {&control_, &bulk_}) {
+      for (const auto& channel : *lanes) {
+        if (channel) channel->close();
+      }
+    }
     patience_.cancel();
     keep_running_.reset();
   });
@@ -103,22 +107,24 @@ Status Member::on_coordinator(Control message) {
   return done();
 }
 
+// Without waiting: the coordinator may have something to say about a shard that does not answer.
 void Member::connect_shards(const Welcome& welcome) {
-  shared_.resize(welcome.shards.size());
-  for (ShardId shard = 0; shard < welcome.shards.size(); ++shard) {
-    const Status connected = connect_shard(shard, welcome.shards[shard]);
-    if (!connected) return lose(peer_name(Role::kShard, shard), connected.error());
+  const size_t shards = welcome.shards.size();
+  shared_.resize(shards);
+  control_.resize(shards);
+  bulk_.resize(shards);
+  for (ShardId shard = 0; shard < shards; ++shard) {
+    const std::string name = peer_name(Role::kShard, shard);
+    for (const Lane lane : {Lane::kControl, Lane::kBulk}) {
+      dialing_.push_back(std::make_unique<Dialing>(
+          loop_, welcome.shards[shard], name, [this, shard, lane, name](Result<Socket> socket) {
+            if (over_) return;
+            if (!socket) return lose(name, socket.error());
+            (lane == Lane::kControl ? control_ : bulk_)[shard] =
+                open_lane(shard, lane, std::move(socket).value());
+          }));
+    }
   }
-}
-
-Status Member::connect_shard(ShardId shard, const std::string& address) {
-  for (const Lane lane : {Lane::kControl, Lane::kBulk}) {
-    auto socket = connect_socket(loop_, address, peer_name(Role::kShard, shard));
-    if (!socket) return socket.error();
-    (lane == Lane::kControl ? control_ : bulk_)
-        .push_back(open_lane(shard, lane, std::move(socket).value()));
-  }
-  return done();
 }
 
 std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket socket) {
@@ -229,7 +235,8 @@ void Member::deliver(Outbox messages) {
       coordinator_->send(std::move(message.frame));
     } else {
       auto& lanes = message.to.lane == Lane::kControl ? control_ : bulk_;
-      if (message.to.index < lanes.size()) lanes[message.to.index]->send(std::move(message.frame));
+      if (message.to.index < lanes.size() && lanes[message.to.index])
+        lanes[message.to.index]->send(std::move(message.frame));
     }
   }
 }

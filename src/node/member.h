@@ -88,7 +88,6 @@ class Member {
  private:
   Status on_coordinator(Control message);
   void connect_shards(const Welcome& welcome);
-  Status connect_shard(ShardId shard, const std::string& address);
   std::shared_ptr<Channel> open_lane(ShardId shard, Lane lane, Socket socket);
   Status on_shard(ShardId shard, const Control& message);
   Status carry_blocks_by_messages(ShardId shard, uint32_t rank);
@@ -108,8 +107,9 @@ class Member {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   Postbox outgoing_{loop_, [this](Outbox messages) { deliver(std::move(messages)); }};
   std::shared_ptr<Channel> coordinator_;
-  std::vector<std::shared_ptr<Channel>> control_;  // by shard
-  std::vector<std::shared_ptr<Channel>> bulk_;     // by shard
+  std::vector<std::unique_ptr<Dialing>> dialing_;  // to shards
+  std::vector<std::shared_ptr<Channel>> control_;  // by shard; null: not connected yet
+  std::vector<std::shared_ptr<Channel>> bulk_;     // the same
   size_t shards_connected_ = 0;
   size_t lanes_believed_ = 0;  // of shards
   const Extras extras_;

@@ -425,7 +425,7 @@ class ShardNode {
     completed_ = farewell.outcome == RunOutcome::kCompleted;
     end_ = {.exit_status = failed ? 1 : 0,
             .again = farewell.again,
-            .was_in = shard_.has_plan(),
+            .was_in = shard_.has_plan() || link_ != nullptr,
             .why = farewell.reason};
     if (failed && !farewell.again) spdlog::error("stopping: {}", farewell.reason);
     loop_.stop();

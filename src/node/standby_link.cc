@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "node/host.h"
@@ -19,12 +18,14 @@ StandbyLink::~StandbyLink() {
 }
 
 void StandbyLink::connect(const std::string& address) {
-  auto socket = connect_socket(loop_, address, peer_name(Role::kShard, shard_));
-  if (!socket) {
-    boost::asio::post(loop_, [lost = lost_, why = socket.error()] { lost(why); });
-    return;
-  }
-  channel_ = open_channel(std::move(socket).value(), key_, Tls::Side::kConnects);
+  dialing_.emplace(loop_, address, peer_name(Role::kShard, shard_), [this](Result<Socket> socket) {
+    if (!socket) return lost_(socket.error());
+    open(std::move(socket).value());
+  });
+}
+
+void StandbyLink::open(Socket socket) {
+  channel_ = open_channel(std::move(socket), key_, Tls::Side::kConnects);
   Channel::Callbacks callbacks;
   callbacks.on_control = [this](const Control& message) {
     const auto* replica = std::get_if<Replica>(&message);

@@ -5,9 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/float_buffer.h"
+#include "net/socket.h"
 #include "node/channel.h"
 #include "node/credentials.h"
 #include "server/kept_parts.h"
@@ -27,6 +29,7 @@ class StandbyLink {
   void connect(const std::string& address);
 
  private:
+  void open(Socket socket);
   template <typename Work>
   Status work(Work&& intake);
 
@@ -37,7 +40,8 @@ class StandbyLink {
   ReplicaIntake intake_;
   SharedBuffer incoming_;
   std::function<void(const Error&)> lost_;
-  std::shared_ptr<Channel> channel_;
+  std::optional<Dialing> dialing_;
+  std::shared_ptr<Channel> channel_;  // null: not connected yet
 };
 
 }  // namespace drover
