@@ -3,19 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <numeric>
 #include <optional>
 
+#include "net/test_loop.h"
 #include "net/test_port.h"
 
 namespace drover {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
-
-class MessageCourierTest : public ::testing::Test {
+class MessageCourierTest : public LoopTest {
  protected:
   MessageCourierTest() { std::iota(sent_->begin(), sent_->end(), uint8_t{1}); }
 
@@ -28,17 +26,6 @@ class MessageCourierTest : public ::testing::Test {
   bool send() { return right_->send(message(), {0, 7}, sent_, note(sends_)); }
   bool receive(uint32_t lane = 7) { return left_->receive(place(), {1, lane}, note(receives_)); }
 
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
-  }
-
-  boost::asio::io_context loop_{1};
   TestWorld world_;
   TestPort left_port_{world_, 0};
   TestPort right_port_{world_, 1};

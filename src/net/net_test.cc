@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +14,10 @@
 #include "net/connection.h"
 #include "net/endpoint.h"
 #include "net/socket.h"
+#include "net/test_loop.h"
 
 namespace drover {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(60);
 
 // --- addresses
 
@@ -91,22 +89,12 @@ std::string own_name(const std::string& what) {
   return "unix:drover-net-test-" + std::to_string(::getpid()) + "-" + what;
 }
 
-class NetTest : public ::testing::Test {
+class NetTest : public LoopTest {
  protected:
   std::unique_ptr<Listener> listen(const std::string& address) {
     auto listener = Listener::open(loop_, address);
     EXPECT_TRUE(listener.ok()) << listener.error().message;
     return std::move(listener).value();
-  }
-
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
   }
 
   // Both ends of a connection to `address`.
@@ -125,8 +113,6 @@ class NetTest : public ::testing::Test {
     EXPECT_TRUE(run_until([&] { return pair.accepted != nullptr; }));
     return pair;
   }
-
-  boost::asio::io_context loop_{1};
 };
 
 std::vector<std::byte> pattern(size_t size, unsigned seed) {
@@ -198,19 +184,10 @@ TEST_F(NetTest, DialingGivesAConnectionOrSaysWhyNot) {
 }
 
 TEST_F(NetTest, AHostThatDoesNotAnswerDoesNotHoldUpTheLoop) {
-  // Nobody accepts, and the queue is full: what is sent after that stays unanswered.
-  boost::asio::basic_socket_acceptor<SocketProtocol> full(loop_);
-  const auto any = parse_endpoint("tcp:127.0.0.1:0").value().address;
-  full.open(any.protocol());
-  full.bind(any);
-  full.listen(0);
-  const std::string address = to_text(full.local_endpoint());
-  const auto in_queue = connect_socket(loop_, address, "a full queue");
-  ASSERT_TRUE(in_queue.ok());
-
+  const Unanswered host(loop_);
   std::optional<Dialing> dialing;
   bool called = false;
-  dialing.emplace(loop_, address, "shard 3", [&](const Result<Socket>&) { called = true; });
+  dialing.emplace(loop_, host.address(), "shard 3", [&](const Result<Socket>&) { called = true; });
   bool went_on = false;
   boost::asio::post(loop_, [&] {
     went_on = true;

@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,15 +15,15 @@
 
 #include "net/connection.h"
 #include "net/socket.h"
+#include "net/test_loop.h"
 #include "net/tls_keys.h"
 
 namespace drover {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr auto kPatience = std::chrono::seconds(60);
 
-class TlsTest : public ::testing::Test {
+class TlsTest : public LoopTest {
  protected:
   TlsTest() {
     std::string name = fs::temp_directory_path() / "drover-tls-XXXXXX";
@@ -44,16 +42,6 @@ class TlsTest : public ::testing::Test {
     auto loaded = Tls::load(keys(name));
     EXPECT_TRUE(loaded.ok()) << loaded.error().message;
     return std::move(loaded).value();
-  }
-
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
   }
 
   static std::shared_ptr<Connection> open(Socket socket, const Tls* tls, Tls::Side side) {
@@ -112,7 +100,6 @@ class TlsTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  boost::asio::io_context loop_{1};
   std::shared_ptr<Connection> accepted_;
   std::shared_ptr<Connection> connected_;
 };

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -15,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/test_loop.h"
 #include "net/test_port.h"
 #include "wire/limits.h"
 
@@ -22,7 +21,6 @@ namespace drover {
 namespace {
 
 constexpr RunId kRun = 0x1234;
-constexpr auto kPatience = std::chrono::seconds(60);
 
 // One end of a connection, and everything that its channel told.
 struct End {
@@ -60,7 +58,7 @@ struct End {
   }
 };
 
-class ChannelTest : public ::testing::Test {
+class ChannelTest : public LoopTest {
  protected:
   ChannelTest() {
     int fds[2] = {-1, -1};
@@ -86,16 +84,6 @@ class ChannelTest : public ::testing::Test {
     right_.channel->start(right_.callbacks());
   }
 
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
-  }
-
   void write_bare(const void* bytes, size_t size) {
     ASSERT_EQ(::write(right_fd_, bytes, size), static_cast<ssize_t>(size));
   }
@@ -118,7 +106,6 @@ class ChannelTest : public ::testing::Test {
     return std::get<Refusal>(message.value()).reason;
   }
 
-  boost::asio::io_context loop_{1};
   End left_;
   End right_;
   int right_fd_ = -1;

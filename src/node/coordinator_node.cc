@@ -37,12 +37,6 @@ bool is_farewell(const Frame& frame) {
   return control != nullptr && std::holds_alternative<Farewell>(*control);
 }
 
-std::string without_rank(const std::string& peer, const std::string& why) {
-  return "lost " + peer + ": " + why +
-         ". With --transport mpi no rank can be missed; --resume goes on from the newest "
-         "checkpoint, if there is one (--checkpoint)";
-}
-
 class CoordinatorNode {
  public:
   CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
@@ -53,7 +47,6 @@ class CoordinatorNode {
         timer_(loop_),
         exits_(loop_),
         workers_(settings.machine.workers),
-        indispensable_(settings.indispensable),
         machine_(settings.machine, std::move(policy), clock_now()),
         before_(settings.machine.before),
         began_(clock_now()),
@@ -103,7 +96,8 @@ class CoordinatorNode {
   };
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
-    if (hello.role == Role::kWorker && hello.index == kAnyIndex) return offer_place(channel);
+    if (hello.role == Role::kWorker && hello.index == kAnyIndex)
+      return offer_place(channel, hello.host);
     CoordinatorOutput out;
     Status admitted = machine_.on_hello(hello, clock_now(), out);
     if (!admitted) return admitted;
@@ -124,9 +118,6 @@ class CoordinatorNode {
       peers_.erase(id);
       if (lost_launcher()) return;
       work([&](CoordinatorOutput& answer) {
-        if (id.first == Role::kWorker && id.second < indispensable_ && !dismissed_.contains(id))
-          machine_.on_failure(without_rank(peer_name(id.first, id.second), why.message),
-                              clock_now(), answer);
         machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
       });
     };
@@ -136,8 +127,8 @@ class CoordinatorNode {
   }
 
   // Somebody has only asked, and comes back when it has loaded what it needs.
-  Status offer_place(const std::shared_ptr<Channel>& channel) {
-    auto place = machine_.offer_place(clock_now());
+  Status offer_place(const std::shared_ptr<Channel>& channel, const std::string& host) {
+    auto place = machine_.offer_place(host, clock_now());
     if (!place) return place.error();
     channel->replace_callbacks({});
     channel->send(control_frame(std::move(place).value()));
@@ -171,10 +162,7 @@ class CoordinatorNode {
     for (Outgoing& message : out.messages) {
       const auto found = peers_.find({message.to.role, message.to.index});
       if (found == peers_.end()) continue;
-      if (is_farewell(message.frame)) {
-        note_memory(found->first, found->second);
-        dismissed_.insert(found->first);
-      }
+      if (is_farewell(message.frame)) note_memory(found->first, found->second);
       found->second.channel->send(std::move(message.frame));
     }
     for (const Happening& happening : out.happenings) {
@@ -297,7 +285,6 @@ class CoordinatorNode {
   boost::asio::posix::stream_descriptor exits_;
   boost::asio::streambuf exit_lines_;
   const uint32_t workers_;
-  const WorkerId indispensable_;
   Coordinator machine_;
   const Duration before_;
   const TimePoint began_;
@@ -306,7 +293,6 @@ class CoordinatorNode {
   std::optional<TimePoint> training_here_;         // in this one
   CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
-  std::set<PeerId> dismissed_;  // were told to go
   std::map<std::string, uint64_t> memory_;
   Doorman doorman_;
   RunEnd end_;

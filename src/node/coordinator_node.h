@@ -26,9 +26,6 @@ struct CoordinatorNodeSettings {
   RunKey key;
   int listening_fd = -1;  // opened before the others were started, so that they find somebody there
   CheckpointKeeping checkpoints;
-  // Workers with a lower index cannot be missed: a run that loses one ends. With MPI all ranks end
-  // with one of them, sooner or later, and it is better to say why.
-  WorkerId indispensable = 0;
   // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
   // (Killed)". -1: nowhere.
   int exits_fd = -1;

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "net/test_loop.h"
 #include "node/introduction.h"
 #include "wire/limits.h"
 
@@ -18,7 +17,6 @@ namespace drover {
 namespace {
 
 constexpr RunId kRun = 0x1234;
-constexpr auto kPatience = std::chrono::seconds(60);
 const RunKey kKey{kRun, "the token"};
 
 // One end of a connection, and what its channel told.
@@ -38,7 +36,7 @@ struct End {
   }
 };
 
-class DoormanTest : public ::testing::Test {
+class DoormanTest : public LoopTest {
  protected:
   DoormanTest() {
     auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
@@ -83,23 +81,12 @@ class DoormanTest : public ::testing::Test {
       visitor_.channel->send({.header = {.type = FrameType::kControl}, .payload = each});
   }
 
-  template <typename Condition>
-  bool run_until(Condition&& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition()) {
-      if (loop_.stopped()) loop_.restart();
-      if (loop_.run_one_until(until) == 0) return condition();
-    }
-    return true;
-  }
-
   void expect_refused(const std::string& reason) {
     ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty() && doorman_->strangers() == 0; }));
     EXPECT_EQ(visitor_.closed[0].message, "it refused us: " + reason);
     EXPECT_TRUE(admitted_.empty());
   }
 
-  boost::asio::io_context loop_{1};
   std::unique_ptr<Doorman> doorman_;
   std::vector<Hello> admitted_;
   int believed_ = 0;

@@ -55,7 +55,8 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
                .grace = job.pull_grace},
       .push_grace = job.push_grace,
       .guard = job.guard,
-      .guard_factor = job.guard_factor};
+      .guard_factor = job.guard_factor,
+      .workers_indispensable = job.transport == Transport::kMpi};
 }
 
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,

@@ -152,7 +152,6 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .key = of.part.key,
                          .listening_fd = of.listening_fd,
                          .checkpoints = prepared->checkpoints,
-                         .indispensable = of.job.transport == Transport::kMpi ? of.job.workers : 0,
                          .exits_fd = of.exits_fd,
                          .launcher = of.launcher,
                          .training_since = training_since},

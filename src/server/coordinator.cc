@@ -24,10 +24,8 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
   if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   if (settings_.resume) step_ = settings_.resume->step;
-  for (WorkerId worker = settings_.workers_at_start.value_or(settings_.workers);
-       worker < settings_.workers; ++worker) {
+  for (WorkerId worker = workers_at_start(); worker < settings_.workers; ++worker)
     members_.remove(worker);
-  }
 }
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
@@ -68,12 +66,13 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   return done();
 }
 
-Result<Welcome> Coordinator::offer_place(TimePoint now) {
+Result<Welcome> Coordinator::offer_place(const std::string& host, TimePoint now) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
     return invalid_input("the training has ended");
   if (settings_.told.job.empty())
     return invalid_input("only scripts can be workers of this run: its model is their own");
-  const uint32_t at_start = settings_.workers_at_start.value_or(settings_.workers);
+  if (const Status welcome = check_record("host " + host, now); !welcome) return welcome.error();
+  const uint32_t at_start = workers_at_start();
   for (WorkerId worker = at_start; worker < settings_.workers; ++worker) {
     const auto offered = offered_.find(worker);
     const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
@@ -95,18 +94,24 @@ Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
   // Its earlier life, perhaps, whose end has not been noticed yet.
   if (joined_.contains(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
-  if (const Duration wait = quarantine_.wait(hello.index, now); wait > Duration::zero()) {
-    return Error{ErrorKind::kNotNow,
-                 name + " has come and gone " + std::to_string(quarantine_.losses(hello.index)) +
-                     " times in a row; it is let in again in " + duration_text(wait)};
-  }
+  const std::string who = hello.index < workers_at_start() ? name : "host " + hello.host;
+  if (const Status welcome = check_record(who, now); !welcome) return welcome;
   if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
   if (const Status same = admit_model(hello); !same) return same;
   if (const Status same = admit_learning(hello); !same) return same;
   joined_.insert(hello.index);
-  quarantine_.on_joined(hello.index, now);
+  quarantine_.on_joined(hello.index, who, now);
   offered_.erase(hello.index);
   return done();
+}
+
+// An error: who has this record is kept out for now.
+Status Coordinator::check_record(const std::string& who, TimePoint now) const {
+  const Quarantine::KeptOut kept_out = quarantine_.kept_out(who, now);
+  if (kept_out.wait == Duration::zero()) return done();
+  return Error{ErrorKind::kNotNow, who + " has come and gone " + std::to_string(kept_out.losses) +
+                                       " times in a row; it is let in again in " +
+                                       duration_text(kept_out.wait)};
 }
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
@@ -274,24 +279,32 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
 
 void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint now,
                               CoordinatorOutput& out) {
+  const std::string name = peer_name(Role::kWorker, worker);
   const bool was_here = joined_.contains(worker);
   remove_worker(worker);
-  const Duration kept_out = was_here ? quarantine_.on_lost(worker, now) : Duration::zero();
-  if (kept_out > Duration::zero() && phase_ == Phase::kTraining) {
-    say("kept out", peer_name(Role::kWorker, worker),
-        "it has come and gone " + std::to_string(quarantine_.losses(worker)) +
-            " times in a row; it is let in again in " + duration_text(kept_out),
+  const auto kept_out = was_here ? quarantine_.on_lost(worker, now) : Quarantine::KeptOut{};
+  if (kept_out.wait > Duration::zero() && phase_ == Phase::kTraining) {
+    say("kept out", name,
+        std::string(worker < workers_at_start() ? "it" : "its host") + " has come and gone " +
+            std::to_string(kept_out.losses) + " times in a row; it is let in again in " +
+            duration_text(kept_out.wait),
         now, out);
   }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
+  if (was_here && settings_.workers_indispensable && worker < workers_at_start()) {
+    say("lost", name, why, now, out);
+    return end(RunOutcome::kFailed,
+               "lost " + name + ": " + why +
+                   ". With --transport mpi no rank can be missed; --resume goes on from the newest "
+                   "checkpoint, if there is one (--checkpoint)",
+               now, out);
+  }
   if (!members_.remove(worker)) {
-    if (was_here)
-      say("lost", peer_name(Role::kWorker, worker), why + "; it had not begun", now, out);
+    if (was_here) say("lost", name, why + "; it had not begun", now, out);
     return;
   }
   const bool others = members_.count() > 0;
-  say("lost", peer_name(Role::kWorker, worker), others ? why + "; the run goes on without it" : why,
-      now, out);
+  say("lost", name, others ? why + "; the run goes on without it" : why, now, out);
   if (!others && settings_.recovers) return start_over("all workers are gone", now, out);
   if (!others)
     return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
@@ -306,6 +319,7 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   const std::string name = peer_name(Role::kWorker, worker);
   remove_worker(worker);
+  quarantine_.on_left(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
   if (!members_.remove(worker)) return;
   say("left", name, "it has finished", now, out);

@@ -94,6 +94,8 @@ struct CoordinatorSettings {
   std::optional<ResumeFrom> resume;
   // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
   bool recovers = false;
+  // The loss of a worker of the start ends the run, as over MPI, which does not outlive a rank.
+  bool workers_indispensable = false;
   Duration before{};     // since the run began, in earlier lives of the coordinator
   bool standby = false;  // each shard has one
   uint64_t life = 0;     // no two of a run's coordinators have the same
@@ -136,7 +138,7 @@ class Coordinator {
   // Somebody wants to be a worker and has no index: the job, and an index that is kept for it for a
   // while. Those that workers have from the start are not given away, even if they are lost: they
   // may come back. An error is the reason why there is none.
-  Result<Welcome> offer_place(TimePoint now);
+  Result<Welcome> offer_place(const std::string& host, TimePoint now);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);
@@ -205,6 +207,10 @@ class Coordinator {
   void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
   void choose_pull(TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
+  uint32_t workers_at_start() const {
+    return settings_.workers_at_start.value_or(settings_.workers);
+  }
+  Status check_record(const std::string& who, TimePoint now) const;
   Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);

@@ -198,43 +198,99 @@ class JoinersTest : public CoordinatorTest {
 
 TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
   gather();
-  const auto first = coordinator_.offer_place(now_);
-  const auto second = coordinator_.offer_place(now_);
+  const auto first = coordinator_.offer_place("there", now_);
+  const auto second = coordinator_.offer_place("there", now_);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first.value().job, "steps = 3");
   EXPECT_EQ(first.value().index, 2u);
   EXPECT_EQ(second.value().index, 3u);
-  const auto third = coordinator_.offer_place(now_);
+  const auto third = coordinator_.offer_place("there", now_);
   ASSERT_FALSE(third.ok());
   EXPECT_NE(third.error().message.find("--workers-max"), std::string::npos);
 }
 
 TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
   gather();
-  ASSERT_TRUE(coordinator_.offer_place(now_).ok());
+  ASSERT_TRUE(coordinator_.offer_place("there", now_).ok());
   ASSERT_TRUE(hello(worker(2)).ok());
-  ASSERT_EQ(coordinator_.offer_place(now_).value().index, 3u);
-  EXPECT_EQ(coordinator_.offer_place(now_ + Coordinator::kPlaceKept).value().index, 3u);
+  ASSERT_EQ(coordinator_.offer_place("there", now_).value().index, 3u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_ + Coordinator::kPlaceKept).value().index, 3u);
 }
 
 TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
-  EXPECT_EQ(coordinator_.offer_place(now_).value().index, 2u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u);
   ASSERT_TRUE(hello(worker(2)).ok());
   coordinator_.on_lost(Role::kWorker, 2, "x", now_, out_);
-  EXPECT_EQ(coordinator_.offer_place(now_).value().index, 2u) << "a joiner's is free again";
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u)
+      << "a joiner's is free again";
+}
+
+TEST_F(JoinersTest, OfAHostThatComesAndGoesAllTheTimeAreKeptOutInWhateverPlace) {
+  gather();
+  const auto joiner = [&](WorkerId index, const std::string& host) {
+    Hello who = worker(index);
+    who.host = host;
+    return who;
+  };
+  for (uint32_t loss = 0; loss <= Quarantine::kForgiven; ++loss) {
+    for (const WorkerId place : {2u, 3u}) ASSERT_TRUE(hello(joiner(place, "flaps")).ok()) << loss;
+    now_ += 1s;
+    for (const WorkerId place : {2u, 3u})
+      coordinator_.on_lost(Role::kWorker, place, "no route", now_, out_);
+  }
+  const auto refused = coordinator_.offer_place("flaps", now_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
+  EXPECT_EQ(refused.error().message,
+            "host flaps has come and gone 4 times in a row; it is let in again in 5s");
+  EXPECT_FALSE(hello(joiner(3, "flaps")).ok());
+  EXPECT_TRUE(hello(joiner(3, "there")).ok()) << "another host's worker may have the same place";
+  now_ += Quarantine::kFirst;
+  EXPECT_TRUE(coordinator_.offer_place("flaps", now_).ok());
+  EXPECT_TRUE(hello(joiner(2, "flaps")).ok());
 }
 
 TEST_F(JoinersTest, AreNotWantedWhenThereIsNothingToDo) {
   gather();
   for (Step step = 0; step < 3; ++step) close(step, {0, 1});
-  EXPECT_FALSE(coordinator_.offer_place(now_).ok());
+  EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
 }
 
 TEST_F(LatecomersTest, NeedAJobThatCanBeTold) {
   gather();
-  EXPECT_FALSE(coordinator_.offer_place(now_).ok());
+  EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
+}
+
+class IndispensableTest : public CoordinatorTest {
+ protected:
+  IndispensableTest()
+      : CoordinatorTest({.workers = 3,
+                         .workers_at_start = 2,
+                         .shards = 2,
+                         .steps = 1,
+                         .told = {.job = "steps = 1"},
+                         .workers_indispensable = true}) {}
+};
+
+TEST_F(IndispensableTest, ALostWorkerEndsTheRunAndTheReasonSaysWhatToDo) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, "killed", now_, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_TRUE(happened<RunEnd>()[0].reason.starts_with("lost worker 1: killed."));
+  EXPECT_NE(happened<RunEnd>()[0].reason.find("--resume"), std::string::npos);
+}
+
+TEST_F(IndispensableTest, WhoJoinedLaterOrWasToldToGoIsNotMissed) {
+  gather();
+  ASSERT_TRUE(hello(worker(2)).ok());
+  coordinator_.on_lost(Role::kWorker, 2, "killed", now_, out_);
+  EXPECT_FALSE(coordinator_.ended());
+  close(0, {0, 1});
+  coordinator_.on_lost(Role::kWorker, 1, "it has left", now_, out_);
+  for (const RunEnd& end : happened<RunEnd>()) EXPECT_EQ(end.outcome, RunOutcome::kCompleted);
 }
 
 TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {

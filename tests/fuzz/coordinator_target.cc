@@ -144,7 +144,7 @@ class CoordinatorRun {
       if (choices_.flip()) hello.kept = {{3, choices_.below(3)}};
     }
     if (hello.role == Role::kWorker && choices_.below(8) == 0) {
-      const auto place = coordinator_.offer_place(now_);
+      const auto place = coordinator_.offer_place("a host", now_);
       promise(!place || place.value().index < settings_.workers, "a place is one of the run's");
       return;
     }
