@@ -26,6 +26,7 @@
 #include "node/introduction.h"
 #include "node/launcher.h"
 #include "node/live_session.h"
+#include "node/test_view.h"
 #include "node/worker_node.h"
 #include "store/run_reader.h"
 #include "wire/limits.h"
@@ -35,7 +36,8 @@ namespace {
 
 constexpr uint32_t kWorkers = 4;
 constexpr WorkerId kHostile = 3;  // the others are honest
-// Who comes and goes all the time is kept out, so the hostile comes under other names.
+// Who comes and goes all the time is kept out, so the hostile comes under other names, each time as
+// if from another host.
 constexpr uint32_t kNames = 600;
 constexpr Step kSteps = 30;
 constexpr uint64_t kHeldAt = 10;  // gradients; then honest workers wait until the hostile has ended
@@ -333,7 +335,11 @@ class Hostile {
   enum class Target : uint8_t { kCoordinator, kControl, kBulk };
 
   Hello hello(Lane lane) const {
-    return {.role = Role::kWorker, .index = name_, .lane = lane, .host = "h", .pid = ::getpid()};
+    return {.role = Role::kWorker,
+            .index = name_,
+            .lane = lane,
+            .host = "host" + std::to_string(name_),
+            .pid = ::getpid()};
   }
   Hello first_hello() const {
     Hello first = hello(Lane::kControl);
@@ -488,19 +494,6 @@ class Hostile {
   std::vector<std::unique_ptr<Line>> silent_;
 };
 
-class NobodyLooks final : public RunView {
- public:
-  void tick() override {}
-  Status on_peer(const PeerRecord&) override { return done(); }
-  Status on_decision(const DecisionRecord&) override { return done(); }
-  Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
-  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
-  Status on_abandoned(const AbandonRecord&) override { return done(); }
-  Status on_evaluation(const EvaluationRecord&) override { return done(); }
-  Status on_event(const EventRecord&) override { return done(); }
-  Status on_end(const RunEnd&) override { return done(); }
-};
-
 struct Hostility {
   uint64_t seed = 1;
   bool tls = false;
@@ -539,7 +532,7 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
           },
       .evaluator = nullptr};
   const int status =
-      launch(job, crew, {.run_id = 77}, {.view = [] { return std::make_unique<NobodyLooks>(); }});
+      launch(job, crew, {.run_id = 77}, {.view = [] { return std::make_unique<SilentView>(); }});
   EXPECT_EQ(status, 0);
   EXPECT_GT(board.attacks.load(), 500U);
   EXPECT_GT(board.joined.load(), 50U) << "it was let in as far as the shards";

@@ -1,5 +1,5 @@
 // For tests that are the launcher themselves: a task that does what another does, but for what the
-// test wants otherwise, and somebody who shows nothing.
+// test wants otherwise.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "node/launcher.h"
 #include "worker/task.h"
 
 namespace drover::testing_support {
@@ -36,19 +35,6 @@ class WrappedTask : public Task {
 
  private:
   std::unique_ptr<Task> inner_;
-};
-
-class SilentView : public RunView {
- public:
-  Status on_peer(const PeerRecord&) override { return done(); }
-  Status on_decision(const DecisionRecord&) override { return done(); }
-  Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
-  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
-  Status on_abandoned(const AbandonRecord&) override { return done(); }
-  Status on_evaluation(const EvaluationRecord&) override { return done(); }
-  Status on_event(const EventRecord&) override { return done(); }
-  Status on_end(const RunEnd&) override { return done(); }
-  void tick() override {}
 };
 
 }  // namespace drover::testing_support

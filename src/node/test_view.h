@@ -1,0 +1,22 @@
+// For tests that are the launcher themselves.
+#pragma once
+
+#include "node/launcher.h"
+
+namespace drover {
+
+// Shows nothing.
+class SilentView : public RunView {
+ public:
+  Status on_peer(const PeerRecord&) override { return done(); }
+  Status on_decision(const DecisionRecord&) override { return done(); }
+  Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }
+  Status on_late_arrival(const ArrivalRecord&) override { return done(); }
+  Status on_abandoned(const AbandonRecord&) override { return done(); }
+  Status on_evaluation(const EvaluationRecord&) override { return done(); }
+  Status on_event(const EventRecord&) override { return done(); }
+  Status on_end(const RunEnd&) override { return done(); }
+  void tick() override {}
+};
+
+}  // namespace drover
