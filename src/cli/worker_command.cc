@@ -58,6 +58,7 @@ int worker_command(const WorkerOptions& options) {
                      .own_part = job.value().task.partition != DataPartition::kNone,
                      .partial = job.value().pull != 1.0,
                      .sharing = sharing_of(job.value().transport),
+                     .rejoin_for = worker_rejoins_for(job.value()),
                      .wants_to_leave = interrupted},
                     *task.value());
 }

@@ -169,15 +169,16 @@ bool Channel::deliver() {
 // --- writing
 
 void Channel::send(Frame frame, int file) {
+  pulse_.spoke();
   if (put_in_queue(std::move(frame), file)) plan_write();
 }
 
+// Nothing is said yet: if nothing else is, the next sign of life takes it along.
 void Channel::send_with_next(Frame frame) { put_in_queue(std::move(frame), -1); }
 
 // Returns whether it may be written.
 bool Channel::put_in_queue(Frame frame, int file) {
   if (!callbacks_ || close_when_sent_) return false;
-  pulse_.spoke();
   Queued queued;
   frame.header.run = run_;
   frame.header.length = 0;

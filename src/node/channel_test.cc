@@ -458,6 +458,16 @@ TEST_F(ChannelTest, WhatNobodyWaitsForGoesWithTheNextFrameInItsTurn) {
   EXPECT_EQ(std::get<StepReport>(right_.controls[1]).step, 2U);
 }
 
+TEST_F(ChannelTest, WhoSaysOnlyWhatNobodyWaitsForStillShowsThatItLives) {
+  start_both();
+  Step step = 0;
+  ASSERT_TRUE(run_until([&] {  // which takes a beat of the pulse
+    left_.channel->send_with_next(report_of(++step));
+    return !right_.controls.empty();
+  }));
+  EXPECT_EQ(std::get<StepReport>(right_.controls[0]).step, 1U);
+}
+
 TEST_F(ChannelTest, CloseWhenSentDeliversWhatIsQueuedFirst) {
   start_both();
   const auto buffer = std::make_shared<FloatBuffer>(kBlockFloats);

@@ -25,6 +25,8 @@ struct Part {
 
 // What a transport means for memory.
 Sharing sharing_of(Transport transport);
+// How long a worker of this run tries in vain to join again.
+Duration worker_rejoins_for(const Job& job);
 
 // How names of a run's Unix sockets begin.
 std::string socket_name(const RunKey& key);

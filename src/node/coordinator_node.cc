@@ -32,6 +32,13 @@ constexpr Duration kTick = std::chrono::milliseconds(200);
 // How long the last messages may take to leave.
 constexpr Duration kGoodbyeTimeout = std::chrono::seconds(1);
 
+sigset_t interruptions() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int number : {SIGINT, SIGTERM, kLauncherLostSignal}) sigaddset(&all, number);
+  return all;
+}
+
 bool is_farewell(const Frame& frame) {
   const auto* control = std::get_if<Control>(&frame.payload);
   return control != nullptr && std::holds_alternative<Farewell>(*control);
@@ -77,7 +84,11 @@ class CoordinatorNode {
     // It may have died between two lives, when nobody was there to hear of it.
     boost::asio::post(loop_, [this] { lost_launcher(); });
     tick();
+    const sigset_t heard = interruptions();
+    sigset_t before;
+    ::pthread_sigmask(SIG_UNBLOCK, &heard, &before);
     loop_.run();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!machine_.again()) return {.end = end_, .committed = {}};
     if (!failing_) {
       return {.end = {},
@@ -302,6 +313,13 @@ class CoordinatorNode {
 };
 
 }  // namespace
+
+InterruptionsHeld::InterruptionsHeld() {
+  const sigset_t held = interruptions();
+  ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+
+InterruptionsHeld::~InterruptionsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 CoordinatorLife run_coordinator(const CoordinatorNodeSettings& settings,
                                 std::unique_ptr<Policy> policy,

@@ -21,6 +21,19 @@ namespace drover {
 // What the kernel should send a coordinator whose launcher has died.
 inline constexpr int kLauncherLostSignal = SIGUSR1;
 
+// While this lives, what interrupts a coordinator waits until one can hear it: between two lives of
+// a run's coordinator there is none, and the process would be killed.
+class InterruptionsHeld {
+ public:
+  InterruptionsHeld();
+  ~InterruptionsHeld();
+  InterruptionsHeld(const InterruptionsHeld&) = delete;
+  InterruptionsHeld& operator=(const InterruptionsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 struct CoordinatorNodeSettings {
   CoordinatorSettings machine;
   RunKey key;

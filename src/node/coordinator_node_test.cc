@@ -5,28 +5,44 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <csignal>
 
 #include "net/socket.h"
 
 namespace drover {
 namespace {
 
+class CoordinatorNodeTest : public ::testing::Test {
+ protected:
+  CoordinatorLife run(pid_t launcher) {
+    boost::asio::io_context loop(1);
+    const auto listener = Listener::open(loop, "unix:drover-test-" + std::to_string(::getpid()));
+    EXPECT_TRUE(listener.ok()) << listener.error().message;
+    const auto listening = listener.value()->duplicate();
+    EXPECT_TRUE(listening.ok());
+    CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
+    settings.machine.free_running.emplace();
+    settings.launcher = launcher;
+    CoordinatorLife life = run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
+    ::close(listening.value());
+    return life;
+  }
+};
+
 // A run that starts over has no coordinator for a moment, and the launcher may die in it.
-TEST(CoordinatorNode, OneThatBeginsWithoutItsLauncherEnds) {
-  boost::asio::io_context loop(1);
-  auto listener = Listener::open(loop, "unix:drover-test-" + std::to_string(::getpid()));
-  ASSERT_TRUE(listener.ok()) << listener.error().message;
-  const auto listening = listener.value()->duplicate();
-  ASSERT_TRUE(listening.ok());
-  CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
-  settings.machine.free_running.emplace();
-  settings.launcher = ::getpid();  // a process is not its own parent
-  const CoordinatorLife life =
-      run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
-  ::close(listening.value());
+TEST_F(CoordinatorNodeTest, OneThatBeginsWithoutItsLauncherEnds) {
+  const CoordinatorLife life = run(::getpid());  // a process is not its own parent
   ASSERT_TRUE(life.end);
   EXPECT_EQ(life.end->outcome, RunOutcome::kFailed);
   EXPECT_NE(life.end->reason.find("lost the launcher"), std::string::npos) << life.end->reason;
+}
+
+TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoLivesIsHeardByTheNext) {
+  const InterruptionsHeld between_lives;
+  std::raise(SIGTERM);
+  const CoordinatorLife life = run(-1);
+  ASSERT_TRUE(life.end);
+  EXPECT_EQ(life.end->outcome, RunOutcome::kInterrupted);
 }
 
 }  // namespace

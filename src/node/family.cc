@@ -131,7 +131,8 @@ void Family::reap(Head& head, int exits_fd) {
     if (found.empty()) continue;  // this process has other children too
     const std::string name = found.mapped().name;
     std::string line = name + ": " + describe_exit(status);
-    const bool again = !head.gone && start_again(std::move(found.mapped()), status);
+    const bool may = !head.gone || restarts_ == Restart::kAlways;
+    const bool again = may && start_again(std::move(found.mapped()), status);
     line += again ? std::string(kStartedAgain) + "\n" : "\n";
     if (pid != head.pid) {
       // A full pipe or a head that is gone loses only this remark.

@@ -34,9 +34,10 @@ class Family {
   // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.
   Status add(const std::string& name, int signal_if_orphaned, const std::function<int()>& body);
 
+  enum class Restart : uint8_t { kWhileHeadLives, kAlways };
   // From here on, children that are killed by a signal are started again, unless they are killed
   // again and again as soon as they have started. REQUIRES: what add() was given stays valid.
-  void restart_the_killed() { restarts_ = true; }
+  void restart_the_killed(Restart when = Restart::kWhileHeadLives) { restarts_ = when; }
 
   // Waits until all children are gone and returns the wait status of the one called `head_name`.
   // The first interruption is handed on to it, the third ends everybody. When it is gone the others
@@ -72,7 +73,7 @@ class Family {
   sigset_t watched_{};
   sigset_t before_{};
   std::map<pid_t, Child> children_;
-  bool restarts_ = false;
+  std::optional<Restart> restarts_;  // nothing: nobody is
   int interrupts_ = 0;
 };
 

@@ -99,7 +99,8 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
   const auto there = list_checkpoints(dir, false);
   if (!there) return there.error();
   for (const CheckpointFound& each : there.value()) {
-    if (prepared.resume || !each.checkpoint) continue;
+    // Not another's: those that this run has made, and is not to go on from.
+    if (prepared.resume || !each.checkpoint || each.checkpoint->manifest().step >= before) continue;
     return invalid_input(job.checkpoint + " has checkpoints of another run, such as " +
                          each.folder + ". Go on from them with --resume " + job.checkpoint +
                          ", or choose another folder with --checkpoint");

@@ -26,6 +26,7 @@
 #include "node/job_machines.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
+#include "server/quarantine.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
 #include "store/schema.h"
@@ -42,8 +43,10 @@ constexpr Duration kLeavingTogetherTimeout = std::chrono::seconds(30);
 // meanwhile is not waited for.
 constexpr Duration kComesByItself = std::chrono::hours(24);
 constexpr Duration kLoadsItself = std::chrono::minutes(10);
-// How long members of a supervised run look for a coordinator that was lost.
+// How long members of a supervised run look for a coordinator that was lost. Workers may also have
+// been told to stay away for a while.
 constexpr Duration kRejoinFor = std::chrono::seconds(60);
+constexpr Duration kWorkerRejoinsFor = Quarantine::kLongest + kRejoinFor;
 // How long a run that starts over waits for workers, if some are there: a host may be gone. Who
 // comes later takes part from then on.
 constexpr Duration kReturnsWithin = std::chrono::seconds(15);
@@ -137,6 +140,7 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
     const auto& resume = prepared->machine.resume;
     return writer.start_over(resume ? resume->step : 0);
   };
+  const InterruptionsHeld between_lives;
   std::optional<TimePoint> training_since;
   if (!prepared) {
     if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
@@ -284,7 +288,7 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
                             .partial = job.pull != 1.0,
                             .sharing = sharing_of(job.transport),
                             .port = port,
-                            .rejoin_for = rejoin_for(job)});
+                            .rejoin_for = worker_rejoins_for(job)});
       });
     });
   }
@@ -355,23 +359,32 @@ Status secure(Part& part, const Job& job) {
   Status may = done();
   if (part.duties.coordinator && part.coordinator.starts_with("tcp:"))
     may = may_listen(part.coordinator, !job.tls.empty(), job.insecure);
-  if (may && !part.duties.shards.empty() && !part.shard_host.empty())
+  const bool serves = !part.duties.shards.empty() || (job.standby && !part.duties.standbys.empty());
+  if (may && serves && !part.shard_host.empty())
     may = may_listen(tcp_address(part.shard_host, 0), !job.tls.empty(), job.insecure);
   return may;
 }
 
+// Who stands for the processes of a host without the coordinator; "": there are none.
+std::string first_of(const Duties& duties, const Job& job) {
+  if (!duties.workers.empty()) return peer_name(Role::kWorker, duties.workers.front());
+  if (!duties.shards.empty()) return peer_name(Role::kShard, duties.shards.front());
+  if (!duties.standbys.empty() && job.standby)
+    return peer_name(Role::kStandby, duties.standbys.front());
+  return "";
+}
+
 // Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
 int launch_members(const Part& part, const Job& job, const Crew& crew) {
-  if (part.duties.workers.empty() && part.duties.shards.empty()) return 0;
+  const std::string first = first_of(part.duties, job);
+  if (first.empty()) return 0;
   Family family;
   if (const Status started = start_others(family, part, job, crew); !started) {
     spdlog::error("{}", started.error().message);
     return kExitFailed;
   }
-  if (job.supervise) family.restart_the_killed();
-  const std::string first = part.duties.workers.empty()
-                                ? peer_name(Role::kShard, part.duties.shards.front())
-                                : peer_name(Role::kWorker, part.duties.workers.front());
+  // Nobody here is the run's head: whoever is done first, the others go on.
+  if (job.supervise) family.restart_the_killed(Family::Restart::kAlways);
   return status_without_coordinator(family.supervise(first, -1, std::nullopt), first);
 }
 
@@ -413,6 +426,10 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
 }
 
 }  // namespace
+
+Duration worker_rejoins_for(const Job& job) {
+  return job.supervise ? kWorkerRejoinsFor : Duration::zero();
+}
 
 Sharing sharing_of(Transport transport) {
   if (transport == Transport::kAuto) return Sharing::kIfPossible;

@@ -246,7 +246,7 @@ void Member::deliver(Outbox messages) {
 // moment to speak first.
 void Member::lose_shard(ShardId shard, const Error& why) {
   if (over_) return handler_.on_shard_left();
-  shard_left_ = true;
+  if (std::exchange(shard_left_, true)) return;  // the first lane that was lost knows why
   patience_.expires_after(kPatience);
   patience_.async_wait([this, shard, why](const boost::system::error_code& error) {
     if (!error) lose(peer_name(Role::kShard, shard), why);

@@ -17,6 +17,7 @@
 #include "node/clock.h"
 #include "node/host.h"
 #include "node/introduction.h"
+#include "node/side_thread.h"
 #include "node/sittings.h"
 #include "node/standby_link.h"
 #include "server/grant_window.h"
@@ -116,45 +117,61 @@ class ShardNode {
 
   Status on_coordinator(const Control& message) {
     if (const auto* plan = std::get_if<Plan>(&message)) {
-      if (shard_.has_plan() || link_) return invalid_input("a second plan");
+      if (planned_ || link_) return invalid_input("a second plan");
       if (const Status shared = share_memory(*plan); !shared) {
         stop(Farewell{.outcome = RunOutcome::kFailed,
                       .reason = shared.error().message + "; try --transport uds"});
         return done();
       }
-      const auto saved = plan->kept ? kept_blocks(*plan) : read_saved(*plan, settings_.id);
-      if (!saved) {
-        // The coordinator ends the run, and tells everybody why.
-        coordinator_->send(control_frame(
-            Farewell{.outcome = RunOutcome::kFailed, .reason = saved.error().message}));
-        return done();
-      }
-      plan_ = *plan;
-      if (plan->kept) {
-        kept_.keep_only(*plan->kept);
-      } else {
-        kept_.clear();
-      }
-      shard_.on_plan(*plan);
-      if (saved.value()) shard_.restore(*saved.value());
-      gradient_floats_ = Layout(plan->tensors).buffer_size();
-      weak_ = plan->weak;
-      // Joining may lose a peer, and with it its entry.
-      std::vector<WorkerId> waiting;
-      for (const auto& [worker, peer] : peers_) waiting.push_back(worker);
-      for (const WorkerId worker : waiting) join_if_complete(worker);
+      on_plan(*plan);
     } else if (const auto* decision = std::get_if<Decision>(&message)) {
       if (!shard_.has_plan()) return invalid_input("a decision before the plan");
       if (const Status sane = shard_.check_decision(*decision); !sane) return sane;
       work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
       source_.on_decision(decision->step);
     } else if (const auto* stand_by = std::get_if<StandBy>(&message)) {
-      if (shard_.has_plan() || link_) return invalid_input("an order to stand by out of turn");
+      if (planned_ || link_) return invalid_input("an order to stand by out of turn");
       stand_by_for(stand_by->address);
     } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
       stop(*farewell);
     }
     return done();
+  }
+
+  using Saved = std::optional<std::vector<SavedBlock>>;
+
+  // A checkpoint is read beside the loop: whoever is silent for as long as that may take is taken
+  // for dead.
+  void on_plan(const Plan& plan) {
+    planned_ = true;
+    plan_ = plan;
+    if (plan.kept) {
+      const Result<Saved> blocks = kept_blocks(plan);
+      kept_.keep_only(*plan.kept);
+      return begin(blocks);
+    }
+    kept_.clear();
+    if (plan.resume_from.empty()) return begin(Saved());
+    const bool started =
+        reader_.begin([plan, shard = settings_.id] { return read_saved(plan, shard); },
+                      [this](const Result<Saved>& saved) { begin(saved); });
+    if (!started) begin(system_error("no thread could be started to read " + plan.resume_from));
+  }
+
+  void begin(const Result<Saved>& saved) {
+    if (!saved) {
+      // The coordinator ends the run, and tells everybody why.
+      return coordinator_->send(
+          control_frame(Farewell{.outcome = RunOutcome::kFailed, .reason = saved.error().message}));
+    }
+    shard_.on_plan(plan_);
+    if (saved.value()) shard_.restore(*saved.value());
+    gradient_floats_ = Layout(plan_.tensors).buffer_size();
+    weak_ = plan_.weak;
+    // Joining may lose a peer, and with it its entry.
+    std::vector<WorkerId> waiting;
+    for (const auto& [worker, peer] : peers_) waiting.push_back(worker);
+    for (const WorkerId worker : waiting) join_if_complete(worker);
   }
 
   // Another process serves: what it makes is kept here. When it is lost the coordinator says what
@@ -172,7 +189,7 @@ class ShardNode {
   }
 
   // This shard's blocks as they are kept in memory.
-  Result<std::optional<std::vector<SavedBlock>>> kept_blocks(const Plan& plan) const {
+  Result<Saved> kept_blocks(const Plan& plan) const {
     const CheckpointPart* const part = kept_.find(*plan.kept);
     std::vector<SavedBlock> blocks = part ? part->blocks : std::vector<SavedBlock>();
     auto next = blocks.begin();
@@ -183,7 +200,7 @@ class ShardNode {
                              " keeps in memory is not what the run is to go on from");
       ++next;
     }
-    return std::optional(std::move(blocks));
+    return Saved(std::move(blocks));
   }
 
   Status admit_standby(const std::shared_ptr<Channel>& channel, const Hello& hello) {
@@ -425,7 +442,7 @@ class ShardNode {
     completed_ = farewell.outcome == RunOutcome::kCompleted;
     end_ = {.exit_status = failed ? 1 : 0,
             .again = farewell.again,
-            .was_in = shard_.has_plan() || link_ != nullptr,
+            .was_in = planned_ || link_ != nullptr,
             .why = farewell.reason};
     if (failed && !farewell.again) spdlog::error("stopping: {}", farewell.reason);
     loop_.stop();
@@ -451,10 +468,15 @@ class ShardNode {
   GrantWindow window_{settings_.window_bytes};
   Sitting end_;
   bool completed_ = false;  // the run
+  bool planned_ = false;    // there is a plan, though what it goes on from may still be read
   Plan plan_;
-  CheckpointSaver saver_{loop_, [this](CheckpointSaved saved) {
-                           coordinator_->send(control_frame(std::move(saved)));
-                         }};
+  SideThread reader_{loop_};  // of what was saved
+  // Not before the steps that led to it: a standby may hold up their news.
+  CheckpointSaver saver_{
+      loop_, [this](CheckpointSaved saved) {
+        send({{Role::kCoordinator, 0, Lane::kControl}, control_frame(std::move(saved))},
+             clock_now());
+      }};
 };
 
 }  // namespace

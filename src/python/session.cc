@@ -88,7 +88,7 @@ void PythonSession::rejoin_if_lost() {
   BackOff back_off(rejoin_for());
   while (farewell && farewell->again) {
     const auto pause = back_off.next(clock_now(), any_chance());
-    if (!pause) throw Trouble("could not join the run again: " + farewell->reason);
+    if (!pause) throw Trouble("could not join the run: " + farewell->reason);
     const TimePoint until = clock_now() + *pause;
     wait([&](Duration patience) {
       std::this_thread::sleep_for(std::min(patience, until - clock_now()));
@@ -107,6 +107,7 @@ void PythonSession::rejoin_if_lost() {
 void PythonSession::start() {
   if (const Status started = live_->start(); !started) throw Trouble(started.error().message);
   wait([&](Duration patience) { return live_->wait_until_connected(patience); });
+  rejoin_if_lost();  // it may have been told to come again later
   const auto farewell = live_->farewell();
   if (farewell && farewell->outcome == RunOutcome::kFailed) throw Trouble(farewell->reason);
 }

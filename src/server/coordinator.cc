@@ -336,13 +336,25 @@ void Coordinator::remove_worker(WorkerId worker) {
   orders_.on_lost(worker);
 }
 
+// Since when those who are missing are waited for, and for how long.
+std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint now) {
+  const bool served = shards_ready_.size() == settings_.shards;
+  if (served && !served_since_) served_since_ = now;
+  if (served && !workers_ready_.empty() && !some_ready_since_) some_ready_since_ = now;
+  if (some_ready_since_ && settings_.return_timeout)
+    return {*some_ready_since_, *settings_.return_timeout};
+  const bool reads = settings_.resume && !settings_.resume->kept;
+  if (!reads) return {started_, settings_.join_timeout};
+  // Nobody is ready before the shards have read what they go on from.
+  if (served) return {*served_since_, settings_.join_timeout};
+  return {started_,
+          joined_.empty() ? settings_.join_timeout : std::max(settings_.join_timeout, kReadingMax)};
+}
+
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
   if (!planned_) plan_if_settled(now, out);
-  const bool some_are_ready = shards_ready_.size() == settings_.shards && !workers_ready_.empty();
-  const Duration patience = some_are_ready
-                                ? settings_.return_timeout.value_or(settings_.join_timeout)
-                                : settings_.join_timeout;
-  if (phase_ != Phase::kGathering || now - started_ < patience) return;
+  const auto [since, patience] = patience_with_the_missing(now);
+  if (phase_ != Phase::kGathering || now - since < patience) return;
   const std::string waited =
       "did not join within " + std::to_string(static_cast<int>(seconds(patience))) + " s";
   for (ShardId shard = 0; shard < settings_.shards; ++shard) {
@@ -357,7 +369,10 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
     on_lost(Role::kEvaluator, 0, waited, now, out);
   for (const WorkerId worker : members_.list()) {
     if (workers_ready_.contains(worker) || ended()) continue;
-    send_farewell(Role::kWorker, worker, {RunOutcome::kFailed, "it " + waited}, out);
+    send_farewell(
+        Role::kWorker, worker,
+        {.outcome = RunOutcome::kFailed, .reason = "it " + waited, .again = settings_.recovers},
+        out);
     lose_worker(worker, waited, now, out);
   }
   if (phase_ == Phase::kGathering) {
@@ -369,7 +384,7 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
 }
 
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ == Phase::kEnded) return;
+  if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
   end(RunOutcome::kInterrupted,
       "interrupted at step " + std::to_string(step_) +
           (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),
@@ -383,7 +398,6 @@ void Coordinator::on_failure(const std::string& why, TimePoint now, CoordinatorO
 void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint now,
                       CoordinatorOutput& out) {
   if (phase_ == Phase::kTraining) training_ended_ = now;
-  const bool trained = phase_ != Phase::kGathering;
   phase_ = Phase::kEnded;
   tell_steps(true, now, out);
   dismiss({.outcome = outcome, .reason = reason}, out);
@@ -391,7 +405,7 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
   out.happenings.emplace_back(
       RunEnd{.outcome = outcome,
              .reason = reason,
-             .elapsed = trained ? training_ended_ - training_began_ : Duration::zero(),
+             .elapsed = training_began_ ? training_ended_ - *training_began_ : Duration::zero(),
              .parameters_digest = digest_,
              .memory_bytes = {}});
 }
@@ -400,6 +414,7 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
 // checkpoint.
 void Coordinator::start_over(const std::string& why, TimePoint now, CoordinatorOutput& out) {
   note_committed();
+  if (phase_ == Phase::kTraining) training_ended_ = now;
   phase_ = Phase::kEnded;
   again_ = true;
   tell_steps(true, now, out);

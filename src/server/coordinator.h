@@ -129,6 +129,8 @@ class Coordinator {
   static constexpr Duration kPlaceKept = std::chrono::minutes(2);
   // How long is waited for whoever keeps in memory what a run that starts over could go on from.
   static constexpr Duration kKeeperAwaited = std::chrono::seconds(5);
+  // How long shards may read the checkpoint that a run goes on from.
+  static constexpr Duration kReadingMax = std::chrono::minutes(10);
 
   // REQUIRES: there is a policy, unless workers run freely; then it is null.
   Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
@@ -211,6 +213,7 @@ class Coordinator {
     return settings_.workers_at_start.value_or(settings_.workers);
   }
   Status check_record(const std::string& who, TimePoint now) const;
+  std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
   Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
@@ -235,6 +238,8 @@ class Coordinator {
 
   const CoordinatorSettings settings_;
   const TimePoint started_;
+  std::optional<TimePoint> served_since_;      // all shards are ready
+  std::optional<TimePoint> some_ready_since_;  // and a worker
   Phase phase_ = Phase::kGathering;
   bool again_ = false;
   std::optional<ResumeFrom> committed_;
@@ -280,7 +285,7 @@ class Coordinator {
   std::map<WorkerId, Share> shares_;  // that were last sent
   double pull_share_ = 1.0;           // of blocks, that workers wait for
   std::optional<PullChoice> pull_choice_;
-  TimePoint training_began_{};
+  std::optional<TimePoint> training_began_;
   TimePoint training_ended_{};
   std::set<WorkerId> dismissed_;           // workers, after the last step
   bool leaving_given_up_ = false;          // of those who have not left by then

@@ -136,9 +136,73 @@ TEST_F(ComingBackTest, WhoDoesNotComeBackIsNotWaitedForAsLongAsAtFirst) {
   EXPECT_TRUE(coordinator_.members().has(1)) << "nobody has come back yet";
   tell(Role::kWorker, 0, Ready{});
   coordinator_.on_tick(now_, out_);
+  now_ += 15s;
+  coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.members().has(1));
   EXPECT_EQ(sent<Decision>().size(), 2u) << "the run goes on without it";
   EXPECT_TRUE(hello(worker(1)).ok()) << "it may still come";
+}
+
+TEST_F(ComingBackTest, WhoIsAboutToBeReadyIsNotSentAwayForGood) {
+  for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  now_ += 20s;  // shards had much to read
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  tell(Role::kWorker, 0, Ready{});
+  coordinator_.on_tick(now_, out_);
+  EXPECT_TRUE(coordinator_.members().has(1)) << "it is waited for since the first was ready";
+  now_ += 15s;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.members().has(1));
+  ASSERT_EQ(sent<Farewell>().size(), 1u);
+  EXPECT_TRUE(sent<Farewell>()[0].second.again) << "it may still come";
+}
+
+class ReadingTest : public CoordinatorTest {
+ protected:
+  ReadingTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .resume = ResumeFrom{.step = 1,
+                                              .folder = "x",
+                                              .tensors = {{"w", 64, {}}, {"b", 32, {}}},
+                                              .settings = {},
+                                              .noise = {}},
+                         .join_timeout = 60s}) {}
+};
+
+TEST_F(ReadingTest, ShardsMayReadForLongerThanWorkersAreWaitedFor) {
+  for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  now_ += 5min;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.ended());
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  coordinator_.on_tick(now_, out_);
+  now_ += 59s;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.ended()) << "workers could not be ready before the shards were";
+  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  EXPECT_EQ(sent<Decision>().size(), 2u);
+}
+
+TEST_F(ReadingTest, ButNotForEver) {
+  for (const Hello& who : {shard(0), shard(1), worker(0)}) ASSERT_TRUE(hello(who).ok());
+  now_ += Coordinator::kReadingMax;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_TRUE(coordinator_.ended());
+}
+
+TEST_F(RecoveringTest, AnInterruptionIsHeardAlsoWhileTheRunStartsOver) {
+  gather();
+  close(0, {0, 1});
+  lose(Role::kShard, 0);
+  ASSERT_TRUE(coordinator_.again());
+  coordinator_.on_interrupt(now_, out_);
+  EXPECT_FALSE(coordinator_.again());
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
 }
 
 TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {

@@ -73,7 +73,10 @@ void Shard::on_lost(WorkerId worker, TimePoint now, Outbox& out) {
   offers_.forget(worker);
   for (auto& [id, hosted] : blocks_) {
     std::erase_if(hosted.waiting, [&](const Waiting& waiting) { return waiting.worker == worker; });
-    if (knows(worker)) hosted.block->stop_expecting(worker);
+    if (knows(worker)) {
+      hosted.block->stop_expecting(worker);
+      hosted.block->forget_norms(worker);
+    }
     hosted.early.erase(worker);
   }
   if (knows(worker)) forget_late(worker);

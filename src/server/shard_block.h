@@ -97,8 +97,10 @@ class ShardBlock {
   // Whether all of the worker's pushes for steps before `step` have come.
   bool has_all_before(Step step, WorkerId worker) const { return next_push_[worker] >= step; }
   // A new life of the worker begins to count again.
-  void forget_pushes(WorkerId worker) {
-    next_push_[worker] = 0;
+  void forget_pushes(WorkerId worker) { next_push_[worker] = 0; }
+  // It is lost: what comes under its name is another's. (Not when it comes: everybody does after a
+  // restore, which brings back what was seen.)
+  void forget_norms(WorkerId worker) {
     if (guard_) guard_->forget(worker);
   }
 

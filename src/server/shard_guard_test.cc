@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "server/shard.h"
 
@@ -30,15 +31,15 @@ class ShardGuardTest : public ::testing::Test {
                  .guard = rule,
                  .tensors = layout.tensors(),
                  .blocks = plan_blocks(layout, 1)};
-    shard_.on_plan(plan_);
-    for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
+    shard_->on_plan(plan_);
+    for (WorkerId worker = 0; worker < workers; ++worker) shard_->on_joined(worker, out_);
     push(0, kInitialStep, 0.0F, 0);
     decide(0, workers);
   }
   void decide(Step step, uint32_t cutoff) {
     Decision decision{.step = step, .cutoff = cutoff, .alive = {}};
     for (WorkerId worker = 0; worker < plan_.workers; ++worker) decision.alive.push_back(worker);
-    shard_.on_decision(decision, now_, out_);
+    shard_->on_decision(decision, now_, out_);
   }
   Answer push(WorkerId worker, Step step, float value, uint32_t samples = 1) {
     return push(worker, step, filled(value), samples);
@@ -51,7 +52,7 @@ class ShardGuardTest : public ::testing::Test {
                              .samples = samples,
                              .length = kLength * static_cast<uint32_t>(sizeof(float))};
     out_.clear();
-    EXPECT_TRUE(shard_.on_frame(worker, header, std::move(gradient), now_, out_).ok());
+    EXPECT_TRUE(shard_->on_frame(worker, header, std::move(gradient), now_, out_).ok());
     for (const Outgoing& each : out_) {
       if (each.frame.header.type == FrameType::kAnswer) return each.frame.header.answer;
     }
@@ -59,7 +60,7 @@ class ShardGuardTest : public ::testing::Test {
     return Answer::kLate;
   }
   SharedBuffer filled(float value) {
-    SharedBuffer buffer = shard_.pool().take(kLength);
+    SharedBuffer buffer = shard_->pool().take(kLength);
     std::fill(buffer->span().begin(), buffer->span().end(), value);
     return buffer;
   }
@@ -83,7 +84,7 @@ class ShardGuardTest : public ::testing::Test {
   float parameter(Version version) {
     out_.clear();
     const FrameHeader pull{.type = FrameType::kPull, .flags = kOwingFlag, .version = version};
-    EXPECT_TRUE(shard_.on_frame(0, pull, nullptr, now_, out_).ok());
+    EXPECT_TRUE(shard_->on_frame(0, pull, nullptr, now_, out_).ok());
     for (const Outgoing& each : out_) {
       if (each.frame.header.type == FrameType::kParameters)
         return std::get<FloatSlice>(each.frame.payload).span()[0];
@@ -92,11 +93,44 @@ class ShardGuardTest : public ::testing::Test {
     return 0.0F;
   }
 
+  // Another process goes on from what this one has saved at step 10.
+  void go_on_elsewhere() {
+    const auto part = shard_->take_checkpoint();
+    ASSERT_TRUE(part);
+    plan_.first_step = part->version;
+    shard_.emplace(0);
+    shard_->on_plan(plan_);
+    shard_->restore(part->blocks);
+    for (WorkerId worker = 0; worker < plan_.workers; ++worker) shard_->on_joined(worker, out_);
+    decide(plan_.first_step, plan_.workers);
+  }
+
   TimePoint now_ = 1s;
   Plan plan_;
-  Shard shard_{0};
+  std::optional<Shard> shard_{0};
   Outbox out_;
 };
+
+TEST_F(ShardGuardTest, WhatWasSeenIsNotForgottenWhenEverybodyJoinsAnew) {
+  start(GuardRule::kRefuse);
+  be_honest(0, 10);
+  go_on_elsewhere();
+  const Step step = be_honest(10, 2);
+  EXPECT_EQ(push(2, step, 100.0F), Answer::kOutlier);
+}
+
+TEST_F(ShardGuardTest, WhatWasSeenOfAWorkerThatIsLostIsForgotten) {
+  start(GuardRule::kRefuse, 2);
+  const Step step = be_honest(0, 5);
+  for (const WorkerId worker : {0u, 1u}) {
+    shard_->on_lost(worker, now_, out_);
+    shard_->on_joined(worker, out_);
+  }
+  decide(step, 2);
+  for (const WorkerId worker : {0u, 1u}) push(worker, step, 1.0F);
+  decide(step + 1, 2);
+  EXPECT_EQ(push(1, step + 1, 100.0F), Answer::kAccepted) << "nobody has a vote";
+}
 
 TEST_F(ShardGuardTest, WithoutAGuardEverythingFiniteIsUsed) {
   start(GuardRule::kOff);
