@@ -201,6 +201,35 @@ def test_a_killed_worker_is_gone_and_the_run_goes_on(tmp_path):
     assert not (tmp_path / "worker-1.pt").exists()
 
 
+COMES_AND_GOES = """
+    import time
+    lives = OUT / f"lives-{os.environ['DROVER_RANK']}"
+    with lives.open("a") as file:
+        file.write("x")
+    model = make_model()
+    optimizer = make_optimizer("momentum", model)
+    with drover.join(model, optimizer) as run:
+        while True:
+            with run.step(samples=SIZE):
+                loss_of(model, x, y).backward()
+                if run.rank == 1:
+                    if len(lives.read_text()) <= 4:
+                        os.kill(os.getpid(), 9)
+                    (OUT / "back").touch()
+                elif not (OUT / "back").exists():
+                    time.sleep(0.1)
+                optimizer.step()
+    keep(run, model)
+"""
+
+
+def test_a_script_that_is_kept_out_for_a_while_comes_back(tmp_path):
+    run = launch(tmp_path, COMES_AND_GOES, "--supervise", steps=600)
+    assert run.worker(0)["outcome"] == "completed" and run.worker(1)["outcome"] == "completed"
+    assert run.asked("select count(*) from events where kind = 'kept out'") == [(1,)]
+    assert len((tmp_path / "lives-1").read_text()) == 5
+
+
 def test_an_error_of_one_script_ends_that_worker_alone(tmp_path):
     run = launch(tmp_path, GOES_WRONG.format(wrong="raise ValueError('no such colour')"))
     assert run.worker(0)["outcome"] == "completed" and run.worker(0)["step"] >= 9

@@ -112,7 +112,9 @@ void CheckpointKeeper::begin_next() {
       [this, ready]() -> Status {
         const Status written = write_manifest(manifest_of(keeping_, ready),
                                               checkpoint_folder(keeping_.dir, ready.version));
-        return written ? prune_checkpoints(keeping_.dir, keeping_.keep) : written;
+        // A run that starts over when its last step is done goes on from the one before.
+        const uint32_t least = ready.version >= keeping_.last ? 2 : 1;
+        return written ? prune_checkpoints(keeping_.dir, std::max(keeping_.keep, least)) : written;
       },
       [this, version, began, slowest](const Status& kept) {
         kept_(version, kept, slowest + (clock_now() - began));

@@ -41,9 +41,10 @@ class CheckpointSaver {
 };
 
 struct CheckpointKeeping {
-  std::string dir;        // empty: none are kept
-  uint32_t keep = 3;      // so many
-  SettingTexts settings;  // of the job, beside how it learns
+  std::string dir;          // empty: none are kept
+  uint32_t keep = 3;        // so many; until the run has ended, one beside that of its last step
+  Version last = kEndless;  // step
+  SettingTexts settings;    // of the job, beside how it learns
   RunId run = 0;
   uint64_t seed = 0;
   uint32_t workers = 0;

@@ -109,6 +109,7 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
   if (const Status free = set_aside_after(dir, first); !free) return free.error();
   prepared.keeping = {.dir = dir,
                       .keep = job.keep,
+                      .last = job.steps,
                       .settings = settings,
                       .run = 0,
                       .seed = job.task.seed,

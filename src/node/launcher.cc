@@ -27,6 +27,7 @@
 #include "node/shard_node.h"
 #include "node/worker_node.h"
 #include "server/quarantine.h"
+#include "store/checkpoint.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
 #include "store/schema.h"
@@ -161,7 +162,12 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                          .training_since = training_since},
                         std::move(policy).value(), {&writer, &view},
                         {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
-    if (life.end) return *life.end;
+    if (life.end) {
+      const CheckpointKeeping& kept = prepared->checkpoints;
+      if (life.end->outcome == RunOutcome::kCompleted && !kept.dir.empty())
+        static_cast<void>(prune_checkpoints(kept.dir, kept.keep));
+      return *life.end;
+    }
     training_since = life.training_since;
     if (const Status ready = prepare_next(life.committed); !ready) return failed(ready.error());
   }
