@@ -206,6 +206,21 @@ TEST(RunWriter, DestroyedWithoutAnEndKeepsTheRowsAndLeavesTheRunOpen) {
   EXPECT_EQ(end.elapsed, 9ms);  // of the one step there is
 }
 
+TEST(RunWriter, WhatIsEvaluatedAgainIsThereOnce) {
+  const TempFolder folder;
+  const auto writer = writer_at(folder.file("run.db"));
+  for (const Version version : {4u, 6u, 6u, 8u})
+    DROVER_EXPECT_OK(writer->on_evaluation({.version = version}));
+  DROVER_EXPECT_OK(writer->start_over(6));
+  for (const Version version : {6u, 8u})
+    DROVER_EXPECT_OK(writer->on_evaluation({.version = version}));
+  DROVER_EXPECT_OK(writer->flush());
+  std::vector<Version> versions;
+  const auto found = reader_at(folder.file("run.db")).evaluations().value();
+  for (const EvaluationRecord& each : found) versions.push_back(each.version);
+  EXPECT_EQ(versions, (std::vector<Version>{4, 6, 8}));
+}
+
 TEST(RunWriter, ALateArrivalReplacesTheBound) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
