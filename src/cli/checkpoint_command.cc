@@ -1,6 +1,7 @@
 // drover checkpoint: what checkpoints there are, and one of them as a model for other tools.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -56,6 +57,14 @@ Result<std::vector<CheckpointFound>> look(const std::string& path) {
   return found;
 }
 
+// A script that asks wants to know whether a run could go on from here.
+int exit_status(const std::vector<CheckpointFound>& found) {
+  const bool all_bad = std::none_of(found.begin(), found.end(), [](const CheckpointFound& each) {
+    return each.checkpoint.has_value();
+  });
+  return all_bad && !found.empty() ? kExitFailed : 0;
+}
+
 }  // namespace
 
 int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
@@ -65,14 +74,14 @@ int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
     nlohmann::json all = nlohmann::json::array();
     for (const CheckpointFound& each : found.value()) all.push_back(to_json(each));
     fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return 0;
+    return exit_status(found.value());
   }
   if (found.value().empty()) fmt::print("there are no checkpoints in {}\n", options.dir);
   if (!found.value().empty())
     fmt::print("{:>10}  {:<20}  {:>13}  {:>7}  {:>6}\n", "step", "when", "size", "tensors",
                "files");
   for (const CheckpointFound& each : found.value()) fmt::print("{}\n", line_of(each));
-  return 0;
+  return exit_status(found.value());
 }
 
 int checkpoint_export_command(const CheckpointExportOptions& options) {
@@ -82,15 +91,15 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
         "a PyTorch file is written by PyTorch: python3 -m drover.checkpoint export {} --out {}{}",
         quoted(options.dir), quoted(options.out), options.average ? " --average" : "")));
   }
-  if (fs::exists(options.out, ignored) && !options.force) {
-    return fail(invalid_input(options.out + " exists already; replace it with --force"));
-  }
   auto newest = newest_checkpoint(options.dir);
   if (!newest) return fail(newest.error());
   for (const CheckpointFound& each : newest.value().skipped)
     fmt::print(stderr, "drover: skipped: {}\n", each.trouble);
   if (!newest.value().checkpoint)
     return fail(invalid_input("there is no checkpoint in " + options.dir + " that can be used"));
+  if (fs::exists(options.out, ignored) && !options.force) {
+    return fail(invalid_input(options.out + " exists already; replace it with --force"));
+  }
   const Checkpoint& checkpoint = *newest.value().checkpoint;
   const Status written = export_checkpoint(checkpoint, options.out, options.average);
   if (!written) return fail(written.error());

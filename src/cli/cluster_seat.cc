@@ -30,6 +30,11 @@ std::string host_of(const std::string& tcp) {
 
 // MPI needs a launcher that knows it, and nothing in it is encrypted.
 Status fit_mpi_to(const Placement& placement, const Job& job) {
+  if (!placement.mpi && !placement.of_many()) {
+    return invalid_input(
+        "transport (--transport): mpi needs two ranks or more, which Open MPI's mpirun or srun "
+        "--mpi=pmix starts; this process is alone. Start more ranks, or take tcp, or auto");
+  }
   if (!placement.mpi) {
     return invalid_input(
         "transport (--transport): mpi needs two ranks or more that Open MPI's mpirun has started, "
@@ -132,7 +137,10 @@ Status ClusterSeat::open(RunId run) {
   }
   const auto listen = listen_host(placement_, options_, "");
   if (!listen) return listen.error();
-  part_.coordinator = tcp_address(listen.value().bind, placement_.port);
+  // Who joins from elsewhere has to be told a port, which had better be the one that is documented.
+  const bool asked = !options_.listen.bind.empty() || !options_.listen.interface.empty();
+  const uint16_t port = placement_.port == 0 && asked ? kClusterPort : placement_.port;
+  part_.coordinator = tcp_address(listen.value().bind, port);
   if (listen.value().bind != listen.value().announce) part_.announced = listen.value().announce;
   part_.shard_host = listen.value().announce;
   return done();
@@ -159,6 +167,14 @@ Status ClusterSeat::join() {
 int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
                      const Company& company, bool tell) {
   if (!part_.duties.coordinator) {
+    // What ends the first rank at once would otherwise be found out by waiting for it in vain.
+    const bool elsewhere = tcp_ && placement_.hosts > 1 && !placement_.only;
+    const Status may =
+        elsewhere ? may_listen("tcp:0.0.0.0:0", !job.tls.empty(), job.insecure) : done();
+    if (!may) {
+      spdlog::error("{}", may.error().message);
+      return kExitFailed;
+    }
     if (const Status joined = join(); !joined) {
       spdlog::error("{}", joined.error().message);
       return kExitFailed;
@@ -169,8 +185,9 @@ int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
     const Status invited = host_.invite(told.address);
     if (invited && tell && job.workers_max > job.workers) {
       fmt::print(
-          stderr, "{:<9} drover worker --join {}{}\n", "joiners",
+          stderr, "{:<9} drover worker --join {}{}{}\n", "joiners",
           told.address.starts_with("tcp:") ? told.address.substr(4) : told.address,
+          job.tls.empty() ? "" : " --tls " + job.tls,
           place_.file.empty() ? ", with the same DROVER_TOKEN" : " --token-file " + place_.file);
     }
     return invited;

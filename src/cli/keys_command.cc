@@ -35,20 +35,24 @@ int keys_show_command(const KeysShowOptions& options) {
                                       {"from", news.from},
                                       {"until", news.until},
                                       {"expired", news.expired},
+                                      {"too_early", news.too_early},
                                       {"others_can_read", news.others_can_read}}
                            .dump());
   } else {
     fmt::print("certificate  {}\nauthority    {}\nhosts        {}\nvalid        {} to {}{}\n",
                news.fingerprint, news.authority,
                news.hosts.empty() ? "(none named)" : fmt::format("{}", fmt::join(news.hosts, ", ")),
-               news.from, news.until, news.expired ? ", so it has EXPIRED" : "");
+               news.from, news.until,
+               news.expired     ? ", so it has EXPIRED"
+               : news.too_early ? ", so it is NOT VALID YET"
+                                : "");
     if (news.others_can_read) {
       fmt::print(
           "Others on this machine can read key.pem, and pass for members: chmod 600 {}/key.pem\n",
           options.folder);
     }
   }
-  return news.expired ? kExitFailed : 0;
+  return news.expired || news.too_early ? kExitFailed : 0;
 }
 
 }  // namespace drover

@@ -162,7 +162,7 @@ std::string progress_line(const ProgressState& state, size_t width) {
   const std::string step = endless ? fmt::format("step {}", state.steps_done)
                                    : fmt::format("step {}/{}", state.steps_done, state.steps_total);
   const std::string waiting = state.open_for >= kLongStep
-                                  ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
+                                  ? fmt::format("waiting, {:.0f} s so far", seconds(state.open_for))
                                   : fmt::format("waited {:.1f} ms for worker {}",
                                                 1e3 * seconds(state.waited), state.last_worker);
   if (state.steps_done == 0) {

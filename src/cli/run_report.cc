@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "core/chance.h"
 #include "node/host.h"
+#include "store/checkpoint.h"
 #include "store/run_reader.h"
 
 namespace drover {
@@ -117,6 +118,19 @@ std::string quoted(const std::string& path) {
     return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
   });
   return plain ? path : "'" + path + "'";
+}
+
+std::string how_to_go_on(const std::string& checkpoints) {
+  const auto found = checkpoints.empty() ? Result<std::vector<CheckpointFound>>(invalid_input(""))
+                                         : list_checkpoints(checkpoints, false);
+  std::optional<Version> newest;
+  if (!found) return "";
+  for (const CheckpointFound& each : found.value()) {
+    if (each.checkpoint) newest = each.step;
+  }
+  return newest ? fmt::format("Go on with:        the same and --resume {} (from step {})\n",
+                              quoted(checkpoints), *newest)
+                : "";
 }
 
 int report_run(const std::string& run_file, bool json) {

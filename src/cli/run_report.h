@@ -36,6 +36,9 @@ RunHeader make_run_header(const Job& job,
 // As a shell takes it: in quotes if it has anything but the usual characters.
 std::string quoted(const std::string& path);
 
+// A line that says how a run that has not completed goes on; empty if there is no checkpoint.
+std::string how_to_go_on(const std::string& checkpoints);
+
 // What became of the run, from its own record: the same words as `drover runs` prints. Returns the
 // exit status.
 int report_run(const std::string& run_file, bool json);

@@ -586,9 +586,10 @@ Status validate(const Job& job) {
   }
   if (job.transport == Transport::kMpi && job.supervise) {
     return invalid_input(
-        "supervise (--supervise): with the transport mpi nobody can be started again: MPI ends all "
-        "ranks when it loses one. Leave one of the two out; with --checkpoint, a run that has lost "
-        "a rank goes on with --resume");
+        std::string(job.standby ? "standby (--standby)" : "supervise (--supervise)") +
+        ": with the transport mpi nobody can be started again: MPI ends all ranks when it loses "
+        "one. Leave one of the two out; with --checkpoint, a run that has lost a rank goes on with "
+        "--resume");
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_standby(job); !status) return status;

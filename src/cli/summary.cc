@@ -82,7 +82,9 @@ class Lines {
 
 std::string outcome_line(const RunSummary& summary) {
   if (summary.outcome == RunOutcome::kRunning) return summary.reason;
-  if (summary.reason.empty()) return std::string(name_of(summary.outcome));
+  const std::string_view name = name_of(summary.outcome);
+  if (summary.reason.empty()) return std::string(name);
+  if (summary.reason.starts_with(name)) return summary.reason;
   return fmt::format("{}: {}", name_of(summary.outcome), summary.reason);
 }
 

@@ -113,8 +113,9 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   if (style != ProgressStyle::kNone) {
     for (const auto& [key, value] : task.value()->describe())
       fmt::print(stderr, "{:<9} {}\n", key, value);
-    fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps\n{:<9} {}\n", "run",
-               job.workers, job.batch, job.shards, job.steps, "run file", job.run_file);
+    fmt::print(stderr, "{:<9} {} worker{} x {} samples, {} shard{}, {} steps\n{:<9} {}\n", "run",
+               job.workers, job.workers == 1 ? "" : "s", job.batch, job.shards,
+               job.shards == 1 ? "" : "s", job.steps, "run file", job.run_file);
     if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
   }
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
@@ -134,6 +135,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   // The evaluator saves it, and may be lost or fail without ending the run.
   const bool model_saved = written_at(job.save_model) != model_before;
   const int reported = report_run(job.run_file, options.json);
+  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.checkpoint));
   if (!options.json && !job.save_model.empty() && model_saved)
     fmt::print("The model is in:   {}\n", job.save_model);
   if (!job.save_model.empty() && !model_saved) {

@@ -100,13 +100,19 @@ SettingTexts texts_of(const ScheduleSettings& schedule) {
   return texts;
 }
 
-std::optional<std::string> first_difference(const SettingTexts& then, const SettingTexts& now) {
+std::optional<std::string> differences(const SettingTexts& then, const SettingTexts& now) {
+  std::string all;
   for (const auto& [name, text] : now) {
     const auto found = then.find(name);
-    if (found == then.end()) return name + " was not set and is now " + text;
-    if (found->second != text) return name + " was " + found->second + " and is now " + text;
+    if (found != then.end() && found->second == text) continue;
+    const std::string one = found == then.end()
+                                ? name + " was not set and is now " + text
+                                : name + " was " + found->second + " and is now " + text;
+    // Of another kind everything is different: that it is one says it all.
+    if (name.ends_with(".kind")) return one;
+    all += (all.empty() ? "" : "; ") + one;
   }
-  return std::nullopt;
+  return all.empty() ? std::nullopt : std::optional(all);
 }
 
 double learning_rate(const ScheduleSettings& schedule, Step step) {

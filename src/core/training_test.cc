@@ -150,21 +150,21 @@ TEST(SettingTexts, NameWhatDiffersAndLeaveOutWhatIsNotUsed) {
   const OptimizerSettings adam{.kind = OptimizerKind::kAdam, .beta2 = 0.1 + 0.2};
   OptimizerSettings other = adam;
   other.momentum = 0.1;
-  EXPECT_EQ(first_difference(texts_of(adam), texts_of(other)), std::nullopt);
+  EXPECT_EQ(differences(texts_of(adam), texts_of(other)), std::nullopt);
   other.beta2 = 0.3;  // the next number but one
-  EXPECT_EQ(first_difference(texts_of(adam), texts_of(other)),
+  EXPECT_EQ(differences(texts_of(adam), texts_of(other)),
             "optimizer.beta2 was 0.30000000000000004 and is now 0.3");
   const OptimizerSettings momentum{.kind = OptimizerKind::kMomentum};
-  EXPECT_EQ(first_difference(texts_of(adam), texts_of(momentum)),
+  EXPECT_EQ(differences(texts_of(adam), texts_of(momentum)),
             "optimizer.kind was adam and is now momentum");
   const ScheduleSettings cosine{.kind = ScheduleKind::kCosine, .total_steps = 20};
   ScheduleSettings longer = cosine;
   longer.total_steps = 40;
-  EXPECT_EQ(first_difference(texts_of(cosine), texts_of(longer)), std::nullopt);
+  EXPECT_EQ(differences(texts_of(cosine), texts_of(longer)), std::nullopt);
   longer.warmup_steps = 5;
-  EXPECT_EQ(first_difference(texts_of(cosine), texts_of(longer)),
+  EXPECT_EQ(differences(texts_of(cosine), texts_of(longer)),
             "schedule.warmup_steps was 0 and is now 5");
-  EXPECT_EQ(first_difference({}, {{"seed", "7"}}), "seed was not set and is now 7");
+  EXPECT_EQ(differences({}, {{"seed", "7"}}), "seed was not set and is now 7");
 }
 
 }  // namespace

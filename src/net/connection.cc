@@ -22,6 +22,11 @@ Status lost(const std::string& why) { return Error{ErrorKind::kDisconnected, why
 
 }  // namespace
 
+bool Connection::is_local() const {
+  boost::system::error_code gone;
+  return socket_.local_endpoint(gone).protocol().family() == AF_UNIX;
+}
+
 bool Connection::read(std::span<std::byte> into, Done done) {
   const size_t ready = std::min(into.size(), ahead_end_ - ahead_begin_);
   std::memcpy(into.data(), ahead_.data() + ahead_begin_, ready);
@@ -56,7 +61,7 @@ Connection::Progress Connection::receive() {
       return Progress::kFailed;
     }
     if (count == 0) {
-      trouble_ = "the connection was closed";
+      trouble_ = kConnectionClosed;
       return Progress::kFailed;
     }
     keep_file(message);

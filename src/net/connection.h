@@ -54,6 +54,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Bytes so far.
   uint64_t received() const { return received_; }
   bool is_open() const { return socket_.is_open(); }
+  // Both ends are on this machine, and speak over a Unix socket.
+  bool is_local() const;
   Socket::executor_type executor() { return socket_.get_executor(); }
 
  private:

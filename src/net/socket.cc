@@ -86,10 +86,9 @@ Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop,
   if (!error) listener->acceptor_.bind(endpoint.value().address, error);
   if (!error) listener->acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
   if (error == boost::asio::error::address_in_use) {
-    return system_error("cannot listen on " + address + ": it is in use by another process. " +
-                        (endpoint.value().local
-                             ? "Try again."
-                             : "Choose another port, or port 0 for any free one."));
+    return system_error(
+        "cannot listen on " + address + ": it is in use by another process. " +
+        (endpoint.value().local ? "Try again." : "Choose another port (--port, or --listen)."));
   }
   if (error) return system_error("cannot listen on " + address + ": " + error.message());
   return listener;

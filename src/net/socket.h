@@ -16,6 +16,9 @@ namespace drover {
 
 using Socket = SocketProtocol::socket;
 
+// What is said of a connection that the other end has closed.
+inline constexpr const char* kConnectionClosed = "the connection was closed";
+
 // A listening socket. Accepts only processes of the same user on Unix sockets.
 class Listener {
  public:

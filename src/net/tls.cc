@@ -14,6 +14,7 @@
 
 #include "core/check.h"
 #include "net/endpoint.h"
+#include "net/socket.h"
 #include "net/tls_text.h"
 
 namespace drover {
@@ -102,7 +103,7 @@ std::string explain_handshake(unsigned long code) {
   if (ERR_GET_LIB(code) != ERR_LIB_SSL) return "TLS failed: " + openssl_text(code);
   switch (ERR_GET_REASON(code)) {
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
-      return "the connection was closed";
+      return kConnectionClosed;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return "the other end showed no certificate: give it --tls with files of the same authority";
     case SSL_R_WRONG_VERSION_NUMBER:
@@ -176,9 +177,9 @@ TlsSession::Progress TlsSession::fail() {
     case SSL_ERROR_WANT_WRITE:
       return Progress::kWaitsWrite;
     case SSL_ERROR_ZERO_RETURN:
-      return fail_with("the connection was closed");
+      return fail_with(kConnectionClosed);
     case SSL_ERROR_SYSCALL:
-      return fail_with(cause == 0 ? "the connection was closed" : std::strerror(cause));
+      return fail_with(cause == 0 ? kConnectionClosed : std::strerror(cause));
     default:
       return fail_with(explain_handshake(ERR_peek_error()));
   }
@@ -230,6 +231,10 @@ Result<std::shared_ptr<const Tls>> Tls::load(const std::string& folder) {
   if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) {
     return invalid_input("the certificate " + certificate + " expired on " +
                          text_of(X509_get0_notAfter(own)) + "; " + kMakeNew);
+  }
+  if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0) {
+    return invalid_input("the certificate " + certificate + " is not valid before " +
+                         text_of(X509_get0_notBefore(own)) + "; is this machine's clock right?");
   }
   return tls;
 }

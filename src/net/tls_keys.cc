@@ -240,6 +240,7 @@ Result<KeyNews> read_keys(const std::string& folder) {
                  .from = text_of(X509_get0_notBefore(certificate)),
                  .until = text_of(X509_get0_notAfter(certificate)),
                  .expired = X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0,
+                 .too_early = X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0,
                  .others_can_read = known && (status.st_mode & 0077) != 0};
 }
 

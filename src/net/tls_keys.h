@@ -25,6 +25,7 @@ struct KeyNews {
   std::string from;
   std::string until;
   bool expired = false;
+  bool too_early = false;        // it is not valid yet
   bool others_can_read = false;  // the key
 };
 

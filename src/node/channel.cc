@@ -88,7 +88,9 @@ bool Channel::on_header() {
     return false;
   }
   if (header.value().run != run_) {
-    fail(invalid_input("the peer belongs to another run"));
+    fail(
+        invalid_input("the peer belongs to another run, as its token says (--token-file, "
+                      "DROVER_TOKEN)"));
     return false;
   }
   if (header.value().type == FrameType::kControl && header.value().length > control_bytes_max_) {

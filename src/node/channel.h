@@ -77,6 +77,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void close();
   // Closes when everything queued has been written; on_closed is not called.
   void close_when_sent();
+  // See Connection.
+  bool is_local() const { return connection_->is_local(); }
   bool idle() const { return queue_.empty() && !writing_ && messages_under_way_ == 0; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/descriptor.h"
@@ -32,6 +34,7 @@ constexpr size_t kTokenFileMax = 4096;
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr Duration kLongestPause = std::chrono::seconds(2);
 constexpr int kKnockMs = 2000;
+constexpr Duration kToldAfter = std::chrono::seconds(3);  // that it is waited
 
 std::string reason() { return std::strerror(errno); }
 
@@ -223,8 +226,10 @@ void TokenHost::close() {
 
 Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& known,
                                  Duration patience) {
-  const TimePoint deadline = clock_now() + patience;
+  const TimePoint began = clock_now();
+  const TimePoint deadline = began + patience;
   Duration pause = kFirstPause;
+  bool told = false;
   while (true) {
     auto found = look(place, known);
     if (found) return found;
@@ -238,10 +243,13 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
                    "found no coordinator within " + waited +
                        " s (--join-timeout): " + found.error().message +
                        (found.error().kind == ErrorKind::kTimedOut
-                            ? ". Rank 0 makes that file; it must be in a folder that all hosts "
-                              "share. If there is none, set DROVER_TOKEN on all of them"
-                            : "")};
+                            ? ". Rank 0 makes that file, unless it has ended with an error of its "
+                              "own: look at what it has printed. The file must be in a folder that "
+                              "all hosts share; if there is none, set DROVER_TOKEN on all of them"
+                            : "; has it ended with an error of its own?")};
     }
+    if (clock_now() - began > kToldAfter && !std::exchange(told, true))
+      spdlog::info("waiting for the coordinator: {}", found.error().message);
     std::this_thread::sleep_for(pause * (0.75 + 0.5 * any_chance()));
     pause = std::min(pause * 2, kLongestPause);
   }

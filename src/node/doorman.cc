@@ -86,6 +86,8 @@ void Doorman::lose(uint64_t id, const Error& why) {
   strangers_.erase(id);
   set_alarm();
   if (stranger.proved) return;
+  // Who goes without a word has only looked whether somebody is here, as ranks of a cluster do.
+  if (stranger.nonces.connector.empty() && why.message == kConnectionClosed) return;
   const bool first = guard_.on_failure(stranger.from.host, stranger.from.near, clock_now());
   // A process of this machine that was killed is told elsewhere.
   if (!first || (stranger.from.near && why.kind == ErrorKind::kDisconnected)) return;

@@ -34,8 +34,8 @@ Status answer(Acquaintance& state, Channel& channel, const Control& message) {
 }
 
 // Nobody says why it closes to somebody whose language it does not speak.
-Error explain(Error why, bool encrypted) {
-  if (why.kind != ErrorKind::kDisconnected || encrypted || why.message.starts_with("it refused"))
+Error explain(Error why, bool may_be_tls) {
+  if (why.kind != ErrorKind::kDisconnected || !may_be_tls || why.message.starts_with("it refused"))
     return why;
   why.message +=
       " before it had introduced itself; does the run use TLS (--tls), or is this "
@@ -63,9 +63,9 @@ void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
     const auto self = weak.lock();
     return self ? answer(*state, *self, message) : done();
   };
-  first.on_closed = [state](const Error& why) {
-    if (state->callbacks.on_closed)
-      state->callbacks.on_closed(explain(why, state->key.tls != nullptr));
+  const bool may_be_tls = !channel->is_local() && key.tls == nullptr;
+  first.on_closed = [state, may_be_tls](const Error& why) {
+    if (state->callbacks.on_closed) state->callbacks.on_closed(explain(why, may_be_tls));
   };
   // Queued before anything is read: the other end may have spoken already, and the nonce must come
   // before the answer.

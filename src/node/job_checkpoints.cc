@@ -1,5 +1,8 @@
 #include "node/job_checkpoints.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -55,14 +58,21 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now, 
   for (const CheckpointFound& each : newest.value().skipped)
     news.push_back("skipped a checkpoint that cannot be used: " + each.trouble);
   if (!newest.value().checkpoint) {
-    if (own) return none;
+    // One that was never finished is nothing to go on from; one that is damaged was somebody's
+    // work.
+    const bool damaged =
+        std::any_of(newest.value().skipped.begin(), newest.value().skipped.end(),
+                    [&](const CheckpointFound& each) {
+                      return fs::exists(fs::path(each.folder) / kManifestName, ignored);
+                    });
+    if (own && !damaged) return none;
     return invalid_input("there is no checkpoint in " + job.resume +
                          " that can be used (--resume). Look with: drover checkpoint inspect " +
-                         job.resume);
+                         job.resume + "; to begin anew, choose another folder");
   }
   const Checkpoint& found = *newest.value().checkpoint;
   const CheckpointManifest& manifest = found.manifest();
-  if (const auto other = first_difference(manifest.settings, now)) {
+  if (const auto other = differences(manifest.settings, now)) {
     return invalid_input("the run cannot go on from " + found.folder() + ": " + *other +
                          ". Only workers, shards, steps and policy may differ; say the same, or "
                          "begin anew without --resume");
@@ -96,6 +106,10 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
     return invalid_input("checkpoints cannot be kept in " + job.checkpoint + ": " +
                          made.error().message + ". Choose another folder with --checkpoint");
   }
+  if (::access(dir.c_str(), W_OK | X_OK) != 0) {
+    return invalid_input("checkpoints cannot be kept in " + job.checkpoint +
+                         ": you may not write there. Choose another folder with --checkpoint");
+  }
   const auto there = list_checkpoints(dir, false);
   if (!there) return there.error();
   for (const CheckpointFound& each : there.value()) {
@@ -106,7 +120,10 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
                          ", or choose another folder with --checkpoint");
   }
   const Version first = prepared.resume ? prepared.resume->step : 0;
-  if (const Status free = set_aside_after(dir, first); !free) return free.error();
+  const auto aside = set_aside_after(dir, first);
+  if (!aside) return aside.error();
+  for (const std::string& each : aside.value())
+    prepared.news.push_back("a later checkpoint of another past is moved aside: " + each);
   prepared.keeping = {.dir = dir,
                       .keep = job.keep,
                       .last = job.steps,

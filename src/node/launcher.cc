@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <charconv>
@@ -120,6 +121,13 @@ Result<Prepared> prepare_again(const CoordinatorPart& of) {
   return own || of.job.resume.empty() ? prepared : prepare(of, of.job);
 }
 
+// Of a run whose coordinator was killed; 0 if it cannot be known.
+Step steps_on_record(const std::string& run_file) {
+  const auto reader = RunReader::open(run_file);
+  const auto totals = reader ? reader.value().totals() : Result<RunTotals>(reader.error());
+  return totals ? totals.value().steps : 0;
+}
+
 // One life after another, until the run has ended.
 RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, RunWriter& writer,
                   RunView& view) {
@@ -144,8 +152,28 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
   const InterruptionsHeld between_lives;
   std::optional<TimePoint> training_since;
   if (!prepared) {
+    const Step lost_at = steps_on_record(of.job.run_file);
     if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
     training_since = of.began;  // at the earliest: who knew it was killed
+    const auto& resume = prepared->machine.resume;
+    const std::string where =
+        resume ? "after step " + std::to_string(resume->step) + ", from " + resume->folder
+               : std::string("from its beginning: there is no checkpoint");
+    const TimePoint at = clock_now() - of.began;
+    const std::string who = peer_name(Role::kCoordinator, 0);
+    const std::array<EventRecord, 2> told = {
+        EventRecord{.at = at, .step = lost_at, .kind = "lost", .peer = who, .text = "killed"},
+        EventRecord{
+            .at = at,
+            .step = lost_at,
+            .kind = "start-over",
+            .peer = {},
+            .text =
+                "the coordinator was killed; everybody joins anew, and the run goes on " + where}};
+    for (const EventRecord& each : told) {
+      if (const Status status = writer.on_event(each); !status) return failed(status.error());
+      static_cast<void>(view.on_event(each));
+    }
   }
   for (;;) {
     auto policy = policy_of(of.job, {}, of.company.fitter);
@@ -198,15 +226,6 @@ int coordinator_main(const CoordinatorPart& of, std::optional<Prepared> prepared
   if (first) {
     [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
     ::close(ready_fd);
-  } else {
-    const Status told = writer.value()->on_event(
-        {.at = clock_now() - of.began,
-         .step = 0,
-         .kind = "start-over",
-         .peer = peer_name(Role::kCoordinator, 0),
-         .text = "the coordinator was killed; everybody joins anew, and the run goes on from the "
-                 "newest checkpoint"});
-    if (!told) spdlog::error("{}", told.error().message);
   }
   const auto view = of.company.view();
   return exit_status_of(coordinate(of, std::move(prepared), *writer.value(), *view).outcome);

@@ -29,8 +29,10 @@ int run_sittings(Duration patience, const std::function<Sitting()>& sit) {
       spdlog::error("gave up: {}", sitting.why);
       return 1;
     }
-    spdlog::info("{}; joining again in {}", sitting.why,
-                 duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
+    if (*wait > Duration::zero()) {
+      spdlog::info("{}; joining again in {}", sitting.why,
+                   duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
+    }
     std::this_thread::sleep_for(*wait);
   }
 }

@@ -421,10 +421,17 @@ void Coordinator::start_over(const std::string& why, TimePoint now, CoordinatorO
   dismiss({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, out);
   say("start-over", "",
       why + " at step " + std::to_string(step_) + "; everybody joins anew, and the run goes on " +
-          (committed_                         ? "from what its servers keep in memory"
-           : settings_.checkpoint_dir.empty() ? "from its beginning: no checkpoints are kept"
-                                              : "from the newest checkpoint"),
+          (committed_ ? "from what its servers keep in memory" : where_it_can_go_on()),
       now, out);
+}
+
+// From the disk, that is.
+std::string Coordinator::where_it_can_go_on() const {
+  if (checkpoint_there_ || (settings_.resume && !settings_.resume->kept))
+    return "from the newest checkpoint";
+  if (settings_.checkpoint_dir.empty()) return "from its beginning: no checkpoints are kept";
+  return settings_.resume ? "from the newest checkpoint, or its beginning if there is none"
+                          : "from its beginning: there is no checkpoint yet";
 }
 
 void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {

@@ -214,6 +214,7 @@ class Coordinator {
   }
   Status check_record(const std::string& who, TimePoint now) const;
   std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
+  std::string where_it_can_go_on() const;
   Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
@@ -265,7 +266,8 @@ class Coordinator {
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;
-  bool kept_by_nobody_ = false;  // what it was to go on from
+  bool checkpoint_there_ = false;  // made in this life
+  bool kept_by_nobody_ = false;    // what it was to go on from
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.

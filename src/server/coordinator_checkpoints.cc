@@ -60,6 +60,7 @@ void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Durati
     fail_checkpoint(version, "", kept.error().message, now, out);
   } else {
     told_failures_.clear();
+    checkpoint_there_ = true;
     say("checkpoint", "",
         "the checkpoint of step " + std::to_string(version) +
             " is kept: " + amount(bytes.empty() ? 0 : bytes.mapped(), took),

@@ -27,7 +27,7 @@ Status Coordinator::admit_learning(const Hello& hello) {
     OptimizerSettings optimizer = hello.learning->optimizer;
     optimizer.ema_decay = learning_.optimizer.ema_decay;
     if (settings_.resume) {
-      const auto other = first_difference(settings_.resume->settings, texts_of(optimizer));
+      const auto other = differences(settings_.resume->settings, texts_of(optimizer));
       if (other)
         return invalid_input("its optimiser is not that of the checkpoint: " + *other +
                              ". Start it with the same arguments, or without --resume");

@@ -26,18 +26,23 @@ void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::lose_server(Role role, ShardId shard, const std::string& why, TimePoint now,
                               CoordinatorOutput& out) {
   const std::string name = peer_name(role, shard);
+  const Role other = role == Role::kShard ? Role::kStandby : Role::kShard;
   if (settings_.standby && !seats_.serves(role, shard)) {
     seats_.on_lost(role, shard);
     return say("lost", name,
-               why + "; until it is back, losing " + peer_name(Role::kShard, shard) +
-                   " means to go on from the newest checkpoint",
+               why + "; until it is back, losing " + peer_name(other, shard) + " means to go on " +
+                   where_it_can_go_on(),
                now, out);
   }
   say("lost", name, why, now, out);
   if (settings_.recovers) return start_over(name + " was lost", now, out);
   end(RunOutcome::kFailed,
       name + " was lost at step " + std::to_string(step_) + " (" + why +
-          "); its part of the parameters is gone, so the run cannot go on",
+          "); its part of the parameters is gone, so the run cannot go on" +
+          (checkpoint_there_ ? ". --resume " + settings_.checkpoint_dir +
+                                   " goes on from the newest checkpoint; with --supervise it would "
+                                   "have done so by itself"
+                             : ". With --standby, or --checkpoint and --supervise, it would have"),
       now, out);
 }
 

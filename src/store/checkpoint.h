@@ -75,7 +75,8 @@ Result<NewestCheckpoint> newest_checkpoint(const std::string& path, Version befo
 Status prune_checkpoints(const std::string& dir, uint32_t keep);
 
 // A run is going to write from `step` on: what others have left there is moved aside, if it was
-// ever finished (DIR/step-0000000200.aside), or else removed.
-Status set_aside_after(const std::string& dir, Version step);
+// ever finished (DIR/step-0000000200.aside, or .aside-2 if that is there), or else removed. Gives
+// what was moved, where it is now.
+Result<std::vector<std::string>> set_aside_after(const std::string& dir, Version step);
 
 }  // namespace drover

@@ -123,23 +123,27 @@ Status prune_checkpoints(const std::string& dir, uint32_t keep) {
   return done();
 }
 
-Status set_aside_after(const std::string& dir, Version step) {
+Result<std::vector<std::string>> set_aside_after(const std::string& dir, Version step) {
   std::error_code trouble;
-  if (!fs::exists(dir, trouble)) return done();
+  std::vector<std::string> moved;
+  if (!fs::exists(dir, trouble)) return moved;
   const auto folders = folders_in(dir);
   if (!folders) return folders.error();
   for (const auto& [each, folder] : folders.value()) {
     if (each <= step) continue;
     if (!fs::exists(fs::path(folder) / kManifestName, trouble)) {
-      if (const Status removed = remove_checkpoint(folder); !removed) return removed;
+      if (const Status removed = remove_checkpoint(folder); !removed) return removed.error();
       continue;
     }
-    fs::remove_all(folder + ".aside", trouble);
-    if (!trouble) fs::rename(folder, folder + ".aside", trouble);
+    std::string aside = folder + ".aside";
+    for (int number = 2; fs::exists(aside, trouble); ++number)
+      aside = folder + ".aside-" + std::to_string(number);
+    fs::rename(folder, aside, trouble);
     if (trouble) return system_error("cannot move " + folder + " aside: " + trouble.message());
+    moved.push_back(aside);
   }
   sync_folder(dir);
-  return done();
+  return moved;
 }
 
 }  // namespace drover

@@ -463,9 +463,13 @@ TEST(Checkpoints, ARunThatGoesOnFromAnEarlierOneDestroysNothing) {
   const Everything all = everything(14, 3);
   for (const Version step : {100, 200, 300}) DROVER_EXPECT_OK(save(all, dir, step, 1));
   DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 400)));
-  DROVER_EXPECT_OK(set_aside_after(dir, 100));
+  const std::string aside = checkpoint_folder(dir, 300) + ".aside";
+  EXPECT_EQ(set_aside_after(dir, 100).value().back(), aside);
   EXPECT_EQ(steps_in(dir), std::vector<Version>{100});
-  EXPECT_EQ(trouble_with(checkpoint_folder(dir, 300) + ".aside"), "");
+  EXPECT_EQ(trouble_with(aside), "");
+  DROVER_EXPECT_OK(save(all, dir, 300, 1));
+  EXPECT_EQ(set_aside_after(dir, 100).value(), std::vector<std::string>{aside + "-2"});
+  EXPECT_EQ(trouble_with(aside), "") << "what was set aside before stays";
   EXPECT_FALSE(fs::exists(checkpoint_folder(dir, 400)));
   DROVER_EXPECT_OK(set_aside_after(folder.file("nowhere"), 100));
 }
