@@ -172,7 +172,7 @@ TEST_F(Mpi, WhatCannotBeIsToldBeforeAnythingStarts) {
   EXPECT_THAT(run(2, job("a.db") + Words{"--transport", "mpi"}).err,
               HasSubstr("2 ranks cannot be 2 shards and at least one worker"));
   EXPECT_THAT(drover(Words{"train", "--transport", "mpi"} + job("a.db"), folder_.path()).err,
-              HasSubstr("mpi needs two ranks or more that Open MPI's mpirun has started"));
+              HasSubstr("mpi needs two ranks or more, which Open MPI's mpirun"));
   EXPECT_FALSE(fs::exists(folder_.file("a.db")));
 }
 

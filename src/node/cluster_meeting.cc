@@ -122,9 +122,9 @@ Result<TokenPlace> find_token_place(const Environment& environment, const std::s
     return TokenPlace{.text = token, .file = {}};
   if (launch.empty()) {
     return invalid_input(
-        "processes on several hosts know each other by a token. Write one to a file that only you "
-        "can read, such as with (umask 077; openssl rand -hex 16 > token), and give it to all with "
-        "--token-file, or in DROVER_TOKEN");
+        "processes on several hosts know each other by a token. Give that of the run with "
+        "--token-file, or in DROVER_TOKEN. If there is none yet, write one to a file that only you "
+        "can read, such as with (umask 077; openssl rand -hex 16 > token), and give it to all");
   }
   const std::string home = value("HOME");
   if (home.empty())

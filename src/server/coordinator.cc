@@ -385,6 +385,7 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
 
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
+  committed_.reset();  // nobody goes on from it
   end(RunOutcome::kInterrupted,
       "interrupted at step " + std::to_string(step_) +
           (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),

@@ -1,6 +1,6 @@
 // A coordinator, told whatever its node lets through: peers that come, go and say anything at all.
 // What it sends can be read by those it is for, it never waits for more than there are, it tells
-// steps in order, and when it has ended it is silent.
+// steps in order, and when it has ended it is silent, unless it was to go on and is interrupted.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -90,8 +90,11 @@ class CoordinatorRun {
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {
       const bool was_over = coordinator_.ended();
+      const bool was_to_go_on = coordinator_.again();
       tell_something();
-      promise(!was_over || (out_.messages.empty() && out_.happenings.empty()),
+      // Also who only makes room for its next life hears an interruption.
+      const bool interrupted = was_to_go_on && !coordinator_.again();
+      promise(!was_over || interrupted || (out_.messages.empty() && out_.happenings.empty()),
               "who has ended is silent");
       read_output();
       promise(coordinator_.pending() <= 8'192, "what is kept is bounded");
