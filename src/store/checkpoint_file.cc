@@ -225,7 +225,7 @@ Status CheckpointFile::parse(std::span<const char> text, uint64_t data_begin, ui
   }
   return done();
 } catch (const json::exception& trouble) {
-  return invalid_input(trouble.what());
+  return invalid_input(trouble_in(trouble));
 }
 
 Status CheckpointFile::read(const Block& block, size_t array, std::span<float> out) const {

@@ -114,7 +114,7 @@ Result<CheckpointManifest> parse(const std::string& text) try {
     return invalid_input("its format is not '" + std::string(kFormat) + "'");
   return from_json(read);
 } catch (const json::exception& trouble) {
-  return invalid_input(trouble.what());
+  return invalid_input(trouble_in(trouble));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Whole numbers of JSON. What nlohmann's get() makes of others, with a fraction or too large, need
-// not be a number at all.
+// Whole numbers of JSON, and what is said of what is none. What nlohmann's get() makes of others,
+// with a fraction or too large, need not be a number at all.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace drover {
@@ -17,6 +18,13 @@ inline std::vector<uint64_t> wholes(const nlohmann::json& values) {
   std::vector<uint64_t> all;
   for (const nlohmann::json& each : values) all.push_back(whole(each));
   return all;
+}
+
+// For people: without the name that the library has for it, "[json.exception.type_error.302] ".
+inline std::string trouble_in(const nlohmann::json::exception& trouble) {
+  const std::string words = trouble.what();
+  const size_t end = words.starts_with('[') ? words.find("] ") : std::string::npos;
+  return end == std::string::npos ? words : words.substr(end + 2);
 }
 
 }  // namespace drover
