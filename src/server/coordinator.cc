@@ -351,17 +351,30 @@ std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint 
           joined_.empty() ? settings_.join_timeout : std::max(settings_.join_timeout, kReadingMax)};
 }
 
+// Who has not come, if a shard is among them: without one a run cannot begin.
+std::string Coordinator::missing_without_shards() const {
+  std::string names;
+  const auto name = [&](const std::string& each) { names += (names.empty() ? "" : ", ") + each; };
+  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
+    if (!shards_ready_.contains(shard) && !seats_.is_here(shard))
+      name(peer_name(Role::kShard, shard));
+  }
+  if (names.empty()) return names;
+  size_t workers = 0;
+  for (const WorkerId worker : members_.list()) workers += joined_.contains(worker) ? 0 : 1;
+  if (workers > 0)
+    name(std::to_string(workers) + " of " + std::to_string(workers_at_start()) + " workers");
+  return names;
+}
+
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
   if (!planned_) plan_if_settled(now, out);
   const auto [since, patience] = patience_with_the_missing(now);
   if (phase_ != Phase::kGathering || now - since < patience) return;
   const std::string waited =
       "did not join within " + std::to_string(static_cast<int>(seconds(patience))) + " s";
-  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
-    if (!shards_ready_.contains(shard) && !seats_.is_here(shard)) {
-      return end(RunOutcome::kFailed, peer_name(Role::kShard, shard) + " " + waited, now, out);
-    }
-  }
+  if (const std::string missing = missing_without_shards(); !missing.empty())
+    return end(RunOutcome::kFailed, missing + " " + waited, now, out);
   // A run whose workers do not come would otherwise start over for ever.
   if (settings_.recovers && workers_ready_.empty())
     return end(RunOutcome::kFailed, "no worker was ready: they " + waited, now, out);

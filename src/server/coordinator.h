@@ -215,6 +215,7 @@ class Coordinator {
   Status check_record(const std::string& who, TimePoint now) const;
   std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
   std::string where_it_can_go_on() const;
+  std::string missing_without_shards() const;
   Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);

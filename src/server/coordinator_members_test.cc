@@ -349,7 +349,7 @@ TEST_F(CoordinatorTest, AMissingShardIsNamed) {
   ASSERT_TRUE(hello(shard(0)).ok());
   coordinator_.on_tick(61s, out_);
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<RunEnd>()[0].reason, "shard 1 did not join within 60 s");
+  EXPECT_EQ(happened<RunEnd>()[0].reason, "shard 1, 2 of 2 workers did not join within 60 s");
 }
 
 }  // namespace
