@@ -1,7 +1,8 @@
 # The front door. CMakePresets.json says how each tree is built; this says what people do with them.
 # `make help` lists the targets.
 
-TEST_JOBS ?= 2
+# One more than cores: some tests mostly wait.
+TEST_JOBS ?= $(shell echo $$(( $$(nproc) + 1 )))
 # One job a core, but no more than memory allows: a file that includes libtorch takes up to 1.5 GB to compile.
 JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	FILENAME == "/proc/meminfo" && /^MemAvailable/ { kb = $$2 } \
