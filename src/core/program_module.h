@@ -20,7 +20,7 @@ struct ModuleName {
   std::string target;  // that builds it
   // What it needs to be loaded, and how to get that.
   std::string needs = "libtorch: apt-get install libtorch1.13 libopenblas0-openmp";
-  std::string built_where = "";  // it is not built everywhere
+  std::string built_where = {};  // it is not built everywhere
 };
 
 struct ProgramModule {

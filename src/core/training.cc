@@ -105,9 +105,8 @@ std::optional<std::string> differences(const SettingTexts& then, const SettingTe
   for (const auto& [name, text] : now) {
     const auto found = then.find(name);
     if (found != then.end() && found->second == text) continue;
-    const std::string one = found == then.end()
-                                ? name + " was not set and is now " + text
-                                : name + " was " + found->second + " and is now " + text;
+    std::string one = found == then.end() ? name + " was not set and is now " + text
+                                          : name + " was " + found->second + " and is now " + text;
     // Of another kind everything is different: that it is one says it all.
     if (name.ends_with(".kind")) return one;
     all += (all.empty() ? "" : "; ") + one;

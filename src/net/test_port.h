@@ -72,7 +72,7 @@ class TestPort final : public MessagePort {
         });
     if (!world_.delivers || found == world_.messages.end()) return false;
     receives_.erase(receive);
-    const auto message = *found;
+    const auto message = std::move(*found);
     world_.messages.erase(found);
     message->received = true;
     if (message->bytes.size() != into.size()) return invalid_input("of another length");
