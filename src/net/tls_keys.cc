@@ -42,7 +42,7 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 
 constexpr long kDaySeconds = 24L * 60 * 60;
 // Clocks of machines differ a little.
-constexpr long kEarlierSeconds = 60 * 60;
+constexpr long kEarlierSeconds = 60L * 60;
 
 Key make_key() {
   Key key(EVP_EC_gen("P-256"));
@@ -62,7 +62,8 @@ void add_extension(X509* certificate, X509* issuer, int which, const std::string
 // Without its signature. A null issuer signs itself.
 Certificate begin_certificate(const std::string& name, const Key& key, X509* issuer, int days) {
   Certificate made(X509_new());
-  DROVER_CHECK(made != nullptr && X509_set_version(made.get(), X509_VERSION_3) == 1);
+  DROVER_CHECK(made != nullptr);
+  DROVER_CHECK(X509_set_version(made.get(), X509_VERSION_3) == 1);
   std::array<unsigned char, 16> serial{};
   DROVER_CHECK(RAND_bytes(serial.data(), static_cast<int>(serial.size())) == 1);
   serial[0] &= 0x7F;
@@ -113,14 +114,16 @@ Status write_file(const fs::path& path, mode_t mode, const Bio& from) {
 
 Bio pem_of(X509* certificate) {
   Bio text(BIO_new(BIO_s_mem()));
-  DROVER_CHECK(text && PEM_write_bio_X509(text.get(), certificate) == 1);
+  DROVER_CHECK(text != nullptr);
+  DROVER_CHECK(PEM_write_bio_X509(text.get(), certificate) == 1);
   return text;
 }
 
 Bio pem_of(const Key& key) {
   Bio text(BIO_new(BIO_s_secmem()));
-  DROVER_CHECK(text && PEM_write_bio_PKCS8PrivateKey(text.get(), key.get(), nullptr, nullptr, 0,
-                                                     nullptr, nullptr) == 1);
+  DROVER_CHECK(text != nullptr);
+  DROVER_CHECK(PEM_write_bio_PKCS8PrivateKey(text.get(), key.get(), nullptr, nullptr, 0, nullptr,
+                                             nullptr) == 1);
   return text;
 }
 

@@ -45,8 +45,8 @@ Error nothing_left(const Checkpoint& found, const Job& job) {
                        " in all: there is nothing left to do. Give more with --steps");
 }
 
-Result<std::optional<ResumeFrom>> find_resume(const Job& job, SettingTexts now, Version before,
-                                              std::vector<std::string>& news) {
+Result<std::optional<ResumeFrom>> find_resume(const Job& job, const SettingTexts& now,
+                                              Version before, std::vector<std::string>& news) {
   const std::optional<ResumeFrom> none;
   // Where a run goes on from what it writes itself, there may be nothing yet: so the same command
   // starts it, and starts it again.
@@ -96,7 +96,7 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
       now.merge(texts_of(job.optimizer));
       now.merge(texts_of(job.schedule));
     }
-    auto resume = find_resume(job, std::move(now), before, prepared.news);
+    auto resume = find_resume(job, now, before, prepared.news);
     if (!resume) return resume.error();
     prepared.resume = std::move(resume).value();
   }
