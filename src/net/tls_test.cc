@@ -73,7 +73,8 @@ class TlsTest : public LoopTest {
     std::vector<std::byte> in_connected(64);
     std::optional<std::string> accepted;
     std::optional<std::string> connected;
-    const auto note = [](std::optional<std::string>& into, Connection& end, Connection::Done then) {
+    const auto note = [](std::optional<std::string>& into, Connection& end,
+                         const Connection::Done& then) {
       return [&into, &end, then](const Status& status) {
         if (!into) into = status ? "" : status.error().message;
         if (!status) end.close();

@@ -19,8 +19,8 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   learning_ = {settings_.optimizer, settings_.schedule, {}};
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
-  DROVER_CHECK(!settings_.balance || settings_.batch > 0);
-  DROVER_CHECK(!settings_.free_running || !settings_.pull.weak());
+  if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
+  if (settings_.free_running) DROVER_CHECK(!settings_.pull.weak());
   if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   if (settings_.resume) step_ = settings_.resume->step;

@@ -25,7 +25,9 @@ void Shard::on_plan(const Plan& plan) {
 }
 
 void Shard::restore(const std::vector<SavedBlock>& saved) {
-  DROVER_CHECK(plan_ && !open_ && connected_.empty());
+  DROVER_CHECK(plan_.has_value());
+  DROVER_CHECK(!open_);
+  DROVER_CHECK(connected_.empty());
   step_ = plan_->first_step;
   std::map<uint64_t, const SavedBlock*> by_offset;
   for (const SavedBlock& each : saved) by_offset[each.offset] = &each;

@@ -260,10 +260,10 @@ TEST(ShardGuard, ResultsDependOnTheGradientsAlone) {
     uint32_t outliers = 0;
     for (Step step = 0; step < plan.steps; ++step) {
       for (uint32_t i = 0; i < 4; ++i) {
-        const auto worker = static_cast<WorkerId>((i * (order % 2 == 0 ? 1 : 3) + order) % 4);
+        const auto worker = static_cast<WorkerId>((i * (order % 2 == 0 ? 1UL : 3UL) + order) % 4);
         SharedBuffer gradient = pool.take(kLength);
         for (size_t k = 0; k < kLength; ++k)
-          gradient->data()[k] = std::sin(static_cast<float>(step * 31 + worker * 7 + k));
+          gradient->data()[k] = std::sin(static_cast<float>(step * 31 + worker * 7UL + k));
         if ((step + worker) % 9 == 0) {
           for (float& value : gradient->span()) value *= 300.0F;
         }

@@ -166,7 +166,7 @@ Result<CheckpointFile> CheckpointFile::open(const std::string& folder,
     return invalid_input(
         fmt::format("{} has {} bytes, and the manifest says {}", path, size, entry.bytes));
   }
-  std::rewind(file);
+  if (std::fseek(file, 0, SEEK_SET) != 0) return system_error("cannot read " + path);
   uint64_t length = 0;
   if (size < kLengthBytes || std::fread(&length, 1, kLengthBytes, file) != kLengthBytes ||
       length > size - kLengthBytes) {

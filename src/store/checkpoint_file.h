@@ -67,7 +67,7 @@ class CheckpointFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   CheckpointFile() = default;
-  Status parse(std::span<const char> header, uint64_t data_begin, uint64_t bytes);
+  Status parse(std::span<const char> text, uint64_t data_begin, uint64_t bytes);
 
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;

@@ -416,7 +416,7 @@ TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(12, 3);
-  for (const Version step : {200, 400, 600}) DROVER_EXPECT_OK(save(all, dir, step, 2));
+  for (const Version step : {200u, 400u, 600u}) DROVER_EXPECT_OK(save(all, dir, step, 2));
   const fs::path part = fs::path(checkpoint_folder(dir, 600)) / "shard-0.safetensors";
   std::string bytes = read_text(part);
   bytes[bytes.size() - 1] = static_cast<char>(bytes[bytes.size() - 1] ^ 1);
@@ -444,7 +444,8 @@ TEST(Checkpoints, PruningKeepsTheNewestAndWhatMayBeWrittenNow) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(13, 3);
-  for (const Version step : {100, 200, 300, 400, 500}) DROVER_EXPECT_OK(save(all, dir, step, 1));
+  for (const Version step : {100u, 200u, 300u, 400u, 500u})
+    DROVER_EXPECT_OK(save(all, dir, step, 1));
   DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 350)));  // never finished
   DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 600)));  // perhaps being written
   DROVER_EXPECT_OK(make_folder(dir + "/notes"));
@@ -461,7 +462,7 @@ TEST(Checkpoints, ARunThatGoesOnFromAnEarlierOneDestroysNothing) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(14, 3);
-  for (const Version step : {100, 200, 300}) DROVER_EXPECT_OK(save(all, dir, step, 1));
+  for (const Version step : {100u, 200u, 300u}) DROVER_EXPECT_OK(save(all, dir, step, 1));
   DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 400)));
   const std::string aside = checkpoint_folder(dir, 300) + ".aside";
   EXPECT_EQ(set_aside_after(dir, 100).value().back(), aside);

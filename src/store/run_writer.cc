@@ -66,8 +66,8 @@ constexpr std::string_view kSql[] = {
                                  samples = max(samples, excluded.samples), late = 1)",
     "INSERT INTO abandoned VALUES (?1, ?2, ?3, ?4, ?5)",
     // An evaluator that has come back measures what it finds, which may have been measured.
-    "INSERT INTO evaluations SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?1 IS NOT "
-    "(SELECT version FROM evaluations ORDER BY rowid DESC LIMIT 1)",
+    R"(INSERT INTO evaluations SELECT ?1, ?2, ?3, ?4, ?5
+       WHERE ?1 IS NOT (SELECT version FROM evaluations ORDER BY rowid DESC LIMIT 1))",
     "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",
     "DELETE FROM decisions WHERE step >= ?1",
