@@ -178,6 +178,19 @@ TEST_F(DoormanTest, WhenTooManySayNothingTheFirstOfThemGoes) {
   EXPECT_TRUE(run_until([&] { return admitted == 1; }));
 }
 
+// As ranks of a cluster do while they wait for the first. So many failures would shut them out.
+TEST_F(DoormanTest, WhoOnlyLooksWhetherSomebodyIsHereIsNoStranger) {
+  for (int i = 0; i < 2 * static_cast<int>(DoorGuard::kNear.failures); ++i) {
+    ASSERT_TRUE(connect_socket(loop_, doorman_->address(), "the doorman").ok());
+    while (loop_.poll_one() > 0) {
+    }
+  }
+  ASSERT_TRUE(run_until([&] { return doorman_->strangers() == 0; }));
+  visit(2);
+  EXPECT_TRUE(run_until([&] { return !visitor_.controls.empty() || !visitor_.closed.empty(); }));
+  EXPECT_EQ(admitted_.size(), 1U);
+}
+
 TEST_F(DoormanTest, HundredsThatComeAtOnceAllGetIn) {
   constexpr size_t kMany = 500;
   size_t welcomed = 0;

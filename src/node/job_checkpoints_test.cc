@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "store/checkpoint.h"
 
@@ -55,6 +56,24 @@ TEST_F(JobCheckpointsTest, ThoseOfAnotherRunAreNotWrittenOver) {
   ASSERT_FALSE(prepared.ok());
   EXPECT_NE(prepared.error().message.find("has checkpoints of another run"), std::string::npos);
   EXPECT_TRUE(is_there("step-0000000010"));
+}
+
+TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
+  save(5);
+  std::ofstream(checkpoint_folder(job_.checkpoint, 5) + "/" + kManifestName) << "not this";
+  job_.resume = job_.checkpoint;
+  const auto prepared = prepare_checkpoints(job_, false);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_NE(prepared.error().message.find("there is no checkpoint"), std::string::npos);
+  EXPECT_TRUE(is_there("step-0000000005")) << "nothing is moved or removed";
+}
+
+TEST_F(JobCheckpointsTest, OneThatWasNeverFinishedIsNothingToGoOnFrom) {
+  ASSERT_TRUE(make_folder(checkpoint_folder(job_.checkpoint, 5)).ok());
+  job_.resume = job_.checkpoint;
+  const auto prepared = prepare_checkpoints(job_, false);
+  ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+  EXPECT_FALSE(prepared.value().resume);
 }
 
 // As when a shard is lost while the last version is evaluated.
