@@ -44,16 +44,15 @@ int run_simulated(const LoadSettings& load) {
   settings.coordinator.schedule.base = 0.1;
   settings.scenario.run_times.push_back(
       {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.3}});
-  auto policy = make_policy(load.policy, {});
-  if (!policy) {
+  if (const auto policy = make_policy(load.policy, {}); !policy) {
     fmt::print(stderr, "load: {}\n", policy.error().message);
     return 2;
   }
+  const auto policy = [&] { return std::move(make_policy(load.policy, {})).value(); };
   PullTask task;
   MessageCount count;
   const TimePoint began = clock_now();
-  const auto end =
-      Simulation(settings, std::move(policy).value(), task, {}, &count).run([] { return true; });
+  const auto end = Simulation(settings, policy, task, {}, &count).run([] { return true; });
   const double took = seconds(clock_now() - began);
   if (!end) {
     fmt::print(stderr, "load: {}\n", end.error().message);

@@ -69,8 +69,9 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
     return times;
   };
-  auto policy = policy_of(job, foresight, stepped_fitters());
-  if (!policy) return fail(policy.error());
+  // One for each incarnation of the coordinator; what can be wrong is said before anything starts.
+  const auto make_policy = [&] { return policy_of(job, foresight, stepped_fitters()); };
+  if (const auto policy = make_policy(); !policy) return fail(policy.error());
   for (const RunTimeRule& rule : file.scenario.run_times) {
     if (!rule.law.trace) continue;
     for (const std::string& warning : rule.law.trace->warnings)
@@ -102,8 +103,10 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   listen_for_interrupts();
   const TimePoint began = clock_now();
   TimePoint last = began;
-  Simulation simulation(settings.value(), std::move(policy).value(), *task.value(),
-                        {writer.value().get(), view.get()}, nullptr);
+  Simulation simulation(
+      settings.value(), [&] { return make_policy().value(); }, *task.value(),
+      {writer.value().get(), view.get()}, nullptr);
+  simulation.on_restart([&](Version version) { return writer.value()->start_over(version); });
   const auto end = simulation.run([&] {
     if (clock_now() - last < kPulse) return !interrupted();
     last = clock_now();

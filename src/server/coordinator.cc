@@ -121,7 +121,10 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
   // A shard may have got no block (more shards than blocks); it has nothing to close.
   for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
   std::vector<ShardId> names;
-  for (const auto& [shard, blocks] : blocks_on_) names.push_back(shard);
+  for (const auto& [shard, blocks] : blocks_on_) {
+    names.push_back(shard);
+    next_closing_[shard] = step_;
+  }
   ledger_.emplace(static_cast<uint32_t>(names.size()), settings_.free_running.has_value(), names);
   if (settings_.resume) ledger_->resume(settings_.resume->step, settings_.resume->noise);
   if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
@@ -380,6 +383,8 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
     return end(RunOutcome::kFailed, "no worker was ready: they " + waited, now, out);
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
     on_lost(Role::kEvaluator, 0, waited, now, out);
+  // Workers that came to be there later take the places of those that have not come.
+  add_members(now, out);
   for (const WorkerId worker : members_.list()) {
     if (workers_ready_.contains(worker) || ended()) continue;
     send_farewell(

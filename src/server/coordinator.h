@@ -204,6 +204,7 @@ class Coordinator {
   void open_step(TimePoint now, CoordinatorOutput& out);
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                         CoordinatorOutput& out);
+  void take_closing(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out);
   void close_steps(TimePoint now, CoordinatorOutput& out);
   bool enough_closed() const;
   void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
@@ -278,10 +279,11 @@ class Coordinator {
     TimePoint heard{};
   };
   std::vector<Early> early_;
-  Step step_ = 0;                     // open now
-  std::optional<Decider> decider_;    // none if workers run freely
-  Choice choice_;                     // for that step
-  std::vector<WorkerId> counted_on_;  // when it was made: members, without those who are busy
+  std::map<ShardId, Step> next_closing_;  // that each shard with blocks tells next
+  Step step_ = 0;                         // open now
+  std::optional<Decider> decider_;        // none if workers run freely
+  Choice choice_;                         // for that step
+  std::vector<WorkerId> counted_on_;      // when it was made: members, without those who are busy
   StragglerOrders orders_;
   LiveArrivals arrivals_;             // where the choice wants to be reviewed
   TimePoint opened_{};                // the open step

@@ -158,6 +158,32 @@ TEST_F(ComingBackTest, WhoIsAboutToBeReadyIsNotSentAwayForGood) {
   EXPECT_TRUE(sent<Farewell>()[0].second.again) << "it may still come";
 }
 
+// Worker 1 is not one of the workers of the start. It is there and ready when the one of the start
+// does not come back.
+class LaterWorkerTest : public CoordinatorTest {
+ protected:
+  LaterWorkerTest()
+      : CoordinatorTest({.workers = 2,
+                         .workers_at_start = 1,
+                         .shards = 2,
+                         .steps = 3,
+                         .recovers = true,
+                         .return_timeout = 15s}) {}
+};
+
+TEST_F(LaterWorkerTest, TakesTheRunOnWhenTheWorkersOfTheStartDoNotComeBack) {
+  for (const Hello& who : {shard(0), shard(1), worker(1), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  tell(Role::kWorker, 1, Ready{});
+  coordinator_.on_tick(now_, out_);
+  now_ += 15s;
+  coordinator_.on_tick(now_, out_);
+  EXPECT_FALSE(coordinator_.ended()) << "it would restart without end";
+  EXPECT_EQ(coordinator_.members().list(), std::vector<WorkerId>{1});
+  EXPECT_EQ(sent<Decision>().size(), 2u);
+}
+
 class ReadingTest : public CoordinatorTest {
  protected:
   ReadingTest()

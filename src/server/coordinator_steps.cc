@@ -219,15 +219,27 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
 
 Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                                    CoordinatorOutput& out) {
-  if (phase_ == Phase::kTraining && closed.step > step_ && closed.step < settings_.steps &&
-      early_.size() < size_t{settings_.shards} * kEarlyMax) {
-    early_.push_back({shard, closed, now});
-    return done();
-  }
-  if (phase_ != Phase::kTraining || !ledger_->expects(shard, closed.step)) {
+  // Each shard closes one step after the other: what comes twice, or out of turn, breaks the
+  // protocol, whether its step is open here yet or not.
+  const auto next = next_closing_.find(shard);
+  const bool ahead = closed.step > step_;
+  if (phase_ != Phase::kTraining || next == next_closing_.end() || closed.step != next->second ||
+      closed.step >= settings_.steps ||
+      (ahead && early_.size() >= size_t{settings_.shards} * kEarlyMax)) {
     return invalid_input("shard " + std::to_string(shard) + " closed step " +
                          std::to_string(closed.step) + ", which was not open there");
   }
+  ++next->second;
+  if (ahead) {
+    early_.push_back({shard, closed, now});
+  } else {
+    take_closing(shard, closed, now, out);
+  }
+  return done();
+}
+
+void Coordinator::take_closing(ShardId shard, const StepClosed& closed, TimePoint now,
+                               CoordinatorOutput& out) {
   noise_before_ = ledger_->noise();
   digest_ += closed.digest;
   ledger_->on_closed(shard, closed, since_start(now));
@@ -237,7 +249,6 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
       decider_->learn_late(late.step, late.worker, seconds(late.run_time));
   }
   close_steps(now, out);
-  return done();
 }
 
 // Whether the next step may open: workers that need not wait for all blocks begin it when enough
@@ -289,8 +300,13 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
   ++step_;
   if (step_ == settings_.steps) return;
   open_step(now, out);
-  for (const Early& early : std::exchange(early_, {})) {
-    if (!on_step_closed(early.shard, early.closed, early.heard, out)) return;
+  for (Early& early : std::exchange(early_, {})) {
+    if (phase_ != Phase::kTraining) return;
+    if (early.closed.step > step_) {
+      early_.push_back(std::move(early));
+    } else {
+      take_closing(early.shard, early.closed, early.heard, out);
+    }
   }
 }
 

@@ -308,5 +308,27 @@ TEST_F(CoordinatorTest, TellsWhoIsOutOfLineEverMoreRarely) {
   EXPECT_EQ(told, (std::vector<Step>{0}));
 }
 
+// News of a step that is not open yet is kept. If one shard tells it twice that is refused at once,
+// and the other shards' news is not lost with it.
+TEST_F(CoordinatorTest, RefusesNewsThatComesTwiceBeforeItsStepIsOpen) {
+  gather();
+  const auto closed = [](Step step) {
+    return StepClosed{.step = step,
+                      .elapsed = 10ms,
+                      .arrivals = {{0, 10ms, step}, {1, 10ms, step}},
+                      .samples = 8};
+  };
+  tell(Role::kShard, 0, closed(0));
+  tell(Role::kShard, 0, closed(1));
+  const Status again = coordinator_.on_message(Role::kShard, 0, closed(1), now_, out_);
+  EXPECT_FALSE(again.ok());
+  const Status skipped = coordinator_.on_message(Role::kShard, 1, closed(1), now_, out_);
+  EXPECT_FALSE(skipped.ok()) << "it has not closed the step before";
+  tell(Role::kShard, 1, closed(0));
+  EXPECT_EQ(coordinator_.step(), 1u);
+  tell(Role::kShard, 1, closed(1));
+  EXPECT_EQ(coordinator_.step(), 2u) << "the other shard's news was kept, once";
+}
+
 }  // namespace
 }  // namespace drover

@@ -9,15 +9,15 @@ void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
   if (control == nullptr) return;
   const bool to_worker = message.to.role == Role::kWorker;
   if (from.role == Role::kShard && to_worker && std::holds_alternative<Welcome>(*control)) {
-    AtShard& shard = shards_[from.index];
+    AtShard& shard = at(from.index);
     shard.connected.insert(message.to.index);
     shard.asked.erase(message.to.index);
   }
   if (from.role == Role::kShard && std::holds_alternative<StepClosed>(*control)) {
-    ++shards_[from.index].closed;
-    shards_[from.index].opened = now;
+    ++at(from.index).closed;
+    at(from.index).opened = now;
   }
-  // Who did not come in time is told to go.
+  // A worker that did not come in time is dismissed; one that leaves is no longer ready.
   if (from.role == Role::kCoordinator && to_worker && std::holds_alternative<Farewell>(*control))
     ready_.erase(message.to.index);
 }
@@ -25,11 +25,15 @@ void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
 void Attendance::on_received(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (message.to.role == Role::kCoordinator) {
-    if (from.role == Role::kWorker && control != nullptr && std::holds_alternative<Ready>(*control))
-      ready_.insert(from.index);
+    if (from.role != Role::kWorker || control == nullptr) return;
+    if (std::holds_alternative<Ready>(*control)) ready_.insert(from.index);
+    if (std::holds_alternative<Farewell>(*control)) {
+      ready_.erase(from.index);
+      lost_.insert(from.index);
+    }
     return;
   }
-  AtShard& shard = shards_[message.to.index];
+  AtShard& shard = at(message.to.index);
   if (from.role == Role::kWorker && message.frame.header.type == FrameType::kPull)
     shard.asked[from.index] = message.frame.header.version;
   if (control == nullptr || !std::holds_alternative<Decision>(*control)) return;
@@ -48,13 +52,19 @@ void Attendance::on_received(Party from, const Outgoing& message, TimePoint now)
   }
 }
 
-void Attendance::on_lost(Party at, WorkerId worker) {
-  if (at.role == Role::kCoordinator) {
+void Attendance::restart(Version version) {
+  first_ = version;
+  shards_.clear();
+  ready_.clear();
+}
+
+void Attendance::on_lost(Party where, WorkerId worker) {
+  if (where.role == Role::kCoordinator) {
     ready_.erase(worker);
     lost_.insert(worker);
     return;
   }
-  AtShard& shard = shards_[at.index];
+  AtShard& shard = at(where.index);
   shard.connected.erase(worker);
   shard.members.erase(worker);
   shard.asked.erase(worker);

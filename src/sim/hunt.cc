@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "core/block_share.h"
 #include "core/chance.h"
@@ -27,6 +29,11 @@ constexpr size_t kKeptOfEach = 140;
 constexpr size_t kKeptAhead = 64;
 // Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
 constexpr Duration kDetours = std::chrono::seconds(60);
+// A run restarts because something was lost, and now and then once more: what comes back while it
+// restarts may be lost again.
+constexpr uint32_t kRestartsPerFault = 3;
+// Restarts in a row, in which members join again.
+constexpr Duration kRestartMost = std::chrono::seconds(300);
 
 constexpr std::array<std::string_view, 18> kPolicies = {
     "sync",    "sync",        "static:0.5",  "static:k=3", "deadline:1.2", "mad",
@@ -241,12 +248,142 @@ void write_weak(Author& author) {
               seconds(job.pull.grace));
 }
 
+// Work is dealt by speed.
+void write_balance(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  if (!dice.chance(0.15) || job.free_running || !author.hunt.settings.batches.empty()) return;
+  author.hunt.settings.batch = job.batch = dice.number(4, 12);
+  job.full_samples = uint64_t{job.batch} * job.workers;
+  job.balance = BalanceSettings{.least = dice.between(0.2, 0.5),
+                                .most = dice.between(1.5, 3.0),
+                                .warmup = dice.number(1, 3),
+                                .seed = author.hunt.settings.seed};
+  author.tell("samples are dealt by speed");
+}
+
+// Gradients that are too long are refused or clipped, and fewer than half of the workers lie.
+void write_guard(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  if (!dice.chance(0.2) || job.workers < kGuardWorkersMin || job.free_running || job.balance ||
+      job.pull.weak())
+    return;
+  job.guard = dice.chance(0.5) ? GuardRule::kNorm : GuardRule::kRefuse;
+  author.tell("gradients that are too long are {}",
+              job.guard == GuardRule::kNorm ? "clipped" : "refused");
+  for (uint32_t count = dice.number(0, (job.workers - 1) / 2); count > 0; --count) {
+    constexpr std::array kFactors = {-30.0, 3.0, 300.0, 3000.0};
+    const Lie lie{.worker = author.some_worker(),
+                  .factor = kFactors[dice.number(0, kFactors.size() - 1)],
+                  .step = dice.number(0, static_cast<uint32_t>(job.steps) - 1)};
+    author.scenario().lies.push_back(lie);
+    author.tell("worker {}'s gradients are {} times what they should be from step {} on",
+                lie.worker, lie.factor, *lie.step);
+  }
+}
+
+// Workers bring their model, say the learning rate, and leave when they like.
+void write_scripts(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  if (!dice.chance(0.2) || job.free_running || job.balance) return;
+  job.workers_bring_model = true;
+  job.evaluator = false;
+  SimulatedScripts scripts{.first_rate = kLearningRate,
+                           .rate = dice.between(0.02, 0.2),
+                           .changes_at = dice.number(0, static_cast<uint32_t>(job.steps)),
+                           .pulls_ahead = !job.pull.weak() && dice.chance(0.5)};
+  author.hunt.settings.scripts = scripts;
+  author.tell("workers bring their model{}; from step {} on their learning rate is {:.3f}",
+              scripts.pulls_ahead ? " and pull ahead" : "", scripts.changes_at, scripts.rate);
+  for (uint32_t count = dice.chance(0.4) ? dice.number(1, job.workers) : 0; count > 0; --count) {
+    const Leave leave{.worker = author.some_worker(),
+                      .before = dice.number(1, static_cast<uint32_t>(job.steps)),
+                      .fails = dice.chance(0.3)};
+    author.scenario().leaves.push_back(leave);
+    author.tell("worker {} {} before step {}", leave.worker,
+                leave.fails ? "raises an exception" : "leaves", leave.before);
+  }
+}
+
+ServerDeath some_server_death(Author& author) {
+  const CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  ServerDeath death{.role = Role::kShard,
+                    .index = dice.number(0, job.shards - 1),
+                    .when = author.some_moment(),
+                    .back = dice.time(0.01, 3.0),
+                    .loses_messages = dice.chance(0.5)};
+  const double which = dice.share();
+  if (job.standby && which < 0.3) {
+    death.role = Role::kStandby;
+  } else if (job.recovers && which < 0.6) {
+    death.role = job.evaluator && dice.chance(0.2) ? Role::kEvaluator : Role::kCoordinator;
+    death.index = 0;
+  }
+  return death;
+}
+
+// Checkpoints, standbys, and servers that die or break the protocol. Where the run recovers all
+// that is lost comes back.
+void write_recovery(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Scenario& scenario = author.scenario();
+  Dice& dice = author.dice;
+  if (!dice.chance(0.4)) return;
+  if (dice.chance(0.8)) {
+    job.checkpoint_every = dice.number(1, 4);
+    job.checkpoint_dir = "checkpoints";
+    scenario.disk = {.write = dice.time(0.0, dice.chance(0.3) ? 4.0 : 0.2),
+                     .read = dice.time(0.0, 2.0),
+                     .failures = dice.chance(0.2) ? dice.between(0.05, 0.5) : 0.0};
+    author.tell("a checkpoint every {} steps, in {:.2f} s; {:.0f} % of writes fail",
+                job.checkpoint_every, seconds(scenario.disk.write), 100 * scenario.disk.failures);
+  }
+  job.recovers = dice.chance(0.9);
+  job.standby = job.recovers && !job.free_running && !job.pull.weak() && dice.chance(0.5);
+  job.life = 1;
+  if (job.recovers)
+    author.tell("the run recovers{}", job.standby ? ", and each shard has a standby" : "");
+  for (uint32_t count = dice.number(0, 3); count > 0; --count) {
+    const ServerDeath death = some_server_death(author);
+    scenario.server_deaths.push_back(death);
+    author.tell("{} dies {}{}, and is back {:.2f} s later", peer_name(death.role, death.index),
+                Author::words(death.when), death.loses_messages ? " with its messages" : "",
+                seconds(death.back));
+  }
+  if (dice.chance(0.1)) {
+    const RepeatedClosing each{.shard = dice.number(0, job.shards - 1),
+                               .step = dice.number(0, static_cast<uint32_t>(job.steps) - 1)};
+    scenario.repeated_closings.push_back(each);
+    author.tell("shard {} says twice that it has closed step {}", each.shard, each.step);
+  }
+  if (!job.recovers) return;
+  for (const Death& death : scenario.deaths)
+    scenario.joins.push_back({.worker = death.worker, .when = author.after(death.when)});
+}
+
+uint32_t faults_in(const Scenario& scenario) {
+  return static_cast<uint32_t>(scenario.deaths.size() + scenario.server_deaths.size() +
+                               scenario.repeated_closings.size() + scenario.leaves.size());
+}
+
+// Whether it may have to restart.
+bool interrupted(const HuntCase& hunt) {
+  const Scenario& scenario = hunt.settings.scenario;
+  return !scenario.server_deaths.empty() || !scenario.repeated_closings.empty();
+}
+
 // Whether its parameters may depend on nothing but the gradients: everybody is in every step.
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const Scenario& scenario = hunt.settings.scenario;
   return job.deterministic && hunt.policy == "sync" && job.limits.max_wait == kNoTimeLimit &&
-         scenario.deaths.empty() && scenario.joins.empty();
+         scenario.deaths.empty() && scenario.joins.empty() && scenario.leaves.empty() &&
+         !job.balance &&
+         (!interrupted(hunt) ||
+          (scenario.partitions.empty() && !scenario.slow_coordinator && job.recovers));
 }
 
 bool times_are_exact(const Scenario& scenario) {
@@ -270,6 +407,16 @@ Duration slowest(const HuntCase& hunt) {
 
 RefereeSettings rules_for(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
+  const auto target_of = [](uint64_t first, uint32_t count) {
+    return PullTask::target({.first = first, .count = count});
+  };
+  const auto lie = [&hunt](Step step, WorkerId worker) {
+    double factor = 1.0;
+    for (const Lie& each : hunt.settings.scenario.lies) {
+      if (each.worker == worker && step >= each.step.value_or(0)) factor *= each.factor;
+    }
+    return factor;
+  };
   const auto target = [&hunt](Step step, WorkerId worker) {
     const uint32_t batch = hunt.settings.batch_of(worker);
     return PullTask::target(
@@ -277,51 +424,66 @@ RefereeSettings rules_for(const HuntCase& hunt) {
   };
   // Of a share that changes nothing is foretold.
   std::optional<uint32_t> needed;
-  const Layout layout = PullTask().layout();
+  const Layout layout = PullTask(hunt.settings.scripts.has_value()).layout();
   const auto blocks = static_cast<uint32_t>(
       plan_blocks(layout, job.shards, block_floats_for(layout, job.shards)).blocks.size());
   if (job.pull.weak()) needed = job.pull.choose ? 0 : blocks_needed(job.pull.share, blocks);
+  std::set<WorkerId> liars;
+  for (const Lie& each : hunt.settings.scenario.lies) liars.insert(each.worker);
+  std::function<double(Step)> rate_at;
+  if (hunt.settings.scripts) {
+    rate_at = [&hunt](Step step) { return hunt.settings.scripts->rate_at(step); };
+  }
+  // Members that come back, and what is under way to those that have gone.
+  const size_t restarts = job.recovers ? 200 : 0;
   return {
       .steps = job.steps,
       .learning_rate = kLearningRate,
+      .rate_at = rate_at,
       .free_running = job.free_running.has_value(),
       .staleness = job.free_running.value_or(FreeRunning{}).staleness,
       .all_finish = job.stragglers == StragglerRule::kFinish,
       .probe = job.probe,
       .probe_seed = job.seed,
       .target = target,
+      .target_of = job.balance ? std::function<double(uint64_t, uint32_t)>(target_of) : nullptr,
+      .lie = lie,
+      .guard = {.rule = job.guard, .liars = liars, .workers = job.workers},
+      .recovers = job.recovers,
+      .servers_die = interrupted(hunt),
+      .restarts_most = kRestartsPerFault * (1 + faults_in(hunt.settings.scenario)),
+      .may_leave = !hunt.settings.scenario.leaves.empty(),
       .blocks_needed = needed,
       .push_grace = job.push_grace,
-      .exact_times = !needed && times_are_exact(hunt.settings.scenario),
-      .step_limit = 4 * slowest(hunt) + kDetours,
-      .events_limit = 100 + 100 * size_t{job.workers} * job.shards,
+      // The news of a step that waits for a standby is that much later.
+      .exact_times = !needed && !job.standby && times_are_exact(hunt.settings.scenario),
+      .step_limit = 4 * slowest(hunt) + kDetours + (job.recovers ? kRestartMost : Duration()),
+      .events_limit = 100 + restarts + 100 * size_t{job.workers} * job.shards,
       .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers} +
                     (needed ? kKeptAhead * (job.shards + 1) + size_t{blocks} * job.workers : 0)};
 }
 
 HuntResult run_once(const HuntCase& hunt) {
-  PullTask task;
+  PullTask task(hunt.settings.scripts.has_value());
   const CoordinatorSettings& job = hunt.settings.coordinator;
   Referee referee(rules_for(hunt));
   RunTimes future(hunt.settings.scenario, job.workers, hunt.settings.seed);
-  std::unique_ptr<Policy> policy;
-  if (!job.free_running) {
-    auto made =
-        make_policy(hunt.policy, {.warmup = 2,
-                                  .seed = hunt.settings.seed,
-                                  .live = hunt.live,
-                                  .foresight = [&](Step step, std::span<const WorkerId> alive) {
-                                    std::vector<double> times;
-                                    for (const WorkerId worker : alive)
-                                      times.push_back(future.seconds(step, worker));
-                                    return times;
-                                  }});
+  const auto foresight = [&](Step step, std::span<const WorkerId> alive) {
+    std::vector<double> times;
+    for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
+    return times;
+  };
+  const auto policy = [&]() -> std::unique_ptr<Policy> {
+    if (job.free_running) return nullptr;
+    auto made = make_policy(
+        hunt.policy,
+        {.warmup = 2, .seed = hunt.settings.seed, .live = hunt.live, .foresight = foresight});
     DROVER_CHECK(made.ok());
-    policy = std::make_unique<OverheardPolicy>(
+    return std::make_unique<OverheardPolicy>(
         std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); },
         [&](Step step, WorkerId worker) { referee.on_learned_late(step, worker); });
-  }
-  Simulation simulation(hunt.settings, std::move(policy), task, {&referee}, &referee);
+  };
+  Simulation simulation(hunt.settings, policy, task, {&referee}, &referee);
   const auto end = simulation.run([&] { return referee.verdict().empty(); });
   if (end) referee.on_run_over(end.value());
   return {referee.verdict(), end ? end.value() : RunEnd{}, referee.most()};
@@ -339,6 +501,10 @@ HuntCase make_hunt_case(uint64_t seed) {
   write_stragglers(author);
   write_live(author);
   write_weak(author);
+  write_balance(author);
+  write_guard(author);
+  write_scripts(author);
+  write_recovery(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;
@@ -349,16 +515,22 @@ HuntCase make_hunt_case(uint64_t seed) {
 HuntResult run_hunt_case(const HuntCase& hunt) {
   HuntResult result = run_once(hunt);
   if (!result.verdict.empty() || !is_calm(hunt)) return result;
+  if (result.end.outcome != RunOutcome::kCompleted) return result;
   // The same gradients in another order, through other shards.
   HuntCase again = hunt;
   again.settings.seed = ~hunt.settings.seed;
   again.settings.coordinator.shards = 1 + hunt.settings.coordinator.shards % kShardsMost;
   for (Stall& stall : again.settings.scenario.stalls)
     stall.shard %= again.settings.coordinator.shards;
+  // As if it had never been interrupted.
+  again.settings.scenario.server_deaths.clear();
+  again.settings.scenario.repeated_closings.clear();
   const HuntResult other = run_once(again);
   result.verdict = other.verdict;
   if (other.verdict.empty() && other.end.parameters_digest != result.end.parameters_digest)
-    result.verdict = "with another order of messages the parameters are different";
+    result.verdict = interrupted(hunt)
+                         ? "without interruptions the parameters are different"
+                         : "with another order of messages the parameters are different";
   return result;
 }
 

@@ -6,11 +6,22 @@
 
 namespace drover {
 
+namespace {
+
 // One tensor that travels with its offer, one that must be granted, one that is cut into blocks.
-PullTask::PullTask()
-    : layout_({{"small", 40, TensorKind::kTrained},
-               {"large", 5'000, TensorKind::kTrained},
-               {"middle", 700, TensorKind::kTrained}}) {}
+std::vector<TensorSpec> tensors(bool averages) {
+  std::vector<TensorSpec> all = {{"small", 40, TensorKind::kTrained},
+                                 {"large", 5'000, TensorKind::kTrained},
+                                 {"middle", 700, TensorKind::kTrained}};
+  if (!averages) return all;
+  all[2].rate = 0.5;
+  all.push_back({"statistics", 60, TensorKind::kAveraged});
+  return all;
+}
+
+}  // namespace
+
+PullTask::PullTask(bool averages) : layout_(tensors(averages)) {}
 
 double PullTask::target(const Batch& batch) {
   return 2.0 * unit_interval(draw({batch.first, batch.count})) - 1.0;

@@ -9,7 +9,8 @@ namespace drover {
 
 class PullTask : public Task {
  public:
-  PullTask();
+  // With `averages` a tensor is averaged, not trained, as running statistics are.
+  explicit PullTask(bool averages = false);
 
   // Where the gradient of this batch pulls to: from -1 to 1.
   static double target(const Batch& batch);

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace drover {
 namespace {
 
-// Floats against doubles: an error of a part in ten million an update, and updates forget.
-constexpr double kTolerance = 1e-4;
+std::string text_of(const Range& range) {
+  if (range.low == range.high) return fmt::format("{}", range.low);
+  return fmt::format("from {} to {}", range.low, range.high);
+}
 
 std::string name_of_push(const FrameHeader& header) {
   return fmt::format("worker {}'s gradient of block {} for step {}", header.worker, header.block,
@@ -40,6 +43,7 @@ void Referee::on_received(Party from, const Outgoing& message, TimePoint now) {
 
 void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
+  if (at.role == Role::kShard) guard_.on_lost(worker);
   if (at.role == Role::kCoordinator) {
     gone_.insert(worker);
     finishing_.erase(worker);
@@ -67,6 +71,7 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
     if (const auto* plan = std::get_if<Plan>(control)) on_plan(*plan);
     if (const auto* closed = std::get_if<StepClosed>(control)) on_closed(from.index, *closed, now);
     if (const auto* decision = std::get_if<Decision>(control)) check_named(*decision, now);
+    if (const auto* share = std::get_if<Share>(control)) on_share(message.to.index, *share);
     if (from.role == Role::kShard && std::holds_alternative<Welcome>(*control))
       on_welcome(from.index, message.to.index);
     return;
@@ -79,7 +84,7 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
     if (finishes != finishing_.end() && finishes->second < header.version)
       finishing_.erase(finishes);
   }
-  if (header.type == FrameType::kOffer)
+  if (header.type == FrameType::kOffer && !lost_servers_.contains(books_[header.block].shard))
     unanswered_.insert({header.block, header.step, header.worker});
   if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
     on_push(from.index, header, slice->span(), now);
@@ -94,8 +99,12 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
 void Referee::on_plan(const Plan& plan) {
   if (!books_.empty()) return;
   for (const Block& block : plan.blocks.blocks) {
-    books_[block.id].shard = block.shard;
-    books_[block.id].values[0] = 0.0;
+    BlockBook& book = books_[block.id];
+    book.shard = block.shard;
+    book.offset = block.offset;
+    book.averaged = block.kind == TensorKind::kAveraged;
+    book.rate = plan.tensors.at(block.tensor).rate;
+    book.values[0] = {};
     ++blocks_on_[block.shard];
   }
 }
@@ -115,10 +124,55 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
   const auto& values = books_[header.block].values;
   const auto value = values.find(header.step);
   if (value == values.end()) return wrong(name_of_push(header) + " has not begun", now);
-  const double expected = value->second - settings_.target(header.step, worker);
-  if (std::abs(static_cast<double>(gradient) - expected) > kTolerance)
-    wrong(fmt::format("{} is {}, but on version {} it is {}", name_of_push(header), gradient,
-                      header.step, expected),
+  const double factor = settings_.lie ? settings_.lie(header.step, worker) : 1.0;
+  const std::vector<double> targets = targets_of(worker, header);
+  const auto range = [&](double target) {
+    const double one = factor * (value->second.low - target);
+    const double other = factor * (value->second.high - target);
+    return Range{std::min(one, other), std::max(one, other)};
+  };
+  if (std::any_of(targets.begin(), targets.end(), [&](double target) {
+        return is_in(static_cast<double>(gradient), range(target));
+      }))
+    return;
+  wrong(fmt::format("{} is {}, but on version {} it is {}", name_of_push(header), gradient,
+                    header.step, text_of(range(targets.front()))),
+        now);
+}
+
+// Where the gradient may pull to: shares may come too late for a step, and a worker then does what
+// it did before. One that knows later shares alone begins with the first of them.
+std::vector<double> Referee::targets_of(WorkerId worker, const FrameHeader& header) const {
+  std::vector<double> targets = {settings_.target(header.step, worker)};
+  const auto shares = shares_.find(worker);
+  if (shares == shares_.end()) return targets;
+  for (const Share& share : shares->second) {
+    if (share.count != header.samples) continue;
+    targets.push_back(settings_.target_of(header.step * share.total + share.first, share.count));
+  }
+  return targets;
+}
+
+// All of a step's samples are dealt, and none to two workers, where the same workers are in it as
+// in the step before. (A worker that has just come has not been dealt any.)
+void Referee::check_shares(const Decision& decision, TimePoint now) {
+  const bool same = decision.alive == std::exchange(members_before_, decision.alive);
+  std::vector<Share> dealt;
+  for (const WorkerId worker : decision.alive) {
+    const auto shares = shares_.find(worker);
+    if (shares == shares_.end() || shares->second.back().from > decision.step) return;
+    dealt.push_back(shares->second.back());
+  }
+  if (!same || dealt.empty()) return;
+  std::sort(dealt.begin(), dealt.end(),
+            [](const Share& a, const Share& b) { return a.first < b.first; });
+  for (size_t i = 0; i + 1 < dealt.size(); ++i) {
+    if (dealt[i].first + dealt[i].count > dealt[i + 1].first)
+      wrong(fmt::format("a sample of step {} is dealt to two workers", decision.step), now);
+  }
+  if (dealt.back().first + dealt.back().count > dealt.back().total)
+    wrong(fmt::format("more than the {} samples of step {} are dealt", dealt.back().total,
+                      decision.step),
           now);
 }
 
@@ -126,13 +180,14 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
 // old only of so many.
 void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double gradient,
                             TimePoint now) {
-  const double value = gradient + settings_.target(header.step, worker);
   bool known = false;
   bool fresh = false;
-  for (const auto& [version, expected] : books_[header.block].values) {
-    if (std::abs(value - expected) > kTolerance) continue;
-    known = true;
-    fresh = fresh || version >= header.step;
+  for (const double target : targets_of(worker, header)) {
+    for (const auto& [version, expected] : books_[header.block].values) {
+      if (!is_in(gradient + target, expected)) continue;
+      known = true;
+      fresh = fresh || version >= header.step;
+    }
   }
   if (!known) return wrong(name_of_push(header) + " is of no version that there was", now);
   if (fresh) return;
@@ -160,9 +215,27 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
   if (header.answer == Answer::kDuplicate && !account.has(header.worker))
     wrong(name_of_push(header) + " was called a duplicate, but none was counted", now);
   if (header.answer == Answer::kAccepted) on_accepted(book, header, now);
+  if (header.answer == Answer::kOutlier) {
+    account.refused.insert(header.worker);
+    on_outlier(book, header, now);
+  }
   if (header.answer != Answer::kDuplicate && !settings_.free_running)
     ++answered_[{book.shard, header.step, header.worker}];
   if (header.answer != Answer::kDuplicate && settings_.staleness) count_whole(book, header);
+}
+
+// Refused for being far longer than the others.
+void Referee::on_outlier(const BlockBook& book, const FrameHeader& header, TimePoint now) {
+  const auto found = pushes_.find({header.block, header.step, header.worker});
+  if (found == pushes_.end())
+    return wrong(name_of_push(header) + " was refused, but not sent", now);
+  const double gradient = found->second.gradient;
+  if (book.averaged || settings_.guard.rule != GuardRule::kRefuse ||
+      !guard_.may_be_outlier(header.block, header.step, gradient))
+    wrong(fmt::format("{} was refused for its length of {}, which is no longer than others",
+                      name_of_push(header), gradient),
+          now);
+  guard_.note(header.block, header.step, header.worker, gradient);
 }
 
 void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint now) {
@@ -179,9 +252,20 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   if (!settings_.free_running) check_needed(book, header, now);
   if (!account.counted.insert(header.worker).second) wrong(what + " was counted twice", now);
   account.counted_at[header.worker] = now;
+  Range counted{push.gradient, push.gradient};
+  if (!book.averaged && settings_.guard.rule != GuardRule::kOff) {
+    if (settings_.guard.rule == GuardRule::kRefuse &&
+        guard_.must_be_outlier(header.block, header.step, push.gradient))
+      wrong(fmt::format("{} was counted, with a length of {}", what, push.gradient), now);
+    counted = guard_.counted(header.block, header.step, push.gradient);
+    guard_.note(header.block, header.step, header.worker, push.gradient);
+  }
   account.samples += push.samples;
-  account.weighted += push.samples * push.gradient;
-  if (settings_.free_running) book.value -= settings_.learning_rate * push.gradient;
+  account.weighted.low += push.samples * counted.low;
+  account.weighted.high += push.samples * counted.high;
+  if (!settings_.free_running) return;
+  book.value.low -= settings_.learning_rate * push.gradient;
+  book.value.high -= settings_.learning_rate * push.gradient;
 }
 
 // Whoever has asked for a later version will not push, so that in two cases nobody is left to wait
@@ -210,8 +294,12 @@ void Referee::advance(BlockId id, BlockBook& book, Version version, TimePoint no
   while (book.version < version) {
     const Account& account = book.accounts[book.version];
     if (account.samples > 0) {
-      book.value -=
-          settings_.learning_rate * account.weighted / static_cast<double>(account.samples);
+      const auto samples = static_cast<double>(account.samples);
+      const Range mean{account.weighted.low / samples, account.weighted.high / samples};
+      const double rate = rate_at(book.version) * book.rate;
+      book.value = book.averaged ? mean
+                                 : Range{book.value.low - rate * mean.high,
+                                         book.value.high - rate * mean.low};
     } else if (account.refused.empty() && !may_be_empty(book, book.version)) {
       wrong(fmt::format("step {} of block {} closed without a gradient", book.version, id), now);
     }
@@ -233,13 +321,18 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
   }
   if (snapshot && settings_.free_running) return;
   if (!settings_.free_running) advance(header.block, book, header.version, now);
-  const double expected = settings_.free_running ? book.value : book.values[header.version];
+  Range& expected = settings_.free_running ? book.value : book.values[header.version];
   for (const float value : {values.front(), values.back()}) {
-    if (std::abs(static_cast<double>(value) - expected) <= kTolerance) continue;
+    if (is_in(static_cast<double>(value), expected)) continue;
     return wrong(fmt::format("version {} of block {} is {}, but what was counted makes {}",
-                             header.version, header.block, value, expected),
+                             header.version, header.block, value, text_of(expected)),
                  now);
   }
+  // A guard may have done one thing or another; from here on it is known what.
+  if (expected.low == expected.high) return;
+  const auto exact = static_cast<double>(values.front());
+  expected = {exact, exact};
+  if (header.version == book.version) book.value = expected;
 }
 
 void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) {

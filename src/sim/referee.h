@@ -17,6 +17,7 @@
 #include "core/run_record.h"
 #include "core/step_times.h"
 #include "sim/attendance.h"
+#include "sim/guard_book.h"
 #include "sim/witness.h"
 
 namespace drover {
@@ -24,13 +25,23 @@ namespace drover {
 struct RefereeSettings {
   Step steps = 0;
   double learning_rate = 0.1;
-  bool free_running = false;          // async, ssp
-  std::optional<uint64_t> staleness;  // ssp
-  bool all_finish = false;            // nobody is told to stop
-  double probe = 0.0;                 // share of stragglers that finish all the same, drawn by ...
-  uint64_t probe_seed = 1;            // ... this
+  std::function<double(Step)> rate_at = {};  // in place of it, where workers say it
+  bool free_running = false;                 // async, ssp
+  std::optional<uint64_t> staleness;         // ssp
+  bool all_finish = false;                   // nobody is told to stop
+  double probe = 0.0;       // share of stragglers that finish all the same, drawn by ...
+  uint64_t probe_seed = 1;  // ... this
   // A gradient is the parameters less this.
   std::function<double(Step, WorkerId)> target;
+  // The same of `count` samples from position `first` of all that the run sees.
+  std::function<double(uint64_t, uint32_t)> target_of = {};
+  // A gradient is so many times what it should be; absent: 1.
+  std::function<double(Step, WorkerId)> lie = {};
+  GuardBook::Settings guard = {};
+  bool recovers = false;       // what is lost comes back
+  bool servers_die = false;    // or break the protocol: a run that does not recover fails
+  uint32_t restarts_most = 0;  // no more are needed
+  bool may_leave = false;      // scripts may leave before the last step
   // Workers go on when so many blocks are fresh; absent: with all, in one version. 0: any number.
   std::optional<uint32_t> blocks_needed;
   Duration push_grace{};
@@ -42,7 +53,7 @@ struct RefereeSettings {
 
 class Referee : public Witness, public RunObserver {
  public:
-  explicit Referee(const RefereeSettings& settings) : settings_(settings) {}
+  explicit Referee(const RefereeSettings& settings) : settings_(settings), guard_(settings.guard) {}
 
   // The first thing that was wrong; empty if nothing was.
   const std::string& verdict() const { return verdict_; }
@@ -57,6 +68,10 @@ class Referee : public Witness, public RunObserver {
   void on_sent(Party from, const Outgoing& message, TimePoint now) override;
   void on_received(Party from, const Outgoing& message, TimePoint now) override;
   void on_lost(Party at, WorkerId worker, TimePoint now) override;
+  void on_server_lost(ShardId shard) override;
+  void on_restart(const Restart& restart, TimePoint now) override;
+  void on_checkpoint(const CheckpointReady& checkpoint,
+                     const std::map<ShardId, CheckpointPart>& parts, TimePoint now) override;
   void on_breach(const std::string& what, TimePoint now) override;
   void on_load(const Load& load, TimePoint now) override;
 
@@ -76,21 +91,25 @@ class Referee : public Witness, public RunObserver {
     std::map<WorkerId, TimePoint> counted_at;
     std::set<WorkerId> refused;
     uint64_t samples = 0;
-    double weighted = 0.0;  // sum of samples x gradient
+    Range weighted;  // sum of samples x gradient
     bool has(WorkerId worker) const { return counted.contains(worker) || refused.contains(worker); }
   };
   struct BlockBook {
     ShardId shard = 0;
+    uint64_t offset = 0;
+    double rate = 1.0;      // of the run's learning rate
+    bool averaged = false;  // not trained
     std::map<Step, Account> accounts;
     Version version = 0;  // of `value`
-    double value = 0.0;
-    std::map<Version, double> values;  // of each version so far
-    Version seen = 0;                  // the newest version sent to anybody
+    Range value;
+    std::map<Version, Range> values;  // of each version so far
+    Version seen = 0;                 // the newest version sent to anybody
   };
   struct Push {
     double gradient = 0.0;
     uint32_t samples = 0;
   };
+
   using PushKey = std::tuple<BlockId, Step, WorkerId>;
 
   void wrong(const std::string& what, TimePoint now);
@@ -99,6 +118,13 @@ class Referee : public Witness, public RunObserver {
   void on_welcome(ShardId shard, WorkerId worker);
   void on_push(WorkerId worker, const FrameHeader& header, std::span<const float> gradient,
                TimePoint now);
+  std::vector<double> targets_of(WorkerId worker, const FrameHeader& header) const;
+  void on_share(WorkerId worker, const Share& share) { shares_[worker].push_back(share); }
+  void check_shares(const Decision& decision, TimePoint now);
+  void on_outlier(const BlockBook& book, const FrameHeader& header, TimePoint now);
+  double rate_at(Step step) const {
+    return settings_.rate_at ? settings_.rate_at(step) : settings_.learning_rate;
+  }
   void check_mixture(WorkerId worker, const FrameHeader& header, double gradient, TimePoint now);
   std::optional<TimePoint> enough_at(BlockId id, const Account& account, const Decision& decision);
   void on_answer(const FrameHeader& header, TimePoint now);
@@ -108,6 +134,9 @@ class Referee : public Witness, public RunObserver {
   void on_closed(ShardId shard, const StepClosed& closed, TimePoint now);
   bool may_be_empty(const BlockBook& book, Step step);
   void advance(BlockId id, BlockBook& book, Version version, TimePoint now);
+  // --- restarts and checkpoints
+  void take_back(Version version);
+  void check_part(const CheckpointPart& part, TimePoint now);
   // --- how long is waited
   void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
   void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
@@ -129,6 +158,7 @@ class Referee : public Witness, public RunObserver {
   std::map<ShardId, size_t> blocks_on_;
   std::map<PushKey, Push> pushes_;
   std::set<PushKey> unanswered_;
+  std::set<ShardId> lost_servers_;  // since the last restart
   // By shard, step and worker, since it has connected: blocks answered, and who was left out.
   std::map<std::tuple<ShardId, Step, WorkerId>, size_t> answered_;
   std::set<std::tuple<ShardId, Step, WorkerId>> straggling_;
@@ -139,6 +169,13 @@ class Referee : public Witness, public RunObserver {
   // finishes to show how long it takes. It has finished when it asks for a later version.
   std::map<WorkerId, Version> asks_;
   std::map<WorkerId, Step> finishing_;
+  std::map<WorkerId, std::vector<Share>> shares_;  // that the coordinator has dealt
+  std::vector<WorkerId> members_before_;           // in the decision before
+  GuardBook guard_;
+  std::set<Version> checkpoints_;  // that there are
+  Version continued_from_ = 0;     // with the last restart
+  uint32_t restarts_ = 0;
+  uint32_t losses_ = 0;                          // of processes, of any kind
   std::set<std::pair<Step, WorkerId>> slow_;     // as the policy was told
   std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
   std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened

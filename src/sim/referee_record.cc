@@ -153,18 +153,21 @@ Status Referee::on_abandoned(const AbandonRecord& abandoned) {
 
 void Referee::on_run_over(const RunEnd& end) {
   if (end.outcome == RunOutcome::kInterrupted) return;
-  if (!unanswered_.empty()) {
+  const bool servers_are_gone = settings_.servers_die && end.outcome == RunOutcome::kFailed;
+  if (!unanswered_.empty() && !servers_are_gone) {
     const auto& [block, step, worker] = *unanswered_.begin();
     wrong(fmt::format("worker {} offered block {} for step {} and was never answered", worker,
                       block, static_cast<int64_t>(step)),
           end.elapsed);
   }
   if (end.outcome == RunOutcome::kCompleted) {
-    if (told_ != settings_.steps)
+    if (told_ != settings_.steps && !settings_.may_leave)
       wrong(fmt::format("{} of {} steps were told", told_, settings_.steps), end.elapsed);
     return;
   }
   const bool expected = end.reason.starts_with("all workers are gone") ||
+                        (settings_.servers_die && !settings_.recovers) ||
+                        (settings_.recovers && end.reason.starts_with("no worker was ready")) ||
                         (poisoned_ && end.reason.starts_with("training diverged"));
   if (!expected) wrong("the run failed: " + end.reason, end.elapsed);
 }

@@ -141,6 +141,7 @@ void Referee::check_late(ShardId shard, const StepClosed& closed, TimePoint now)
 void Referee::check_named(const Decision& decision, TimePoint now) {
   if (decision.step < named_) return;
   named_ = decision.step + 1;
+  if (settings_.target_of) check_shares(decision, now);
   gone_.clear();
   for (const WorkerId worker : attendance_.ready()) {
     if (std::find(decision.alive.begin(), decision.alive.end(), worker) == decision.alive.end())

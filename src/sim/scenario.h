@@ -12,6 +12,7 @@
 #include "core/ids.h"
 #include "core/time.h"
 #include "sim/trace.h"
+#include "wire/control.h"
 
 namespace drover {
 
@@ -138,6 +139,37 @@ struct Death {
   bool loses_messages = false;  // what is under way is lost too, as when a host dies
 };
 
+// A server's process dies: a shard's, a standby's or the coordinator's (whose index is 0). Where
+// the run recovers it is restarted `back` later.
+struct ServerDeath {
+  Role role = Role::kShard;
+  ShardId index = 0;
+  Moment when;
+  Duration back = std::chrono::milliseconds(100);
+  bool loses_messages = false;  // as of Death
+};
+
+// A shard sends the news that it has closed this step twice, which the protocol does not allow.
+struct RepeatedClosing {
+  ShardId shard = 0;
+  Step step = 0;
+};
+
+// A script stops before this step: because it has done what it was to do, or with an exception.
+struct Leave {
+  WorkerId worker = 0;
+  Step before = 0;
+  bool fails = false;
+};
+
+// The disk that checkpoints are kept on: mean times of a write (a shard's part, or the manifest)
+// and of reading a shard's part, and the share of writes that fail.
+struct DiskLaw {
+  Duration write = std::chrono::milliseconds(50);
+  Duration read = std::chrono::milliseconds(50);
+  double failures = 0.0;
+};
+
 // Comes for the first time, or again after its death.
 struct Join {
   WorkerId worker = 0;
@@ -178,6 +210,10 @@ struct Scenario {
   std::vector<SlowShard> slow_shards;
   std::optional<SlowCoordinator> slow_coordinator;
   std::vector<Death> deaths;
+  std::vector<ServerDeath> server_deaths;
+  std::vector<RepeatedClosing> repeated_closings;
+  std::vector<Leave> leaves;
+  DiskLaw disk;
   std::vector<Join> joins;
   std::vector<Partition> partitions;
   std::vector<Stall> stalls;

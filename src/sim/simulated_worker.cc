@@ -9,6 +9,9 @@
 namespace drover {
 namespace {
 
+// How long a script waits for the last parameters of a run that has completed.
+constexpr Duration kFinalPatience = std::chrono::seconds(5);
+
 // Notes the order in which tensors become ready. When they are, the simulation says.
 class Noting : public GradientListener {
  public:
@@ -26,17 +29,19 @@ class Noting : public GradientListener {
 }  // namespace
 
 SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time,
-                                 Send send)
+                                 Send send, std::function<void()> left)
     : settings_(std::move(settings)),
       task_(task),
       time_(time),
       send_(std::move(send)),
+      left_(std::move(left)),
       parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
       gradients_{std::make_shared<FloatBuffer>(task.layout().buffer_size()), nullptr},
       share_(settings_.id, settings_.workers, settings_.batch, settings_.own_part) {}
 
 void SimulatedWorker::on_welcome(const Welcome& welcome) {
   task_.initial_parameters(parameters_->span());
+  if (!welcome.free_running) steps_ = welcome.steps;
   std::optional<PartialPull::Settings> partial;
   if (welcome.weak) {
     partial = {welcome.pull_share, welcome.pull_grace};
@@ -86,6 +91,16 @@ void SimulatedWorker::pull() {
 void SimulatedWorker::begin_if_ready() {
   if (over_ || computing_ || connected_.size() < settings_.shards) return;
   if (!machine_->ready()) return plan_wake();
+  if (has_final()) {
+    if (completed_) leave(Farewell{});
+    return;
+  }
+  if (completed_) return;
+  if (settings_.leave && machine_->step() >= settings_.leave->before) {
+    if (settings_.leave->fails)
+      return leave({.outcome = RunOutcome::kFailed, .reason = "ValueError: made up"});
+    return leave(Farewell{});
+  }
   if (gradients_[1]) in_use_ = 1 - in_use_;
   machine_->begin_step(gradients_[in_use_]);
   const auto tensors = static_cast<int64_t>(task_.layout().tensors().size());
@@ -103,8 +118,44 @@ void SimulatedWorker::begin_if_ready() {
     abandoned_->resumed = machine_->step();
     send({{to_coordinator(), control_frame(*std::exchange(abandoned_, {}))}});
   }
+  if (settings_.script) {
+    Outbox out;
+    tell_rate(machine_->step(), out);
+    if (settings_.script->pulls_ahead) {
+      copy_.emplace(parameters_->size());
+      std::copy(parameters_->span().begin(), parameters_->span().end(), copy_->span().begin());
+      machine_->pull_ahead(out);
+    }
+    send(std::move(out));
+  }
   ++turn_;
   plan_next_tensor();
+}
+
+// Where it has changed, and by a process that has not told it yet.
+void SimulatedWorker::tell_rate(Step step, Outbox& out) {
+  const double rate = settings_.script->rate_at(step);
+  if (rate_ == rate) return;
+  rate_ = rate;
+  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
+    out.push_back(
+        {to_shard(shard, Lane::kControl), control_frame(LearningRate{.from = step, .rate = rate})});
+  }
+}
+
+void SimulatedWorker::on_completed() {
+  if (!settings_.script) return on_over();
+  if (over_ || std::exchange(completed_, true)) return;
+  if (connected_.size() < settings_.shards) return leave(Farewell{});
+  time_.plan(time_.now() + kFinalPatience, [this] { leave(Farewell{}); });
+  if (computing_) return abandon();
+  begin_if_ready();
+}
+
+void SimulatedWorker::leave(const Farewell& farewell) {
+  if (std::exchange(over_, true)) return;
+  send({{to_coordinator(), control_frame(farewell)}});
+  if (left_) left_();
 }
 
 // A grace may end, and then it is ready.
@@ -143,7 +194,8 @@ void SimulatedWorker::on_tensor() {
                     .loss = now.report.loss,
                     .correct = now.report.correct,
                     .predictions = now.report.predictions,
-                    .compute = time_.now() - now.began};
+                    .compute = time_.now() - now.began,
+                    .learning_rate = rate_};
   machine_->describe_pull(time_.now(), report);
   out.push_back({to_coordinator(), control_frame(std::move(report))});
   send(std::move(out));
@@ -155,7 +207,8 @@ void SimulatedWorker::compute() {
   Computing& now = *computing_;
   Noting noting(now.order);
   FloatBuffer& gradient = *gradients_[in_use_];
-  now.report = task_.gradient(parameters_->span(), now.batch, gradient.span(), noting);
+  const FloatBuffer& parameters = copy_ ? *copy_ : *parameters_;
+  now.report = task_.gradient(parameters.span(), now.batch, gradient.span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
   if (settings_.poisoned(now.step)) gradient.data()[0] = std::numeric_limits<float>::quiet_NaN();
   const double factor = settings_.lie ? settings_.lie(now.step) : 1.0;

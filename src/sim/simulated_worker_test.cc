@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class SimulatedWorkerTest : public ::testing::Test {
  protected:
   SimulatedWorkerTest() {
-    worker_.on_welcome({.blocks = plan_});
+    worker_.on_welcome({.blocks = plan_, .steps = 9});
     worker_.on_connected(0);
     publish(0);
   }

@@ -1,5 +1,6 @@
 // Simulation: a whole run in virtual time. The coordinator, shards and workers are the same state
-// machines that run live; gradients are real; clock, network and faults are the scenario's.
+// machines that run live; gradients are real; clock, network and faults are the scenario's. A run
+// that restarts goes through several incarnations of its coordinator, as a live one does.
 //
 // Equal settings give equal runs, event by event.
 #pragma once
@@ -8,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +17,16 @@
 #include "core/run_record.h"
 #include "policy/policy.h"
 #include "server/coordinator.h"
-#include "server/shard.h"
+#include "server/kept_parts.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
+#include "sim/processes.h"
 #include "sim/run_times.h"
 #include "sim/scenario.h"
+#include "sim/simulated_coordinator.h"
+#include "sim/simulated_disk.h"
 #include "sim/simulated_evaluator.h"
+#include "sim/simulated_server.h"
 #include "sim/simulated_worker.h"
 #include "sim/witness.h"
 #include "worker/task.h"
@@ -30,6 +34,7 @@
 namespace drover {
 
 struct SimulationSettings {
+  // With `recovers` whatever is lost comes back, and the run restarts where it must.
   CoordinatorSettings coordinator;
   uint32_t batch = 1;
   bool own_parts = false;         // see SampleShare
@@ -37,6 +42,7 @@ struct SimulationSettings {
   size_t window_bytes = Shard::kWindowBytes;
   uint64_t seed = 1;
   NumberType number_type = NumberType::kFloat32;  // of gradients under way
+  std::optional<SimulatedScripts> scripts = {};   // workers bring their model
   Scenario scenario;
 
   uint32_t batch_of(WorkerId worker) const { return batches.empty() ? batch : batches[worker]; }
@@ -44,8 +50,11 @@ struct SimulationSettings {
 
 class Simulation {
  public:
+  // Makes the policy of each incarnation of the coordinator; null where there is none.
+  using MakePolicy = std::function<std::unique_ptr<Policy>()>;
+
   // Everything handed in must outlive this. `witness` may be null.
-  Simulation(const SimulationSettings& settings, std::unique_ptr<Policy> policy, Task& task,
+  Simulation(const SimulationSettings& settings, MakePolicy make_policy, Task& task,
              std::vector<RunObserver*> observers, Witness* witness);
 
   // To the end of the run. Calls `pulse` now and then; if it returns false the run is interrupted.
@@ -53,74 +62,102 @@ class Simulation {
   // more. If there is a witness it also gets to see what was still under way at the end.
   Result<RunEnd> run(const std::function<bool()>& pulse);
 
+  // Called when the run restarts: steps from `version` on are taken back.
+  void on_restart(std::function<Status(Version version)> call) { restarted_ = std::move(call); }
+
   TimePoint now() const { return time_.now(); }
 
  private:
-  // A worker process. One that dies and comes back is another process with the same number.
-  struct Life {
-    uint64_t number = 0;  // of the process; 0: there has been none
-    bool alive = false;
-    std::unique_ptr<SimulatedWorker> worker;
-    std::set<uint64_t> silenced;  // processes whose messages under way are lost
-  };
+  // --- the run's incarnations
+  void begin_incarnation(const CoordinatorSettings& settings);
+  void note_restart();
+  void restart(const std::optional<ResumeFrom>& committed);
+  void lose_coordinator(const ServerDeath& death);
+  void end_run(RunOutcome outcome, const std::string& reason);
+  bool is_over() const;
+  void tick(uint64_t incarnation);
 
-  void tick();
+  // --- processes that come and go
   void plan_faults();
-  void hang(const Stall& stall);
+  void start_server(Party self);
+  void start_evaluator();
   void start_worker(WorkerId id);
-  void say_hello(WorkerId id, uint64_t life, uint32_t tries);
-  void connect(Party end, uint64_t life, ShardId shard);
-  void kill(const Death& death);
-  void close_connections(WorkerId id, uint64_t life);
+  SimulatedWorkerSettings worker_settings(WorkerId id);
+  Hello hello_of(Party who);
+  void say_hello(Party who, uint64_t number, uint32_t tries);
+  bool knock(Party who, uint64_t number);
+  void connect(Party client, uint64_t number, Party server);
+  void kill(Party who, bool loses_messages);
+  void kill_server(const ServerDeath& death);
+  void retire(Party who);
+  void rejoin(Party who);
+  void close_connections(Party who, uint64_t number);
+  void plan_close(Party server, Party client, Lane lane, uint64_t server_number,
+                  uint64_t client_number, bool server_ended);
+  void on_client_lost(Party server, Party client);
+  void on_server_lost(Party server, Party client);
   void at(const Moment& moment, std::function<void()> happen);
 
   template <typename Work>
   void with_coordinator(Work&& work);
-  template <typename Work>
-  void with_shard(ShardId id, Work&& work);
-  void plan_wake(ShardId id);
-  bool hangs(ShardId id) const { return time_.now() <= stalls_[id] && stalls_[id] > TimePoint{}; }
-  void plan_review();
+  void carry_out(CoordinatorOutput out);
   void record(const Happening& happening);
   void check(const Status& recorded);
   void breach(const std::string& what);
+  void refuse(Party who, const Status& status);
 
-  uint64_t life_of(Party end) const;
-  uint64_t life_behind(Party from, Party to) const;
-  bool is_current(Party end, uint64_t life) const;
+  // --- messages
+  Party server_of(ShardId shard) const;
+  SimulatedServer* find_server(Party who) const;
+  bool is_watched(Party who) const;
+  Party seen_as(Party who) const;
   void send_all(Party from, Outbox out);
   void send(Party from, Outgoing message);
-  void deliver(Party from, uint64_t from_life, uint64_t to_life, const Outgoing& message,
-               SharedBuffer floats);
-  void deliver_to_shard(ShardId id, Party from, const Outgoing& message, SharedBuffer floats);
+  Duration extra_delay(Party from, Party to, const FrameHeader& header);
+  SharedBuffer copy_gradient(Party to, FloatSlice& slice, NumberType type);
+  void deliver(Party from, uint64_t from_number, Party to, uint64_t to_number,
+               const Outgoing& message, SharedBuffer floats);
+  void deliver_to_coordinator(Party from, const Outgoing& message);
+  void deliver_to_server(Party to, Party from, const Outgoing& message, SharedBuffer floats);
+  Status from_coordinator(SimulatedServer& server, Party self, const Control& message);
+  static Status from_standby(SimulatedServer& server, const Outgoing& message);
+  static Status to_standby(SimulatedServer& server, const Outgoing& message);
   void deliver_to_member(Party to, Party from, const Outgoing& message);
+  void order_member(Party to, const Control& message);
   Load load() const;
   void finish_what_is_under_way();
 
   const SimulationSettings settings_;
+  const MakePolicy make_policy_;
   Task& task_;
   const std::vector<RunObserver*> observers_;
   Witness* const witness_;
+  std::function<Status(Version)> restarted_;
   EventQueue time_;
   RunTimes run_times_;
   Network network_;
-  Coordinator coordinator_;
-  std::vector<std::unique_ptr<Shard>> shards_;
-  std::vector<TimePoint> wakes_;   // by shard: when it was last asked to be woken
-  std::vector<TimePoint> stalls_;  // by shard: until when it hangs
-  TimePoint review_at_{};          // when the coordinator was last asked to be woken
-  std::vector<Life> lives_;        // by worker
-  std::vector<std::unique_ptr<SimulatedWorker>> retired_;
+  SimulatedDisk disk_;
+  Processes processes_;
+  uint64_t incarnation_ = 0;  // of the coordinator
+  std::unique_ptr<SimulatedCoordinator> coordinator_;
+  struct Server {
+    KeptParts kept;
+    std::unique_ptr<SimulatedServer> process;
+  };
+  std::map<Party, Server> servers_;
+  std::map<ShardId, Role> serving_;
+  std::vector<std::unique_ptr<SimulatedWorker>> workers_;
   std::unique_ptr<SimulatedEvaluator> evaluator_;
-  // Who is connected where, by the number of its process: workers to the coordinator and to shards.
-  std::map<std::pair<Party, WorkerId>, uint64_t> connected_;
+  // Processes that are over: what was planned for them still finds them.
+  std::vector<std::shared_ptr<void>> retired_;
   std::multimap<Step, std::function<void()>> at_step_;
-  uint64_t coordinator_said_ = 0;  // messages: the key of their chances
+  std::vector<RepeatedClosing> repeated_closings_;  // that are still to come
+  uint64_t coordinator_said_ = 0;                   // messages: the key of their delays
   bool training_ = false;
   std::vector<uint16_t> halves_;  // a gradient on its way
   std::string failure_;           // to record the run
   std::string breach_;
-  RunEnd end_;
+  std::optional<RunEnd> end_;
 };
 
 }  // namespace drover

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -69,6 +70,8 @@ class Record : public RunObserver {
   }
 };
 
+std::unique_ptr<Policy> synchronous() { return std::move(make_policy("sync", {})).value(); }
+
 SimulationSettings small_run(uint32_t workers, Step steps) {
   SimulationSettings settings;
   settings.coordinator.workers = workers;
@@ -85,10 +88,13 @@ SimulationSettings small_run(uint32_t workers, Step steps) {
 Record run(const SimulationSettings& settings, const std::string& policy, bool live = false) {
   PullTask task;
   Record record;
-  auto made = settings.coordinator.free_running ? Result<std::unique_ptr<Policy>>(nullptr)
-                                                : make_policy(policy, {.warmup = 3, .live = live});
-  EXPECT_TRUE(made.ok());
-  Simulation simulation(settings, std::move(made).value(), task, {&record}, nullptr);
+  const auto make = [&]() -> std::unique_ptr<Policy> {
+    if (settings.coordinator.free_running) return nullptr;
+    auto made = make_policy(policy, {.warmup = 3, .live = live});
+    EXPECT_TRUE(made.ok());
+    return std::move(made).value();
+  };
+  Simulation simulation(settings, make, task, {&record}, nullptr);
   const auto end = simulation.run([] { return true; });
   EXPECT_TRUE(end.ok()) << end.error().message;
   return record;
@@ -429,8 +435,7 @@ class FullDisk : public Record {
 TEST(Simulation, ARunThatCouldNotBeRecordedHasFailed) {
   PullTask task;
   FullDisk disk;
-  Simulation simulation(small_run(2, 3), std::move(make_policy("sync", {})).value(), task, {&disk},
-                        nullptr);
+  Simulation simulation(small_run(2, 3), synchronous, task, {&disk}, nullptr);
   const auto end = simulation.run([] { return true; });
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end.value().outcome, RunOutcome::kFailed);
@@ -440,8 +445,7 @@ TEST(Simulation, ARunThatCouldNotBeRecordedHasFailed) {
 TEST(Simulation, CanBeInterrupted) {
   PullTask task;
   Record record;
-  Simulation simulation(small_run(2, 100'000), std::move(make_policy("sync", {})).value(), task,
-                        {&record}, nullptr);
+  Simulation simulation(small_run(2, 100'000), synchronous, task, {&record}, nullptr);
   int pulses = 0;
   const auto end = simulation.run([&] { return ++pulses < 3; });
   ASSERT_TRUE(end.ok());
@@ -550,6 +554,106 @@ TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
   EXPECT_NE(chosen->text.find("of the blocks, without any 1 of 3 shards"), std::string::npos)
       << chosen->text;
   EXPECT_LT(seconds(slow.end.elapsed), 40 + 9 * 3 + 10.0) << "slow only in the warm-up";
+}
+
+// --- runs that restart
+
+// Every step of a calm deterministic run, and what it ends with.
+SimulationSettings recovering_run() {
+  SimulationSettings settings = small_run(3, 6);
+  settings.coordinator.deterministic = true;
+  settings.coordinator.recovers = true;
+  settings.coordinator.life = 1;
+  settings.coordinator.checkpoint_every = 2;
+  settings.coordinator.checkpoint_dir = "checkpoints";
+  return settings;
+}
+
+bool restarted(const Record& record) {
+  return std::any_of(record.events.begin(), record.events.end(),
+                     [](const EventRecord& event) { return event.kind == "start-over"; });
+}
+
+TEST(Simulation, ARunThatLosesAShardEndsWithTheSameParametersAsOneThatDoesNot) {
+  const Record undisturbed = run(recovering_run(), "sync");
+  SimulationSettings settings = recovering_run();
+  settings.scenario.server_deaths.push_back(
+      {.role = Role::kShard, .index = 1, .when = {.step = 3}});
+  const Record disturbed = run(settings, "sync");
+  EXPECT_TRUE(restarted(disturbed));
+  EXPECT_EQ(disturbed.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(disturbed.end.parameters_digest, undisturbed.end.parameters_digest);
+  // From the checkpoint of step 2 on.
+  std::vector<Step> steps;
+  for (const StepRecord& step : disturbed.steps) steps.push_back(step.step);
+  EXPECT_EQ(steps, (std::vector<Step>{0, 1, 2, 2, 3, 4, 5}));
+}
+
+TEST(Simulation, WithAStandbyALostShardCostsNoStep) {
+  SimulationSettings settings = recovering_run();
+  settings.coordinator.checkpoint_every = 0;
+  settings.coordinator.standby = true;
+  const Record undisturbed = run(settings, "sync");
+  settings.scenario.server_deaths.push_back(
+      {.role = Role::kShard, .index = 1, .when = {.step = 3}});
+  const Record disturbed = run(settings, "sync");
+  EXPECT_TRUE(restarted(disturbed));
+  EXPECT_EQ(disturbed.end.parameters_digest, undisturbed.end.parameters_digest);
+  EXPECT_EQ(disturbed.steps.size(), 6u);
+}
+
+TEST(Simulation, AKilledCoordinatorIsFollowedByAnother) {
+  const Record undisturbed = run(recovering_run(), "sync");
+  SimulationSettings settings = recovering_run();
+  settings.scenario.server_deaths.push_back(
+      {.role = Role::kCoordinator, .index = 0, .when = {.step = 5}});
+  const Record disturbed = run(settings, "sync");
+  EXPECT_EQ(disturbed.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(disturbed.end.parameters_digest, undisturbed.end.parameters_digest);
+  EXPECT_EQ(disturbed.steps.size(), 5u + 2u) << "steps 4 and 5 are done after the checkpoint of 4";
+}
+
+TEST(Simulation, ARunThatDoesNotRecoverFailsWithAShard) {
+  SimulationSettings settings = small_run(2, 6);
+  settings.scenario.server_deaths.push_back(
+      {.role = Role::kShard, .index = 0, .when = {.step = 1}});
+  const Record record = run(settings, "sync");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kFailed);
+  EXPECT_FALSE(restarted(record));
+}
+
+TEST(Simulation, ScriptsBringTheirModelAndItsLearningRate) {
+  SimulationSettings settings = small_run(2, 4);
+  settings.coordinator.workers_bring_model = true;
+  settings.coordinator.evaluator = false;
+  settings.scripts = {.first_rate = 0.1, .rate = 0.02, .changes_at = 2, .pulls_ahead = true};
+  const Record record = run(settings, "sync");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
+  std::vector<double> rates;
+  for (const StepRecord& step : record.steps) rates.push_back(step.learning_rate);
+  EXPECT_EQ(rates, (std::vector<double>{0.1, 0.1, 0.02, 0.02}));
+}
+
+TEST(Simulation, ScriptsMayLeaveAndTheLastOneEndsTheRun) {
+  SimulationSettings settings = small_run(2, 100);
+  settings.coordinator.workers_bring_model = true;
+  settings.coordinator.evaluator = false;
+  settings.scripts = SimulatedScripts{};
+  settings.scenario.leaves = {{.worker = 0, .before = 2}, {.worker = 1, .before = 4}};
+  const Record record = run(settings, "sync");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(record.steps.size(), 4u);
+  EXPECT_EQ(record.steps.back().contributors, 1u);
+}
+
+TEST(Simulation, ADiskThatFailsKeepsNoCheckpoint) {
+  SimulationSettings settings = recovering_run();
+  settings.scenario.disk.failures = 1.0;
+  settings.scenario.server_deaths.push_back(
+      {.role = Role::kShard, .index = 0, .when = {.step = 5}});
+  const Record record = run(settings, "sync");
+  EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(record.steps.size(), 5u + 6u) << "it began again";
 }
 
 }  // namespace

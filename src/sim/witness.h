@@ -1,10 +1,13 @@
 // Witness: sees everything that happens in a simulated cluster, and changes nothing.
 #pragma once
 
+#include <map>
 #include <string>
 
+#include "core/checkpoint_part.h"
 #include "core/run_record.h"
 #include "core/time.h"
+#include "server/coordinator.h"
 #include "sim/network.h"
 #include "wire/outbox.h"
 
@@ -16,6 +19,13 @@ struct Load {
   size_t kept = 0;    // in the state machine that remembers the most for later
 };
 
+// From where a run continues that restarts.
+struct Restart {
+  Version version = 0;
+  bool from_memory =
+      false;  // of the shards' processes; otherwise from a checkpoint, if there is one
+};
+
 class Witness {
  public:
   virtual ~Witness() = default;
@@ -25,6 +35,14 @@ class Witness {
   virtual void on_received(Party from, const Outgoing& message, TimePoint now) = 0;
   // The server `at` is about to be told that a worker's connection has ended.
   virtual void on_lost(Party at, WorkerId worker, TimePoint now) = 0;
+  // The process that serves a shard has ended.
+  virtual void on_server_lost(ShardId) {}
+  // The coordinator has ended, and the run will continue with another. What the processes of the
+  // incarnation that has ended still do is not seen.
+  virtual void on_restart(const Restart&, TimePoint) {}
+  // The manifest of a checkpoint is written, and these are its parts.
+  virtual void on_checkpoint(const CheckpointReady&, const std::map<ShardId, CheckpointPart>&,
+                             TimePoint) {}
   // Part of the cluster calls this a breach of the protocol.
   virtual void on_breach(const std::string& what, TimePoint now) = 0;
   // After everything that happened at a moment.

@@ -41,7 +41,10 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
     for (ShardId shard = 0; shard < plan_.shards; ++shard) {
       out.push_back(
           {to_shard(shard, Lane::kControl),
-           Frame{{.type = FrameType::kOwesNothing, .version = wanted, .worker = worker_}, {}}});
+           // Where one shard was ahead, the others were asked for more than was wanted first: the
+           // steps in between are passed over.
+           Frame{{.type = FrameType::kOwesNothing, .version = pull_.version(), .worker = worker_},
+                 {}}});
     }
     return;
   }

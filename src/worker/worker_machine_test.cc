@@ -206,6 +206,29 @@ TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) 
   EXPECT_FALSE(machine_.ready());
 }
 
+// One shard is ahead, so that it asks the others for more than it wanted first: it will push nothing
+// for the steps in between, and must say so.
+TEST_F(WorkerMachineTest, OwesNothingForStepsThatItPassesOverWhenItPulledAhead) {
+  begin_step(0);
+  machine_.pull_ahead(out_);
+  ++pulls_;
+  for (const Block& block : plan_.blocks) {
+    const FrameHeader header{.type = FrameType::kParameters,
+                             .step = pulls_,
+                             .version = block.shard == 0 ? Version{2} : Version{1},
+                             .block = block.id,
+                             .length = block.length * static_cast<uint32_t>(sizeof(float))};
+    ASSERT_TRUE(machine_.on_frame(block.shard, header, TimePoint{}, out_).ok());
+  }
+  out_.clear();
+  machine_.begin_pull(TimePoint{}, out_);
+  ASSERT_EQ(out_.size(), plan_.shards);
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kOwesNothing);
+    EXPECT_EQ(each.frame.header.version, 2u);
+  }
+}
+
 TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
   const BlockPlan plan = plan_blocks(Layout({{"a", 10, {}}, {"b", 10, {}}}), 1);
   const auto buffer = std::make_shared<FloatBuffer>(32);

@@ -1,0 +1,78 @@
+#include "sim/processes.h"
+
+namespace drover {
+
+uint64_t Processes::start(Party who) {
+  Process& process = processes_[who];
+  process.alive = true;
+  process.incarnation = 0;
+  return ++process.number;
+}
+
+void Processes::end(Party who, bool loses_messages) {
+  Process& process = processes_[who];
+  process.alive = false;
+  if (loses_messages) process.silenced.insert(process.number);
+}
+
+uint64_t Processes::number(Party who) const {
+  const auto found = processes_.find(who);
+  return found == processes_.end() ? 0 : found->second.number;
+}
+
+bool Processes::is_alive(Party who) const {
+  const auto found = processes_.find(who);
+  return found != processes_.end() && found->second.alive;
+}
+
+void Processes::connect(Party server, Party client) {
+  links_[{server, client}] = {number(server), number(client)};
+}
+
+bool Processes::connected(Party server, uint64_t server_number, Party client,
+                          uint64_t client_number) const {
+  const auto found = links_.find({server, client});
+  return found != links_.end() && found->second.server == server_number &&
+         found->second.client == client_number;
+}
+
+std::vector<Party> Processes::clients_of(Party server) const {
+  std::vector<Party> clients;
+  for (const auto& [ends, link] : links_) {
+    if (ends.first == server) clients.push_back(ends.second);
+  }
+  return clients;
+}
+
+std::vector<Party> Processes::servers_of(Party client) const {
+  std::vector<Party> servers;
+  for (const auto& [ends, link] : links_) {
+    if (ends.second == client) servers.push_back(ends.first);
+  }
+  return servers;
+}
+
+uint64_t Processes::reached_from(Party from, Party to) const {
+  if (const auto found = links_.find({from, to});
+      found != links_.end() && found->second.server == number(from))
+    return found->second.client;
+  if (const auto found = links_.find({to, from});
+      found != links_.end() && found->second.client == number(from))
+    return found->second.server;
+  return 0;
+}
+
+bool Processes::delivers(Party from, uint64_t from_number, Party to, uint64_t to_number) const {
+  if (!is_current(to, to_number)) return false;
+  const auto sender = processes_.find(from);
+  if (sender != processes_.end() && sender->second.silenced.contains(from_number)) return false;
+  // What comes to a server after it has noticed that the connection has ended is not read.
+  return connected(to, to_number, from, from_number) || connected(from, from_number, to, to_number);
+}
+
+bool Processes::takes_part(Party who, uint64_t incarnation) const {
+  const auto found = processes_.find(who);
+  return found != processes_.end() && found->second.incarnation == incarnation;
+}
+
+}  // namespace drover
