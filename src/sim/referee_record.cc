@@ -164,8 +164,8 @@ void Referee::on_run_over(const RunEnd& end) {
       wrong(fmt::format("{} of {} steps were told", told_, settings_.steps), end.elapsed);
     return;
   }
-  const bool expected = end.reason.starts_with("all workers are gone") ||
-                        (poisoned_ && end.reason.starts_with("training diverged"));
+  const bool expected =
+      end.cause == EndCause::kWorkersLost || (poisoned_ && end.cause == EndCause::kDiverged);
   if (!expected) wrong("the run failed: " + end.reason, end.elapsed);
 }
 

@@ -80,6 +80,7 @@ Result<RunEnd> Simulation::run(const std::function<bool()>& pulse) {
   // A run that could not be recorded to its end has not completed, whatever was trained.
   if (!failure_.empty()) {
     end_.outcome = RunOutcome::kFailed;
+    end_.cause = EndCause::kRecordFailed;
     end_.reason = failure_;
   }
   return end_;
@@ -231,7 +232,8 @@ void Simulation::close_connections(WorkerId id, uint64_t life) {
   };
   close(kCoordinatorEnd, Lane::kControl, [this, id] {
     with_coordinator([&](CoordinatorOutput& out) {
-      coordinator_.on_lost(Role::kWorker, id, "the process was killed", time_.now(), out);
+      coordinator_.on_lost(Role::kWorker, id, disconnected("the process was killed"), time_.now(),
+                           out);
     });
   });
   for (ShardId shard = 0; shard < shards_.size(); ++shard) {

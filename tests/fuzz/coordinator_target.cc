@@ -156,7 +156,7 @@ class CoordinatorRun {
 
   void lose(PeerId peer) {
     peers_.erase(peer);
-    coordinator_.on_lost(peer.first, peer.second, "it is gone", now_, out_);
+    coordinator_.on_lost(peer.first, peer.second, disconnected("it is gone"), now_, out_);
   }
 
   void let_time_pass() {
