@@ -302,8 +302,9 @@ void Simulation::record(const Happening& happening) {
 void Simulation::check(const Status& recorded) {
   if (recorded || !failure_.empty()) return;
   failure_ = recorded.error().message;
-  with_coordinator(
-      [&](CoordinatorOutput& out) { coordinator_.on_failure(failure_, time_.now(), out); });
+  with_coordinator([&](CoordinatorOutput& out) {
+    coordinator_.on_failure(EndCause::kRecordFailed, failure_, time_.now(), out);
+  });
 }
 
 void Simulation::breach(const std::string& what) {
