@@ -100,7 +100,7 @@ class LoadView final : public RunView {
 
   void tick() override {}
   Status on_peer(const PeerRecord& peer) override {
-    (peer.name.starts_with("worker") ? workers_ : servers_)[peer.name] = peer.pid;
+    (peer.peer.role == Role::kWorker ? workers_ : servers_)[name_of(peer.peer)] = peer.pid;
     return done();
   }
   Status on_decision(const DecisionRecord&) override { return done(); }
@@ -118,7 +118,7 @@ class LoadView final : public RunView {
   Status on_abandoned(const AbandonRecord&) override { return done(); }
   Status on_evaluation(const EvaluationRecord&) override { return done(); }
   Status on_event(const EventRecord& event) override {
-    if (event.kind == "lost") ++lost_;
+    if (event.kind() == EventKind::kLost) ++lost_;
     return done();
   }
   Status on_end(const RunEnd& end) override {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/event_text.h"
 #include "support/drover_run.h"
 #include "wire/control.h"
 #include "wire/header.h"
@@ -404,8 +405,8 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
   EXPECT_EQ(reader.steps().value().size(), 8U);
   const auto events = reader.events().value();
   for (const EventRecord& event : events) {
-    if (event.kind == "exit") continue;
-    EXPECT_TRUE(event.peer.empty() || event.peer == "worker 1") << event.peer << ": " << event.text;
+    if (event.kind() == EventKind::kExited) continue;
+    EXPECT_TRUE(!event.peer || event.peer == Peer{Role::kWorker, 1}) << event_line(event);
   }
 }
 

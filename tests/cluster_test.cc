@@ -136,7 +136,7 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
       ASSERT_LE(story.arrivals.size(), workers);
     }
     expect_plain_sgd(cluster);
-    joined += cluster.count_events("joined");
+    joined += cluster.count_events(EventKind::kJoined);
   }
   EXPECT_GT(joined, 200u) << "the test is about joining";
 }

@@ -46,9 +46,9 @@ Words supervised_job() {
                              "2"};
 }
 
-std::vector<EventRecord> events_of(const RunReader& reader, const std::string& kind) {
+std::vector<EventRecord> events_of(const RunReader& reader, EventKind kind) {
   std::vector<EventRecord> events = reader.events().value();
-  std::erase_if(events, [&](const EventRecord& event) { return event.kind != kind; });
+  std::erase_if(events, [&](const EventRecord& event) { return event.kind() != kind; });
   return events;
 }
 
@@ -90,7 +90,7 @@ uint64_t undisturbed_digest() {
   static const uint64_t digest = [] {
     DroverRun run(supervised_job());
     EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{0, std::nullopt})) << run.err();
-    EXPECT_TRUE(events_of(run.reader(), "start-over").empty());
+    EXPECT_TRUE(events_of(run.reader(), EventKind::kRestarted).empty());
     return digest_of(run.reader());
   }();
   return digest;
@@ -100,9 +100,10 @@ TEST(Recovery, AShardThatIsKilledComesBackAndNothingIsLostButTime) {
   DroverRun run(supervised_job());
   run_and_kill({"shard 1"}, run);
   const RunReader reader = run.reader();
-  const auto events = events_of(reader, "start-over");
+  const auto events = events_of(reader, EventKind::kRestarted);
   ASSERT_EQ(events.size(), 1U) << run.err();
-  EXPECT_THAT(events[0].text, HasSubstr("shard 1 was lost at step"));
+  EXPECT_EQ(events[0].peer, (Peer{Role::kShard, 1}));
+  EXPECT_EQ(events[0].as<event::Restarted>()->cause, event::RestartCause::kServerLost);
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -110,9 +111,9 @@ TEST(Recovery, ACoordinatorThatIsKilledComesBackAndNothingIsLostButTime) {
   DroverRun run(supervised_job());
   run_and_kill({"coordinator"}, run);
   const RunReader reader = run.reader();
-  const auto events = events_of(reader, "start-over");
+  const auto events = events_of(reader, EventKind::kRestarted);
   ASSERT_EQ(events.size(), 1U) << run.err();
-  EXPECT_THAT(events[0].text, HasSubstr("the coordinator was killed"));
+  EXPECT_EQ(events[0].as<event::Restarted>()->cause, event::RestartCause::kCoordinatorLost);
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -127,7 +128,7 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
   DroverRun run(supervised_job() + Words{"--slow", "worker=0,steps=6-8,delay=1s"});
   run_and_kill({"worker 1"}, run);
   const RunReader reader = run.reader();
-  EXPECT_TRUE(events_of(reader, "start-over").empty());
+  EXPECT_TRUE(events_of(reader, EventKind::kRestarted).empty());
   EXPECT_EQ(reader.steps().value().back().contributors, 3U) << run.err();
 }
 
@@ -143,7 +144,7 @@ TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
   ASSERT_TRUE(line.ok()) << line.error().message;
   EXPECT_THAT(line.value(), HasSubstr("no sign of life"));
   ::kill(processes.at("worker 1"), SIGCONT);
-  line = run.process().wait_for_line("worker 1: it takes part from step", kRunPatience);
+  line = run.process().wait_for_line("worker 1: takes part from step", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   run.process().signal(SIGINT);
   EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{130, std::nullopt})) << run.err();
@@ -167,19 +168,19 @@ Words job_with_standbys() {
   return job_without_checkpoints() + Words{"--standby", "--slow", "worker=1,steps=7,delay=3s"};
 }
 
-void expect_resumed_after(const RunReader& reader, const std::vector<std::string>& steps) {
-  const auto events = events_of(reader, "resumed");
+void expect_resumed_after(const RunReader& reader, const std::vector<Step>& steps) {
+  const auto events = events_of(reader, EventKind::kResumed);
   ASSERT_EQ(events.size(), steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
-    EXPECT_THAT(events[i].text,
-                HasSubstr("after step " + steps[i] + ", from what its servers kept"));
+    EXPECT_EQ(*events[i].as<event::Resumed>(),
+              (event::Resumed{.version = steps[i], .from_memory = true}));
 }
 
 TEST(Recovery, AStandbyTakesOverAndNoStepIsLost) {
   DroverRun run(job_with_standbys());
   run_and_kill({"shard 1"}, run);
   const RunReader reader = run.reader();
-  expect_resumed_after(reader, {"5"});
+  expect_resumed_after(reader, {5});
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -189,7 +190,7 @@ TEST(Recovery, WhoWasKilledStandsByForWhoTookOver) {
   ASSERT_NO_FATAL_FAILURE(kill_in_step(7, {"standby 1"}, run));
   expect_completes(run);
   const RunReader reader = run.reader();
-  expect_resumed_after(reader, {"5", "7"});
+  expect_resumed_after(reader, {5, 7});
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -197,7 +198,7 @@ TEST(Recovery, AllShardsMayBeKilledIfTheirStandbysAreNot) {
   DroverRun run(job_with_standbys() + Words{"--transport", "tcp"});
   run_and_kill({"shard 0", "shard 1"}, run);
   const RunReader reader = run.reader();
-  expect_resumed_after(reader, {"5"});
+  expect_resumed_after(reader, {5});
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -205,7 +206,7 @@ TEST(Recovery, AStandbyThatIsKilledIsNotMissed) {
   DroverRun run(job_with_standbys());
   run_and_kill({"standby 0"}, run);
   const RunReader reader = run.reader();
-  EXPECT_TRUE(events_of(reader, "start-over").empty());
+  EXPECT_TRUE(events_of(reader, EventKind::kRestarted).empty());
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
@@ -213,7 +214,8 @@ TEST(Recovery, WhatNobodyKeepsHasToBeDoneAgain) {
   DroverRun run(job_with_standbys());
   run_and_kill({"shard 0", "standby 0"}, run);
   const RunReader reader = run.reader();
-  EXPECT_EQ(events_of(reader, "start-over").size(), 2U) << "in vain, and from the beginning";
+  EXPECT_EQ(events_of(reader, EventKind::kRestarted).size(), 2U)
+      << "in vain, and from the beginning";
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 

@@ -26,9 +26,11 @@ from .errors import Error
 if TYPE_CHECKING:
     import pandas
 
-# How a run file is marked, and the only format that is read here (src/store/schema.h).
+# How a run file is marked, and the formats that are read here (src/store/schema.h). Before format 5 events had no cause,
+# version or detail: only their text.
 APPLICATION_ID = 0x44525652
-FORMAT = 4
+FORMAT = 5
+OLDEST_FORMAT = 4
 
 # Columns by name, all of one length.
 Table = dict[str, np.ndarray]
@@ -173,17 +175,21 @@ def _check_marks(path: Path, database: sqlite3.Connection) -> None:
     # The tables are counted first: PRAGMAs alone do not look into the write-ahead log.
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     made_by = database.execute("PRAGMA application_id").fetchone()[0]
-    version = database.execute("PRAGMA user_version").fetchone()[0]
+    version = _format(database)
     if tables == 0:
         raise _cannot_read(path, "it is empty; the run was killed before it began")
     if made_by != APPLICATION_ID:
         raise _cannot_read(path, "it is a database, but not one that drover made")
-    if version < FORMAT:
-        raise _cannot_read(path, f"it was written by an older drover (file format {version}, Python reads {FORMAT}); "
+    if version < OLDEST_FORMAT:
+        raise _cannot_read(path, f"it was written by an older drover (file format {version}, Python reads {OLDEST_FORMAT} to {FORMAT}); "
                                  f"'drover export {path} --format csv --out FOLDER' still makes tables of it")
     if version > FORMAT:
-        raise _cannot_read(path, f"it was written by a newer drover (file format {version}, this drover reads {FORMAT}); "
+        raise _cannot_read(path, f"it was written by a newer drover (file format {version}, this drover reads up to {FORMAT}); "
                                  "update drover")
+
+
+def _format(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 # --- tables
@@ -224,7 +230,9 @@ _EVALUATIONS: Sequence[Column] = [
     ("accuracy", "accuracy", _REAL), ("samples", "samples", _INT)]
 _EVENTS: Sequence[Column] = [
     ("at_seconds", "at_ns", _SECONDS), ("step", "step", _INT), ("kind", "kind", _TEXT), ("peer", "peer", _TEXT),
-    ("text", "text", _TEXT)]
+    ("text", "text", _TEXT), ("cause", "coalesce(cause, '')", _TEXT), ("version", "version", _REAL),
+    ("detail", "coalesce(detail, '')", _TEXT)]
+_OLD_EVENTS = [*_EVENTS[:5], ("cause", "''", _TEXT), ("version", "NULL", _REAL), ("detail", "''", _TEXT)]
 _PEERS: Sequence[Column] = [
     ("name", "p.name", _TEXT), ("host", "p.host", _TEXT), ("pid", "p.pid", _INT), ("memory_bytes", "m.bytes", _REAL)]
 
@@ -251,7 +259,7 @@ def _read(path: Path, database: sqlite3.Connection) -> RunData:
         forecasts=_table(database, _FORECASTS, "forecasts ORDER BY step, rank"),
         abandoned=_table(database, _ABANDONED, "abandoned ORDER BY rowid"),
         evaluations=_table(database, _EVALUATIONS, "evaluations ORDER BY rowid"),
-        events=_table(database, _EVENTS, "events ORDER BY rowid"),
+        events=_table(database, _EVENTS if _format(database) >= 5 else _OLD_EVENTS, "events ORDER BY rowid"),
         peers=_table(database, _PEERS, "peers p LEFT JOIN memory m ON m.peer = p.name ORDER BY p.rowid"),
         workers=workers, run_times=times, censored=censored, bounds=bounds)
 

@@ -226,7 +226,7 @@ COMES_AND_GOES = """
 def test_a_script_that_is_kept_out_for_a_while_comes_back(tmp_path):
     run = launch(tmp_path, COMES_AND_GOES, "--supervise", steps=600)
     assert run.worker(0)["outcome"] == "completed" and run.worker(1)["outcome"] == "completed"
-    assert run.asked("select count(*) from events where kind = 'kept out'") == [(1,)]
+    assert run.asked("select count(*) from events where kind = 'backed-off'") == [(1,)]
     assert len((tmp_path / "lives-1").read_text()) == 5
 
 

@@ -114,7 +114,7 @@ def test_a_run_that_is_being_written_is_read_as_of_one_moment(run_file: Path, tm
 
 
 @needs_program
-@pytest.mark.parametrize("version, words", [(3, "older drover (file format 3"), (5, "newer drover (file format 5")])
+@pytest.mark.parametrize("version, words", [(3, "older drover (file format 3"), (6, "newer drover (file format 6")])
 def test_other_formats_are_refused(run_file: Path, tmp_path: Path, version: int, words: str) -> None:
     copy = Path(shutil.copy(run_file, tmp_path))
     with sqlite3.connect(copy) as database:

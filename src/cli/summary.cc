@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/event_text.h"
 #include "core/numbers.h"
 #include "store/schema.h"
 
@@ -84,7 +85,7 @@ std::string outcome_line(const RunSummary& summary) {
   if (summary.outcome == RunOutcome::kRunning) return summary.reason;
   const std::string_view name = name_of(summary.outcome);
   if (summary.reason.empty()) return std::string(name);
-  if (summary.reason.starts_with(name)) return summary.reason;
+  if (summary.outcome == RunOutcome::kInterrupted) return summary.reason;
   return fmt::format("{}: {}", name_of(summary.outcome), summary.reason);
 }
 
@@ -273,8 +274,8 @@ void add_losses(Lines& lines, const RunSummary& summary) {
   for (size_t i = 0; i < shown; ++i) {
     const EventRecord& event = summary.lost[i];
     lines.add(i == 0 ? "lost" : "",
-              fmt::format("{} at step {}: {}{}", event.peer, with_commas(event.step), event.text,
-                          more_after(i, shown, summary.lost.size())));
+              fmt::format("{} at step {}: {}{}", peer_text(event), with_commas(event.step),
+                          event_text(event), more_after(i, shown, summary.lost.size())));
   }
 }
 
@@ -284,8 +285,8 @@ void add_memory(Lines& lines, const RunSummary& summary) {
   const auto largest =
       std::max_element(summary.memory_bytes.begin(), summary.memory_bytes.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  lines.add("memory",
-            fmt::format("at most {} in one process ({})", bytes(largest->second), largest->first));
+  lines.add("memory", fmt::format("at most {} in one process ({})", bytes(largest->second),
+                                  name_of(largest->first)));
 }
 
 // Reasons of decisions are long, and a long run has many: a part of them at a time.
@@ -404,7 +405,7 @@ Result<RunSummary> summarize(const RunReader& reader) {
                      std::tuple(a.last, a.median_run_time, b.worker);
             });
   std::copy_if(events.value().begin(), events.value().end(), std::back_inserter(summary.lost),
-               [](const EventRecord& event) { return event.kind == "lost"; });
+               [](const EventRecord& event) { return event.kind() == EventKind::kLost; });
   summary.memory_bytes = std::move(end.value().memory_bytes);
   summary.curve = std::move(curve).value();
   summary.cutoff = std::move(cutoff).value();
@@ -506,10 +507,11 @@ std::string to_json_line(const RunSummary& summary) {
   }
   json["lost"] = nlohmann::json::array();
   for (const EventRecord& event : summary.lost) {
-    json["lost"].push_back({{"peer", event.peer}, {"step", event.step}, {"text", event.text}});
+    json["lost"].push_back(
+        {{"peer", peer_text(event)}, {"step", event.step}, {"text", event_text(event)}});
   }
   json["memory_bytes"] = nlohmann::json::object();
-  for (const auto& [peer, size] : summary.memory_bytes) json["memory_bytes"][peer] = size;
+  for (const auto& [peer, size] : summary.memory_bytes) json["memory_bytes"][name_of(peer)] = size;
   json["parameters_digest"] = summary.parameters_digest == 0
                                   ? nlohmann::json(nullptr)
                                   : nlohmann::json(to_hex(summary.parameters_digest));

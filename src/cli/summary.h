@@ -54,11 +54,11 @@ struct RunSummary {
   StepStatistics step_times;
   WasteStatistics waste;
   WeakStatistics weak;
-  std::vector<WorkerStatistics> waited_for;  // most waited for, then slowest, first
-  std::vector<EventRecord> lost;             // workers and others that went away
-  std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak, by peer name
-  std::vector<CurvePoint> curve;                               // the run in at most 40 stretches
-  std::optional<CutoffSummary> cutoff;                         // absent: nothing was decided
+  std::vector<WorkerStatistics> waited_for;             // most waited for, then slowest, first
+  std::vector<EventRecord> lost;                        // workers and others that went away
+  std::vector<std::pair<Peer, uint64_t>> memory_bytes;  // peak
+  std::vector<CurvePoint> curve;                        // the run in at most 40 stretches
+  std::optional<CutoffSummary> cutoff;                  // absent: nothing was decided
 };
 
 Result<RunSummary> summarize(const RunReader& reader);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/event_samples.h"
 #include "store/test_run.h"
 
 namespace drover {
@@ -19,9 +20,9 @@ using namespace std::chrono_literals;
 // step.
 void record_run(RunWriter& writer, uint32_t workers = 4) {
   for (uint32_t worker = 0; worker < workers; ++worker) {
-    DROVER_EXPECT_OK(writer.on_peer({"worker " + std::to_string(worker), "here", 100 + worker}));
+    DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kWorker, worker}, "here", 100 + worker}));
   }
-  DROVER_EXPECT_OK(writer.on_peer({"shard 0", "here", 50}));
+  DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kShard, 0}, "here", 50}));
   for (Step step = 0; step < 200; ++step) {
     StepRecord record = sample_step(step, workers);
     record.elapsed = 10ms;
@@ -46,14 +47,15 @@ TEST(Summary, AgreesWithTheRecord) {
   record_run(*writer);
   DROVER_EXPECT_OK(writer->on_evaluation({100, 1s, 0.9, 0.5, 10'000}));
   DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
-  DROVER_EXPECT_OK(writer->on_event({1s, 100, "lost", "worker 2", "connection closed"}));
-  DROVER_EXPECT_OK(writer->on_event({1s, 100, "joined", "worker 2", ""}));
   DROVER_EXPECT_OK(
-      writer->on_end({.outcome = RunOutcome::kCompleted,
-                      .reason = "",
-                      .elapsed = 2s,
-                      .parameters_digest = 0xabc,
-                      .memory_bytes = {{"shard 0", 30'000'000}, {"worker 0", 250'000'000}}}));
+      writer->on_event(lost_event(1s, 100, Peer{Role::kWorker, 2}, "connection closed")));
+  DROVER_EXPECT_OK(writer->on_event({1s, 100, Peer{Role::kWorker, 2}, event::Joined{}}));
+  DROVER_EXPECT_OK(writer->on_end({.outcome = RunOutcome::kCompleted,
+                                   .reason = "",
+                                   .elapsed = 2s,
+                                   .parameters_digest = 0xabc,
+                                   .memory_bytes = {{Peer{Role::kShard, 0}, 30'000'000},
+                                                    {Peer{Role::kWorker, 0}, 250'000'000}}}));
   const RunSummary summary = summary_at(path);
   EXPECT_EQ(summary.run_file, path);
   EXPECT_EQ(summary.outcome, RunOutcome::kCompleted);
@@ -233,7 +235,7 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   const auto writer = writer_at(path);
   record_run(*writer, 60);
   for (uint32_t worker = 0; worker < 60; ++worker) {
-    DROVER_EXPECT_OK(writer->on_event({1s, 1, "lost", "worker " + std::to_string(worker), "gone"}));
+    DROVER_EXPECT_OK(writer->on_event(lost_event(1s, 1, Peer{Role::kWorker, worker}, "gone")));
   }
   for (Step step = 0; step < 200; ++step)
     DROVER_EXPECT_OK(
@@ -242,7 +244,7 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   DROVER_EXPECT_OK(writer->on_abandoned({.step = 9, .worker = 2, .wasted = 1ms, .restart = 1ms}));
   DROVER_EXPECT_OK(writer->on_evaluation({200, 2s, 0.5, 0.875, 10'000}));
   RunEnd end;
-  end.memory_bytes = {{"worker 0", 1}};
+  end.memory_bytes = {{Peer{Role::kWorker, 0}, 1}};
   DROVER_EXPECT_OK(writer->on_end(end));
   RunSummary summary = summary_at(path);
   summary.warning = "the end is missing";

@@ -6,12 +6,23 @@
 
 #include <cstdio>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "cli/job_file.h"
 #include "cli/settings.h"
 
 namespace drover {
 namespace {
+
+// An error must name these: the flag, the value, what was meant. Its words may change.
+::testing::AssertionResult names(const std::string& error, const std::vector<std::string>& values) {
+  for (const std::string& value : values) {
+    if (error.find(value) == std::string::npos)
+      return ::testing::AssertionFailure() << "'" << error << "' does not name " << value;
+  }
+  return ::testing::AssertionSuccess();
+}
 
 // `drover train ...` as main() would see it.
 class TrainOptionsTest : public testing::Test {
@@ -296,49 +307,40 @@ TEST_F(TrainOptionsTest, WhatPrintJobPrintsGivesTheSameJob) {
 }
 
 TEST_F(TrainOptionsTest, NamesTheFlagThatIsWrong) {
-  EXPECT_EQ(complaint({"train", "--workers", "0"}), "--workers: must be from 1 to 10000, not 0");
-  EXPECT_EQ(complaint({"train", "--workers", "four"}),
-            "--workers: expected a whole number, not 'four'");
-  EXPECT_EQ(complaint({"train", "--workers", "-1"}),
-            "--workers: expected a whole number, not '-1'");
-  EXPECT_EQ(complaint({"train", "--workers", "99999999999999999999"}),
-            "--workers: expected a whole number, not '99999999999999999999'");
-  EXPECT_EQ(complaint({"train", "--lr", "-1"}),
-            "--lr: must be more than 0 and at most 1000, not -1");
-  EXPECT_EQ(complaint({"train", "--lr", "0.1x"}), "--lr: expected a number, not '0.1x'");
+  EXPECT_TRUE(names(complaint({"train", "--workers", "0"}), {"--workers", "10000", "0"}));
+  EXPECT_TRUE(names(complaint({"train", "--workers", "four"}), {"--workers", "four"}));
+  EXPECT_TRUE(names(complaint({"train", "--workers", "-1"}), {"--workers", "-1"}));
+  EXPECT_TRUE(names(complaint({"train", "--workers", "99999999999999999999"}),
+                    {"--workers", "99999999999999999999"}));
+  EXPECT_TRUE(names(complaint({"train", "--lr", "-1"}), {"--lr", "1000", "-1"}));
+  EXPECT_TRUE(names(complaint({"train", "--lr", "0.1x"}), {"--lr", "0.1x"}));
   EXPECT_TRUE(
       complaint({"train", "--policy", "snyc"}).starts_with("--policy: there is no policy 'snyc'"));
-  EXPECT_EQ(complaint({"train", "--transport", "upd"}),
-            "--transport: unknown transport 'upd'. Known: auto, shm, uds, tcp, mpi.");
-  EXPECT_NE(complaint({"train", "--slow", "worker=9,factor=2"}).find("slow (--slow)"),
-            std::string::npos);
-  EXPECT_NE(complaint({"train", "--schedule", "step"}).find("--decay-every"), std::string::npos);
-  EXPECT_NE(complaint({"train", "--workers"}).find("--workers"), std::string::npos);
-  EXPECT_NE(complaint({"train", "--workers", "1", "--workers", "2"}).find("--workers"),
-            std::string::npos);
+  EXPECT_TRUE(names(complaint({"train", "--transport", "upd"}), {"--transport", "upd"}));
+  EXPECT_TRUE(names(complaint({"train", "--slow", "worker=9,factor=2"}), {"--slow"}));
+  EXPECT_TRUE(names(complaint({"train", "--schedule", "step"}), {"--decay-every"}));
+  EXPECT_TRUE(names(complaint({"train", "--workers"}), {"--workers"}));
+  EXPECT_TRUE(names(complaint({"train", "--workers", "1", "--workers", "2"}), {"--workers"}));
 }
 
 TEST_F(TrainOptionsTest, NamesTheNearestOptionOrCommand) {
-  EXPECT_EQ(complaint({"train", "--workrs", "4"}),
-            "unknown option '--workrs'. Did you mean '--workers'?");
-  EXPECT_EQ(complaint({"train", "--workrs=4"}),
-            "unknown option '--workrs'. Did you mean '--workers'?");
-  EXPECT_EQ(complaint({"train", "--qqqqqqqqqqq"}), "unknown option '--qqqqqqqqqqq'.");
-  EXPECT_EQ(complaint({"trian"}),
-            "unknown command 'trian'. Did you mean 'train'? Known: train, export.");
-  EXPECT_EQ(complaint({"trian", "--workers", "4"}),
-            "unknown command 'trian'. Did you mean 'train'? Known: train, export.");
-  EXPECT_EQ(complaint({"train", "a.toml", "b.toml"}), "unexpected argument 'b.toml'.");
-  EXPECT_EQ(complaint({"--hlep"}), "unknown option '--hlep'. Did you mean '--help'?");
+  EXPECT_TRUE(names(complaint({"train", "--workrs", "4"}), {"--workrs", "--workers"}));
+  EXPECT_TRUE(names(complaint({"train", "--workrs=4"}), {"--workrs", "--workers"}));
+  EXPECT_EQ(complaint({"train", "--qqqqqqqqqqq"})
+                .find("--", complaint({"train", "--qqqqqqqqqqq"}).find("--") + 2),
+            std::string::npos)
+      << "nothing is near it";
+  EXPECT_TRUE(names(complaint({"trian"}), {"trian", "train"}));
+  EXPECT_TRUE(names(complaint({"trian", "--workers", "4"}), {"trian", "train"}));
+  EXPECT_TRUE(names(complaint({"train", "a.toml", "b.toml"}), {"b.toml"}));
+  EXPECT_TRUE(names(complaint({"--hlep"}), {"--hlep", "--help"}));
 }
 
 TEST_F(TrainOptionsTest, TroubleInTheJobFileComesWithItsPlace) {
   const std::string path = job_file("seed = 1\nworkrs = 4\n");
   EXPECT_EQ(complaint({"train", path}),
             path + ":2:1: unknown key 'workrs'. Did you mean 'workers'?");
-  EXPECT_NE(complaint({"train", "/no/such/job.toml"})
-                .find("cannot read the job file '/no/such/job.toml'"),
-            std::string::npos);
+  EXPECT_TRUE(names(complaint({"train", "/no/such/job.toml"}), {"/no/such/job.toml"}));
 }
 
 TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {

@@ -25,6 +25,7 @@ enum class ErrorKind {
 struct Error {
   ErrorKind kind;
   std::string message;  // says what was attempted, on what, why it failed, and what to try
+  int os_error = 0;     // errno, where the operating system's reason is known
 };
 
 template <typename T>
@@ -66,8 +67,8 @@ inline Status done() { return Done{}; }
 inline Error invalid_input(std::string message) {
   return Error{ErrorKind::kInvalidInput, std::move(message)};
 }
-inline Error system_error(std::string message) {
-  return Error{ErrorKind::kSystem, std::move(message)};
+inline Error system_error(std::string message, int os_error = 0) {
+  return Error{ErrorKind::kSystem, std::move(message), os_error};
 }
 
 }  // namespace drover

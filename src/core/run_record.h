@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/event.h"
 #include "core/ids.h"
+#include "core/peer.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -37,12 +40,13 @@ struct ExpectedArrival {
 
 struct DecisionRecord {
   Step step = 0;
-  uint32_t cutoff = 0;  // gradients to wait for
-  uint32_t alive = 0;   // workers that could contribute
-  std::string reason;
+  uint32_t cutoff = 0;    // gradients to wait for
+  uint32_t alive = 0;     // workers that could contribute
+  std::string reason;     // in words
   Duration time_limit{};  // since the step's opening; zero: none
   Duration at{};          // since the step's opening: zero, or when it was decided again
   std::vector<ExpectedArrival> expected = {};  // ascending; empty: not decided by a forecast
+  bool model_stale = false;  // the learned model is disabled, since others forecast better
 };
 
 // In a step, so many blocks of the parameters got so many gradients.
@@ -120,32 +124,21 @@ struct EvaluationRecord {
   uint64_t samples = 0;
 };
 
-// A process of the run. `name` is the word used in messages: "worker 3", "shard 0", "coordinator".
+// A process of the run.
 struct PeerRecord {
-  std::string name;
-  std::string host;
+  Peer peer = {};
+  std::string host = {};
   int64_t pid = 0;
 };
 
-// Something worth telling: a worker lost, a gradient refused, the end of the run.
-struct EventRecord {
-  Duration at{};
-  Step step = 0;
-  std::string kind;  // "lost", "joined", "exit", "refused", "outlier", "reached", "ended",
-                     // "checkpoint", "checkpoint-failed", "resumed"
-  std::string peer;  // as in PeerRecord, or empty
-  std::string text;
-};
-
-enum class RunOutcome : uint8_t { kRunning, kCompleted, kInterrupted, kFailed };
-
 struct RunEnd {
   RunOutcome outcome = RunOutcome::kCompleted;
-  std::string reason;  // empty if completed
-  Duration elapsed{};  // training only: from the opening of step 0 to the close of the last
+  EndCause cause = EndCause::kUnknown;
+  std::string reason = {};  // in words; empty if completed
+  Duration elapsed{};       // training only: from the opening of step 0 to the close of the last
   uint64_t parameters_digest =
       0;  // of the final parameters; equal runs have equal digests; 0 unknown
-  std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // peak resident memory by peer name
+  std::vector<std::pair<Peer, uint64_t>> memory_bytes = {};  // peak resident memory
 };
 
 class RunObserver {

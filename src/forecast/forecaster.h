@@ -36,6 +36,9 @@ class Forecaster {
   // What the forecast rests on, in a few words, for a decision's reason: "last 20 steps, 3 % of
   // run-times cut short".
   virtual std::string basis() const = 0;
+
+  // Whether a learned model is disabled for now, since others forecast better.
+  virtual bool model_stale() const { return false; }
 };
 
 }  // namespace drover

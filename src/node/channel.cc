@@ -151,6 +151,7 @@ bool Channel::deliver() {
       return false;
     }
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
+      was_refused_ = true;
       fail(Error{refusal->later ? ErrorKind::kDisconnected : ErrorKind::kRefused,
                  "it refused us: " + refusal->reason});
       return false;

@@ -79,6 +79,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void close_when_sent();
   // See Connection.
   bool is_local() const { return connection_->is_local(); }
+  // The peer has said that it does not want this connection; on_closed has its reason.
+  bool was_refused() const { return was_refused_; }
   bool idle() const { return queue_.empty() && !writing_ && messages_under_way_ == 0; }
 
  private:
@@ -122,6 +124,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   uint64_t received_ = 0;  // bytes until the last beat
   const RunId run_;
   std::shared_ptr<Callbacks> callbacks_;  // null once closed
+  bool was_refused_ = false;
   enum class Reading : uint8_t { kHeader, kPayload };
   Reading reading_ = Reading::kHeader;
   HeaderBytes header_bytes_{};

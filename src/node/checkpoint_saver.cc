@@ -64,6 +64,7 @@ void CheckpointSaver::save(const Plan& plan, CheckpointPart part) {
     return;
   }
   tell_({.version = part.version,
+         .failure = CheckpointFailure::kBusy,
          .error = "the one before is still being written; more steps between checkpoints "
                   "(--checkpoint-every) or a faster disk would help"});
 }
@@ -87,12 +88,20 @@ void CheckpointSaver::write(const std::string& dir, CheckpointPart part) {
           saved.bytes = written.value().bytes;
           saved.checksum = written.value().checksum;
         } else {
-          saved.error = written.error().message;
+          const Error& why = written.error();
+          saved.failure =
+              why.os_error != 0 ? CheckpointFailure::kSystem : CheckpointFailure::kOther;
+          saved.os_error = why.os_error;
+          saved.error = why.message;
         }
         tell_(std::move(saved));
         if (auto next = std::exchange(waiting_, std::nullopt)) write(dir, std::move(*next));
       });
-  if (!started) tell_({.version = version, .error = "no thread could be started for it"});
+  if (!started) {
+    tell_({.version = version,
+           .failure = CheckpointFailure::kOther,
+           .error = "no thread could be started for it"});
+  }
 }
 
 void CheckpointKeeper::keep(CheckpointReady ready) {

@@ -5,12 +5,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/read_until.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/streambuf.hpp>
 #include <csignal>
-#include <istream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +19,7 @@
 #include "node/alarm.h"
 #include "node/channel.h"
 #include "node/clock.h"
-#include "node/family.h"
+#include "node/exit_report.h"
 #include "node/host.h"
 #include "wire/limits.h"
 
@@ -73,8 +71,7 @@ class CoordinatorNode {
   }
 
   CoordinatorLife run() {
-    record(PeerRecord{
-        .name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
+    record(PeerRecord{.peer = {Role::kCoordinator, 0}, .host = host_name(), .pid = ::getpid()});
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
       if (error) return;
       if (number == kLauncherLostSignal) return fail_without_launcher();
@@ -95,12 +92,14 @@ class CoordinatorNode {
               .committed = machine_.committed(),
               .training_since = training_since_ ? training_since_ : training_here_};
     }
-    return {.end = RunEnd{.outcome = RunOutcome::kFailed, .reason = failure_}, .committed = {}};
+    return {.end = RunEnd{.outcome = RunOutcome::kFailed,
+                          .cause = EndCause::kRecordFailed,
+                          .reason = failure_},
+            .committed = {}};
   }
 
  private:
-  using PeerId = std::pair<Role, uint32_t>;
-  struct Peer {
+  struct Connected {
     std::shared_ptr<Channel> channel;
     int64_t pid = 0;
     bool here = false;  // on this machine
@@ -112,16 +111,16 @@ class CoordinatorNode {
     CoordinatorOutput out;
     Status admitted = machine_.on_hello(hello, clock_now(), out);
     if (!admitted) return admitted;
-    const PeerId id{hello.role, hello.index};
+    const Peer id{hello.role, hello.index};
     // An earlier life that was given up, but whose connection has not ended yet.
     if (const auto earlier = peers_.find(id); earlier != peers_.end())
       earlier->second.channel->close();
-    peers_[id] = Peer{channel, hello.pid, hello.host == host_name()};
+    peers_[id] = Connected{channel, hello.pid, hello.host == host_name()};
     Channel::Callbacks callbacks;
     callbacks.on_control = [this, id](const Control& message) {
       Status status = done();
       work([&](CoordinatorOutput& answer) {
-        status = machine_.on_message(id.first, id.second, message, clock_now(), answer);
+        status = machine_.on_message(id.role, id.index, message, clock_now(), answer);
       });
       return status;
     };
@@ -129,7 +128,7 @@ class CoordinatorNode {
       peers_.erase(id);
       if (lost_launcher()) return;
       work([&](CoordinatorOutput& answer) {
-        machine_.on_lost(id.first, id.second, why.message, clock_now(), answer);
+        machine_.on_lost(id.role, id.index, disconnected(why.message), clock_now(), answer);
       });
     };
     channel->replace_callbacks(std::move(callbacks));
@@ -157,7 +156,8 @@ class CoordinatorNode {
 
   void fail_without_launcher() {
     work([&](CoordinatorOutput& out) {
-      machine_.on_failure("lost the launcher: the process that started the run was killed",
+      machine_.on_failure(EndCause::kLauncherLost,
+                          "lost the launcher: the process that started the run was killed",
                           clock_now(), out);
     });
   }
@@ -190,8 +190,8 @@ class CoordinatorNode {
   }
 
   // Memory is read when somebody is told that the run is over: later it would be gone.
-  void note_memory(const PeerId& id, const Peer& peer) {
-    if (peer.here) memory_[peer_name(id.first, id.second)] = peak_memory_bytes(peer.pid);
+  void note_memory(const Peer& id, const Connected& peer) {
+    if (peer.here) memory_[id] = peak_memory_bytes(peer.pid);
   }
 
   void record(const Happening& happening) {
@@ -200,7 +200,7 @@ class CoordinatorNode {
     for (RunObserver* observer : observers_) check(tell(happening, *observer));
   }
   void record_end(RunEnd end) {
-    memory_[peer_name(Role::kCoordinator, 0)] = peak_memory_bytes(::getpid());
+    memory_[{Role::kCoordinator, 0}] = peak_memory_bytes(::getpid());
     end.memory_bytes.assign(memory_.begin(), memory_.end());
     // A run that has started over has taken as long as all of it took.
     if (training_since_) end.elapsed += training_here_.value_or(clock_now()) - *training_since_;
@@ -215,6 +215,7 @@ class CoordinatorNode {
   void note_failure(RunEnd& end) const {
     if (!failing_ || end.outcome == RunOutcome::kFailed) return;
     end.outcome = RunOutcome::kFailed;
+    end.cause = EndCause::kRecordFailed;
     end.reason = failure_;
   }
 
@@ -223,7 +224,7 @@ class CoordinatorNode {
     failing_ = true;  // the failure itself is told to the same observers
     failure_ = status.error().message;
     work([&](CoordinatorOutput& out) {
-      machine_.on_failure(status.error().message, clock_now(), out);
+      machine_.on_failure(EndCause::kRecordFailed, status.error().message, clock_now(), out);
     });
   }
 
@@ -239,34 +240,28 @@ class CoordinatorNode {
   }
 
   void read_exits() {
-    boost::asio::async_read_until(exits_, exit_lines_, '\n',
-                                  [this](const boost::system::error_code& error, size_t) {
-                                    if (error || leaving_) return;
-                                    std::istream lines(&exit_lines_);
-                                    std::string line;
-                                    std::getline(lines, line);
-                                    const size_t colon = line.find(':');
-                                    if (colon != std::string::npos)
-                                      on_exit(line.substr(0, colon), line.substr(colon + 2));
-                                    read_exits();
-                                  });
+    boost::asio::async_read(exits_, boost::asio::buffer(exit_bytes_),
+                            [this](const boost::system::error_code& error, size_t) {
+                              if (error || leaving_) return;
+                              on_exit(read_exit_report(exit_bytes_));
+                              read_exits();
+                            });
   }
 
-  void on_exit(const std::string& peer, const std::string& how) {
-    record(EventRecord{.at = before_ + (clock_now() - began_),
-                       .step = machine_.step(),
-                       .kind = "exit",
-                       .peer = peer,
-                       .text = how});
-    if (how.ends_with(kStartedAgain)) return;
+  void on_exit(const ExitReport& report) {
+    const Peer& peer = report.peer;
+    record(
+        EventRecord{.at = before_ + (clock_now() - began_),
+                    .step = machine_.step(),
+                    .peer = peer,
+                    .payload = event::Exited{.exit = report.exit, .restarted = report.restarted}});
     // Who has been here is missed when its connection ends; who has not, only now.
-    for (WorkerId worker = 0; worker < workers_; ++worker) {
-      if (peer != peer_name(Role::kWorker, worker) || peers_.contains({Role::kWorker, worker}))
-        continue;
-      work([&](CoordinatorOutput& out) {
-        machine_.on_lost(Role::kWorker, worker, how, clock_now(), out);
-      });
-    }
+    if (report.restarted || peer.role != Role::kWorker || peer.index >= workers_) return;
+    if (peers_.contains(peer)) return;
+    work([&](CoordinatorOutput& out) {
+      machine_.on_lost(peer.role, peer.index, {.cause = LossCause::kExited, .exit = report.exit},
+                       clock_now(), out);
+    });
   }
 
   // Waits until everybody has been told, but not for long, and stops.
@@ -294,7 +289,7 @@ class CoordinatorNode {
   Alarm review_{
       loop_, [this] { work([&](CoordinatorOutput& out) { machine_.on_time(clock_now(), out); }); }};
   boost::asio::posix::stream_descriptor exits_;
-  boost::asio::streambuf exit_lines_;
+  ExitReportBytes exit_bytes_{};
   const uint32_t workers_;
   Coordinator machine_;
   const Duration before_;
@@ -303,8 +298,8 @@ class CoordinatorNode {
   const std::optional<TimePoint> training_since_;  // in an earlier life
   std::optional<TimePoint> training_here_;         // in this one
   CheckpointKeeper keeper_;
-  std::map<PeerId, Peer> peers_;
-  std::map<std::string, uint64_t> memory_;
+  std::map<Peer, Connected> peers_;
+  std::map<Peer, uint64_t> memory_;
   Doorman doorman_;
   RunEnd end_;
   bool leaving_ = false;

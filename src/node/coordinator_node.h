@@ -39,8 +39,7 @@ struct CoordinatorNodeSettings {
   RunKey key;
   int listening_fd = -1;  // opened before the others were started, so that they find somebody there
   CheckpointKeeping checkpoints;
-  // Where the launcher tells how processes ended, a line each: "worker 3: killed by signal 9
-  // (Killed)". -1: nowhere.
+  // Where the launcher reports how processes ended, an ExitReport each. -1: nowhere.
   int exits_fd = -1;
   pid_t launcher = -1;                           // without which the run ends; -1: there is none
   std::optional<TimePoint> training_since = {};  // in an earlier life

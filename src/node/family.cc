@@ -10,7 +10,9 @@
 #include <cstring>
 #include <ctime>
 
+#include "core/event_text.h"
 #include "node/clock.h"
+#include "node/exit_report.h"
 #include "node/log.h"
 
 namespace drover {
@@ -32,13 +34,12 @@ constexpr int kQuickDeathsMax = 5;                     // in a row
 
 }  // namespace
 
-std::string describe_exit(int wait_status) {
-  if (WIFSIGNALED(wait_status)) {
-    const int number = WTERMSIG(wait_status);
-    return "killed by signal " + std::to_string(number) + " (" + ::strsignal(number) + ")";
-  }
-  return "exited with status " + std::to_string(WEXITSTATUS(wait_status));
+ProcessExit exit_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return {.by_signal = true, .number = WTERMSIG(wait_status)};
+  return {.by_signal = false, .number = WEXITSTATUS(wait_status)};
 }
+
+std::string describe_exit(int wait_status) { return exit_text(exit_of(wait_status)); }
 
 Family::Family() {
   sigemptyset(&watched_);
@@ -51,13 +52,12 @@ Family::~Family() {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-Status Family::add(const std::string& name, int signal_if_orphaned,
-                   const std::function<int()>& body) {
-  return start({.name = name, .signal_if_orphaned = signal_if_orphaned, .body = body});
+Status Family::add(const Peer& peer, int signal_if_orphaned, const std::function<int()>& body) {
+  return start({.peer = peer, .signal_if_orphaned = signal_if_orphaned, .body = body});
 }
 
 Status Family::start(Child child) {
-  const std::string& name = child.name;
+  const std::string name = name_of(child.peer);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
@@ -89,12 +89,13 @@ bool Family::start_again(Child child, int wait_status) {
   if (!restarts_ || interrupts_ > 0 || !WIFSIGNALED(wait_status)) return false;
   const bool quick = clock_now() - child.started < kQuick;
   child.quick_deaths = quick ? child.quick_deaths + 1 : 0;
+  const std::string name = name_of(child.peer);
   if (child.quick_deaths > kQuickDeathsMax) {
     spdlog::error("{} was {} {} times in a row as soon as it had started; it is not started again",
-                  child.name, describe_exit(wait_status), child.quick_deaths);
+                  name, describe_exit(wait_status), child.quick_deaths);
     return false;
   }
-  spdlog::warn("{} was {}; it is started again", child.name, describe_exit(wait_status));
+  spdlog::warn("{} was {}; it is started again", name, describe_exit(wait_status));
   if (const Status started = start(std::move(child)); !started) {
     spdlog::error("{}", started.error().message);
     return false;
@@ -102,11 +103,10 @@ bool Family::start_again(Child child, int wait_status) {
   return true;
 }
 
-int Family::supervise(const std::string& head_name, int exits_fd,
-                      std::optional<Duration> patience) {
+int Family::supervise(const Peer& head_peer, int exits_fd, std::optional<Duration> patience) {
   Head head;
   for (const auto& [pid, child] : children_) {
-    if (child.name == head_name) head.pid = pid;
+    if (child.peer == head_peer) head.pid = pid;
   }
   std::optional<TimePoint> deadline;
   while (!children_.empty()) {
@@ -129,17 +129,17 @@ void Family::reap(Head& head, int exits_fd) {
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     auto found = children_.extract(pid);
     if (found.empty()) continue;  // this process has other children too
-    const std::string name = found.mapped().name;
-    std::string line = name + ": " + describe_exit(status);
+    const Peer peer = found.mapped().peer;
     const bool may = !head.gone || restarts_ == Restart::kAlways;
     const bool again = may && start_again(std::move(found.mapped()), status);
-    line += again ? std::string(kStartedAgain) + "\n" : "\n";
     if (pid != head.pid) {
-      // A full pipe or a head that is gone loses only this remark.
-      [[maybe_unused]] const ssize_t written = ::write(exits_fd, line.data(), line.size());
+      // A full pipe or a head that is gone loses only this report.
+      const ExitReportBytes report =
+          bytes_of({.peer = peer, .exit = exit_of(status), .restarted = again});
+      [[maybe_unused]] const ssize_t written = ::write(exits_fd, report.data(), report.size());
     } else if (again) {
       for (const auto& [each, child] : children_) {
-        if (child.name == name) head.pid = each;
+        if (child.peer == peer) head.pid = each;
       }
     } else {
       head.status = status;
@@ -148,9 +148,9 @@ void Family::reap(Head& head, int exits_fd) {
   }
 }
 
-void Family::terminate(const std::string& name) {
+void Family::terminate(const Peer& peer) {
   for (const auto& [pid, child] : children_) {
-    if (child.name == name) ::kill(pid, SIGTERM);
+    if (child.peer == peer) ::kill(pid, SIGTERM);
   }
 }
 

@@ -8,17 +8,17 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "core/event.h"
+#include "core/peer.h"
 #include "core/result.h"
 #include "core/time.h"
 
 namespace drover {
 
-// What a line about a child's end has at its own end, if the child is started again.
-inline constexpr std::string_view kStartedAgain = "; it is started again";
-
-// "killed by signal 9 (Killed)" or "exited with status 1", from what wait() says.
+// How a process ended, from what wait() says.
+ProcessExit exit_of(int wait_status);
+// The same in words: "killed by signal 9 (Killed)" or "exited with status 1".
 std::string describe_exit(int wait_status);
 
 // From its making until its end this process handles SIGINT, SIGTERM, SIGHUP and SIGCHLD only in
@@ -32,30 +32,30 @@ class Family {
 
   // Forks a child that runs `body` and exits with its result. If this process dies first, the child
   // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.
-  Status add(const std::string& name, int signal_if_orphaned, const std::function<int()>& body);
+  Status add(const Peer& peer, int signal_if_orphaned, const std::function<int()>& body);
 
   enum class Restart : uint8_t { kWhileHeadLives, kAlways };
   // From here on, children that are killed by a signal are started again, unless they are killed
   // again and again as soon as they have started. REQUIRES: what add() was given stays valid.
   void restart_the_killed(Restart when = Restart::kWhileHeadLives) { restarts_ = when; }
 
-  // Waits until all children are gone and returns the wait status of the one called `head_name`.
+  // Waits until all children are gone and returns the wait status of `head`.
   // The first interruption is handed on to it, the third ends everybody. When it is gone the others
   // have `patience` to leave by themselves; without one they are let finish what they do, until
-  // somebody interrupts. How each of the others ended is written to `exits_fd`, a line each.
-  int supervise(const std::string& head_name, int exits_fd, std::optional<Duration> patience);
+  // somebody interrupts. How each of the others ended is written to `exits_fd`, an ExitReport each.
+  int supervise(const Peer& head, int exits_fd, std::optional<Duration> patience);
 
   // Somebody interrupted supervise().
   bool interrupted() const { return interrupts_ > 0; }
 
   void kill_all();
-  // Asks the child called `name` to end.
-  void terminate(const std::string& name);
+  // Asks a child to end.
+  void terminate(const Peer& peer);
   void terminate_all();
 
  private:
   struct Child {
-    std::string name;
+    Peer peer;
     int signal_if_orphaned = 0;
     std::function<int()> body;
     TimePoint started{};

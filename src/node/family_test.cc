@@ -14,6 +14,9 @@
 namespace drover {
 namespace {
 
+constexpr Peer kHead{Role::kShard, 0};
+constexpr Peer kOther{Role::kShard, 1};
+
 // What the processes share.
 struct Board {
   std::atomic<pid_t> head;
@@ -29,14 +32,14 @@ int lives_of_the_other(std::optional<Family::Restart> restart) {
   Board& board = *new (memory) Board{};
   Family family;
   EXPECT_TRUE(family
-                  .add("head", SIGKILL,
+                  .add(kHead, SIGKILL,
                        [&board] {
                          board.head = ::getpid();
                          return 7;
                        })
                   .ok());
   EXPECT_TRUE(family
-                  .add("other", SIGKILL,
+                  .add(kOther, SIGKILL,
                        [&board] {
                          if (++board.lives > 1) return 0;
                          while (board.head == 0 || ::kill(board.head, 0) == 0) ::sched_yield();
@@ -45,7 +48,7 @@ int lives_of_the_other(std::optional<Family::Restart> restart) {
                        })
                   .ok());
   if (restart) family.restart_the_killed(*restart);
-  const int status = family.supervise("head", -1, std::nullopt);
+  const int status = family.supervise(kHead, -1, std::nullopt);
   EXPECT_EQ(WEXITSTATUS(status), 7);
   const int lives = board.lives;
   ::munmap(memory, sizeof(Board));

@@ -33,10 +33,9 @@ Status answer(Acquaintance& state, Channel& channel, const Control& message) {
   return done();
 }
 
-// Nobody says why it closes to somebody whose language it does not speak.
+// A peer that speaks TLS closes without a reason.
 Error explain(Error why, bool may_be_tls) {
-  if (why.kind != ErrorKind::kDisconnected || !may_be_tls || why.message.starts_with("it refused"))
-    return why;
+  if (why.kind != ErrorKind::kDisconnected || !may_be_tls) return why;
   why.message +=
       " before it had introduced itself; does the run use TLS (--tls), or is this "
       "address somebody else's?";
@@ -64,8 +63,11 @@ void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
     return self ? answer(*state, *self, message) : done();
   };
   const bool may_be_tls = !channel->is_local() && key.tls == nullptr;
-  first.on_closed = [state, may_be_tls](const Error& why) {
-    if (state->callbacks.on_closed) state->callbacks.on_closed(explain(why, may_be_tls));
+  first.on_closed = [state, may_be_tls, weak = std::weak_ptr(channel)](const Error& why) {
+    const auto self = weak.lock();
+    const bool refused = self && self->was_refused();
+    if (state->callbacks.on_closed)
+      state->callbacks.on_closed(refused ? why : explain(why, may_be_tls));
   };
   // Queued before anything is read: the other end may have spoken already, and the nonce must come
   // before the answer.

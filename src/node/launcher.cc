@@ -36,7 +36,7 @@
 namespace drover {
 namespace {
 
-constexpr const char* kCoordinatorName = "coordinator";
+constexpr Peer kCoordinatorPeer{Role::kCoordinator, 0};
 // After the coordinator is gone everybody leaves by themselves; who has not by then is made to.
 constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
 // With MPI nobody leaves before all have come to the end, on whatever host they are.
@@ -133,7 +133,8 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
                   RunView& view) {
   const auto failed = [&](const Error& error) {
     spdlog::error("{}", error.message);
-    RunEnd end{.outcome = RunOutcome::kFailed, .reason = error.message};
+    RunEnd end{
+        .outcome = RunOutcome::kFailed, .cause = EndCause::kRestartFailed, .reason = error.message};
     static_cast<void>(writer.on_end(end));
     return end;
   };
@@ -155,21 +156,17 @@ RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, R
     const Step lost_at = steps_on_record(of.job.run_file);
     if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
     training_since = of.began;  // at the earliest: who knew it was killed
-    const auto& resume = prepared->machine.resume;
-    const std::string where =
-        resume ? "after step " + std::to_string(resume->step) + ", from " + resume->folder
-               : std::string("from its beginning: there is no checkpoint");
     const TimePoint at = clock_now() - of.began;
-    const std::string who = peer_name(Role::kCoordinator, 0);
+    const auto about_it = [&](EventPayload payload) {
+      return EventRecord{
+          .at = at, .step = lost_at, .peer = kCoordinatorPeer, .payload = std::move(payload)};
+    };
     const std::array<EventRecord, 2> told = {
-        EventRecord{.at = at, .step = lost_at, .kind = "lost", .peer = who, .text = "killed"},
-        EventRecord{
-            .at = at,
-            .step = lost_at,
-            .kind = "start-over",
-            .peer = {},
-            .text =
-                "the coordinator was killed; everybody joins anew, and the run goes on " + where}};
+        about_it(event::Lost{.loss = {.cause = LossCause::kKilled}}),
+        about_it(event::Restarted{.cause = event::RestartCause::kCoordinatorLost,
+                                  .from = prepared->machine.resume
+                                              ? RestartPoint::kCheckpoint
+                                              : RestartPoint::kBeginningNoneYet})};
     for (const EventRecord& each : told) {
       if (const Status status = writer.on_event(each); !status) return failed(status.error());
       static_cast<void>(view.on_event(each));
@@ -240,7 +237,7 @@ Result<bool> start_coordinator(Family& family, const CoordinatorPart& of) {
   if (!ready) return ready.error();
   const auto first = std::make_shared<bool>(true);  // as a child sees it when it is forked
   const Status started =
-      family.add(kCoordinatorName, kLauncherLostSignal,
+      family.add(kCoordinatorPeer, kLauncherLostSignal,
                  [of, first, prepared = prepared.value(), ready = ready.value()] {
                    if (!*first) return coordinator_main(of, std::nullopt, -1);
                    ::close(ready.from);
@@ -283,7 +280,7 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
     const std::string listen = part.shard_host.empty()
                                    ? "unix:" + socket_name(part.key) + name + std::to_string(shard)
                                    : tcp_address(part.shard_host, 0);
-    return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
+    return family.add({role, shard}, SIGKILL, [&part, &job, role, shard, listen] {
       leave_signals_to_the_coordinator();
       return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
         return run_shard({.id = shard,
@@ -306,7 +303,7 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
   }
   for (const WorkerId worker : part.duties.workers) {
     if (!started || !crew.worker) break;
-    started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
+    started = family.add({Role::kWorker, worker}, SIGKILL, [&part, &job, &crew, worker] {
       return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
         return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                             .own_part = job.task.partition != DataPartition::kNone,
@@ -318,7 +315,7 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
     });
   }
   if (!started || !crew.evaluator || !part.duties.coordinator) return started;
-  return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
+  return family.add({Role::kEvaluator, 0}, SIGKILL, [&part, &job, &crew] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
     return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
@@ -372,9 +369,9 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   return start_others(family, part, job, crew);
 }
 
-int status_without_coordinator(int status, const std::string& who) {
+int status_without_coordinator(int status, const Peer& who) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  spdlog::error("lost {}: {}", who, describe_exit(status));
+  spdlog::error("lost {}: {}", name_of(who), describe_exit(status));
   return kExitFailed;
 }
 
@@ -390,19 +387,18 @@ Status secure(Part& part, const Job& job) {
   return may;
 }
 
-// Who stands for the processes of a host without the coordinator; "": there are none.
-std::string first_of(const Duties& duties, const Job& job) {
-  if (!duties.workers.empty()) return peer_name(Role::kWorker, duties.workers.front());
-  if (!duties.shards.empty()) return peer_name(Role::kShard, duties.shards.front());
-  if (!duties.standbys.empty() && job.standby)
-    return peer_name(Role::kStandby, duties.standbys.front());
-  return "";
+// Who stands for the processes of a host without the coordinator; nothing: there are none.
+std::optional<Peer> first_of(const Duties& duties, const Job& job) {
+  if (!duties.workers.empty()) return Peer{Role::kWorker, duties.workers.front()};
+  if (!duties.shards.empty()) return Peer{Role::kShard, duties.shards.front()};
+  if (!duties.standbys.empty() && job.standby) return Peer{Role::kStandby, duties.standbys.front()};
+  return std::nullopt;
 }
 
 // Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
 int launch_members(const Part& part, const Job& job, const Crew& crew) {
-  const std::string first = first_of(part.duties, job);
-  if (first.empty()) return 0;
+  const std::optional<Peer> first = first_of(part.duties, job);
+  if (!first) return 0;
   Family family;
   if (const Status started = start_others(family, part, job, crew); !started) {
     spdlog::error("{}", started.error().message);
@@ -410,7 +406,7 @@ int launch_members(const Part& part, const Job& job, const Crew& crew) {
   }
   // Nobody here is the run's head: whoever is done first, the others go on.
   if (job.supervise) family.restart_the_killed(Family::Restart::kAlways);
-  return status_without_coordinator(family.supervise(first, -1, std::nullopt), first);
+  return status_without_coordinator(family.supervise(*first, -1, std::nullopt), *first);
 }
 
 int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const RunHeader& header,
@@ -427,12 +423,12 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
   if (!job.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
-    family.terminate(kCoordinatorName);  // which closes the run file and tells the others
+    family.terminate(kCoordinatorPeer);  // which closes the run file and tells the others
   }
   const Duration leaving =
       job.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
   const int status =
-      family.supervise(kCoordinatorName, exits.value().to,
+      family.supervise(kCoordinatorPeer, exits.value().to,
                        crew.may_stay && started ? std::nullopt : std::optional(leaving));
   ::close(exits.value().to);
   if (!started) return kExitFailed;

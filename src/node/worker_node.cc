@@ -22,7 +22,7 @@ std::string explain(const std::exception& trouble) {
   const std::string words = trouble.what();
   const std::string reason = "computing a gradient failed: " + words.substr(0, words.find('\n'));
   const bool memory = dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr ||
-                      words.find("allocate") != std::string::npos;
+                      dynamic_cast<const OutOfMemory*>(&trouble) != nullptr;
   return memory ? reason + ". Try a smaller --batch, or fewer workers" : reason;
 }
 

@@ -73,7 +73,9 @@ Choice ForecastPolicy::decide(const Situation& situation) {
       .at_least = best.at_least,
       .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive), limit,
                             describe(best.promise, terms), forecaster_->basis()),
-      .expected = expected_arrivals(forecast_)};
+      .expected = expected_arrivals(forecast_),
+      .review = {},
+      .model_stale = forecaster_->model_stale()};
   if (settings_.live) {
     plan_ = {best.promise.cutoff, best.time_limit};
     at_least_ = best.at_least;
@@ -142,7 +144,10 @@ std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
     return Choice{.cutoff = here,
                   .time_limit = midway.now,
                   .at_least = here,
-                  .reason = at + ", closes, since nothing that may still come is worth its wait"};
+                  .reason = at + ", closes, since nothing that may still come is worth its wait",
+                  .expected = {},
+                  .review = {},
+                  .model_stale = forecaster_->model_stale()};
   }
   const bool changed = found.changed && !found.closes;
   if (changed) plan_ = found.plan;
@@ -156,7 +161,8 @@ std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
       .reason = fmt::format("{}, {} for {}{}", at, changed ? "decides to wait" : "still waits",
                             so_many(plan_.arrivals, alive), until),
       .review = {.arrivals = here + std::max(1u, (alive - here) / kReviews),
-                 .at = midway.now + pause}};
+                 .at = midway.now + pause},
+      .model_stale = forecaster_->model_stale()};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {

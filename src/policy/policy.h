@@ -57,6 +57,7 @@ struct Choice {
   std::string reason;  // one line, for people: "static: 94 % of 100 workers alive"
   std::vector<ExpectedArrival> expected = {};  // what it rests on; empty: not on a forecast
   Review review{};
+  bool model_stale = false;  // the learned model is disabled, since others forecast better
 };
 
 class Policy {

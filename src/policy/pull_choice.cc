@@ -1,14 +1,11 @@
 #include "policy/pull_choice.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
 
 #include "core/check.h"
-#include "policy/wording.h"
 
 namespace drover {
 namespace {
@@ -119,7 +116,7 @@ PullChoice::Promise PullChoice::promise(size_t candidate, double first) {
   return promise;
 }
 
-std::optional<PullChoice::Chosen> PullChoice::decide(Step step, uint32_t cutoff, uint32_t alive) {
+std::optional<event::PullShare> PullChoice::decide(Step step, uint32_t cutoff, uint32_t alive) {
   if (step < warmup_ || pulls_.size() < kPullsLeast || alive == 0) return std::nullopt;
   weigh(cutoff, alive);
   double first = pulls_.front().first;
@@ -137,14 +134,12 @@ std::optional<PullChoice::Chosen> PullChoice::decide(Step step, uint32_t cutoff,
   }
   if (at == chosen_ || best.value < kWorthChanging * now.value) return std::nullopt;
   chosen_ = at;
-  const std::string against =
-      at + 1 == needs_.size()
-          ? std::string("all blocks")
-          : fmt::format("{} of the blocks, without any {} of {} shards, against {} s for all",
-                        percent(share()), left_out_[at], blocks_on_.size(), brief(all.time));
-  return Chosen{share(), fmt::format("auto: a step is expected in {} s with {}; from the last {} "
-                                     "pulls",
-                                     brief(best.time), against, pulls_.size())};
+  return event::PullShare{.share = share(),
+                          .shards_left_out = left_out_[at],
+                          .shards = static_cast<uint32_t>(blocks_on_.size()),
+                          .step_seconds = best.time,
+                          .all_seconds = all.time,
+                          .pulls = pulls_.size()};
 }
 
 }  // namespace drover

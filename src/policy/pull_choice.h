@@ -20,9 +20,9 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "core/event.h"
 #include "core/ids.h"
 #include "core/step_times.h"
 #include "core/time.h"
@@ -31,11 +31,6 @@ namespace drover {
 
 class PullChoice {
  public:
-  struct Chosen {
-    double share = 1.0;  // of the blocks
-    std::string reason;
-  };
-
   // `blocks_on`: how many blocks each shard has that has any. Waits for all in `warmup` steps.
   PullChoice(std::map<ShardId, uint32_t> blocks_on, Step warmup);
 
@@ -45,7 +40,7 @@ class PullChoice {
 
   // About the steps from now on, each of which waits for `cutoff` of `alive` workers. Nothing if
   // the share stays as it is (it begins with all).
-  std::optional<Chosen> decide(Step step, uint32_t cutoff, uint32_t alive);
+  std::optional<event::PullShare> decide(Step step, uint32_t cutoff, uint32_t alive);
 
   double share() const;
 

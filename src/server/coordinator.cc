@@ -6,6 +6,7 @@
 #include "core/block_share.h"
 #include "core/check.h"
 #include "core/duration_text.h"
+#include "core/event_text.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -53,7 +54,8 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
     case Role::kCoordinator:
       return invalid_input("this run has a coordinator already");
   }
-  out.happenings.emplace_back(PeerRecord{.name = name, .host = hello.host, .pid = hello.pid});
+  out.happenings.emplace_back(
+      PeerRecord{.peer = {hello.role, hello.index}, .host = hello.host, .pid = hello.pid});
   if (!planned_) {
     plan_if_settled(now, out);
   } else if (hello.role == Role::kWorker || hello.role == Role::kEvaluator) {
@@ -214,7 +216,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     if (role == Role::kWorker && farewell->outcome == RunOutcome::kCompleted)
       on_left(index, now, out);
     else
-      on_lost(role, index, farewell->reason, now, out);
+      on_lost(role, index, {.cause = LossCause::kReported, .detail = farewell->reason}, now, out);
   } else {
     return invalid_input(name + " sent a message that only others send");
   }
@@ -230,10 +232,11 @@ void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
   phase_ = Phase::kTraining;
   training_began_ = now;
   if (settings_.resume) {
-    say("resumed", "",
-        "the run goes on after step " + std::to_string(step_) + ", from " +
-            (settings_.resume->kept ? "what its servers kept in memory" : settings_.resume->folder),
-        now, out);
+    report({},
+           event::Resumed{.version = step_,
+                          .from_memory = settings_.resume->kept.has_value(),
+                          .folder = settings_.resume->folder},
+           now, out);
   }
   open_step(now, out);
 }
@@ -245,20 +248,17 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
                                                .accuracy = evaluated.accuracy,
                                                .samples = evaluated.samples});
   if (settings_.stop_at && settings_.stop_at->reached_by(evaluated.loss, evaluated.accuracy)) {
-    say("reached", "",
-        "the parameters after " + std::to_string(evaluated.version) + " steps reach " +
-            to_text(*settings_.stop_at) + "; the run ends here",
-        now, out);
-    return end(RunOutcome::kCompleted, "", now, out);
+    report({}, event::Reached{.version = evaluated.version, .target = *settings_.stop_at}, now,
+           out);
+    return end(RunOutcome::kCompleted, EndCause::kTargetReached, "", now, out);
   }
   evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
   end_if_complete(now, out);
 }
 
-void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,
+void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint now,
                           CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded) return;
-  const std::string name = peer_name(role, index);
   switch (role) {
     case Role::kWorker:
       return lose_worker(index, why, now, out);
@@ -266,10 +266,11 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
       evaluator_here_ = false;
       evaluator_lost_ = true;
       evaluator_lost_at_ = now;
-      say("lost", name,
-          why + (settings_.recovers ? "; the run goes on, and it may come back"
-                                    : "; the run goes on without evaluation"),
-          now, out);
+      report(Peer{role, index},
+             event::Lost{.loss = why,
+                         .effect = settings_.recovers ? event::LossEffect::kMayReturn
+                                                      : event::LossEffect::kNoEvaluation},
+             now, out);
       if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
       return begin_if_ready(now, out);
     case Role::kShard:
@@ -280,37 +281,45 @@ void Coordinator::on_lost(Role role, uint32_t index, const std::string& why, Tim
   }
 }
 
-void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint now,
+void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
-  const std::string name = peer_name(Role::kWorker, worker);
+  const Peer peer{Role::kWorker, worker};
   const bool was_here = joined_.contains(worker);
   remove_worker(worker);
   const auto kept_out = was_here ? quarantine_.on_lost(worker, now) : Quarantine::KeptOut{};
   if (kept_out.wait > Duration::zero() && phase_ == Phase::kTraining) {
-    say("kept out", name,
-        std::string(worker < workers_at_start() ? "it" : "its host") + " has come and gone " +
-            std::to_string(kept_out.losses) + " times in a row; it is let in again in " +
-            duration_text(kept_out.wait),
+    report(
+        peer,
+        event::BackedOff{
+            .losses = kept_out.losses, .wait = kept_out.wait, .host = worker >= workers_at_start()},
         now, out);
   }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
   if (was_here && settings_.workers_indispensable && worker < workers_at_start()) {
-    say("lost", name, why, now, out);
-    return end(RunOutcome::kFailed,
-               "lost " + name + ": " + why +
+    report(peer, event::Lost{.loss = why}, now, out);
+    return end(RunOutcome::kFailed, EndCause::kRankLost,
+               "lost " + name_of(peer) + ": " + loss_text(why) +
                    ". With --transport mpi no rank can be missed; --resume goes on from the newest "
                    "checkpoint, if there is one (--checkpoint)",
                now, out);
   }
   if (!members_.remove(worker)) {
-    if (was_here) say("lost", name, why + "; it had not begun", now, out);
+    if (was_here) {
+      report(peer, event::Lost{.loss = why, .effect = event::LossEffect::kNotStarted}, now, out);
+    }
     return;
   }
   const bool others = members_.count() > 0;
-  say("lost", name, others ? why + "; the run goes on without it" : why, now, out);
-  if (!others && settings_.recovers) return start_over("all workers are gone", now, out);
+  report(peer,
+         event::Lost{.loss = why,
+                     .effect = others ? event::LossEffect::kContinues : event::LossEffect::kNone},
+         now, out);
+  const std::string all_lost = "all workers were lost";
+  if (!others && settings_.recovers)
+    return start_over(event::RestartCause::kWorkersLost, {}, all_lost, now, out);
   if (!others)
-    return end(RunOutcome::kFailed, "all workers are gone; the last was lost: " + why, now, out);
+    return end(RunOutcome::kFailed, EndCause::kWorkersLost,
+               all_lost + "; the last: " + loss_text(why), now, out);
   if (ledger_) ledger_->on_lost(worker);
   // The choice stays: what the lost one has already delivered is used, but must not crowd out the
   // others.
@@ -320,13 +329,13 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
 
 // It has done all that it was to do. When the last has, so has the run.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
-  const std::string name = peer_name(Role::kWorker, worker);
   remove_worker(worker);
   quarantine_.on_left(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
   if (!members_.remove(worker)) return;
-  say("left", name, "it has finished", now, out);
-  if (members_.count() == 0) return end(RunOutcome::kCompleted, "", now, out);
+  report(Peer{Role::kWorker, worker}, event::Left{}, now, out);
+  if (members_.count() == 0)
+    return end(RunOutcome::kCompleted, EndCause::kWorkersLeft, "", now, out);
   if (ledger_) ledger_->on_lost(worker);
   if (phase_ == Phase::kTraining) return send_decision(out);
   begin_if_ready(now, out);
@@ -374,29 +383,31 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
   if (!planned_) plan_if_settled(now, out);
   const auto [since, patience] = patience_with_the_missing(now);
   if (phase_ != Phase::kGathering || now - since < patience) return;
-  const std::string waited =
-      "did not join within " + std::to_string(static_cast<int>(seconds(patience))) + " s";
+  const Loss late{.cause = LossCause::kJoinTimeout, .waited = patience};
   if (const std::string missing = missing_without_shards(); !missing.empty())
-    return end(RunOutcome::kFailed, missing + " " + waited, now, out);
+    return end(RunOutcome::kFailed, EndCause::kJoinTimeout, missing + " " + loss_text(late), now,
+               out);
   // A run whose workers do not come would otherwise start over for ever.
   if (settings_.recovers && workers_ready_.empty())
-    return end(RunOutcome::kFailed, "no worker was ready: they " + waited, now, out);
+    return end(RunOutcome::kFailed, EndCause::kJoinTimeout,
+               "no worker was ready: they " + loss_text(late), now, out);
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
-    on_lost(Role::kEvaluator, 0, waited, now, out);
+    on_lost(Role::kEvaluator, 0, late, now, out);
   // Workers that came to be there later take the places of those that have not come.
   add_members(now, out);
   for (const WorkerId worker : members_.list()) {
     if (workers_ready_.contains(worker) || ended()) continue;
-    send_farewell(
-        Role::kWorker, worker,
-        {.outcome = RunOutcome::kFailed, .reason = "it " + waited, .again = settings_.recovers},
-        out);
-    lose_worker(worker, waited, now, out);
+    send_farewell(Role::kWorker, worker,
+                  {.outcome = RunOutcome::kFailed,
+                   .reason = "it " + loss_text(late),
+                   .again = settings_.recovers},
+                  out);
+    lose_worker(worker, late, now, out);
   }
   if (phase_ == Phase::kGathering) {
-    end(RunOutcome::kFailed,
-        "not everybody was ready to train within " +
-            waited.substr(sizeof("did not join within ") - 1),
+    end(RunOutcome::kFailed, EndCause::kJoinTimeout,
+        "not all processes were ready to train within " +
+            std::to_string(static_cast<int>(seconds(patience))) + " s",
         now, out);
   }
 }
@@ -404,25 +415,27 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
   committed_.reset();  // nobody goes on from it
-  end(RunOutcome::kInterrupted,
+  end(RunOutcome::kInterrupted, EndCause::kInterrupted,
       "interrupted at step " + std::to_string(step_) +
           (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),
       now, out);
 }
 
-void Coordinator::on_failure(const std::string& why, TimePoint now, CoordinatorOutput& out) {
-  if (phase_ != Phase::kEnded) end(RunOutcome::kFailed, why, now, out);
+void Coordinator::on_failure(EndCause cause, const std::string& why, TimePoint now,
+                             CoordinatorOutput& out) {
+  if (phase_ != Phase::kEnded) end(RunOutcome::kFailed, cause, why, now, out);
 }
 
-void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint now,
+void Coordinator::end(RunOutcome outcome, EndCause cause, const std::string& reason, TimePoint now,
                       CoordinatorOutput& out) {
   if (phase_ == Phase::kTraining) training_ended_ = now;
   phase_ = Phase::kEnded;
   tell_steps(true, now, out);
   dismiss({.outcome = outcome, .reason = reason}, out);
-  say("ended", "", reason.empty() ? "completed" : reason, now, out);
+  report({}, event::Ended{.outcome = outcome, .cause = cause, .reason = reason}, now, out);
   out.happenings.emplace_back(
       RunEnd{.outcome = outcome,
+             .cause = cause,
              .reason = reason,
              .elapsed = training_began_ ? training_ended_ - *training_began_ : Duration::zero(),
              .parameters_digest = digest_,
@@ -431,26 +444,26 @@ void Coordinator::end(RunOutcome outcome, const std::string& reason, TimePoint n
 
 // One way to go on after every loss: everybody joins anew, and the run goes on from the newest
 // checkpoint.
-void Coordinator::start_over(const std::string& why, TimePoint now, CoordinatorOutput& out) {
+void Coordinator::start_over(event::RestartCause cause, const std::optional<Peer>& lost,
+                             const std::string& why, TimePoint now, CoordinatorOutput& out) {
   note_committed();
   if (phase_ == Phase::kTraining) training_ended_ = now;
   phase_ = Phase::kEnded;
   again_ = true;
   tell_steps(true, now, out);
   dismiss({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, out);
-  say("start-over", "",
-      why + " at step " + std::to_string(step_) + "; everybody joins anew, and the run goes on " +
-          (committed_ ? "from what its servers keep in memory" : where_it_can_go_on()),
-      now, out);
+  report(lost,
+         event::Restarted{.cause = cause,
+                          .from = committed_ ? RestartPoint::kMemory : restart_point()},
+         now, out);
 }
 
-// From the disk, that is.
-std::string Coordinator::where_it_can_go_on() const {
+// Where the run can continue without what is kept in memory.
+RestartPoint Coordinator::restart_point() const {
   if (checkpoint_there_ || (settings_.resume && !settings_.resume->kept))
-    return "from the newest checkpoint";
-  if (settings_.checkpoint_dir.empty()) return "from its beginning: no checkpoints are kept";
-  return settings_.resume ? "from the newest checkpoint, or its beginning if there is none"
-                          : "from its beginning: there is no checkpoint yet";
+    return RestartPoint::kCheckpoint;
+  if (settings_.checkpoint_dir.empty()) return RestartPoint::kBeginning;
+  return settings_.resume ? RestartPoint::kCheckpointIfAny : RestartPoint::kBeginningNoneYet;
 }
 
 void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
@@ -459,10 +472,10 @@ void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) cons
   if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
 }
 
-void Coordinator::say(const std::string& kind, const std::string& peer, const std::string& text,
-                      TimePoint now, CoordinatorOutput& out) const {
-  out.happenings.emplace_back(
-      EventRecord{.at = since_start(now), .step = step_, .kind = kind, .peer = peer, .text = text});
+void Coordinator::report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,
+                         CoordinatorOutput& out) const {
+  out.happenings.emplace_back(EventRecord{
+      .at = since_start(now), .step = step_, .peer = peer, .payload = std::move(payload)});
 }
 
 void Coordinator::send_farewell(Role role, uint32_t index, const Farewell& farewell,

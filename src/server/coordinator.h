@@ -144,16 +144,15 @@ class Coordinator {
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);
-  // A peer's connection ended. `why` completes the sentence "worker 3 was lost: ...".
-  void on_lost(Role role, uint32_t index, const std::string& why, TimePoint now,
-               CoordinatorOutput& out);
+  // A peer is lost: its connection ended, or its process did before it had joined.
+  void on_lost(Role role, uint32_t index, const Loss& why, TimePoint now, CoordinatorOutput& out);
   // The manifest of a checkpoint is written, or why it is not.
   void on_checkpoint_kept(Version version, const Status& kept, Duration took, TimePoint now,
                           CoordinatorOutput& out);
   // The user wants to stop.
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
   // The run cannot go on, for a reason outside (the disk is full).
-  void on_failure(const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void on_failure(EndCause cause, const std::string& why, TimePoint now, CoordinatorOutput& out);
   // When on_time() should be called, if nothing else happens before: a step is to be decided again,
   // or whoever still owes a word is not waited for any longer.
   std::optional<TimePoint> wake_at() const;
@@ -183,13 +182,13 @@ class Coordinator {
   Status admit_learning(const Hello& hello);
   Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                              CoordinatorOutput& out);
-  void fail_checkpoint(Version version, const std::string& peer, const std::string& why,
+  void fail_checkpoint(const std::optional<Peer>& peer, const event::CheckpointFailed& failed,
                        TimePoint now, CoordinatorOutput& out);
   bool await_checkpoint() const;
   void plan_if_settled(TimePoint now, CoordinatorOutput& out);
   void send_plans(CoordinatorOutput& out);
   Address server_of(ShardId shard) const { return {seats_.serving(shard), shard, Lane::kControl}; }
-  void lose_server(Role role, ShardId shard, const std::string& why, TimePoint now,
+  void lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
                    CoordinatorOutput& out);
   void note_committed();
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
@@ -215,11 +214,11 @@ class Coordinator {
   }
   Status check_record(const std::string& who, TimePoint now) const;
   std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
-  std::string where_it_can_go_on() const;
+  RestartPoint restart_point() const;
   std::string missing_without_shards() const;
   Status admit_worker(const Hello& hello, TimePoint now);
   void add_members(TimePoint now, CoordinatorOutput& out);
-  void lose_worker(WorkerId worker, const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
   void remove_worker(WorkerId worker);
   double rate_factor_of(const StepStory& story) const;
@@ -231,11 +230,13 @@ class Coordinator {
   bool await_leaving() const;
   bool await_evaluator() const;
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
-  void end(RunOutcome outcome, const std::string& reason, TimePoint now, CoordinatorOutput& out);
-  void start_over(const std::string& why, TimePoint now, CoordinatorOutput& out);
+  void end(RunOutcome outcome, EndCause cause, const std::string& reason, TimePoint now,
+           CoordinatorOutput& out);
+  void start_over(event::RestartCause cause, const std::optional<Peer>& lost,
+                  const std::string& why, TimePoint now, CoordinatorOutput& out);
   void dismiss(const Farewell& farewell, CoordinatorOutput& out) const;
-  void say(const std::string& kind, const std::string& peer, const std::string& text, TimePoint now,
-           CoordinatorOutput& out) const;
+  void report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,
+              CoordinatorOutput& out) const;
   void send_farewell(Role role, uint32_t index, const Farewell& farewell,
                      CoordinatorOutput& out) const;
 
@@ -301,8 +302,9 @@ class Coordinator {
   uint64_t digest_ = 0;
   std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing
   std::map<Version, uint64_t> checkpoint_bytes_;  // of those whose manifest is being written
-  std::set<std::string> told_failures_;           // since the last one that was kept: why
-  bool last_checkpoint_over_ = false;             // that of the last step: kept, or given up
+  // Since the last one that was kept: why others were not, with the system's reason if it has one.
+  std::set<std::pair<CheckpointFailure, int>> told_failures_;
+  bool last_checkpoint_over_ = false;  // that of the last step: kept, or given up
 };
 
 }  // namespace drover

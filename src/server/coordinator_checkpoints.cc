@@ -1,21 +1,9 @@
 // The coordinator's part in checkpoints: shards save theirs by themselves, here they are counted.
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "server/coordinator.h"
 
 namespace drover {
-namespace {
-
-std::string amount(uint64_t bytes, Duration took) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.1f MB in %.2f s", static_cast<double>(bytes) / 1e6,
-                seconds(took));
-  return text.data();
-}
-
-}  // namespace
 
 Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                                         CoordinatorOutput& out) {
@@ -27,13 +15,19 @@ Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& sa
   }
   auto& parts = checkpoints_[saved.version];
   parts[shard] = saved;
-  const std::string peer = peer_name(Role::kShard, shard);
-  if (!saved.error.empty()) {
-    fail_checkpoint(saved.version, peer, saved.error, now, out);
+  if (saved.failure != CheckpointFailure::kNone) {
+    fail_checkpoint(Peer{Role::kShard, shard},
+                    {.version = saved.version,
+                     .cause = saved.failure,
+                     .os_error = saved.os_error,
+                     .detail = saved.error},
+                    now, out);
   }
   if (parts.size() < blocks_on_.size()) return done();
   const auto whole = checkpoints_.extract(saved.version);
-  const auto fine = [](const auto& part) { return part.second.error.empty(); };
+  const auto fine = [](const auto& part) {
+    return part.second.failure == CheckpointFailure::kNone;
+  };
   if (std::all_of(whole.mapped().begin(), whole.mapped().end(), fine)) {
     CheckpointReady ready{.version = saved.version,
                           .parts = {},
@@ -57,31 +51,34 @@ void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Durati
   const auto bytes = checkpoint_bytes_.extract(version);
   if (phase_ == Phase::kEnded) return;
   if (!kept) {
-    fail_checkpoint(version, "", kept.error().message, now, out);
+    const Error& why = kept.error();
+    fail_checkpoint(
+        {},
+        {.version = version,
+         .cause = why.os_error != 0 ? CheckpointFailure::kSystem : CheckpointFailure::kOther,
+         .os_error = why.os_error,
+         .detail = why.message},
+        now, out);
   } else {
     told_failures_.clear();
     checkpoint_there_ = true;
-    say("checkpoint", "",
-        "the checkpoint of step " + std::to_string(version) +
-            " is kept: " + amount(bytes.empty() ? 0 : bytes.mapped(), took),
-        now, out);
+    report({},
+           event::CheckpointKept{
+               .version = version, .bytes = bytes.empty() ? 0 : bytes.mapped(), .took = took},
+           now, out);
     last_checkpoint_over_ = last_checkpoint_over_ || version == settings_.steps;
   }
   end_if_complete(now, out);
 }
 
-// The run goes on, and the next one is tried. What fails for the same reason again is not told
-// again.
-void Coordinator::fail_checkpoint(Version version, const std::string& peer, const std::string& why,
-                                  TimePoint now, CoordinatorOutput& out) {
-  last_checkpoint_over_ = last_checkpoint_over_ || version == settings_.steps;
-  // Names of files tell steps and shards apart, but not reasons.
-  const size_t colon = why.rfind(": ");
-  if (!told_failures_.insert(why.substr(colon == std::string::npos ? 0 : colon)).second) return;
-  say("checkpoint-failed", peer,
-      "the checkpoint of step " + std::to_string(version) + " is not kept: " + why +
-          "; the run goes on",
-      now, out);
+// The run continues, and the next one is tried. A failure with the same cause as one since the last
+// checkpoint that was kept is not reported again.
+void Coordinator::fail_checkpoint(const std::optional<Peer>& peer,
+                                  const event::CheckpointFailed& failed, TimePoint now,
+                                  CoordinatorOutput& out) {
+  last_checkpoint_over_ = last_checkpoint_over_ || failed.version == settings_.steps;
+  if (!told_failures_.insert({failed.cause, failed.os_error}).second) return;
+  report(peer, failed, now, out);
 }
 
 bool Coordinator::await_checkpoint() const {

@@ -42,7 +42,7 @@ TEST_F(CoordinatorTest, SaysWhatThePolicyChose) {
       sent<Decision>()[0].second,
       (Decision{.step = 0, .cutoff = 2, .time_limit = 1500ms, .at_least = 2, .alive = {0, 1}}));
   EXPECT_EQ(happened<DecisionRecord>()[0].reason, "because");
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   EXPECT_EQ(sent<Decision>().back().second,
             (Decision{.step = 0, .cutoff = 1, .time_limit = 1500ms, .at_least = 1, .alive = {0}}));
   EXPECT_EQ(policy_.decided, std::vector<Step>{0}) << "the same choice, for fewer";
@@ -246,7 +246,7 @@ TEST_F(FinishingStragglers, AreNotStoppedAndNotCountedOnUntilTheyHaveCome) {
 TEST_F(FinishingStragglers, AreCountedOnIfThereIsNobodyElse) {
   gather();
   close(0, {0});
-  coordinator_.on_lost(Role::kWorker, 0, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 0, disconnected("x"), now_, out_);
   EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u) << "of nobody, one";
   close(1, {});
   EXPECT_EQ(policy_.alive.back(), std::vector<WorkerId>{1});

@@ -19,15 +19,11 @@ TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
   other.tensors.pop_back();
   const Status refused = hello(other);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("64 parameters in 1 tensors, theirs has 96 parameters in "
-                                         "2 tensors; the first that differs is none, where theirs "
-                                         "has b"),
-            std::string::npos)
-      << refused.error().message;
+  for (const char* value : {"64", "96", " b"})
+    EXPECT_NE(refused.error().message.find(value), std::string::npos) << refused.error().message;
   other = worker(1);
   other.tensors[0].rate = 0.5;
-  EXPECT_NE(hello(other).error().message.find("is w, in size or in how it is learned"),
-            std::string::npos);
+  EXPECT_NE(hello(other).error().message.find(" w"), std::string::npos);
 }
 
 TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
@@ -36,10 +32,10 @@ TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
   out_ = {};
   tell(Role::kWorker, 1, Farewell{RunOutcome::kCompleted, ""});
   ASSERT_EQ(happened<EventRecord>().size(), 1u);
-  EXPECT_EQ(happened<EventRecord>()[0].kind, "left");
+  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kLeft);
   EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
   EXPECT_TRUE(happened<RunEnd>().empty()) << "the others go on";
-  coordinator_.on_lost(Role::kWorker, 1, "it is gone", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("it is gone"), now_, out_);
   EXPECT_EQ(happened<EventRecord>().size(), 1u) << "who has left is not lost";
   tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
@@ -80,7 +76,7 @@ TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
 TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveLeftWithTheModel) {
   for (const Hello& who : {shard(0), shard(1), learner(0), learner(1), evaluator()})
     ASSERT_TRUE(hello(who).ok());
-  coordinator_.on_lost(Role::kEvaluator, 0, "there is none", now_, out_);
+  coordinator_.on_lost(Role::kEvaluator, 0, disconnected("there is none"), now_, out_);
   for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
   for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
   for (Step step = 0; step < 3; ++step) {
@@ -103,8 +99,8 @@ TEST_F(BroughtModelTest, RefusesWhoWantsToLearnOtherwise) {
   ASSERT_TRUE(hello(learner(0)).ok());
   const Status other = hello(learner(1, 0.5));
   ASSERT_FALSE(other.ok());
-  EXPECT_NE(other.error().message.find("adam with a learning rate of 0.5"), std::string::npos)
-      << other.error().message;
+  for (const char* value : {"adam", "0.5"})
+    EXPECT_NE(other.error().message.find(value), std::string::npos) << other.error().message;
   EXPECT_FALSE(hello(worker(1)).ok()) << "who does not say how";
   EXPECT_TRUE(hello(learner(1)).ok());
 }
@@ -113,15 +109,16 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   gather();
   out_ = {};
   now_ = 2s;
-  coordinator_.on_lost(Role::kWorker, 1, "the connection was closed", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("the connection was closed"), now_, out_);
   ASSERT_EQ(sent<Decision>().size(), 2u);
   EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 1, .alive = {0}}));
   ASSERT_EQ(happened<EventRecord>().size(), 1u);
   const EventRecord event = happened<EventRecord>()[0];
-  EXPECT_EQ(event.kind, "lost");
-  EXPECT_EQ(event.peer, "worker 1");
+  EXPECT_EQ(event.peer, (Peer{Role::kWorker, 1}));
   EXPECT_EQ(event.at, 2s);
-  EXPECT_NE(event.text.find("the connection was closed"), std::string::npos);
+  EXPECT_EQ(event.payload,
+            EventPayload(event::Lost{.loss = disconnected("the connection was closed"),
+                                     .effect = event::LossEffect::kContinues}));
   close(0, {0});
   EXPECT_FALSE(coordinator_.ended());
   EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 1, .cutoff = 1, .alive = {0}}));
@@ -129,7 +126,7 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
 
 TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   out_ = {};
   ASSERT_TRUE(hello(worker(1)).ok());
   EXPECT_EQ(sent<Welcome>().size(), 1u);
@@ -142,8 +139,8 @@ TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
   close(1, {0});
   EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 2, .cutoff = 2, .alive = {0, 1}}));
   ASSERT_EQ(happened<EventRecord>().size(), 1u);
-  EXPECT_EQ(happened<EventRecord>()[0].kind, "joined");
-  EXPECT_EQ(happened<EventRecord>()[0].peer, "worker 1");
+  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kJoined);
+  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
   close(2, {0, 1});
   EXPECT_EQ(policy_.learned[1].contributors, 1u);
   EXPECT_EQ(policy_.learned[2].contributors, 2u);
@@ -151,10 +148,10 @@ TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
 
 TEST_F(CoordinatorTest, OneThatIsLostAgainBeforeItTakesPartChangesNothing) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   ASSERT_TRUE(hello(worker(1)).ok());
   tell(Role::kWorker, 1, Ready{});
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   close(0, {0});
   EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
   EXPECT_TRUE(hello(worker(1)).ok()) << "and may try again";
@@ -162,7 +159,7 @@ TEST_F(CoordinatorTest, OneThatIsLostAgainBeforeItTakesPartChangesNothing) {
 
 TEST_F(CoordinatorTest, WhenTheTrainingIsOverNobodyIsAdmitted) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   for (Step step = 0; step < 3; ++step) close(step, {0});
   EXPECT_FALSE(hello(worker(1)).ok());
 }
@@ -219,10 +216,10 @@ TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
 
 TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u);
   ASSERT_TRUE(hello(worker(2)).ok());
-  coordinator_.on_lost(Role::kWorker, 2, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 2, disconnected("x"), now_, out_);
   EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u)
       << "a joiner's is free again";
 }
@@ -238,13 +235,12 @@ TEST_F(JoinersTest, OfAHostThatComesAndGoesAllTheTimeAreKeptOutInWhateverPlace) 
     for (const WorkerId place : {2u, 3u}) ASSERT_TRUE(hello(joiner(place, "flaps")).ok()) << loss;
     now_ += 1s;
     for (const WorkerId place : {2u, 3u})
-      coordinator_.on_lost(Role::kWorker, place, "no route", now_, out_);
+      coordinator_.on_lost(Role::kWorker, place, disconnected("no route"), now_, out_);
   }
   const auto refused = coordinator_.offer_place("flaps", now_);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
-  EXPECT_EQ(refused.error().message,
-            "host flaps has come and gone 4 times in a row; it is let in again in 5s");
+  EXPECT_NE(refused.error().message.find("flaps"), std::string::npos) << refused.error().message;
   EXPECT_FALSE(hello(joiner(3, "flaps")).ok());
   EXPECT_TRUE(hello(joiner(3, "there")).ok()) << "another host's worker may have the same place";
   now_ += Quarantine::kFirst;
@@ -276,26 +272,27 @@ class IndispensableTest : public CoordinatorTest {
 
 TEST_F(IndispensableTest, ALostWorkerEndsTheRunAndTheReasonSaysWhatToDo) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "killed", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("killed"), now_, out_);
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
-  EXPECT_TRUE(happened<RunEnd>()[0].reason.starts_with("lost worker 1: killed."));
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kRankLost);
+  EXPECT_NE(happened<RunEnd>()[0].reason.find("worker 1"), std::string::npos);
   EXPECT_NE(happened<RunEnd>()[0].reason.find("--resume"), std::string::npos);
 }
 
 TEST_F(IndispensableTest, WhoJoinedLaterOrWasToldToGoIsNotMissed) {
   gather();
   ASSERT_TRUE(hello(worker(2)).ok());
-  coordinator_.on_lost(Role::kWorker, 2, "killed", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 2, disconnected("killed"), now_, out_);
   EXPECT_FALSE(coordinator_.ended());
   close(0, {0, 1});
-  coordinator_.on_lost(Role::kWorker, 1, "it has left", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("it has left"), now_, out_);
   for (const RunEnd& end : happened<RunEnd>()) EXPECT_EQ(end.outcome, RunOutcome::kCompleted);
 }
 
 TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   close(0, {0});
   ASSERT_EQ(policy_.learned.size(), 1u);
   EXPECT_EQ(policy_.learned[0].known, (std::vector<Known>{Known::kArrived, Known::kNothing}));
@@ -303,8 +300,8 @@ TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
 
 TEST_F(CoordinatorTest, WithoutWorkersThereIsNoRun) {
   gather();
-  coordinator_.on_lost(Role::kWorker, 1, "x", now_, out_);
-  coordinator_.on_lost(Role::kWorker, 0, "x", now_, out_);
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  coordinator_.on_lost(Role::kWorker, 0, disconnected("x"), now_, out_);
   ASSERT_TRUE(coordinator_.ended());
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
@@ -313,17 +310,17 @@ TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
   gather();
   close(0, {0, 1});
   out_ = {};
-  coordinator_.on_lost(Role::kShard, 1, "the connection was closed", now_, out_);
+  coordinator_.on_lost(Role::kShard, 1, disconnected("the connection was closed"), now_, out_);
   ASSERT_TRUE(coordinator_.ended());
   EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told";
-  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1 was lost at step 1"),
-            std::string::npos);
+  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1"), std::string::npos);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kServerLost);
 }
 
 TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
   gather();
-  coordinator_.on_lost(Role::kEvaluator, 0, "x", now_, out_);
+  coordinator_.on_lost(Role::kEvaluator, 0, disconnected("x"), now_, out_);
   for (Step step = 0; step < 3; ++step) {
     report(step, {0, 1});
     close(step, {0, 1});
@@ -342,14 +339,18 @@ TEST_F(CoordinatorTest, LeavesOutWhoDoesNotJoinInTime) {
   coordinator_.on_tick(60s, out_);
   ASSERT_EQ(sent<Decision>().size(), 2u);
   EXPECT_EQ(sent<Decision>()[0].second.alive, std::vector<WorkerId>{0});
-  EXPECT_EQ(happened<EventRecord>()[0].peer, "worker 1");
+  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
+  EXPECT_EQ(happened<EventRecord>()[0].as<event::Lost>()->loss,
+            (Loss{.cause = LossCause::kJoinTimeout, .waited = 60s}));
 }
 
 TEST_F(CoordinatorTest, AMissingShardIsNamed) {
   ASSERT_TRUE(hello(shard(0)).ok());
   coordinator_.on_tick(61s, out_);
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<RunEnd>()[0].reason, "shard 1, 2 of 2 workers did not join within 60 s");
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kJoinTimeout);
+  for (const char* value : {"shard 1", "2 of 2 workers", "60 s"})
+    EXPECT_NE(happened<RunEnd>()[0].reason.find(value), std::string::npos) << value;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // from without a checkpoint.
 #include <algorithm>
 
+#include "core/event_text.h"
 #include "server/coordinator.h"
 
 namespace drover {
@@ -18,26 +19,29 @@ void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
       return send_plans(out);
     case ShardSeats::Settled::kNever:
       kept_by_nobody_ = true;
-      return start_over("nobody keeps all of step " + std::to_string(step_), now, out);
+      return start_over(event::RestartCause::kStateLost, {},
+                        "no process keeps all of step " + std::to_string(step_), now, out);
   }
 }
 
 // A process for a shard was lost. One that stands by is missed only if the other is lost, too.
-void Coordinator::lose_server(Role role, ShardId shard, const std::string& why, TimePoint now,
+void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
-  const std::string name = peer_name(role, shard);
-  const Role other = role == Role::kShard ? Role::kStandby : Role::kShard;
+  const Peer peer{role, shard};
   if (settings_.standby && !seats_.serves(role, shard)) {
     seats_.on_lost(role, shard);
-    return say("lost", name,
-               why + "; until it is back, losing " + peer_name(other, shard) + " means to go on " +
-                   where_it_can_go_on(),
-               now, out);
+    return report(
+        peer,
+        event::Lost{
+            .loss = why, .effect = event::LossEffect::kUnprotected, .fallback = restart_point()},
+        now, out);
   }
-  say("lost", name, why, now, out);
-  if (settings_.recovers) return start_over(name + " was lost", now, out);
-  end(RunOutcome::kFailed,
-      name + " was lost at step " + std::to_string(step_) + " (" + why +
+  report(peer, event::Lost{.loss = why}, now, out);
+  if (settings_.recovers)
+    return start_over(event::RestartCause::kServerLost, peer, name_of(peer) + " was lost", now,
+                      out);
+  end(RunOutcome::kFailed, EndCause::kServerLost,
+      name_of(peer) + " was lost at step " + std::to_string(step_) + " (" + loss_text(why) +
           "); its part of the parameters is gone, so the run cannot go on" +
           (checkpoint_there_ ? ". --resume " + settings_.checkpoint_dir +
                                    " goes on from the newest checkpoint; with --supervise it would "

@@ -33,7 +33,14 @@ class StandbyTest : public CoordinatorTest {
   void workers_come() {
     for (const Hello& who : {worker(0), worker(1), evaluator()}) ASSERT_TRUE(hello(who).ok());
   }
-  void lose(Role role, uint32_t index) { coordinator_.on_lost(role, index, "gone", now_, out_); }
+  void expect_restart_from(RestartPoint point) {
+    const EventRecord last = happened<EventRecord>().back();
+    ASSERT_EQ(last.kind(), EventKind::kRestarted);
+    EXPECT_EQ(last.as<event::Restarted>()->from, point);
+  }
+  void lose(Role role, uint32_t index) {
+    coordinator_.on_lost(role, index, disconnected("gone"), now_, out_);
+  }
 };
 
 TEST_F(StandbyTest, OneServesAndTheOtherIsToldWhere) {
@@ -65,7 +72,9 @@ TEST_F(StandbyTest, TheRunDoesNotWaitForStandbysNorMissThem) {
   EXPECT_EQ(sent<StandBy>().size(), 1u);
   lose(Role::kStandby, 1);
   EXPECT_FALSE(coordinator_.ended());
-  EXPECT_EQ(happened<EventRecord>().back().kind, "lost");
+  const EventRecord last = happened<EventRecord>().back();
+  ASSERT_EQ(last.kind(), EventKind::kLost);
+  EXPECT_EQ(last.as<event::Lost>()->effect, event::LossEffect::kUnprotected);
   come(Role::kStandby, 1);
   EXPECT_EQ(sent<StandBy>().size(), 2u);
 }
@@ -87,7 +96,7 @@ TEST_F(StandbyTest, AStartOverGoesOnWithTheStepThatIsOpen) {
   EXPECT_EQ(committed->kept, (KeptVersion{4, 1}));
   EXPECT_EQ(committed->keepers, (std::set<ShardId>{0, 1}));
   EXPECT_EQ(committed->tensors, worker(0).tensors);
-  EXPECT_NE(happened<EventRecord>().back().text.find("keep in memory"), std::string::npos);
+  expect_restart_from(RestartPoint::kMemory);
 }
 
 TEST_F(StandbyTest, TheLastStepIsDoneAgain) {
@@ -181,8 +190,7 @@ TEST_F(TakeOverTest, WithoutAKeeperTheCheckpointHasToDo) {
   coordinator_.on_tick(now_, out_);
   EXPECT_TRUE(coordinator_.again());
   EXPECT_FALSE(coordinator_.committed());
-  EXPECT_NE(happened<EventRecord>().back().text.find("from the newest checkpoint"),
-            std::string::npos);
+  expect_restart_from(RestartPoint::kCheckpointIfAny);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // The coordinator's part in each step: opening, deciding, closing, telling.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -66,8 +64,7 @@ void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
   for (const WorkerId worker : workers_ready_) {
     if (!members_.add(worker)) continue;
-    say("joined", peer_name(Role::kWorker, worker),
-        "it takes part from step " + std::to_string(step_) + " on", now, out);
+    report(Peer{Role::kWorker, worker}, event::Joined{}, now, out);
   }
 }
 
@@ -87,7 +84,8 @@ void Coordinator::decide(CoordinatorOutput& out) {
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),
                                              .at = {},
-                                             .expected = std::exchange(choice_.expected, {})});
+                                             .expected = std::exchange(choice_.expected, {}),
+                                             .model_stale = choice_.model_stale});
   if (wants_review(choice_)) arrivals_.open(counted_on_, ledger_->shards());
   send_decision(out);
 }
@@ -123,7 +121,11 @@ void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
   } else if (!await_checkpoint()) {
     evaluator_given_up_ = true;
   } else {
-    fail_checkpoint(settings_.steps, "", "it was not written in time", now, out);
+    fail_checkpoint({},
+                    {.version = settings_.steps,
+                     .cause = CheckpointFailure::kTimeout,
+                     .detail = "it was not written in time"},
+                    now, out);
   }
   dismiss_workers(now, out);
 }
@@ -150,7 +152,9 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
                                              .alive = members_.count(),
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),
-                                             .at = now - opened_});
+                                             .at = now - opened_,
+                                             .expected = {},
+                                             .model_stale = choice_.model_stale});
   send_decision(out);
 }
 
@@ -278,7 +282,7 @@ void Coordinator::choose_pull(TimePoint now, CoordinatorOutput& out) {
   const auto chosen = pull_choice_->decide(step_, choice_.cutoff, members_.count());
   if (!chosen) return;
   pull_share_ = chosen->share;
-  say("pull", "", chosen->reason, now, out);
+  report({}, *chosen, now, out);
   for (const WorkerId worker : joined_) {
     out.messages.push_back({to_worker(worker, Lane::kControl),
                             control_frame(PullShare{.from = step_ + 1, .share = pull_share_})});
@@ -328,15 +332,12 @@ void Coordinator::tell_outliers(const StepStory& story, TimePoint now, Coordinat
     const std::string tensor = each.block < blocks_.blocks.size()
                                    ? layout_->tensors()[blocks_.blocks[each.block].tensor].name
                                    : "?";
-    out.happenings.emplace_back(EventRecord{
-        .at = since_start(now),
-        .step = story.step.step,
-        .kind = "outlier",
-        .peer = peer_name(Role::kWorker, each.worker),
-        .text = fmt::format("its gradient is {:.3g} times as large as usual, worst in {}; {}{}",
-                            each.ratio, tensor,
-                            each.used ? "it is made shorter" : "the step goes on without it",
-                            times > 1 ? fmt::format(" (this is the {}th time)", times) : "")});
+    out.happenings.emplace_back(
+        EventRecord{.at = since_start(now),
+                    .step = story.step.step,
+                    .peer = Peer{Role::kWorker, each.worker},
+                    .payload = event::Outlier{
+                        .ratio = each.ratio, .tensor = tensor, .used = each.used, .times = times}});
   }
 }
 
@@ -362,18 +363,15 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
       const std::string tensor = block < blocks_.blocks.size()
                                      ? layout_->tensors()[blocks_.blocks[block].tensor].name
                                      : "?";
-      out.happenings.emplace_back(
-          EventRecord{.at = since_start(now),
-                      .step = number,
-                      .kind = "refused",
-                      .peer = peer_name(Role::kWorker, worker),
-                      .text = "its gradient has NaN or infinity, first in " + tensor +
-                              "; the step goes on without it"});
+      out.happenings.emplace_back(EventRecord{.at = since_start(now),
+                                              .step = number,
+                                              .peer = Peer{Role::kWorker, worker},
+                                              .payload = event::Refused{.tensor = tensor}});
     }
     diverged = diverged || empty_steps_ >= kEmptyStepsMax;
   }
   if (diverged && phase_ == Phase::kTraining) {
-    end(RunOutcome::kFailed,
+    end(RunOutcome::kFailed, EndCause::kDiverged,
         "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
             " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
         now, out);
@@ -424,7 +422,7 @@ void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
   const bool evaluated = evaluated_last_ || !(evaluator_here_ || await_evaluator());
   if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving() &&
       !await_checkpoint())
-    end(RunOutcome::kCompleted, "", now, out);
+    end(RunOutcome::kCompleted, EndCause::kCompleted, "", now, out);
 }
 
 }  // namespace drover

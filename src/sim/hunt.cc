@@ -307,6 +307,19 @@ void write_scripts(Author& author) {
   }
 }
 
+// A shard breaks the protocol.
+void write_repeated_closings(Author& author) {
+  const CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  if (!dice.chance(0.15)) return;
+  for (uint32_t count = dice.number(1, 2); count > 0; --count) {
+    const RepeatedClosing each{.shard = dice.number(0, job.shards - 1),
+                               .step = dice.number(0, static_cast<uint32_t>(job.steps) - 1)};
+    author.scenario().repeated_closings.push_back(each);
+    author.tell("shard {} says twice that it has closed step {}", each.shard, each.step);
+  }
+}
+
 ServerDeath some_server_death(Author& author) {
   const CoordinatorSettings& job = author.job();
   Dice& dice = author.dice;
@@ -352,12 +365,6 @@ void write_recovery(Author& author) {
     author.tell("{} dies {}{}, and is back {:.2f} s later", peer_name(death.role, death.index),
                 Author::words(death.when), death.loses_messages ? " with its messages" : "",
                 seconds(death.back));
-  }
-  if (dice.chance(0.1)) {
-    const RepeatedClosing each{.shard = dice.number(0, job.shards - 1),
-                               .step = dice.number(0, static_cast<uint32_t>(job.steps) - 1)};
-    scenario.repeated_closings.push_back(each);
-    author.tell("shard {} says twice that it has closed step {}", each.shard, each.step);
   }
   if (!job.recovers) return;
   for (const Death& death : scenario.deaths)
@@ -505,6 +512,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   write_guard(author);
   write_scripts(author);
   write_recovery(author);
+  write_repeated_closings(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;

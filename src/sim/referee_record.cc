@@ -165,10 +165,10 @@ void Referee::on_run_over(const RunEnd& end) {
       wrong(fmt::format("{} of {} steps were told", told_, settings_.steps), end.elapsed);
     return;
   }
-  const bool expected = end.reason.starts_with("all workers are gone") ||
+  const bool expected = end.cause == EndCause::kWorkersLost ||
                         (settings_.servers_die && !settings_.recovers) ||
-                        (settings_.recovers && end.reason.starts_with("no worker was ready")) ||
-                        (poisoned_ && end.reason.starts_with("training diverged"));
+                        (settings_.recovers && end.cause == EndCause::kJoinTimeout) ||
+                        (poisoned_ && end.cause == EndCause::kDiverged);
   if (!expected) wrong("the run failed: " + end.reason, end.elapsed);
 }
 

@@ -86,7 +86,7 @@ TEST_F(RefereeTest, HasNothingToSayOfAStepThatIsRight) {
   close(2);
   publish(-1.0f);  // half of the mean of 1 and 3
   EXPECT_EQ(referee_.verdict(), "");
-  referee_.on_run_over({.outcome = RunOutcome::kFailed, .reason = "all workers are gone"});
+  referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kWorkersLost});
   EXPECT_EQ(referee_.verdict(), "");
 }
 
@@ -143,7 +143,7 @@ TEST_F(RefereeTest, SeesAGradientOfOtherParameters) {
 
 TEST_F(RefereeTest, SeesAnOfferThatWasNeverAnswered) {
   offer(1, 3.0f);
-  referee_.on_run_over({.outcome = RunOutcome::kFailed, .reason = "all workers are gone"});
+  referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kWorkersLost});
   EXPECT_EQ(referee_.verdict(),
             "worker 1 offered block 0 for step 0 and was never answered (at 0.000 s)");
 }
@@ -235,7 +235,7 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
 }
 
 TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {
-  referee_.on_run_over({.outcome = RunOutcome::kFailed, .reason = "not everybody was ready"});
+  referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout});
   EXPECT_EQ(referee_.verdict(), "the run failed: not everybody was ready (at 0.000 s)");
 }
 

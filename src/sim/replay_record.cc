@@ -103,6 +103,7 @@ Status ReplayRecorder::add(const ReplayedStep& replayed) {
 Status ReplayRecorder::finish(const std::string& interrupted_because) {
   return writer_.on_end(
       {.outcome = interrupted_because.empty() ? RunOutcome::kCompleted : RunOutcome::kInterrupted,
+       .cause = interrupted_because.empty() ? EndCause::kCompleted : EndCause::kInterrupted,
        .reason = interrupted_because,
        .elapsed = now_});
 }

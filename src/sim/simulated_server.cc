@@ -1,6 +1,7 @@
 #include "sim/simulated_server.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -144,9 +145,9 @@ void SimulatedServer::save(CheckpointPart part) {
     waiting_ = std::move(part);
     return;
   }
-  send_said({{to_coordinator(),
-              control_frame(CheckpointSaved{.version = part.version,
-                                            .error = "the one before is still being written"})}});
+  send_said(
+      {{to_coordinator(), control_frame(CheckpointSaved{.version = part.version,
+                                                        .failure = CheckpointFailure::kBusy})}});
 }
 
 void SimulatedServer::write(CheckpointPart part) {
@@ -158,7 +159,9 @@ void SimulatedServer::write(CheckpointPart part) {
     writing_ = false;
     CheckpointSaved saved{.version = held->version, .took = time_.now() - began};
     if (disk_.next_write_fails()) {
-      saved.error = "cannot write part " + std::to_string(self_.index) + ": the disk is full";
+      saved.failure = CheckpointFailure::kSystem;
+      saved.os_error = ENOSPC;
+      saved.error = "cannot write part " + std::to_string(self_.index);
     } else {
       saved.file = "part-" + std::to_string(self_.index);
       for (const SavedBlock& block : held->blocks) saved.bytes += block.length * sizeof(float);

@@ -79,6 +79,7 @@ Result<RunEnd> Simulation::run(const std::function<bool()>& pulse) {
   if (!failure_.empty()) {
     end_->outcome = RunOutcome::kFailed;
     end_->reason = failure_;
+    end_->cause = EndCause::kRecordFailed;
   }
   return *end_;
 }
@@ -147,14 +148,15 @@ void Simulation::lose_coordinator(const ServerDeath& death) {
   coordinator_->on_over();
   kill(kCoordinatorEnd, death.loses_messages);
   if (!settings_.coordinator.recovers)
-    return end_run(RunOutcome::kFailed, "lost the coordinator: the process was killed");
+    return end_run({.outcome = RunOutcome::kFailed,
+                    .cause = EndCause::kServerLost,
+                    .reason = "lost the coordinator: the process was killed"});
   time_.plan(time_.now() + death.back, [this] {
     if (!is_over()) restart(std::nullopt);
   });
 }
 
-void Simulation::end_run(RunOutcome outcome, const std::string& reason) {
-  const RunEnd end{.outcome = outcome, .reason = reason};
+void Simulation::end_run(const RunEnd& end) {
   for (RunObserver* observer : observers_) check(observer->on_end(end));
   end_ = end;
 }
@@ -438,7 +440,8 @@ void Simulation::on_client_lost(Party server, Party client) {
   if (watched) witness_->on_lost(seen_as(server), client.index, time_.now());
   if (server == kCoordinatorEnd) {
     return with_coordinator([&](Coordinator& machine, CoordinatorOutput& out) {
-      machine.on_lost(client.role, client.index, "the process was killed", time_.now(), out);
+      machine.on_lost(client.role, client.index, disconnected("the process was killed"),
+                      time_.now(), out);
     });
   }
   SimulatedServer& shard = *find_server(server);
@@ -495,7 +498,7 @@ void Simulation::check(const Status& recorded) {
   if (recorded || !failure_.empty()) return;
   failure_ = recorded.error().message;
   with_coordinator([&](Coordinator& machine, CoordinatorOutput& out) {
-    machine.on_failure(failure_, time_.now(), out);
+    machine.on_failure(EndCause::kRecordFailed, failure_, time_.now(), out);
   });
 }
 

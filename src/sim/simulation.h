@@ -73,7 +73,7 @@ class Simulation {
   void note_restart();
   void restart(const std::optional<ResumeFrom>& committed);
   void lose_coordinator(const ServerDeath& death);
-  void end_run(RunOutcome outcome, const std::string& reason);
+  void end_run(const RunEnd& end);
   bool is_over() const;
   void tick(uint64_t incarnation);
 

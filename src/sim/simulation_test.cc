@@ -8,6 +8,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "core/event_text.h"
 #include "policy/catalogue.h"
 #include "sim/pull_task.h"
 
@@ -17,7 +18,7 @@ namespace {
 // Keeps everything that is recorded.
 class Record : public RunObserver {
  public:
-  Status on_peer(const PeerRecord& peer) override { return keep(peer.name, peer.host); }
+  Status on_peer(const PeerRecord& peer) override { return keep(name_of(peer.peer), peer.host); }
   Status on_decision(const DecisionRecord& decision) override {
     decisions.push_back(decision);
     return keep(decision.step, decision.cutoff, decision.alive, decision.reason);
@@ -44,7 +45,7 @@ class Record : public RunObserver {
   }
   Status on_event(const EventRecord& event) override {
     events.push_back(event);
-    return keep(event.at.count(), event.kind, event.peer, event.text);
+    return keep(event.at.count(), event_line(event));
   }
   Status on_end(const RunEnd& run_end) override {
     end = run_end;
@@ -352,7 +353,7 @@ TEST(Simulation, EndsWhenNobodyIsLeft) {
                               {.worker = 1, .when = {.step = 3}}};
   const Record record = run(settings, "sync");
   EXPECT_EQ(record.end.outcome, RunOutcome::kFailed);
-  EXPECT_NE(record.end.reason.find("all workers are gone"), std::string::npos);
+  EXPECT_EQ(record.end.cause, EndCause::kWorkersLost);
 }
 
 TEST(Simulation, APartitionDelaysWhoIsBehindIt) {
@@ -408,7 +409,7 @@ TEST(Simulation, EndsWithTheEvaluationThatReachesItsTarget) {
   EXPECT_GE(reached.steps.size(), 5u);
   EXPECT_LT(reached.steps.size(), 10u);
   ASSERT_FALSE(reached.events.empty());
-  EXPECT_EQ(reached.events.front().kind, "reached");
+  EXPECT_EQ(reached.events.front().kind(), EventKind::kReached);
 
   settings.coordinator.stop_at = Target{TargetKind::kAccuracy, 0.5};
   const Record never = run(settings, "sync");
@@ -439,6 +440,7 @@ TEST(Simulation, ARunThatCouldNotBeRecordedHasFailed) {
   const auto end = simulation.run([] { return true; });
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end.value().outcome, RunOutcome::kFailed);
+  EXPECT_EQ(end.value().cause, EndCause::kRecordFailed);
   EXPECT_EQ(end.value().reason, "the disk is full");
 }
 
@@ -543,16 +545,18 @@ TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
   SimulationSettings settings = weak_run(1.0, 40);
   settings.coordinator.pull = {.choose = true, .warmup = 8, .grace = std::chrono::milliseconds(20)};
   const Record calm = run(settings, "sync");
-  EXPECT_TRUE(std::none_of(calm.events.begin(), calm.events.end(),
-                           [](const EventRecord& event) { return event.kind == "pull"; }));
+  EXPECT_TRUE(std::none_of(calm.events.begin(), calm.events.end(), [](const EventRecord& event) {
+    return event.kind() == EventKind::kPullShare;
+  }));
   settings.scenario.slow_shards = {{.shard = 1, .delay = std::chrono::seconds(3)}};
   const Record slow = run(settings, "sync");
-  const auto chosen = std::find_if(slow.events.begin(), slow.events.end(),
-                                   [](const EventRecord& event) { return event.kind == "pull"; });
+  const auto chosen =
+      std::find_if(slow.events.begin(), slow.events.end(),
+                   [](const EventRecord& event) { return event.kind() == EventKind::kPullShare; });
   ASSERT_NE(chosen, slow.events.end());
   EXPECT_GE(chosen->step, 8u);
-  EXPECT_NE(chosen->text.find("of the blocks, without any 1 of 3 shards"), std::string::npos)
-      << chosen->text;
+  EXPECT_EQ(chosen->as<event::PullShare>()->shards_left_out, 1u);
+  EXPECT_EQ(chosen->as<event::PullShare>()->shards, 3u);
   EXPECT_LT(seconds(slow.end.elapsed), 40 + 9 * 3 + 10.0) << "slow only in the warm-up";
 }
 
@@ -570,8 +574,9 @@ SimulationSettings recovering_run() {
 }
 
 bool restarted(const Record& record) {
-  return std::any_of(record.events.begin(), record.events.end(),
-                     [](const EventRecord& event) { return event.kind == "start-over"; });
+  return std::any_of(record.events.begin(), record.events.end(), [](const EventRecord& event) {
+    return event.kind() == EventKind::kRestarted;
+  });
 }
 
 TEST(Simulation, ARunThatLosesAShardEndsWithTheSameParametersAsOneThatDoesNot) {

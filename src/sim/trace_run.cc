@@ -9,6 +9,7 @@
 
 #include "core/numbers.h"
 #include "core/time.h"
+#include "policy/catalogue.h"
 
 namespace drover {
 namespace {
@@ -68,7 +69,9 @@ Result<std::string> warning_of_rounds(const RunReader& reader) {
   const Result<RunHeader> header = reader.header();
   if (!header) return header.error();
   for (const auto& [key, value] : header.value().settings) {
-    if (key != "policy" || !(value.starts_with("async") || value.starts_with("ssp"))) continue;
+    if (key != "policy") continue;
+    const auto free_running = free_running_of(value);
+    if (!free_running || !free_running.value()) continue;
     return fmt::format(
         "'{}' was recorded with the policy {}, whose workers do not begin steps together: its "
         "run-times are those of rounds, and what a replay makes of them is no forecast of a run",

@@ -68,6 +68,10 @@ void Statement::bind(int index, double value) {
   DROVER_CHECK(sqlite3_bind_double(statement_.get(), index, value) == SQLITE_OK);
 }
 
+void Statement::bind(int index, std::monostate) {
+  DROVER_CHECK(sqlite3_bind_null(statement_.get(), index) == SQLITE_OK);
+}
+
 void Statement::bind(int index, std::string_view value) {
   const char* data = value.data() == nullptr ? "" : value.data();  // a null pointer would bind NULL
   DROVER_CHECK(sqlite3_bind_text64(statement_.get(), index, data, value.size(), nullptr,

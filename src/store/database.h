@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/result.h"
@@ -20,6 +22,9 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace drover {
+
+// A value of any type, or NULL.
+using Cell = std::variant<std::monostate, int64_t, double, std::string>;
 
 // A prepared statement. Must not outlive its Database.
 class Statement {
@@ -67,6 +72,15 @@ class Statement {
   void bind(int index, std::string_view value);
   void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
   void bind(int index, const char* value) { bind(index, std::string_view(value)); }
+  void bind(int index, std::monostate);  // NULL
+  void bind(int index, const Cell& value) {
+    std::visit([&](const auto& each) { bind(index, each); }, value);
+  }
+  template <typename Value>
+  void bind(int index, const std::optional<Value>& value) {
+    if (value) return bind(index, *value);
+    bind(index, std::monostate{});
+  }
 
   Status finish();
 

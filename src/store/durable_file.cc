@@ -22,6 +22,10 @@ Error stopped(const std::string& path) {
   return {ErrorKind::kStopped, "writing " + path + " was stopped"};
 }
 
+Error cannot(const std::string& what, int reason) {
+  return system_error("cannot " + what + ": " + std::strerror(reason), reason);
+}
+
 std::string parent_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
@@ -48,7 +52,7 @@ Result<DurableFile> DurableFile::create(const std::string& path, GoOn go_on) {
   if (!asked(go_on)) return stopped(path);
   const int file =
       ::open((path + kPartialSuffix).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return system_error("cannot write " + path + ": " + std::strerror(errno));
+  if (file < 0) return cannot("write " + path, errno);
   return DurableFile(path, file, std::move(go_on));
 }
 
@@ -62,7 +66,7 @@ Error DurableFile::trouble(const char* attempted) const {
   std::string words =
       "cannot " + std::string(attempted) + " " + path_ + ": " + std::strerror(reason);
   if (reason == ENOSPC || reason == EDQUOT) words += "; make room on that disk";
-  return system_error(words);
+  return system_error(words, reason);
 }
 
 Status DurableFile::write(std::span<const std::byte> bytes) {
@@ -98,7 +102,7 @@ Status make_folder(const std::string& path, const GoOn& go_on) {
   if (!asked(go_on)) return stopped(path);
   // Several shards may make it at once.
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
-    return system_error("cannot make the folder " + path + ": " + std::strerror(errno));
+    return cannot("make the folder " + path, errno);
   sync_folder(parent);
   return done();
 }

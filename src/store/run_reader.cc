@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "core/event_text.h"
+#include "store/event_columns.h"
+#include "store/old_formats.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -87,6 +91,23 @@ std::pair<std::string, std::string> read_pair(const Statement& row) {
   return {row.text(0), row.text(1)};
 }
 
+Result<EventRecord> read_event(const Statement& row) {
+  const auto kind = parse_event_kind(row.text(2));
+  if (!kind) return invalid_input(fmt::format("'{}' is no kind of event", row.text(2)));
+  std::optional<Peer> peer;
+  if (!row.is_null(3)) {
+    const auto role = parse_role(row.text(3));
+    if (!role) return invalid_input(fmt::format("'{}' is no role of a peer", row.text(3)));
+    peer = Peer{*role, row.small(4)};
+  }
+  auto payload = read_payload(*kind, row, 5);
+  if (!payload) return payload.error();
+  return EventRecord{.at = row.duration(0),
+                     .step = row.count(1),
+                     .peer = peer,
+                     .payload = std::move(payload).value()};
+}
+
 constexpr std::string_view kArrivals =
     "SELECT step, worker, run_time_ns, censored, compute_ns, late, samples FROM arrivals "
     "WHERE step >= ?1 AND step < ?2 ORDER BY step, worker";
@@ -164,32 +185,39 @@ Result<RunHeader> RunReader::header() const {
 
 Result<RunEnd> RunReader::end() const {
   struct Row {
-    std::string outcome, reason, digest;
+    std::string outcome, reason, digest, cause;
     Duration elapsed;
   };
-  auto rows =
-      told(database_.query("SELECT outcome, reason, coalesce(elapsed_ns, (SELECT max(at_ns + "
-                           "elapsed_ns) - min(at_ns) FROM steps), 0), "
-                           "parameters_digest FROM run",
-                           [](const Statement& row) {
-                             return Row{row.text(0), row.text(1), row.text(3), row.duration(2)};
-                           }));
+  auto rows = told(database_.query(
+      fmt::format("SELECT outcome, reason, coalesce(elapsed_ns, (SELECT max(at_ns + elapsed_ns) - "
+                  "min(at_ns) FROM steps), 0), parameters_digest, {} FROM run",
+                  knows_fields() ? "cause" : "'unknown'"),
+      [](const Statement& row) {
+        return Row{row.text(0), row.text(1), row.text(3), row.text(4), row.duration(2)};
+      }));
   if (!rows) return rows.error();
   if (rows.value().empty()) return cannot_read(path_, "its table 'run' is empty");
   const Row& row = rows.value().front();
   Result<RunOutcome> outcome = told(parse_outcome(row.outcome));
   if (!outcome) return outcome.error();
-  auto memory = told(
-      database_.query("SELECT peer, bytes FROM memory ORDER BY peer", [](const Statement& one) {
-        return std::pair<std::string, uint64_t>(one.text(0), one.count(1));
-      }));
+  Result<EndCause> cause = told(parse_end_cause(row.cause));
+  if (!cause) return cause.error();
+  auto memory = told(database_.query(
+      "SELECT peer, bytes FROM memory ORDER BY peer",
+      [](const Statement& one) { return std::pair(parse_peer(one.text(0)), one.count(1)); }));
   if (!memory) return memory.error();
+  std::vector<std::pair<Peer, uint64_t>> memory_bytes;
+  for (const auto& [peer, bytes] : memory.value()) {
+    if (!peer) return cannot_read(path_, "its table 'memory' has a name that is not a peer's");
+    memory_bytes.emplace_back(*peer, bytes);
+  }
   const Result<uint64_t> digest = parse_hex(row.digest);
   RunEnd end{.outcome = outcome.value(),
+             .cause = cause.value(),
              .reason = row.reason,
              .elapsed = row.elapsed,
              .parameters_digest = digest ? digest.value() : 0,
-             .memory_bytes = std::move(memory).value()};
+             .memory_bytes = std::move(memory_bytes)};
   if (end.outcome == RunOutcome::kRunning) {
     end.reason = "did not end properly: the run was killed or is still going";
   }
@@ -293,13 +321,21 @@ Status RunReader::for_each_arrival(const std::function<void(const RecordedArriva
 }
 
 Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) const {
+  const bool fields = knows_fields();
   return told(database_.query(
-      "SELECT step, cutoff, alive, reason, time_limit_ns, at_ns FROM decisions WHERE step >= ?1 "
-      "AND step < ?2 ORDER BY "
-      "rowid",
-      [](const Statement& row) {
-        return DecisionRecord{row.count(0), row.small(1),    row.small(2),
-                              row.text(3),  row.duration(4), row.duration(5)};
+      fmt::format("SELECT step, cutoff, alive, reason, time_limit_ns, at_ns, {} FROM decisions "
+                  "WHERE step >= ?1 AND step < ?2 ORDER BY rowid",
+                  fields ? "model_stale" : "0"),
+      [fields](const Statement& row) {
+        DecisionRecord decision{.step = row.count(0),
+                                .cutoff = row.small(1),
+                                .alive = row.small(2),
+                                .reason = row.text(3),
+                                .time_limit = row.duration(4),
+                                .at = row.duration(5)};
+        decision.model_stale =
+            fields ? row.integer(6) != 0 : says_that_model_is_stale(decision.reason);
+        return decision;
       },
       from, to));
 }
@@ -323,17 +359,42 @@ Result<std::vector<EvaluationRecord>> RunReader::evaluations() const {
 }
 
 Result<std::vector<EventRecord>> RunReader::events() const {
-  return told(database_.query(
-      "SELECT at_ns, step, kind, peer, text FROM events ORDER BY rowid", [](const Statement& row) {
-        return EventRecord{row.duration(0), row.count(1), row.text(2), row.text(3), row.text(4)};
-      }));
+  std::vector<EventRecord> events;
+  std::optional<Error> trouble;
+  const auto take = [&](Result<EventRecord> event) {
+    if (event) events.push_back(std::move(event).value());
+    if (!event && !trouble) trouble = event.error();
+  };
+  const Status status =
+      knows_fields()
+          ? database_.for_each(fmt::format("SELECT at_ns, step, kind, role, number, {} FROM events "
+                                           "ORDER BY rowid",
+                                           event_column_names()),
+                               [&](const Statement& row) { take(read_event(row)); })
+          : database_.for_each("SELECT at_ns, step, kind, peer, text FROM events ORDER BY rowid",
+                               [&](const Statement& row) {
+                                 take(event_of_text(row.duration(0), row.count(1), row.text(2),
+                                                    row.text(3), row.text(4)));
+                               });
+  if (!status) return cannot_read(path_, status.error().message);
+  if (trouble) return cannot_read(path_, trouble->message);
+  return events;
 }
 
 Result<std::vector<PeerRecord>> RunReader::peers() const {
-  return told(
+  auto rows = told(
       database_.query("SELECT name, host, pid FROM peers ORDER BY rowid", [](const Statement& row) {
-        return PeerRecord{row.text(0), row.text(1), row.integer(2)};
+        return std::pair(row.text(0), PeerRecord{{}, row.text(1), row.integer(2)});
       }));
+  if (!rows) return rows.error();
+  std::vector<PeerRecord> peers;
+  for (auto& [name, record] : rows.value()) {
+    const auto peer = parse_peer(name);
+    if (!peer) return cannot_read(path_, fmt::format("'{}' is not the name of a peer", name));
+    record.peer = *peer;
+    peers.push_back(std::move(record));
+  }
+  return peers;
 }
 
 Result<RunTotals> RunReader::totals() const { return told(totals_of(database_)); }

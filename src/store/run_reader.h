@@ -83,6 +83,7 @@ class RunReader {
 
   bool knows_weak() const { return format_ >= 3; }
   bool knows_forecasts() const { return format_ >= 4; }
+  bool knows_fields() const { return format_ >= 5; }  // of events and peers
 
   // Puts file and purpose around a reason from the database.
   template <typename T>

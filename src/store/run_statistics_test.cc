@@ -94,7 +94,7 @@ TEST(RunStatistics, SumUpTheSteps) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   for (const char* peer : {"coordinator", "shard 0", "worker 0", "worker 1", "worker 2"}) {
-    DROVER_EXPECT_OK(writer->on_peer({peer, "here", 1}));
+    DROVER_EXPECT_OK(writer->on_peer({*parse_peer(peer), "here", 1}));
   }
   for (Step step = 0; step < 10; ++step) {
     StepRecord record = sample_step(step, 2);

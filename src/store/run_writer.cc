@@ -4,11 +4,15 @@
 
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/check.h"
+#include "core/event_text.h"
 #include "store/create_run_file.h"
+#include "store/event_columns.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -48,8 +52,8 @@ enum Sentence : size_t {
 constexpr std::string_view kSql[] = {
     "BEGIN",
     "COMMIT",
-    "INSERT OR REPLACE INTO peers VALUES (?1, ?2, ?3)",
-    "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    "INSERT OR REPLACE INTO peers VALUES (?1, ?2, ?3, ?4)",
+    "INSERT INTO decisions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     "INSERT OR REPLACE INTO forecasts VALUES (?1, ?2, ?3, ?4, ?5)",
     "INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
     "?16, ?17, ?18, ?19, ?20, ?21)",
@@ -68,8 +72,8 @@ constexpr std::string_view kSql[] = {
     // An evaluator that has come back measures what it finds, which may have been measured.
     R"(INSERT INTO evaluations SELECT ?1, ?2, ?3, ?4, ?5
        WHERE ?1 IS NOT (SELECT version FROM evaluations ORDER BY rowid DESC LIMIT 1))",
-    "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)",
-    "INSERT OR REPLACE INTO memory VALUES (?1, ?2)",
+    "",  // see insert_event()
+    "INSERT OR REPLACE INTO memory VALUES (?1, ?2, ?3)",
     "DELETE FROM decisions WHERE step >= ?1",
     "DELETE FROM forecasts WHERE step >= ?1",
     "DELETE FROM steps WHERE step >= ?1",
@@ -79,9 +83,17 @@ constexpr std::string_view kSql[] = {
     "DELETE FROM arrivals WHERE step >= ?1",
     "DELETE FROM abandoned WHERE step >= ?1",
     "DELETE FROM evaluations WHERE version > ?1",
-    "UPDATE run SET outcome = ?1, reason = ?2, elapsed_ns = ?3, parameters_digest = ?4",
+    "UPDATE run SET outcome = ?1, cause = ?2, reason = ?3, elapsed_ns = ?4, parameters_digest = ?5",
 };
 static_assert(std::size(kSql) == kEnd + 1);
+
+std::string insert_event() {
+  std::string places = "?";
+  // Besides the payload: at_ns, step, kind, role, number, text.
+  for (size_t i = 1; i < kEventColumns.size() + 6; ++i) places += ", ?";
+  return fmt::format("INSERT INTO events (at_ns, step, kind, role, number, {}, text) VALUES ({})",
+                     event_column_names(), places);
+}
 
 }  // namespace
 
@@ -110,8 +122,9 @@ Result<std::unique_ptr<RunWriter>> RunWriter::write_to(const std::string& path, 
     pragmas += fmt::format("PRAGMA max_page_count = {}", options.pages_max);
   if (const Status status = database.execute(pragmas); !status) return status.error();
   std::vector<Statement> statements;
-  for (const std::string_view sql : kSql) {
-    Result<Statement> statement = database.prepare(sql);
+  for (size_t each = 0; each < std::size(kSql); ++each) {
+    Result<Statement> statement =
+        each == kEvent ? database.prepare(insert_event()) : database.prepare(kSql[each]);
     if (!statement) {
       return system_error(
           fmt::format("cannot write to the run file '{}': {}", path, statement.error().message));
@@ -174,13 +187,13 @@ Error RunWriter::fail(const Error& reason) {
 }
 
 Status RunWriter::on_peer(const PeerRecord& peer) {
-  const Status status = add(kPeer, peer.name, peer.host, peer.pid);
+  const Status status = add(kPeer, name_of(peer.peer.role), peer.peer.index, peer.host, peer.pid);
   return status ? commit_if_due() : status;
 }
 
 Status RunWriter::on_decision(const DecisionRecord& decision) {
   Status status = add(kDecision, decision.step, decision.cutoff, decision.alive, decision.reason,
-                      decision.time_limit, decision.at);
+                      decision.time_limit, decision.at, decision.model_stale);
   for (const ExpectedArrival& each : decision.expected) {
     if (!status) break;
     status = add(kForecast, decision.step, each.rank, static_cast<double>(each.mean),
@@ -236,7 +249,20 @@ Status RunWriter::on_evaluation(const EvaluationRecord& evaluation) {
 }
 
 Status RunWriter::on_event(const EventRecord& event) {
-  const Status status = add(kEvent, event.at, event.step, event.kind, event.peer, event.text);
+  std::optional<std::string_view> role;
+  std::optional<uint32_t> number;
+  if (event.peer) {
+    role = name_of(event.peer->role);
+    number = event.peer->index;
+  }
+  const EventCells cells = cells_of(event.payload);
+  const std::string text = event_text(event);
+  const Status status = std::apply(
+      [&](const auto&... each) {
+        return add(kEvent, event.at, event.step, name_of(event.kind()), role, number, each...,
+                   text);
+      },
+      cells);
   return status ? commit_if_due() : status;
 }
 
@@ -255,10 +281,11 @@ Status RunWriter::start_over(Step first) {
 Status RunWriter::on_end(const RunEnd& end) {
   failure_.reset();
   for (const auto& [peer, bytes] : end.memory_bytes) {
-    if (Status status = add(kMemory, peer, bytes); !status) return status;
+    if (Status status = add(kMemory, name_of(peer.role), peer.index, bytes); !status) return status;
   }
   const std::string digest = end.parameters_digest == 0 ? "" : to_hex(end.parameters_digest);
-  Status status = add(kEnd, name_of(end.outcome), end.reason, end.elapsed, digest);
+  Status status =
+      add(kEnd, name_of(end.outcome), name_of(end.cause), end.reason, end.elapsed, digest);
   if (status) status = flush();
   if (!status) return status;
   // Fold the log into the file, so that one file is the run. A reader in the way only means that

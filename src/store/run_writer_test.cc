@@ -10,6 +10,7 @@
 #include <csignal>
 #include <limits>
 
+#include "core/event_samples.h"
 #include "store/test_run.h"
 
 namespace drover {
@@ -34,7 +35,7 @@ TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
       DROVER_EXPECT_OK(writer->on_abandoned({step, 1, 2ms, 1ms, step + 1}));
       DROVER_EXPECT_OK(writer->on_evaluation({step, 70ms, 0.4, 0.9, 10}));
     }
-    DROVER_EXPECT_OK(writer->on_event({71ms, 5, "lost", "shard 0", "killed"}));
+    DROVER_EXPECT_OK(writer->on_event(lost_event(71ms, 5, Peer{Role::kShard, 0}, "killed")));
   }  // as if it had been killed
   const auto reopened = RunWriter::reopen(path);
   ASSERT_TRUE(reopened.ok()) << reopened.error().message;
@@ -64,10 +65,10 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   const TempFolder folder;
   const std::string path = folder.file("deep/er/run.db");
   const auto writer = writer_at(path);
-  DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node1", 41}));
-  DROVER_EXPECT_OK(writer->on_peer({"shard 0", "node1", 42}));
-  DROVER_EXPECT_OK(writer->on_peer({"worker 0", "node2", 43}));  // came back elsewhere
-  DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest", 12ms, 3ms}));
+  DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kWorker, 0}, "node1", 41}));
+  DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kShard, 0}, "node1", 42}));
+  DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kWorker, 0}, "node2", 43}));  // came back elsewhere
+  DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest", 12ms, 3ms, {}, true}));
   StepRecord step = sample_step(5, 2);
   step.loss = std::numeric_limits<double>::quiet_NaN();
   step.closing = 4ms;
@@ -77,19 +78,22 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   DROVER_EXPECT_OK(writer->on_step(step, sample_arrivals(5, 2)));
   DROVER_EXPECT_OK(writer->on_abandoned({5, 3, 2ms, 1ms, 6}));
   DROVER_EXPECT_OK(writer->on_evaluation({6, 70ms, 0.4, 0.9, 10'000}));
-  DROVER_EXPECT_OK(writer->on_event({71ms, 5, "lost", "worker 0", "connection closed"}));
+  DROVER_EXPECT_OK(
+      writer->on_event(lost_event(71ms, 5, Peer{Role::kWorker, 0}, "connection closed")));
   DROVER_EXPECT_OK(writer->on_end({.outcome = RunOutcome::kInterrupted,
+                                   .cause = EndCause::kInterrupted,
                                    .reason = "Ctrl-C",
                                    .elapsed = 80ms,
                                    .parameters_digest = ~uint64_t{0},
-                                   .memory_bytes = {{"shard 0", 1 << 20}}}));
+                                   .memory_bytes = {{Peer{Role::kShard, 0}, 1 << 20}}}));
 
   const RunReader reader = reader_at(path);
   EXPECT_EQ(reader.warning(), "");
   EXPECT_EQ(reader.header().value(), sample_header());
   const auto peers = reader.peers().value();
   ASSERT_EQ(peers.size(), 2u);
-  EXPECT_EQ(peers[1].name + peers[1].host, "worker 0node2");
+  EXPECT_EQ(peers[1].peer, (Peer{Role::kWorker, 0}));
+  EXPECT_EQ(peers[1].host, "node2");
   EXPECT_EQ(peers[1].pid, 43);
   const auto decisions = reader.decisions().value();
   ASSERT_EQ(decisions.size(), 1u);
@@ -98,6 +102,7 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   EXPECT_EQ(decisions[0].reason, "3 of 4 is fastest");
   EXPECT_EQ(decisions[0].time_limit, 12ms);
   EXPECT_EQ(decisions[0].at, 3ms);
+  EXPECT_TRUE(decisions[0].model_stale);
   const auto abandoned = reader.abandoned().value();
   ASSERT_EQ(abandoned.size(), 1u);
   EXPECT_EQ(abandoned[0].step, 5u);
@@ -134,15 +139,15 @@ TEST(RunWriter, GivesBackAllThatWasRecorded) {
   EXPECT_EQ(evaluations[0].samples, 10'000u);
   const auto events = reader.events().value();
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].at, 71ms);
-  EXPECT_EQ(events[0].kind, "lost");
-  EXPECT_EQ(events[0].text, "connection closed");
+  EXPECT_EQ(events[0], lost_event(71ms, 5, Peer{Role::kWorker, 0}, "connection closed"));
   const RunEnd end = reader.end().value();
   EXPECT_EQ(end.outcome, RunOutcome::kInterrupted);
+  EXPECT_EQ(end.cause, EndCause::kInterrupted);
   EXPECT_EQ(end.reason, "Ctrl-C");
   EXPECT_EQ(end.elapsed, 80ms);
   EXPECT_EQ(end.parameters_digest, ~uint64_t{0});
   ASSERT_EQ(end.memory_bytes.size(), 1u);
+  EXPECT_EQ(end.memory_bytes[0].first, (Peer{Role::kShard, 0}));
   EXPECT_EQ(end.memory_bytes[0].second, 1u << 20);
 }
 
@@ -172,7 +177,7 @@ TEST(RunWriter, TakesWhatComesAfterTheEnd) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   DROVER_EXPECT_OK(writer->on_end({}));
-  DROVER_EXPECT_OK(writer->on_event({1s, 9, "ended", "", "the model could not be saved"}));
+  DROVER_EXPECT_OK(writer->on_event({1s, 9, {}, event::Ended{.outcome = RunOutcome::kFailed}}));
   RunEnd end;
   end.outcome = RunOutcome::kFailed;
   DROVER_EXPECT_OK(writer->on_end(end));

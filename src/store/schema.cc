@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "store/event_columns.h"
+
 namespace drover {
 namespace {
 
@@ -15,21 +17,36 @@ CREATE TABLE run (
   command           TEXT NOT NULL,
   job               TEXT NOT NULL,
   outcome           TEXT NOT NULL DEFAULT 'running',
+  cause             TEXT NOT NULL DEFAULT 'unknown',
   reason            TEXT NOT NULL DEFAULT '',
   elapsed_ns        INTEGER,
   parameters_digest TEXT
 );
 CREATE TABLE settings    (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE environment (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE peers       (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL);
-CREATE TABLE memory      (peer TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE peers (
+  role   TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  host   TEXT NOT NULL,
+  pid    INTEGER NOT NULL,
+  name   TEXT GENERATED ALWAYS AS ({peer}),
+  PRIMARY KEY (role, number)
+);
+CREATE TABLE memory (
+  role   TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  bytes  INTEGER NOT NULL,
+  peer   TEXT GENERATED ALWAYS AS ({peer}),
+  PRIMARY KEY (role, number)
+) WITHOUT ROWID;
 CREATE TABLE decisions (
   step   INTEGER NOT NULL,
   cutoff INTEGER NOT NULL,
   alive  INTEGER NOT NULL,
   reason TEXT NOT NULL,
   time_limit_ns INTEGER NOT NULL DEFAULT 0,
-  at_ns INTEGER NOT NULL DEFAULT 0
+  at_ns INTEGER NOT NULL DEFAULT 0,
+  model_stale INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE forecasts (
   step   INTEGER NOT NULL,
@@ -107,13 +124,21 @@ CREATE TABLE evaluations (
   samples  INTEGER NOT NULL
 );
 CREATE TABLE events (
-  at_ns INTEGER NOT NULL,
-  step  INTEGER NOT NULL,
-  kind  TEXT NOT NULL,
-  peer  TEXT NOT NULL,
-  text  TEXT NOT NULL
+  at_ns  INTEGER NOT NULL,
+  step   INTEGER NOT NULL,
+  kind   TEXT NOT NULL,
+  role   TEXT,
+  number INTEGER,
+  {event_columns},
+  text   TEXT NOT NULL,
+  peer   TEXT GENERATED ALWAYS AS ({peer})
 );
 )sql";
+
+// The name of a peer, for people who ask in SQL: see name_of(Peer).
+constexpr std::string_view kPeerName =
+    "CASE WHEN role IN ('shard', 'worker', 'standby') THEN role || ' ' || number "
+    "ELSE coalesce(role, '') END";
 
 constexpr RunOutcome kOutcomes[] = {RunOutcome::kRunning, RunOutcome::kCompleted,
                                     RunOutcome::kInterrupted, RunOutcome::kFailed};
@@ -121,8 +146,10 @@ constexpr RunOutcome kOutcomes[] = {RunOutcome::kRunning, RunOutcome::kCompleted
 }  // namespace
 
 std::string schema_sql() {
+  const std::string tables = fmt::format(kTables, fmt::arg("peer", kPeerName),
+                                         fmt::arg("event_columns", event_column_definitions()));
   return fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; {}", kApplicationId,
-                     kSchemaVersion, kTables);
+                     kSchemaVersion, tables);
 }
 
 std::string_view name_of(RunOutcome outcome) {

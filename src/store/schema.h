@@ -14,8 +14,9 @@ namespace drover {
 inline constexpr int64_t kApplicationId = 0x44525652;
 
 // PRAGMA user_version. Goes up when an older drover could no longer read the file rightly.
-inline constexpr int64_t kSchemaVersion = 4;
-// The oldest that can still be read. 3 added what is known of weak synchronization.
+inline constexpr int64_t kSchemaVersion = 5;
+// The oldest that can still be read. 3 added what is known of weak synchronization, 4 forecasts and
+// shards' loads, 5 events and peers as fields instead of text.
 inline constexpr int64_t kOldestSchemaVersion = 2;
 
 // Creates all tables in an empty database, and marks it as a run file.

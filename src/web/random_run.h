@@ -95,9 +95,10 @@ class RandomRun {
       DROVER_EXPECT_OK(writer.on_evaluation({step + 1, record.at, chance(step, 0, 17), 0.5, 100}));
     }
     if (chance(step, 0, 18) < 0.05) {
-      const std::string peer = "worker " + std::to_string(step % workers_);
+      EventPayload payload = event::Joined{};
+      if (chance(step, 0, 19) < 0.5) payload = event::Lost{.loss = disconnected("connection")};
       DROVER_EXPECT_OK(writer.on_event(
-          {record.at, step, chance(step, 0, 19) < 0.5 ? "lost" : "joined", peer, "connection"}));
+          {record.at, step, Peer{Role::kWorker, static_cast<WorkerId>(step % workers_)}, payload}));
     }
   }
 
@@ -112,9 +113,9 @@ inline std::string random_run_file(const TempFolder& folder, uint64_t seed, uint
   const auto writer = writer_at(path);
   for (WorkerId worker = 0; worker < workers; ++worker) {
     const std::string node = "node" + std::to_string(worker / 2);
-    DROVER_EXPECT_OK(writer->on_peer({"worker " + std::to_string(worker), node, 100 + worker}));
+    DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kWorker, worker}, node, 100 + worker}));
   }
-  DROVER_EXPECT_OK(writer->on_peer({"shard 0", "node0", 50}));
+  DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kShard, 0}, "node0", 50}));
   RandomRun(seed, workers).write(*writer, 0, steps);
   DROVER_EXPECT_OK(writer->on_end(
       {.outcome = RunOutcome::kCompleted, .elapsed = std::chrono::milliseconds(50 * steps)}));

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/event_samples.h"
 #include "web/page_asset.h"
 #include "web/random_run.h"
 
@@ -61,7 +62,8 @@ TEST(Report, LetsNothingBreakOut) {
   {
     auto writer = RunWriter::create(path, header);
     ASSERT_TRUE(writer.ok());
-    DROVER_EXPECT_OK(writer.value()->on_event({{}, 0, "lost", "worker 1", evil}));
+    DROVER_EXPECT_OK(
+        writer.value()->on_event(lost_event(Duration{}, 0, Peer{Role::kWorker, 1}, evil)));
   }
   const std::string html = report_html({reported(path)}, {evil, evil});
   const json data = data_in(html);

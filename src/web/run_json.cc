@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/event_text.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -152,7 +153,7 @@ json workers_part(const RunSnapshot& snapshot) {
   for (const WorkerLine& line : snapshot.worker_lines) {
     part.push_back({{"worker", line.worker},
                     {"node", line.node},
-                    {"alive", line.alive},
+                    {"state", name_of(line.state)},
                     {"steps", line.steps},
                     {"inclusion", number(line.inclusion)},
                     {"recurrence", number(line.recurrence)},
@@ -177,9 +178,9 @@ json events_part(const RunSnapshot& snapshot) {
   for (const EventRecord& event : snapshot.events) {
     part.push_back({{"at_s", moment(event.at)},
                     {"step", event.step},
-                    {"kind", event.kind},
-                    {"peer", event.peer},
-                    {"text", event.text}});
+                    {"kind", name_of(event.kind())},
+                    {"peer", peer_text(event)},
+                    {"text", event_text(event)}});
   }
   return part;
 }

@@ -37,16 +37,6 @@ uint64_t number_in(std::string_view text) {
   return trouble == std::errc{} && stop == text.data() + text.size() ? number : 0;
 }
 
-// The number in "worker 3", if `name` begins with "worker ".
-std::optional<uint32_t> number_after(std::string_view name, std::string_view role) {
-  if (!name.starts_with(role)) return std::nullopt;
-  name.remove_prefix(role.size());
-  uint32_t number = 0;
-  const auto [stop, trouble] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (trouble != std::errc{} || stop != name.data() + name.size()) return std::nullopt;
-  return number;
-}
-
 // Walks over records that are in order of steps, handing out those of one step after the other.
 template <typename Record, typename StepOf>
 std::span<const Record> those_of(std::span<const Record>& rest, Step step, StepOf step_of) {
@@ -69,6 +59,20 @@ std::vector<DecisionRecord> by_step(std::vector<DecisionRecord> decisions) {
   sorted.reserve(order.size());
   for (const auto& [step, place] : order) sorted.push_back(std::move(decisions[place]));
   return sorted;
+}
+
+std::vector<WorkerState> states_of(const std::vector<EventRecord>& events, uint32_t workers) {
+  std::vector<WorkerState> states(workers, WorkerState::kAlive);
+  for (const EventRecord& event : events) {
+    // All workers are started again. Those that do not come are reported as lost once more.
+    if (event.kind() == EventKind::kRestarted) states.assign(workers, WorkerState::kAlive);
+    if (!event.peer || event.peer->role != Role::kWorker || event.peer->index >= workers) continue;
+    WorkerState& state = states[event.peer->index];
+    if (event.kind() == EventKind::kLost) state = WorkerState::kLost;
+    if (event.kind() == EventKind::kLeft) state = WorkerState::kFinished;
+    if (event.kind() == EventKind::kJoined) state = WorkerState::kAlive;
+  }
+  return states;
 }
 
 }  // namespace
@@ -101,11 +105,11 @@ Status RunPicture::read_small_tables(const RunReader& reader) {
       std::max(workers_, static_cast<uint32_t>(number_in(setting_of(header_, "workers"))));
   uint32_t shards = 0;
   for (const PeerRecord& peer : peers.value()) {
-    if (const auto worker = number_after(peer.name, "worker ")) {
-      hosts_[*worker] = peer.host;
-      workers = std::max(workers, *worker + 1);
+    if (peer.peer.role == Role::kWorker) {
+      hosts_[peer.peer.index] = peer.host;
+      workers = std::max(workers, peer.peer.index + 1);
     }
-    shards += number_after(peer.name, "shard ") ? 1 : 0;
+    shards += peer.peer.role == Role::kShard ? 1 : 0;
   }
   shards_ = shards;
   arrange(workers);
@@ -255,13 +259,7 @@ RunProgress RunPicture::progress_of(const RunSums& sums, Duration quiet) const {
 }
 
 std::vector<WorkerLine> RunPicture::workers_of(const RunSums& sums) const {
-  std::vector<bool> alive(workers_, true);
-  for (const EventRecord& event : events_) {
-    const auto worker = number_after(event.peer, "worker ");
-    if (!worker || *worker >= workers_) continue;
-    if (event.kind == "lost") alive[*worker] = false;
-    if (event.kind == "joined") alive[*worker] = true;
-  }
+  const std::vector<WorkerState> states = states_of(events_, workers_);
   const std::vector<std::string> nodes = nodes_of(workers_);
   std::vector<WorkerLine> lines;
   lines.reserve(workers_);
@@ -269,7 +267,7 @@ std::vector<WorkerLine> RunPicture::workers_of(const RunSums& sums) const {
     const WorkerSums& own = sums.workers()[worker];
     WorkerLine line{.worker = worker,
                     .node = nodes[worker],
-                    .alive = alive[worker],
+                    .state = states[worker],
                     .steps = own.steps,
                     .late = own.late,
                     .censored = own.censored,

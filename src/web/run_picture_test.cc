@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/event_samples.h"
 #include "web/random_run.h"
 #include "web/run_json.h"
 
@@ -334,18 +335,50 @@ TEST(RunPicture, KnowsWhoIsLost) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
-  DROVER_EXPECT_OK(writer->on_event({seconds(1), 1, "lost", "worker 2", "connection closed"}));
-  DROVER_EXPECT_OK(writer->on_event({seconds(2), 2, "lost", "worker 3", "connection closed"}));
-  DROVER_EXPECT_OK(writer->on_event({seconds(3), 3, "joined", "worker 2", ""}));
-  DROVER_EXPECT_OK(writer->on_event({seconds(3), 3, "lost", "shard 1", ""}));
+  DROVER_EXPECT_OK(
+      writer->on_event(lost_event(seconds(1), 1, Peer{Role::kWorker, 2}, "connection closed")));
+  DROVER_EXPECT_OK(
+      writer->on_event(lost_event(seconds(2), 2, Peer{Role::kWorker, 3}, "connection closed")));
+  DROVER_EXPECT_OK(writer->on_event({seconds(3), 3, Peer{Role::kWorker, 2}, event::Joined{}}));
+  DROVER_EXPECT_OK(writer->on_event(lost_event(seconds(3), 3, Peer{Role::kShard, 1}, "")));
   DROVER_EXPECT_OK(writer->flush());
   RunPicture picture;
   ASSERT_TRUE(picture.read(reader_at(path)).ok());
   const RunSnapshot snapshot = picture.snapshot({});
-  EXPECT_TRUE(snapshot.worker_lines[1].alive);
-  EXPECT_TRUE(snapshot.worker_lines[2].alive);
-  EXPECT_FALSE(snapshot.worker_lines[3].alive);
-  EXPECT_EQ(snapshot.events.front().peer, "shard 1") << "newest first";
+  EXPECT_EQ(snapshot.worker_lines[1].state, WorkerState::kAlive);
+  EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kAlive);
+  EXPECT_EQ(snapshot.worker_lines[3].state, WorkerState::kLost);
+  EXPECT_EQ(snapshot.events.front().peer, (Peer{Role::kShard, 1})) << "newest first";
+}
+
+TEST(RunPicture, AWorkerThatHasLeftIsFinishedNotAlive) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  DROVER_EXPECT_OK(writer->on_event({seconds(1), 1, Peer{Role::kWorker, 2}, event::Left{}}));
+  DROVER_EXPECT_OK(writer->flush());
+  RunPicture picture;
+  ASSERT_TRUE(picture.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = picture.snapshot({});
+  EXPECT_EQ(snapshot.worker_lines[1].state, WorkerState::kAlive);
+  EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kFinished);
+}
+
+// A restarted run continues only with the workers that take part again; no `joined` says so.
+TEST(RunPicture, WorkersLostBeforeARestartAreAliveAfterIt) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  DROVER_EXPECT_OK(writer->on_event(lost_event(seconds(1), 1, Peer{Role::kWorker, 2}, "closed")));
+  DROVER_EXPECT_OK(writer->on_event({seconds(2), 2, {}, event::Restarted{}}));
+  DROVER_EXPECT_OK(writer->on_event({seconds(3), 1, {}, event::Resumed{.version = 1}}));
+  DROVER_EXPECT_OK(writer->on_event(lost_event(seconds(4), 4, Peer{Role::kWorker, 3}, "closed")));
+  DROVER_EXPECT_OK(writer->flush());
+  RunPicture picture;
+  ASSERT_TRUE(picture.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = picture.snapshot({});
+  EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kAlive);
+  EXPECT_EQ(snapshot.worker_lines[3].state, WorkerState::kLost);
 }
 
 TEST(HeatLayout, KeepsTheWorkersOfANodeTogether) {

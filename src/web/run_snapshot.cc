@@ -101,6 +101,18 @@ double recent_mean(const std::deque<StepFacts>& recent, double StepRecord::*memb
 
 }  // namespace
 
+std::string_view name_of(WorkerState state) {
+  switch (state) {
+    case WorkerState::kAlive:
+      return "alive";
+    case WorkerState::kLost:
+      return "lost";
+    case WorkerState::kFinished:
+      return "finished";
+  }
+  return "unknown";
+}
+
 std::string_view name_of(RunState state) {
   switch (state) {
     case RunState::kWaiting:

@@ -67,10 +67,17 @@ struct DecisionLine {
   double at_s = 0.0;
 };
 
+enum class WorkerState : uint8_t {
+  kAlive,
+  kLost,
+  kFinished,  // it had done what it was to do
+};
+std::string_view name_of(WorkerState state);
+
 struct WorkerLine {
   WorkerId worker = 0;
   std::string node;
-  bool alive = true;
+  WorkerState state = WorkerState::kAlive;
   uint64_t steps = 0;
   double inclusion = kUnknown;   // share of its steps in which it was in time
   double recurrence = kUnknown;  // of the steps after one that it missed, the share it missed too

@@ -10,9 +10,11 @@
 #include <variant>
 #include <vector>
 
+#include "core/event.h"
 #include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
+#include "core/peer.h"
 #include "core/result.h"
 #include "core/run_record.h"
 #include "core/step_times.h"
@@ -21,13 +23,6 @@
 #include "wire/number_type.h"
 
 namespace drover {
-
-// A standby is a second process for a shard: it keeps what the shard makes, and serves in its place
-// when the shard is lost.
-enum class Role : uint8_t { kCoordinator, kShard, kWorker, kEvaluator, kStandby };
-
-// The word for a peer in messages: "worker 3", "shard 0", "standby 0", "coordinator", "evaluator".
-std::string peer_name(Role role, uint32_t index);
 
 enum class Lane : uint8_t { kControl, kBulk };
 
@@ -286,7 +281,9 @@ struct CheckpointSaved {
   uint64_t bytes = 0;
   uint32_t checksum = 0;
   Duration took{};
-  std::string error;  // empty: all went well
+  CheckpointFailure failure = CheckpointFailure::kNone;
+  int os_error = 0;   // kSystem: errno
+  std::string error;  // then: what failed, in words
   bool operator==(const CheckpointSaved&) const = default;
 };
 

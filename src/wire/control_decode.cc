@@ -374,6 +374,9 @@ Control get(const pb::CheckpointSaved& from, Reader& reader) {
                          .bytes = from.bytes(),
                          .checksum = from.checksum(),
                          .took = reader.duration(from.took_ns(), "the time of a checkpoint"),
+                         .failure = reader.one_of(from.failure(), CheckpointFailure::kTimeout,
+                                                  "why a checkpoint is not kept"),
+                         .os_error = static_cast<int>(from.os_error()),
                          .error = reader.text(from.error(), "the error")};
 }
 

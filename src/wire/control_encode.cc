@@ -249,6 +249,8 @@ void put(const CheckpointSaved& from, pb::Control& to) {
   out->set_checksum(from.checksum);
   out->set_took_ns(from.took.count());
   out->set_error(from.error);
+  out->set_failure(static_cast<uint32_t>(from.failure));
+  out->set_os_error(static_cast<uint32_t>(from.os_error));
 }
 
 void put(const StandBy& from, pb::Control& to) { to.mutable_stand_by()->set_address(from.address); }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,11 @@ struct GradientReport {
   uint32_t predictions = 0;  // ... out of so many
 };
 
+// Thrown by a task whose library could not allocate memory.
+struct OutOfMemory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 struct Evaluation {
   double loss = 0.0;
   double accuracy = 0.0;  // share of right predictions on the test set
@@ -68,7 +74,7 @@ class Task {
   // Calls listener.tensor_ready(index) once per tensor as soon as its values are final, usually
   // last layer first, while earlier layers are still being differentiated, and listener.wanted()
   // between layers. If either returns false the gradient is no longer wanted: the task stops as
-  // soon as it can and reports finished = false.
+  // soon as it can and reports finished = false. Throws OutOfMemory if memory is short.
   virtual GradientReport gradient(std::span<const float> parameters, const Batch& batch,
                                   std::span<float> gradient, GradientListener& listener) = 0;
 

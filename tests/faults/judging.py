@@ -107,7 +107,7 @@ def _judge_run_file(run: BrokenRun, outcome: Outcome, drover: Path, verdict: Ver
         _judge_steps(run.schedule, steps, verdict)
         if verdict.outcome == "failed" and not reason:
             verdict.findings.append("the run failed, and the run file does not say why")
-        events = database.execute("select at_ns, step, kind, peer, text from events order by rowid").fetchall()
+        events = database.execute("select at_ns, step, kind, peer, version from events order by rowid").fetchall()
         _measure(run.schedule, outcome, steps, events, verdict)
         return run_id
     except sqlite3.Error as trouble:
@@ -141,11 +141,11 @@ def _measure(schedule: Schedule, outcome: Outcome, steps: list, events: list, ve
     resumed_from = 0
     lost: Dict[str, float] = {}
     before = 0
-    for at, step, kind, peer, text in events:
-        if kind == "start-over":
+    for at, step, kind, peer, version in events:
+        if kind == "restart":
             before = max(before, step)
         if kind == "resumed":
-            resumed_from = int(text.split("after step ")[1].split(",")[0])
+            resumed_from = version
             # The last step is done again: with it come the evaluation and the digest.
             verdict.steps_lost.append(max(0, min(before, schedule.job.steps - 1) - resumed_from))
             before = 0

@@ -156,7 +156,7 @@ class CoordinatorRun {
 
   void lose(PeerId peer) {
     peers_.erase(peer);
-    coordinator_.on_lost(peer.first, peer.second, "it is gone", now_, out_);
+    coordinator_.on_lost(peer.first, peer.second, disconnected("it is gone"), now_, out_);
   }
 
   void let_time_pass() {
@@ -173,7 +173,8 @@ class CoordinatorRun {
   void end_otherwise() {
     const uint32_t choice = choices_.below(32);
     if (choice == 0) coordinator_.on_interrupt(now_, out_);
-    if (choice == 1) coordinator_.on_failure("the disk is full", now_, out_);
+    if (choice == 1)
+      coordinator_.on_failure(EndCause::kRecordFailed, "the disk is full", now_, out_);
   }
 
   void keep_checkpoint() {

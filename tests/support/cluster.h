@@ -152,10 +152,10 @@ class Cluster {
 
   const Layout& layout() const { return layout_; }
   const std::vector<StepStory>& stories() const { return stories_; }
-  size_t count_events(const std::string& kind) const {
+  size_t count_events(EventKind kind) const {
     return static_cast<size_t>(
         std::count_if(events_.begin(), events_.end(),
-                      [&](const EventRecord& event) { return event.kind == kind; }));
+                      [&](const EventRecord& event) { return event.kind() == kind; }));
   }
 
  private:
@@ -431,7 +431,7 @@ class Cluster {
     post(-1, id, to_coordinator(), [this, id] {
       unnoticed_.erase({kCoordinator, id});
       with_coordinator([&](CoordinatorOutput& out) {
-        coordinator_.on_lost(Role::kWorker, id, "killed", now_, out);
+        coordinator_.on_lost(Role::kWorker, id, disconnected("killed"), now_, out);
       });
     });
     for (ShardId shard = 0; shard < shards_.size(); ++shard) {

@@ -10,7 +10,9 @@
 
 #include "cli/export/exports.h"
 #include "cli/export/out_file.h"
+#include "core/event_text.h"
 #include "sim/replay_record.h"
+#include "store/event_columns.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -128,7 +130,7 @@ Status add_tables(Tables& tables) {
       {"decisions", "step,at_seconds,cutoff,alive,time_limit_seconds,reason"},
       {"abandoned", "step,worker,wasted_seconds,restart_seconds,resumed_step"},
       {"evaluations", "version,at_seconds,loss,accuracy,samples"},
-      {"events", "at_seconds,step,kind,peer,text"},
+      {"events", "at_seconds,step,kind,peer,text,cause,version,detail"},
   };
   for (const auto& [name, columns] : all) {
     if (const auto added = tables.add(name, columns); !added) return added.error();
@@ -155,11 +157,11 @@ Status add_run(Tables& tables, const RunReader& reader) {
   say("job", header.value().job);
   for (const auto& [key, value] : header.value().settings) say("setting " + key, value);
   for (const auto& [key, value] : header.value().environment) say("environment " + key, value);
-  const std::map<std::string, uint64_t> memory(end.value().memory_bytes.begin(),
-                                               end.value().memory_bytes.end());
+  const std::map<Peer, uint64_t> memory(end.value().memory_bytes.begin(),
+                                        end.value().memory_bytes.end());
   for (const PeerRecord& peer : peers.value()) {
-    const auto used = memory.find(peer.name);
-    tables.row(kPeers, peer.name, peer.host, peer.pid,
+    const auto used = memory.find(peer.peer);
+    tables.row(kPeers, name_of(peer.peer), peer.host, peer.pid,
                used == memory.end() ? std::nullopt : std::optional(used->second));
   }
   return done();
@@ -189,6 +191,19 @@ void add_step(Tables& tables, const WalkedStep& walked) {
   }
 }
 
+void add_event(Tables& tables, const EventRecord& event) {
+  // Of an old file's event nothing is known but its text.
+  const bool known = event.recorded_text.empty();
+  const EventCells cells = known ? cells_of(event.payload) : EventCells{};
+  const auto* cause = std::get_if<std::string>(&cell_of(cells, "cause"));
+  const auto* version = std::get_if<int64_t>(&cell_of(cells, "version"));
+  const auto* detail = std::get_if<std::string>(&cell_of(cells, "detail"));
+  tables.row(kEvents, event.at, event.step, std::string(name_of(event.kind())), peer_text(event),
+             event_text(event), cause != nullptr ? *cause : std::string(),
+             version != nullptr ? std::optional(static_cast<uint64_t>(*version)) : std::nullopt,
+             detail != nullptr ? *detail : std::string());
+}
+
 // What is not read a stretch at a time: one row of it for many of arrivals.
 Status add_the_rest(Tables& tables, const RunReader& reader, const StepSpan& span) {
   const auto inside = [&](Step step) { return step >= span.from && step < span.to; };
@@ -209,8 +224,7 @@ Status add_the_rest(Tables& tables, const RunReader& reader, const StepSpan& spa
   if (!events) return events.error();
   for (const EventRecord& each : events.value()) {
     // Those of the end belong to a step that was never taken.
-    if (each.step >= span.from && each.step <= span.to)
-      tables.row(kEvents, each.at, each.step, each.kind, each.peer, each.text);
+    if (each.step >= span.from && each.step <= span.to) add_event(tables, each);
   }
   return done();
 }

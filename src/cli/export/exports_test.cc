@@ -133,7 +133,8 @@ TEST(ExportCsv, HasEveryTableWithUnitsInItsHeader) {
   EXPECT_EQ(steps[8][3], "3") << "the cutoff of step 7";
   EXPECT_EQ(read_csv(folder.file("tables/decisions.csv"))[1][5], "because, \"well\"");
   EXPECT_THAT(read_csv(folder.file("tables/events.csv"))[1],
-              ElementsAre(testing::_, "3", "lost", "worker 1", "it said \"bye\", and left"));
+              ElementsAre(testing::_, "3", "lost", "worker 1", "it said \"bye\", and left",
+                          "disconnected", "", "it said \"bye\", and left"));
   EXPECT_THAT(read_csv(folder.file("tables/abandoned.csv"))[1],
               ElementsAre("2", "1", "0.001000000", "0.000000000", "4"));
   EXPECT_THAT(read_csv(folder.file("tables/peers.csv"))[1],

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/chance.h"
+#include "core/event_samples.h"
 #include "store/test_run.h"
 
 namespace drover {
@@ -25,10 +26,10 @@ struct MixedRun {
 
   void start(RunWriter& writer) const {
     for (uint32_t worker = 0; worker < workers; ++worker) {
-      DROVER_EXPECT_OK(writer.on_peer({"worker " + std::to_string(worker), "here", 100 + worker}));
+      DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kWorker, worker}, "here", 100 + worker}));
     }
-    DROVER_EXPECT_OK(writer.on_peer({"shard 0", "here", 50}));
-    DROVER_EXPECT_OK(writer.on_peer({"shard 1", "here", 51}));
+    DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kShard, 0}, "here", 50}));
+    DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kShard, 1}, "here", 51}));
   }
 
   // Worker 0 is always in time; of the others some are cut, some of those come late, some are away.
@@ -88,8 +89,10 @@ struct MixedRun {
     DROVER_EXPECT_OK(writer->on_abandoned(
         {.step = 2, .worker = 1, .wasted = from_seconds(0.001), .restart = {}, .resumed = 4}));
     DROVER_EXPECT_OK(writer->on_evaluation({steps, now, 0.5, 0.875, 1'000}));
-    DROVER_EXPECT_OK(writer->on_event({now, 3, "lost", "worker 1", "it said \"bye\", and left"}));
-    DROVER_EXPECT_OK(writer->on_end({.elapsed = now, .memory_bytes = {{"worker 0", 77}}}));
+    DROVER_EXPECT_OK(
+        writer->on_event(lost_event(now, 3, Peer{Role::kWorker, 1}, "it said \"bye\", and left")));
+    DROVER_EXPECT_OK(
+        writer->on_end({.elapsed = now, .memory_bytes = {{Peer{Role::kWorker, 0}, 77}}}));
   }
 };
 

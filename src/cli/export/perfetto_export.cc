@@ -12,6 +12,7 @@
 
 #include "cli/export/exports.h"
 #include "cli/export/out_file.h"
+#include "core/event_text.h"
 #include "core/numbers.h"
 #include "sim/trace_run.h"
 
@@ -168,8 +169,8 @@ Status draw_events(TraceEvents& events, const RunReader& reader, const StepSpan&
   if (!recorded) return recorded.error();
   for (const EventRecord& each : recorded.value()) {
     if (each.step < span.from || each.step > span.to) continue;
-    events.instant(each.peer.empty() ? each.kind : each.kind + ": " + each.peer, each.at,
-                   each.text);
+    const std::string kind(name_of(each.kind()));
+    events.instant(each.peer ? kind + ": " + name_of(*each.peer) : kind, each.at, event_text(each));
   }
   const auto evaluations = reader.evaluations();
   if (!evaluations) return evaluations.error();

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "forecast/learned/bayes.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -145,7 +144,7 @@ Status MetricsReader::read_decisions() {
   const DecisionRecord& newest = decisions.value().back();
   metrics_.cutoff = newest.cutoff;
   metrics_.alive = newest.alive;
-  metrics_.model_stale = newest.reason.find(kStaleWords) != std::string::npos;
+  metrics_.model_stale = newest.model_stale;
   return done();
 }
 
@@ -160,7 +159,7 @@ Status MetricsReader::read_news() {
   if (!events) return events.error();
   metrics_.lost = static_cast<uint64_t>(
       std::count_if(events.value().begin(), events.value().end(), [](const EventRecord& event) {
-        return event.kind == "lost" && event.peer.starts_with("worker");
+        return event.kind() == EventKind::kLost && event.peer && event.peer->role == Role::kWorker;
       }));
   return done();
 }

@@ -58,7 +58,7 @@ struct RunMetrics {
 
   std::optional<uint32_t> cutoff;  // of the newest decision
   std::optional<uint32_t> alive;
-  bool model_stale = false;  // says that decision's reason
+  bool model_stale = false;  // as of that decision
 
   std::optional<double> loss;  // of the newest step that has one, NaN if that is what it was
   std::optional<double> accuracy;

@@ -291,7 +291,7 @@ std::string BayesForecaster::basis() const {
   if (!model_trouble_.empty()) {
     text += "; " + model_trouble_;
   } else if (stale_) {
-    text += fmt::format("; {} and stands back", kStaleWords);
+    text += "; model disabled (stale)";
   } else if (models_[kModel] == nullptr && fit_trouble_.empty()) {
     text += "; no model yet";
   }

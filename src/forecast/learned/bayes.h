@@ -36,9 +36,6 @@ enum class Imputing : uint8_t {
 // The published models look back further, and a fit refuses less.
 inline constexpr Step kFirstPublishedFit = 50;
 
-// What the basis of a forecast says while the model stands back; monitoring looks for it.
-inline constexpr std::string_view kStaleWords = "the model has gone stale";
-
 struct BayesSettings {
   uint64_t seed = 1;
   Step warmup = 20;
@@ -66,6 +63,7 @@ class BayesForecaster : public Forecaster {
   void forecast(Step step, std::span<const WorkerId> alive, Forecast& out) override;
   bool by_worker() const override { return settings_.emission != Emission::kSorted; }
   std::string basis() const override;
+  bool model_stale() const override { return model_trouble_.empty() && stale_; }
 
  private:
   // The built-in model, the one fitted to this cluster, and two simple ones.

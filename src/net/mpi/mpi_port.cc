@@ -67,7 +67,7 @@ class MpiPort final : public MessagePort {
   }
 
   Result<Ticket> begin_send(std::span<const std::byte> message, MessageAddress to) override {
-    return begin(message.size(), "send a block to rank " + std::to_string(to.rank),
+    return begin(message.size(), false, "send a block to rank " + std::to_string(to.rank),
                  [&](int count, MPI_Request* request) {
                    return MPI_Isend(message.data(), count, MPI_BYTE, static_cast<int>(to.rank),
                                     static_cast<int>(to.lane), MPI_COMM_WORLD, request);
@@ -75,7 +75,7 @@ class MpiPort final : public MessagePort {
   }
 
   Result<Ticket> begin_receive(std::span<std::byte> into, MessageAddress from) override {
-    return begin(into.size(), "receive a block from rank " + std::to_string(from.rank),
+    return begin(into.size(), true, "receive a block from rank " + std::to_string(from.rank),
                  [&](int count, MPI_Request* request) {
                    return MPI_Irecv(into.data(), count, MPI_BYTE, static_cast<int>(from.rank),
                                     static_cast<int>(from.lane), MPI_COMM_WORLD, request);
@@ -94,7 +94,7 @@ class MpiPort final : public MessagePort {
     under_way_.erase(found);
     if (code != MPI_SUCCESS) return mpi_error(begun.what, code);
     int bytes = begun.bytes;
-    if (begun.receives()) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (begun.receives) MPI_Get_count(&status, MPI_BYTE, &bytes);
     if (bytes == begun.bytes) return true;
     return Error{ErrorKind::kInvalidInput, "a block of " + std::to_string(bytes) +
                                                " bytes came where one of " +
@@ -140,8 +140,8 @@ class MpiPort final : public MessagePort {
   struct Begun {
     MPI_Request request = MPI_REQUEST_NULL;
     int bytes = 0;
+    bool receives = false;
     std::string what;
-    bool receives() const { return what.starts_with("receive"); }
   };
   struct LetGo {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -151,12 +151,12 @@ class MpiPort final : public MessagePort {
   MpiPort(uint32_t rank, uint32_t ranks) : rank_(rank), ranks_(ranks) {}
 
   template <typename Call>
-  Result<Ticket> begin(size_t bytes, std::string what, Call&& call) {
+  Result<Ticket> begin(size_t bytes, bool receives, std::string what, Call&& call) {
     const std::lock_guard lock(mutex_);
     if (finished_) return Error{ErrorKind::kStopped, "could not " + what + ": the run is over"};
     if (bytes > static_cast<size_t>(std::numeric_limits<int>::max()))
       return system_error("could not " + what + ": it is too large for one message");
-    Begun begun{.bytes = static_cast<int>(bytes), .what = std::move(what)};
+    Begun begun{.bytes = static_cast<int>(bytes), .receives = receives, .what = std::move(what)};
     const int code = call(begun.bytes, &begun.request);
     if (code != MPI_SUCCESS) return mpi_error(begun.what, code);
     under_way_.emplace(++ticket_, std::move(begun));

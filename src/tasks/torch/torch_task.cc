@@ -191,6 +191,11 @@ class TorchTask final : public Task {
       return add_pieces(batch);
     } catch (const Abandoned&) {
       return {};
+    } catch (const c10::Error& trouble) {
+      // libtorch has a type of its own for that only on GPUs.
+      const std::string words = trouble.what_without_backtrace();
+      if (words.find("allocate") == std::string::npos) throw;
+      throw OutOfMemory(words);
     }
   }
 

@@ -65,8 +65,8 @@ await serving({ lost: true }, 900, (server) =>
 
     await page.click(".workers th:nth-child(6) button");
     t.expect("a column sorts", (await page.getAttribute(".workers th:nth-child(6)", "aria-sort")) === "descending");
-    await page.fill(".workers input", "gone");
-    await t.text(page, "the lost worker is found", ".workers tbody", "✕ gone");
+    await page.fill(".workers input", "lost");
+    await t.text(page, "the lost worker is found", ".workers tbody", "✕ lost");
     await page.fill(".workers input", "");
 
     await page.check(".switch input[value=time]", { force: true });

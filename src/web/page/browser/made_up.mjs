@@ -284,7 +284,7 @@ function workers_of(o, done) {
     return {
       worker,
       node: `node-${Math.floor(worker / o.per_node)}`,
-      alive: !(o.lost && worker === 5),
+      state: o.lost && worker === 5 ? "lost" : "alive",
       steps: done,
       inclusion: 1 - missed,
       recurrence: missed ? Math.min(1, missed * 1.02 + 0.01) : null,

@@ -127,7 +127,7 @@ export interface Heat {
 export interface Worker {
   worker: number;
   node: string;
-  alive: boolean;
+  state: "alive" | "lost" | "finished";
   steps: number;
   inclusion: Maybe;
   recurrence: Maybe; // of the steps after one in which it was not in time, the share in which it was not either

@@ -2,7 +2,7 @@
 import type { Worker } from "./contract";
 
 export type Column =
-  "worker" | "node" | "alive" | "inclusion" | "recurrence" | "median_s" | "late" | "censored" | "last";
+  "worker" | "node" | "state" | "inclusion" | "recurrence" | "median_s" | "late" | "censored" | "last";
 
 export interface Order {
   column: Column;
@@ -12,7 +12,7 @@ export interface Order {
 // Unknown values come last whichever way it is sorted; equals are in order of workers.
 export function sorted(workers: Worker[], order: Order): Worker[] {
   const sign = order.descending ? -1 : 1;
-  const value = (w: Worker) => (order.column === "alive" ? Number(w.alive) : w[order.column]);
+  const value = (w: Worker) => w[order.column];
   return [...workers].sort((a, b) => {
     const x = value(a);
     const y = value(b);
@@ -25,11 +25,12 @@ export function sorted(workers: Worker[], order: Order): Worker[] {
   });
 }
 
-// "12" is the worker, "10-20" a range of them, "gone" and "alive" what they are, anything else a part of the node's name.
+// "12" is the worker, "10-20" a range of them, "alive", "lost" and "finished" a state, anything else a part of the node's name.
 export function matching(workers: Worker[], words: string): Worker[] {
   const wanted = words.trim().toLowerCase();
   if (wanted === "") return workers;
-  if (wanted === "alive" || wanted === "gone") return workers.filter((w) => w.alive === (wanted === "alive"));
+  if (wanted === "alive" || wanted === "lost" || wanted === "finished")
+    return workers.filter((w) => w.state === wanted);
   const range = /^(\d+)(?:\s*[-–]\s*(\d+))?$/.exec(wanted);
   if (range) {
     const first = Number(range[1]);

@@ -109,7 +109,7 @@ export function worker(changes: Partial<Worker>): Worker {
   return {
     worker: 0,
     node: "node-0",
-    alive: true,
+    state: "alive",
     steps: 10,
     inclusion: 1,
     recurrence: null,

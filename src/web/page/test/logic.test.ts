@@ -50,7 +50,7 @@ describe("the slider", () => {
 describe("the table of workers", () => {
   const list = [
     worker({ worker: 0, inclusion: 0.5, node: "node-10" }),
-    worker({ worker: 1, inclusion: 0.9, node: "node-2", recurrence: 0.3, alive: false }),
+    worker({ worker: 1, inclusion: 0.9, node: "node-2", recurrence: 0.3, state: "lost" }),
     worker({ worker: 2, inclusion: 0.5, node: "node-2", recurrence: 0.7 }),
   ];
   const order = (column: Parameters<typeof pressed>[1], descending: boolean) =>
@@ -78,9 +78,9 @@ describe("the table of workers", () => {
     expect(pressed({ column: "late", descending: true }, "median_s").descending).toBe(true);
     expect(pressed({ column: "late", descending: true }, "inclusion").descending).toBe(false);
   });
-  it("finds numbers, ranges, nodes and the gone", () => {
+  it("finds numbers, ranges, nodes and states", () => {
     const found = (words: string) => matching(list, words).map((w) => w.worker);
-    expect([found("1"), found("1-2"), found("node-2"), found("gone"), found(" "), found("nowhere")]).toEqual([
+    expect([found("1"), found("1-2"), found("node-2"), found("lost"), found(" "), found("nowhere")]).toEqual([
       [1],
       [1, 2],
       [1, 2],

@@ -10,7 +10,7 @@ const page_rows = 25;
 const columns: { column: Column; title: string; about: string }[] = [
   { column: "worker", title: "Worker", about: "number" },
   { column: "node", title: "Node", about: "the machine" },
-  { column: "alive", title: "State", about: "alive, or gone" },
+  { column: "state", title: "State", about: "alive, lost or finished" },
   { column: "inclusion", title: "Included", about: "share of its steps in which its gradient was used" },
   {
     column: "recurrence",
@@ -48,8 +48,8 @@ export class WorkersView implements View {
     }
     this.search = h("input", {
       type: "search",
-      placeholder: "12, 10-20, a node, gone",
-      "aria-label": "Find workers: a number, a range, part of a node's name, alive or gone",
+      placeholder: "12, 10-20, a node, lost",
+      "aria-label": "Find workers: a number, a range, part of a node's name, or a state",
       oninput: () => ((this.page = 0), this.fill()),
     });
     this.back = h("button", { type: "button", onclick: () => this.turn(-1) }, "Back");
@@ -121,7 +121,7 @@ function row_of(w: Worker): HTMLElement {
     {},
     h("th", { scope: "row" }, String(w.worker)),
     h("td", { class: "text" }, w.node || "–"),
-    h("td", { class: "text" }, h("span", { class: w.alive ? "state" : "state gone" }, w.alive ? "alive" : "✕ gone")),
+    h("td", { class: "text" }, h("span", { class: `state ${w.state}` }, w.state === "lost" ? "✕ lost" : w.state)),
     h("td", {}, meter, percent(w.inclusion)),
     h("td", {}, percent(w.recurrence)),
     h("td", {}, w.median_s !== null ? `${w.median_exact ? "" : "≥ "}${duration(w.median_s, true)}` : "–"),
