@@ -10,6 +10,7 @@
 
 #include "cli/settings.h"
 #include "cli/toml_complaint.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {

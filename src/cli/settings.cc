@@ -13,6 +13,7 @@
 #include "net/tls.h"
 #include "policy/catalogue.h"
 #include "wire/limits.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {

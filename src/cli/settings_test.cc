@@ -9,6 +9,7 @@
 
 #include "cli/job_file.h"
 #include "wire/limits.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "cli/job_file.h"
 #include "cli/settings.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {

@@ -110,6 +110,8 @@ std::vector<Control> every_message() {
                .tensors = small_layout().tensors(),
                .blocks = plan_blocks(small_layout(), 1)},
           Welcome{.shards = {"tcp:127.0.0.1:1"}},
+          PlaceOffer{.worker = 1, .job = "steps = 1"},
+          Connected{},
           WantInitial{},
           Ready{},
           Decision{.step = 3, .cutoff = 1, .alive = {kHostile}},
@@ -468,7 +470,7 @@ class Hostile {
           lanes.push_back(std::make_unique<Line>(shard, key_));
           in = lanes.back()->greet(hello(lane)) && in;
         }
-        in = in && lanes[lanes.size() - 2]->hear_until<Welcome>();
+        in = in && lanes[lanes.size() - 2]->hear_until<Connected>();
       }
       if (in) coordinator.say(Ready{});
       if (in) ++board_.joined;

@@ -9,13 +9,13 @@
 
 #include "core/guard_rule.h"
 #include "core/ids.h"
+#include "core/slow_rule.h"
 #include "core/straggler_rule.h"
 #include "core/target.h"
 #include "core/time.h"
 #include "core/training.h"
 #include "policy/catalogue.h"
 #include "wire/number_type.h"
-#include "worker/slowness.h"
 #include "worker/task_spec.h"
 
 namespace drover {

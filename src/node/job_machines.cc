@@ -14,12 +14,6 @@ std::optional<BalanceSettings> balance_of(const Job& job) {
                          .seed = job.task.seed};
 }
 
-std::vector<std::string> slow_texts(const std::vector<SlowRule>& rules) {
-  std::vector<std::string> texts;
-  for (const SlowRule& rule : rules) texts.push_back(to_text(rule));
-  return texts;
-}
-
 }  // namespace
 
 Result<CoordinatorSettings> coordinator_settings(const Job& job) {
@@ -37,7 +31,7 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .optimizer = job.optimizer,
       .schedule = job.schedule,
       .workers_bring_model = false,
-      .told = {.wire_dtype = job.wire_dtype, .slow = slow_texts(job.slow)},
+      .told = {.wire_dtype = job.wire_dtype, .slow = job.slow},
       .full_samples = uint64_t{job.workers} * job.batch,
       .batch = job.batch,
       .limits = {.at_least = job.min_contributors,

@@ -252,9 +252,7 @@ void LiveSession::tell_evaluated(const Evaluated& evaluated) {
 void LiveSession::on_welcome(const Welcome& welcome) {
   const std::lock_guard lock(mutex_);
   welcome_ = welcome;
-  for (const std::string& text : welcome.slow) {
-    if (auto rule = parse_slow_rule(text)) slow_.push_back(std::move(rule).value());
-  }
+  slow_ = welcome.slow;
   if (welcome.weak) partial_ = {welcome.pull_share, welcome.pull_grace};
   share_.emplace(settings_.identity.index, welcome.workers, welcome.batch, settings_.own_part);
   machine_.emplace(settings_.identity.worker(), welcome.blocks, parameters_, gradient_,

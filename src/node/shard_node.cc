@@ -424,8 +424,8 @@ class ShardNode {
     if (peer.gradients && header.type == FrameType::kAnswer && header.answer == Answer::kAccepted)
       return peer.control->send_with_next(std::move(message.frame));
     auto* const control = std::get_if<Control>(&message.frame.payload);
-    auto* const welcome = control != nullptr ? std::get_if<Welcome>(control) : nullptr;
-    if (welcome != nullptr && peer.by_messages) welcome->mpi_rank = settings_.port->rank();
+    auto* const connected = control != nullptr ? std::get_if<Connected>(control) : nullptr;
+    if (connected != nullptr && peer.by_messages) connected->mpi_rank = settings_.port->rank();
     // What finds no room in shared memory goes where that is told of: on another lane an old
     // version could come after a newer one, or be written over it.
     const auto& lane =
@@ -434,7 +434,7 @@ class ShardNode {
     if (message.to.lane == Lane::kBulk && !weak_)
       return lane->send_latest(std::move(message.frame));
     lane->send(std::move(message.frame),
-               welcome != nullptr && peer.gradients ? published_.file() : -1);
+               connected != nullptr && peer.gradients ? published_.file() : -1);
   }
 
   void stop(const Farewell& farewell) {

@@ -66,7 +66,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   return done();
 }
 
-Result<Welcome> Coordinator::offer_place(const std::string& host, TimePoint now) {
+Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint now) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
     return invalid_input("the training has ended");
   if (settings_.told.job.empty())
@@ -78,7 +78,7 @@ Result<Welcome> Coordinator::offer_place(const std::string& host, TimePoint now)
     const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
     if (kept || joined_.contains(worker)) continue;
     offered_[worker] = now;
-    return Welcome{.job = settings_.told.job, .index = worker};
+    return PlaceOffer{.worker = worker, .job = settings_.told.job};
   }
   return invalid_input(settings_.workers == at_start
                            ? "this run takes no more workers; start it with --workers-max"

@@ -48,7 +48,7 @@ struct PullSettings {
 // What only workers need to know.
 struct WorkerTold {
   NumberType wire_dtype = NumberType::kFloat32;
-  std::vector<std::string> slow = {};
+  std::vector<SlowRule> slow = {};
   std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
 };
 
@@ -140,7 +140,7 @@ class Coordinator {
   // Somebody wants to be a worker and has no index: the job, and an index that is kept for it for a
   // while. Those that workers have from the start are not given away, even if they are lost: they
   // may come back. An error is the reason why there is none.
-  Result<Welcome> offer_place(const std::string& host, TimePoint now);
+  Result<PlaceOffer> offer_place(const std::string& host, TimePoint now);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);

@@ -444,13 +444,13 @@ void Simulation::deliver_to_member(Party to, Party from, const Outgoing& message
   const auto* control = std::get_if<Control>(&message.frame.payload);
   const auto* slice = std::get_if<FloatSlice>(&message.frame.payload);
   const std::span<const float> floats = slice != nullptr ? slice->span() : std::span<const float>();
-  const bool welcomed = control != nullptr && std::holds_alternative<Welcome>(*control);
+  const bool connected = control != nullptr && std::holds_alternative<Connected>(*control);
   SimulatedWorker* worker = to.role == Role::kWorker ? lives_[to.index].worker.get() : nullptr;
   if (from.role == Role::kCoordinator) {
-    if (welcomed) {
-      const Welcome& welcome = std::get<Welcome>(*control);
-      if (worker != nullptr) worker->on_welcome(welcome);
-      if (worker == nullptr) evaluator_->on_welcome(welcome);
+    const auto* welcome = control != nullptr ? std::get_if<Welcome>(control) : nullptr;
+    if (welcome != nullptr) {
+      if (worker != nullptr) worker->on_welcome(*welcome);
+      if (worker == nullptr) evaluator_->on_welcome(*welcome);
       for (ShardId shard = 0; shard < shards_.size(); ++shard) connect(to, life_of(to), shard);
     } else if (control != nullptr && std::holds_alternative<Farewell>(*control)) {
       if (worker != nullptr) worker->on_over();
@@ -466,11 +466,11 @@ void Simulation::deliver_to_member(Party to, Party from, const Outgoing& message
     return;
   }
   if (worker == nullptr) {
-    if (welcomed) evaluator_->on_connected(from.index);
+    if (connected) evaluator_->on_connected(from.index);
     if (control == nullptr) evaluator_->on_frame(header, floats);
     return;
   }
-  if (welcomed) return worker->on_connected(from.index);
+  if (connected) return worker->on_connected(from.index);
   if (control != nullptr) {
     if (std::holds_alternative<WantInitial>(*control)) worker->on_want_initial(from.index);
     return;

@@ -112,6 +112,20 @@ void put(const Plan& from, pb::Control& to) {
   put_blocks(from.blocks, out->mutable_blocks());
 }
 
+void put_slow(const SlowRule& from, pb::SlowRule* out) {
+  if (from.workers) {
+    out->set_first_worker(from.workers->first);
+    out->set_last_worker(from.workers->second);
+  }
+  if (from.steps) {
+    out->set_first_step(from.steps->first);
+    out->set_last_step(from.steps->second);
+  }
+  out->set_share(from.share);
+  out->set_factor(from.factor);
+  out->set_delay_ns(from.delay.count());
+}
+
 void put(const Welcome& from, pb::Control& to) {
   pb::Welcome* out = to.mutable_welcome();
   for (const std::string& shard : from.shards) out->add_shards(shard);
@@ -123,13 +137,20 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_batch(from.batch);
   out->set_seed(from.seed);
   out->set_wire_dtype(static_cast<uint32_t>(from.wire_dtype));
-  for (const std::string& rule : from.slow) out->add_slow(rule);
+  for (const SlowRule& rule : from.slow) put_slow(rule, out->add_slow());
   out->set_weak(from.weak);
   out->set_pull_share(from.pull_share);
   out->set_pull_grace_ns(from.pull_grace.count());
-  out->set_job(from.job);
-  out->set_index(from.index);
   out->set_first_step(from.first_step);
+}
+
+void put(const PlaceOffer& from, pb::Control& to) {
+  to.mutable_place_offer()->set_worker(from.worker);
+  to.mutable_place_offer()->set_job(from.job);
+}
+
+void put(const Connected& from, pb::Control& to) {
+  pb::Connected* out = to.mutable_connected();
   if (from.mpi_rank) out->set_mpi_rank(*from.mpi_rank);
 }
 

@@ -55,7 +55,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
           .optimizer = {.kind = OptimizerKind::kRmsProp, .rms_decay = 0.8, .rms_momentum = 0.1},
           .rate = 0.25}});
   expect_survives(Hello{.lane = Lane::kBulk, .mpi = MpiPlace{.rank = 0, .tag = 7}});
-  expect_survives(Welcome{.mpi_rank = 0});
+  expect_survives(Connected{});
+  expect_survives(Connected{.mpi_rank = 0});
   expect_survives(Challenge{.nonce = std::string(kNonceBytes, '\0')});
   expect_survives(
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
@@ -120,8 +121,9 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .batch = 64,
                           .seed = 7,
                           .wire_dtype = NumberType::kBfloat16,
-                          .slow = {"worker=3,factor=4"}});
-  expect_survives(Welcome{.job = "model = \"mlp\"\n", .index = 7});
+                          .slow = {{.workers = {{3, 4}}, .factor = 4.0},
+                                   {.steps = {{0, 7}}, .share = 0.5, .delay = Duration(9)}}});
+  expect_survives(PlaceOffer{.worker = 7, .job = "model = \"mlp\"\n"});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
   expect_survives(Decision{.step = 9,
@@ -234,6 +236,18 @@ TEST(Control, RefusesSharesOfBlocksThatAreNone) {
   EXPECT_FALSE(decode_control(bytes_of(encode_control(StepReport{.blocks = 4, .fresh = 5}))).ok());
 }
 
+TEST(Control, RefusesSlowRulesThatMakeNoSense) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const SlowRule& rule :
+       {SlowRule{.workers = {{2, 1}}}, SlowRule{.steps = {{8, 7}}}, SlowRule{.share = 1.5},
+        SlowRule{.share = -0.1}, SlowRule{.share = none}, SlowRule{.factor = 0.5},
+        SlowRule{.factor = none}, SlowRule{.factor = 2 * SlowRule::kFactorMax},
+        SlowRule{.delay = Duration(-1)}, SlowRule{.delay = SlowRule::kDelayMax + Duration(1)}}) {
+    const auto decoded = decode_control(bytes_of(encode_control(Welcome{.slow = {rule}})));
+    EXPECT_FALSE(decoded.ok()) << rule.share << " " << rule.factor << " " << rule.delay.count();
+  }
+}
+
 TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
   for (const Share& share : {Share{.from = 0, .first = 0, .count = 0, .total = 8},
                              Share{.from = 0, .first = 6, .count = 3, .total = 8},
@@ -282,7 +296,8 @@ TEST(Control, RefusesWhatExceedsALimit) {
           .ok());
   for (const MpiPlace& place : {MpiPlace{kMpiRankMax + 1, 1}, MpiPlace{1, kMpiTagMax + 1}})
     EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{.mpi = place}))).ok());
-  EXPECT_FALSE(decode_control(bytes_of(encode_control(Welcome{.mpi_rank = kMpiRankMax + 1}))).ok());
+  EXPECT_FALSE(
+      decode_control(bytes_of(encode_control(Connected{.mpi_rank = kMpiRankMax + 1}))).ok());
   EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{
                                   .tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}})))
                    .ok());

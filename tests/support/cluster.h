@@ -302,7 +302,7 @@ class Cluster {
                [this, id, shard] { join(id, shard); });
         }
       }
-    } else if (control && std::holds_alternative<Welcome>(*control)) {
+    } else if (control && std::holds_alternative<Connected>(*control)) {
       if (++worker.shards_connected == shards_.size()) {
         send(static_cast<int>(Role::kWorker), id, {to_coordinator(), control_frame(Ready{})});
         worker.waiting = true;
