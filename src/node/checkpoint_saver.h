@@ -18,10 +18,6 @@
 
 namespace drover {
 
-// What a run that goes on has saved of a shard's blocks; nothing if it begins. The error says which
-// file and what.
-Result<std::optional<std::vector<SavedBlock>>> read_saved(const Plan& plan, ShardId shard);
-
 class CheckpointSaver {
  public:
   // `tell` is called on the loop, once for each part.
