@@ -6,255 +6,39 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
-#include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "net/mpi_module.h"
+#include "node/clock.h"
 #include "node/cluster_address.h"
 #include "node/cluster_part.h"
-#include "node/coordinator_node.h"
+#include "node/coordinator_process.h"
 #include "node/evaluator_node.h"
 #include "node/family.h"
 #include "node/host.h"
-#include "node/job_checkpoints.h"
-#include "node/job_machines.h"
+#include "node/pipe.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
 #include "server/quarantine.h"
-#include "store/checkpoint.h"
-#include "store/run_reader.h"
-#include "store/run_writer.h"
 #include "store/schema.h"
 
 namespace drover {
 namespace {
 
-constexpr const char* kCoordinatorName = "coordinator";
 // After the coordinator is gone everybody leaves by themselves; who has not by then is made to.
 constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
 // With MPI nobody leaves before all have come to the end, on whatever host they are.
 constexpr Duration kLeavingTogetherTimeout = std::chrono::seconds(30);
-// How long is waited for workers that somebody else starts, or that have much to load; who dies
-// meanwhile is not waited for.
-constexpr Duration kComesByItself = std::chrono::hours(24);
-constexpr Duration kLoadsItself = std::chrono::minutes(10);
 // How long members of a supervised run look for a coordinator that was lost. Workers may also have
 // been told to stay away for a while.
 constexpr Duration kRejoinFor = std::chrono::seconds(60);
 constexpr Duration kWorkerRejoinsFor = Quarantine::kLongest + kRejoinFor;
-// How long a run that starts over waits for workers, if some are there: a host may be gone. Who
-// comes later takes part from then on.
-constexpr Duration kReturnsWithin = std::chrono::seconds(15);
-
-int exit_status_of(RunOutcome outcome) {
-  if (outcome == RunOutcome::kCompleted) return 0;
-  return outcome == RunOutcome::kInterrupted ? kExitInterrupted : kExitFailed;
-}
-
-// A pipe that children inherit; each end is closed with the process that holds it.
-struct Pipe {
-  int from = -1;
-  int to = -1;
-};
-
-Result<Pipe> make_pipe(int flags) {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, flags) != 0)
-    return system_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-  return Pipe{ends[0], ends[1]};
-}
-
-// What every life of the coordinator is made of.
-struct CoordinatorPart {
-  const Part& part;
-  const Job& job;
-  const Crew& crew;
-  const RunHeader& header;
-  const Company& company;
-  int listening_fd = -1;
-  int exits_fd = -1;
-  pid_t launcher = -1;
-  TimePoint began{};  // the run
-};
-
-struct Prepared {
-  CoordinatorSettings machine;
-  CheckpointKeeping checkpoints;
-};
-
-Result<Prepared> prepare(const CoordinatorPart& of, const Job& job, Version before = kEndless) {
-  auto machine = coordinator_settings(job);
-  if (!machine) return machine.error();
-  auto checkpoints = prepare_checkpoints(job, of.crew.brings_model, before);
-  if (!checkpoints) return checkpoints.error();
-  for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
-  CoordinatorSettings& settings = machine.value();
-  apply(job, checkpoints.value(), settings);
-  settings.evaluator = of.crew.evaluator != nullptr;
-  settings.workers_bring_model = of.crew.brings_model;
-  settings.recovers = job.supervise;
-  settings.standby = job.standby;
-  settings.join_timeout = of.part.join_timeout;
-  settings.told.job = of.header.job;
-  if (!of.crew.worker) settings.join_timeout = kComesByItself;
-  if (of.crew.worker && of.crew.brings_model) settings.join_timeout = kLoadsItself;
-  if (sharing_of(job.transport) != Sharing::kNo) settings.block_floats = kBlockFloatsInPlace;
-  checkpoints.value().keeping.run = of.header.run_id;
-  return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
-}
-
-// A run that starts over goes on from its own newest checkpoint; without one, from where it began.
-// That of the last step does not count: what is missing then is the evaluation and the digest of
-// the parameters, and both come with a step.
-Result<Prepared> prepare_again(const CoordinatorPart& of) {
-  Job job = of.job;
-  if (!job.checkpoint.empty()) job.resume = job.checkpoint;
-  auto prepared = prepare(of, job, job.steps);
-  const bool own = prepared && prepared.value().machine.resume;
-  return own || of.job.resume.empty() ? prepared : prepare(of, of.job);
-}
-
-// Of a run whose coordinator was killed; 0 if it cannot be known.
-Step steps_on_record(const std::string& run_file) {
-  const auto reader = RunReader::open(run_file);
-  const auto totals = reader ? reader.value().totals() : Result<RunTotals>(reader.error());
-  return totals ? totals.value().steps : 0;
-}
-
-// One life after another, until the run has ended.
-RunEnd coordinate(const CoordinatorPart& of, std::optional<Prepared> prepared, RunWriter& writer,
-                  RunView& view) {
-  const auto failed = [&](const Error& error) {
-    spdlog::error("{}", error.message);
-    RunEnd end{.outcome = RunOutcome::kFailed, .reason = error.message};
-    static_cast<void>(writer.on_end(end));
-    return end;
-  };
-  const auto prepare_next = [&](const std::optional<ResumeFrom>& committed) -> Status {
-    if (committed) {
-      prepared->machine.resume = committed;
-    } else {
-      auto again = prepare_again(of);
-      if (!again) return again.error();
-      prepared = std::move(again).value();
-    }
-    prepared->machine.return_timeout = kReturnsWithin;
-    const auto& resume = prepared->machine.resume;
-    return writer.start_over(resume ? resume->step : 0);
-  };
-  const InterruptionsHeld between_lives;
-  std::optional<TimePoint> training_since;
-  if (!prepared) {
-    const Step lost_at = steps_on_record(of.job.run_file);
-    if (const Status ready = prepare_next(std::nullopt); !ready) return failed(ready.error());
-    training_since = of.began;  // at the earliest: who knew it was killed
-    const auto& resume = prepared->machine.resume;
-    const std::string where =
-        resume ? "after step " + std::to_string(resume->step) + ", from " + resume->folder
-               : std::string("from its beginning: there is no checkpoint");
-    const TimePoint at = clock_now() - of.began;
-    const std::string who = peer_name(Role::kCoordinator, 0);
-    const std::array<EventRecord, 2> told = {
-        EventRecord{.at = at, .step = lost_at, .kind = "lost", .peer = who, .text = "killed"},
-        EventRecord{
-            .at = at,
-            .step = lost_at,
-            .kind = "start-over",
-            .peer = {},
-            .text =
-                "the coordinator was killed; everybody joins anew, and the run goes on " + where}};
-    for (const EventRecord& each : told) {
-      if (const Status status = writer.on_event(each); !status) return failed(status.error());
-      static_cast<void>(view.on_event(each));
-    }
-  }
-  for (;;) {
-    auto policy = policy_of(of.job, {}, of.company.fitter);
-    if (!policy) return failed(policy.error());
-    prepared->machine.before = clock_now() - of.began;
-    prepared->machine.life = static_cast<uint64_t>(clock_now().count());
-    const CoordinatorLife life =
-        run_coordinator({.machine = prepared->machine,
-                         .key = of.part.key,
-                         .listening_fd = of.listening_fd,
-                         .checkpoints = prepared->checkpoints,
-                         .exits_fd = of.exits_fd,
-                         .launcher = of.launcher,
-                         .training_since = training_since},
-                        std::move(policy).value(), {&writer, &view},
-                        {.show = [&] { view.tick(); }, .save = [&] { return writer.flush(); }});
-    if (life.end) {
-      const CheckpointKeeping& kept = prepared->checkpoints;
-      if (life.end->outcome == RunOutcome::kCompleted && !kept.dir.empty())
-        static_cast<void>(prune_checkpoints(kept.dir, kept.keep));
-      return *life.end;
-    }
-    training_since = life.training_since;
-    if (const Status ready = prepare_next(life.committed); !ready) return failed(ready.error());
-  }
-}
-
-// How the run ended, if it has: a coordinator may be killed while it only takes leave.
-std::optional<RunOutcome> end_on_record(const std::string& run_file) {
-  const auto reader = RunReader::open(run_file);
-  if (!reader) return std::nullopt;
-  const auto end = reader.value().end();
-  if (!end || end.value().outcome == RunOutcome::kRunning) return std::nullopt;
-  return end.value().outcome;
-}
-
-// The first coordinator of a run makes the run file; another goes on with it.
-int coordinator_main(const CoordinatorPart& of, std::optional<Prepared> prepared, int ready_fd) {
-  const bool first = prepared.has_value();
-  if (const auto ended = first ? std::nullopt : end_on_record(of.job.run_file)) {
-    fold_log(of.job.run_file);  // which the one who was killed had no time for
-    return exit_status_of(*ended);
-  }
-  auto writer =
-      first ? RunWriter::create(of.job.run_file, of.header) : RunWriter::reopen(of.job.run_file);
-  if (!writer) {
-    spdlog::error("{}", writer.error().message);
-    return kExitFailed;
-  }
-  if (first) {
-    [[maybe_unused]] const ssize_t written = ::write(ready_fd, "r", 1);
-    ::close(ready_fd);
-  }
-  const auto view = of.company.view();
-  return exit_status_of(coordinate(of, std::move(prepared), *writer.value(), *view).outcome);
-}
-
-// Starts the coordinator and waits until it has made the run file. False: it could not, and has
-// said why.
-Result<bool> start_coordinator(Family& family, const CoordinatorPart& of) {
-  const auto prepared = prepare(of, of.job);
-  if (!prepared) return prepared.error();
-  const auto ready = make_pipe(O_CLOEXEC);
-  if (!ready) return ready.error();
-  const auto first = std::make_shared<bool>(true);  // as a child sees it when it is forked
-  const Status started =
-      family.add(kCoordinatorName, kLauncherLostSignal,
-                 [of, first, prepared = prepared.value(), ready = ready.value()] {
-                   if (!*first) return coordinator_main(of, std::nullopt, -1);
-                   ::close(ready.from);
-                   return coordinator_main(of, prepared, ready.to);
-                 });
-  *first = false;
-  ::close(ready.value().to);
-  char byte = 0;
-  const bool is_ready = started && ::read(ready.value().from, &byte, 1) == 1;
-  ::close(ready.value().from);
-  if (!started) return started.error();
-  return is_ready;
-}
-
 // Ctrl-C, scancel or timeout reach every process of a run at once. The coordinator acts on them and
 // tells the others; who left by itself would be missed first, and the run would end as failed.
 void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
@@ -275,49 +59,43 @@ int live_with_port(const Job& job,
   return live(port.value());
 }
 
-// REQUIRES: all of these stay where they are while the family lives.
-Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
-  Status started = done();
-  const auto start_server = [&](Role role, ShardId shard) {
-    const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
-    const std::string listen = part.shard_host.empty()
-                                   ? "unix:" + socket_name(part.key) + name + std::to_string(shard)
-                                   : tcp_address(part.shard_host, 0);
-    return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
-      leave_signals_to_the_coordinator();
-      return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
-        return run_shard({.id = shard,
-                          .role = role,
-                          .key = part.key,
-                          .listen = listen,
-                          .coordinator = part.coordinator,
+// REQUIRES: all of these stay where they are while the family lives, here and below.
+Status start_server(Family& family, const Part& part, const Job& job, Role role, ShardId shard) {
+  const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
+  const std::string listen = part.shard_host.empty()
+                                 ? "unix:" + socket_name(part.key) + name + std::to_string(shard)
+                                 : tcp_address(part.shard_host, 0);
+  return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
+    leave_signals_to_the_coordinator();
+    return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+      return run_shard({.id = shard,
+                        .role = role,
+                        .key = part.key,
+                        .listen = listen,
+                        .coordinator = part.coordinator,
+                        .sharing = sharing_of(job.transport),
+                        .window_bytes = job.window,
+                        .rejoin_for = rejoin_for(job),
+                        .port = port});
+    });
+  });
+}
+
+Status start_worker(Family& family, const Part& part, const Job& job, const Crew& crew,
+                    WorkerId worker) {
+  return family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
+    return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+      return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
+                          .own_part = job.task.partition != DataPartition::kNone,
+                          .partial = job.pull != 1.0,
                           .sharing = sharing_of(job.transport),
-                          .window_bytes = job.window,
-                          .rejoin_for = rejoin_for(job),
-                          .port = port});
-      });
+                          .port = port,
+                          .rejoin_for = worker_rejoins_for(job)});
     });
-  };
-  for (const ShardId shard : part.duties.shards) {
-    if (started) started = start_server(Role::kShard, shard);
-  }
-  for (const ShardId shard : part.duties.standbys) {
-    if (started && job.standby) started = start_server(Role::kStandby, shard);
-  }
-  for (const WorkerId worker : part.duties.workers) {
-    if (!started || !crew.worker) break;
-    started = family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
-      return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
-        return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
-                            .own_part = job.task.partition != DataPartition::kNone,
-                            .partial = job.pull != 1.0,
-                            .sharing = sharing_of(job.transport),
-                            .port = port,
-                            .rejoin_for = worker_rejoins_for(job)});
-      });
-    });
-  }
-  if (!started || !crew.evaluator || !part.duties.coordinator) return started;
+  });
+}
+
+Status start_evaluator(Family& family, const Part& part, const Job& job, const Crew& crew) {
   return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
@@ -326,6 +104,23 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
                            .stop_at = job.stop_at,
                            .rejoin_for = rejoin_for(job)});
   });
+}
+
+// All but the coordinator.
+Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
+  Status started = done();
+  for (const ShardId shard : part.duties.shards) {
+    if (started) started = start_server(family, part, job, Role::kShard, shard);
+  }
+  for (const ShardId shard : part.duties.standbys) {
+    if (started && job.standby) started = start_server(family, part, job, Role::kStandby, shard);
+  }
+  for (const WorkerId worker : part.duties.workers) {
+    if (started && crew.worker) started = start_worker(family, part, job, crew, worker);
+  }
+  if (started && crew.evaluator && part.duties.coordinator)
+    started = start_evaluator(family, part, job, crew);
+  return started;
 }
 
 // What others are told of where the coordinator listens: on all addresses is none.
