@@ -1,18 +1,29 @@
-// The coordinator process: drives a Coordinator with sockets and the real clock, and tells
-// observers what happens.
+// CoordinatorNode: the coordinator process, which drives a Coordinator with sockets and the real
+// clock, and tells observers what happens.
 #pragma once
 
 #include <sys/types.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/run_record.h"
+#include "node/alarm.h"
+#include "node/channel.h"
 #include "node/checkpoint_saver.h"
 #include "node/doorman.h"
+#include "node/exits_reader.h"
+#include "node/run_recorder.h"
 #include "policy/policy.h"
 #include "server/coordinator.h"
 
@@ -57,6 +68,54 @@ struct CoordinatorLife {
   std::optional<RunEnd> end;            // told to the observers; absent: the run is to start over
   std::optional<ResumeFrom> committed;  // then: what it may go on from (Coordinator::committed())
   std::optional<TimePoint> training_since = {};  // in this life or an earlier one
+};
+
+// One incarnation of the coordinator, on an event loop of its own.
+class CoordinatorNode {
+ public:
+  CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
+                  const std::vector<RunObserver*>& observers, Upkeep upkeep);
+
+  CoordinatorLife run();
+
+ private:
+  using PeerId = std::pair<Role, uint32_t>;
+  struct Peer {
+    std::shared_ptr<Channel> channel;
+    int64_t pid = 0;
+    bool here = false;  // on this machine
+  };
+
+  Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello);
+  Status offer_place(const std::shared_ptr<Channel>& channel, const std::string& host);
+  bool lost_launcher();
+  void fail_without_launcher();
+  void fail(const std::string& why);
+  template <typename Work>
+  void work(Work&& machine);
+  void carry_out(CoordinatorOutput out);
+  void note_memory(const PeerId& id, const Peer& peer);
+  void tick();
+  void on_exit(const std::string& peer, const std::string& how);
+  void leave();
+  void wait_for_goodbyes(TimePoint deadline);
+
+  const Upkeep upkeep_;
+  boost::asio::io_context loop_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer timer_;
+  Alarm review_;  // a step is to be decided again
+  ExitsReader exits_;
+  const uint32_t workers_;
+  Coordinator machine_;
+  RunRecorder recorder_;
+  const Duration before_;
+  const TimePoint began_;
+  const pid_t launcher_;
+  CheckpointKeeper keeper_;
+  std::map<PeerId, Peer> peers_;
+  Doorman doorman_;
+  bool leaving_ = false;
 };
 
 // Runs until the run has ended, or is to start over (CoordinatorSettings::recovers).
