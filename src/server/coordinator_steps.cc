@@ -160,15 +160,9 @@ void Coordinator::deal_shares(CoordinatorOutput& out) {
   if (!decider_ || !decider_->balances()) return;
   const Step next = step_ + 1;
   const std::vector<WorkerId> members = members_.list();
-  decider_->plan_shares(next, members);
-  std::vector<double> shares;
-  for (const WorkerId worker : members) shares.push_back(decider_->share(next, worker));
-  const std::vector<uint32_t> samples =
-      whole_samples(shares, settings_.batch, uint64_t{settings_.batch} * members.size());
+  const std::vector<uint32_t> samples = decider_->deal(next, members, settings_.batch);
   uint64_t first = 0;
   for (size_t i = 0; i < members.size(); ++i) {
-    decider_->settle_share(next, members[i],
-                           static_cast<double>(samples[i]) / static_cast<double>(settings_.batch));
     Share share{.from = next, .first = first, .count = samples[i], .total = settings_.full_samples};
     first += samples[i];
     Share& sent = shares_[members[i]];
