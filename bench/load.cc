@@ -183,13 +183,13 @@ int run_real(const LoadSettings& settings) {
     return 2;
   }
   Job job;
-  job.workers = settings.workers;
-  job.shards = settings.shards;
+  job.cluster.workers = settings.workers;
+  job.cluster.shards = settings.shards;
   job.steps = settings.steps;
   job.batch = 1;
-  job.policy = settings.policy;
-  job.transport = transports.at(settings.transport);
-  job.run_file = folder + "/run.db";
+  job.waiting.policy = settings.policy;
+  job.cluster.transport = transports.at(settings.transport);
+  job.record.run_file = folder + "/run.db";
   const Crew crew{.worker =
                       [&](const WorkerSettings& worker) {
                         LightTask task(settings.floats);

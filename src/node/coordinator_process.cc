@@ -61,13 +61,14 @@ Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version bef
   apply(job, checkpoints.value(), settings);
   settings.evaluator = of.crew.evaluator != nullptr;
   settings.workers_bring_model = of.crew.brings_model;
-  settings.recovers = job.supervise;
-  settings.standby = job.standby;
+  settings.recovers = job.cluster.supervise;
+  settings.standby = job.cluster.standby;
   settings.join_timeout = of.part.join_timeout;
   settings.told.job = of.header.job;
   if (!of.crew.worker) settings.join_timeout = kComesByItself;
   if (of.crew.worker && of.crew.brings_model) settings.join_timeout = kLoadsItself;
-  if (sharing_of(job.transport) != Sharing::kNo) settings.block_floats = kBlockFloatsInPlace;
+  if (sharing_of(job.cluster.transport) != Sharing::kNo)
+    settings.block_floats = kBlockFloatsInPlace;
   checkpoints.value().keeping.run = of.header.run_id;
   return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
 }
@@ -76,10 +77,10 @@ Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version bef
 // digest of the parameters, and both come with a step.
 Result<Prepared> prepare_again(const CoordinatorParts& of) {
   Job job = of.job;
-  if (!job.checkpoint.empty()) job.resume = job.checkpoint;
+  if (!job.record.checkpoint.empty()) job.record.resume = job.record.checkpoint;
   auto prepared = prepare(of, job, job.steps);
   const bool own = prepared && prepared.value().machine.resume;
-  return own || of.job.resume.empty() ? prepared : prepare(of, of.job);
+  return own || of.job.record.resume.empty() ? prepared : prepare(of, of.job);
 }
 
 Status CoordinatorIncarnations::prepare_next(const std::optional<ResumeFrom>& committed) {
@@ -97,7 +98,7 @@ Status CoordinatorIncarnations::prepare_next(const std::optional<ResumeFrom>& co
 
 // What a killed process leaves to this one: nothing of the run is in memory.
 Status CoordinatorIncarnations::take_over() {
-  const Step lost_at = steps_on_record(of_.job.run_file);
+  const Step lost_at = steps_on_record(of_.job.record.run_file);
   if (const Status ready = prepare_next(std::nullopt); !ready) return ready;
   training_since_ = of_.began;  // at the earliest: who knew it was killed
   const auto& resume = prepared_->machine.resume;
@@ -169,12 +170,12 @@ namespace {
 // The first coordinator of a run makes the run file; another goes on with it.
 int coordinator_main(const CoordinatorParts& of, std::optional<Prepared> prepared, int ready_fd) {
   const bool first = prepared.has_value();
-  if (const auto ended = first ? std::nullopt : end_on_record(of.job.run_file)) {
-    fold_log(of.job.run_file);  // which the one who was killed had no time for
+  if (const auto ended = first ? std::nullopt : end_on_record(of.job.record.run_file)) {
+    fold_log(of.job.record.run_file);  // which the one who was killed had no time for
     return exit_status_of(*ended);
   }
-  auto writer =
-      first ? RunWriter::create(of.job.run_file, of.header) : RunWriter::reopen(of.job.run_file);
+  auto writer = first ? RunWriter::create(of.job.record.run_file, of.header)
+                      : RunWriter::reopen(of.job.record.run_file);
   if (!writer) {
     spdlog::error("{}", writer.error().message);
     return kExitFailed;

@@ -21,7 +21,7 @@ class PrepareTest : public ::testing::Test {
     std::string made = fs::temp_directory_path() / "drover-coordinator-process-XXXXXX";
     EXPECT_NE(::mkdtemp(made.data()), nullptr);
     folder_ = made;
-    job_.checkpoint = folder_ + "/own";
+    job_.record.checkpoint = folder_ + "/own";
     job_.steps = 10;
     crew_.brings_model = true;
     crew_.worker = [](const WorkerSettings&) { return 0; };
@@ -91,21 +91,21 @@ TEST_F(PrepareTest, WorkersThatLoadMuchOrComeByThemselvesHaveTimeToDoSo) {
 
 TEST_F(PrepareTest, AnotherContinuesFromTheNewestCheckpointOfItsOwn) {
   EXPECT_EQ(next(), std::nullopt) << "from its beginning";
-  save(job_.checkpoint, 4);
-  save(job_.checkpoint, 6);
+  save(job_.record.checkpoint, 4);
+  save(job_.record.checkpoint, 6);
   EXPECT_EQ(next(), 6u);
 }
 
 TEST_F(PrepareTest, AnotherContinuesFromWhereTheRunBeganIfItHasNoneOfItsOwn) {
-  job_.resume = folder_ + "/before";
-  save(job_.resume, 3);
+  job_.record.resume = folder_ + "/before";
+  save(job_.record.resume, 3);
   EXPECT_EQ(next(), 3u);
-  save(job_.checkpoint, 5);
+  save(job_.record.checkpoint, 5);
   EXPECT_EQ(next(), 5u);
 }
 
 TEST_F(PrepareTest, AnotherDoesNotContinueFromTheLastStep) {
-  save(job_.checkpoint, 10);
+  save(job_.record.checkpoint, 10);
   EXPECT_EQ(next(), std::nullopt);
 }
 

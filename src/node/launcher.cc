@@ -43,13 +43,15 @@ constexpr Duration kWorkerRejoinsFor = Quarantine::kLongest + kRejoinFor;
 // tells the others; who left by itself would be missed first, and the run would end as failed.
 void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
 
-Duration rejoin_for(const Job& job) { return job.supervise ? kRejoinFor : Duration::zero(); }
+Duration rejoin_for(const Job& job) {
+  return job.cluster.supervise ? kRejoinFor : Duration::zero();
+}
 
 // The body of a shard's or a worker's process: `live` with what its blocks travel by, if that is
 // not its sockets. MPI begins here and not earlier, because who speaks it must not fork.
 int live_with_port(const Job& job,
                    const std::function<int(const std::shared_ptr<MessagePort>&)>& live) {
-  if (job.transport != Transport::kMpi) return live(nullptr);
+  if (job.cluster.transport != Transport::kMpi) return live(nullptr);
   leave_signals_to_the_coordinator();
   const auto port = open_mpi_port();
   if (!port) {
@@ -73,8 +75,8 @@ Status start_server(Family& family, const Part& part, const Job& job, Role role,
                         .key = part.key,
                         .listen = listen,
                         .coordinator = part.coordinator,
-                        .sharing = sharing_of(job.transport),
-                        .window_bytes = job.window,
+                        .sharing = sharing_of(job.cluster.transport),
+                        .window_bytes = job.cluster.window,
                         .rejoin_for = rejoin_for(job),
                         .port = port});
     });
@@ -87,8 +89,8 @@ Status start_worker(Family& family, const Part& part, const Job& job, const Crew
     return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
       return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                           .own_part = job.task.partition != DataPartition::kNone,
-                          .partial = job.pull != 1.0,
-                          .sharing = sharing_of(job.transport),
+                          .partial = job.waiting.pull != 1.0,
+                          .sharing = sharing_of(job.cluster.transport),
                           .port = port,
                           .rejoin_for = worker_rejoins_for(job)});
     });
@@ -100,8 +102,8 @@ Status start_evaluator(Family& family, const Part& part, const Job& job, const C
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
     return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
-                           .save_model = job.save_model,
-                           .stop_at = job.stop_at,
+                           .save_model = job.record.save_model,
+                           .stop_at = job.record.stop_at,
                            .rejoin_for = rejoin_for(job)});
   });
 }
@@ -113,7 +115,8 @@ Status start_others(Family& family, const Part& part, const Job& job, const Crew
     if (started) started = start_server(family, part, job, Role::kShard, shard);
   }
   for (const ShardId shard : part.duties.standbys) {
-    if (started && job.standby) started = start_server(family, part, job, Role::kStandby, shard);
+    if (started && job.cluster.standby)
+      started = start_server(family, part, job, Role::kStandby, shard);
   }
   for (const WorkerId worker : part.duties.workers) {
     if (started && crew.worker) started = start_worker(family, part, job, crew, worker);
@@ -154,12 +157,12 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
                                                 .began = clock_now()});
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted;
   // unless another takes its place.
-  if (!job.supervise) ::close(fd.value());
+  if (!job.cluster.supervise) ::close(fd.value());
   if (!ready) return ready.error();
   if (!ready.value()) return done();
   // Not before: a coordinator that was killed while it made the run file leaves nothing that
   // another could go on with.
-  if (job.supervise) family.restart_the_killed();
+  if (job.cluster.supervise) family.restart_the_killed();
   if (invite) {
     const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
@@ -175,13 +178,15 @@ int status_without_coordinator(int status, const std::string& who) {
 
 // Nobody listens where others on a network could hear, unless it is encrypted or the user says so.
 Status secure(Part& part, const Job& job) {
-  if (const Status loaded = use_tls(part.key, job.tls); !loaded) return loaded;
+  if (const Status loaded = use_tls(part.key, job.cluster.tls); !loaded) return loaded;
   Status may = done();
   if (part.duties.coordinator && part.coordinator.starts_with("tcp:"))
-    may = may_listen(part.coordinator, !job.tls.empty(), job.insecure);
-  const bool serves = !part.duties.shards.empty() || (job.standby && !part.duties.standbys.empty());
+    may = may_listen(part.coordinator, !job.cluster.tls.empty(), job.cluster.insecure);
+  const bool serves =
+      !part.duties.shards.empty() || (job.cluster.standby && !part.duties.standbys.empty());
   if (may && serves && !part.shard_host.empty())
-    may = may_listen(tcp_address(part.shard_host, 0), !job.tls.empty(), job.insecure);
+    may =
+        may_listen(tcp_address(part.shard_host, 0), !job.cluster.tls.empty(), job.cluster.insecure);
   return may;
 }
 
@@ -189,7 +194,7 @@ Status secure(Part& part, const Job& job) {
 std::string first_of(const Duties& duties, const Job& job) {
   if (!duties.workers.empty()) return peer_name(Role::kWorker, duties.workers.front());
   if (!duties.shards.empty()) return peer_name(Role::kShard, duties.shards.front());
-  if (!duties.standbys.empty() && job.standby)
+  if (!duties.standbys.empty() && job.cluster.standby)
     return peer_name(Role::kStandby, duties.standbys.front());
   return "";
 }
@@ -204,7 +209,7 @@ int launch_members(const Part& part, const Job& job, const Crew& crew) {
     return kExitFailed;
   }
   // Nobody here is the run's head: whoever is done first, the others go on.
-  if (job.supervise) family.restart_the_killed(Family::Restart::kAlways);
+  if (job.cluster.supervise) family.restart_the_killed(Family::Restart::kAlways);
   return status_without_coordinator(family.supervise(first, -1, std::nullopt), first);
 }
 
@@ -219,13 +224,13 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
   Family family;
   const Status started =
       start_all(family, part, job, crew, header, exits.value().from, company, invite);
-  if (!job.supervise) ::close(exits.value().from);
+  if (!job.cluster.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
     family.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
   const Duration leaving =
-      job.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
+      job.cluster.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
   const int status =
       family.supervise(kCoordinatorName, exits.value().to,
                        crew.may_stay && started ? std::nullopt : std::optional(leaving));
@@ -239,7 +244,7 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
   }
   if (!WIFEXITED(status)) {
     spdlog::error("lost the coordinator: {}; {} keeps what was recorded until then",
-                  describe_exit(status), job.run_file);
+                  describe_exit(status), job.record.run_file);
     return kExitFailed;
   }
   return WEXITSTATUS(status);
@@ -248,7 +253,7 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
 }  // namespace
 
 Duration worker_rejoins_for(const Job& job) {
-  return job.supervise ? kWorkerRejoinsFor : Duration::zero();
+  return job.cluster.supervise ? kWorkerRejoinsFor : Duration::zero();
 }
 
 Sharing sharing_of(Transport transport) {
@@ -277,10 +282,10 @@ Crew crew_for(Task& task) {
 int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
            const std::function<Status(const Invitation&)>& invite) {
   Part part{.key = {.run = header.run_id, .token = random_token()},
-            .duties = duties_of({}, job.workers, job.shards)};
-  if (job.transport == Transport::kTcp) {
-    part.coordinator = "tcp:" + job.listen;
-    part.shard_host = job.listen.substr(0, job.listen.rfind(':'));
+            .duties = duties_of({}, job.cluster.workers, job.cluster.shards)};
+  if (job.cluster.transport == Transport::kTcp) {
+    part.coordinator = "tcp:" + job.cluster.listen;
+    part.shard_host = job.cluster.listen.substr(0, job.cluster.listen.rfind(':'));
   } else {
     part.coordinator = "unix:" + socket_name(part.key) + "-coordinator";
   }
@@ -293,7 +298,7 @@ int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& he
     spdlog::error("{}", safe.error().message);
     return kExitFailed;
   }
-  const uint64_t workers = std::max(job.workers, job.workers_max);
+  const uint64_t workers = std::max(job.cluster.workers, job.cluster.workers_max);
   if (const std::string few = too_few_files(raise_file_limit(), workers); !few.empty())
     spdlog::warn("{}", few);
   std::signal(SIGPIPE, SIG_IGN);

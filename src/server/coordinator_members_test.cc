@@ -49,15 +49,15 @@ TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
 class BroughtModelTest : public CoordinatorTest {
  protected:
   BroughtModelTest()
-      : CoordinatorTest({.workers = 2,
-                         .shards = 2,
-                         .steps = 3,
-                         .optimizer = {.ema_decay = 0.9},
-                         .schedule = {.rule = RateRule::kSqrt},
-                         .workers_bring_model = true,
-                         .told = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
-                         .batch = 16,
-                         .seed = 5}) {}
+      : CoordinatorTest(
+            {.workers = 2,
+             .shards = 2,
+             .steps = 3,
+             .learning = {.optimizer = {.ema_decay = 0.9}, .schedule = {.rule = RateRule::kSqrt}},
+             .workers_bring_model = true,
+             .told = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
+             .batch = 16,
+             .seed = 5}) {}
   Hello learner(uint32_t index, double rate = 0.25) {
     Hello hello = worker(index);
     hello.learning = Learning{.optimizer = {.kind = OptimizerKind::kAdam}, .rate = rate};
@@ -68,10 +68,10 @@ class BroughtModelTest : public CoordinatorTest {
 TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
   for (const Hello& who : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(who).ok());
   const Plan plan = sent<Plan>().at(0).second;
-  EXPECT_EQ(plan.optimizer.kind, OptimizerKind::kAdam);
-  EXPECT_EQ(plan.optimizer.ema_decay, 0.9);
-  EXPECT_EQ(plan.schedule.base, 0.25);
-  EXPECT_EQ(plan.schedule.rule, RateRule::kSqrt);
+  EXPECT_EQ(plan.learning.optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(plan.learning.optimizer.ema_decay, 0.9);
+  EXPECT_EQ(plan.learning.schedule.base, 0.25);
+  EXPECT_EQ(plan.learning.schedule.rule, RateRule::kSqrt);
   const Welcome welcome = sent<Welcome>().at(0).second;
   EXPECT_EQ(std::tuple(welcome.workers, welcome.batch, welcome.seed), std::tuple(2u, 16u, 5u));
   EXPECT_EQ(welcome.slow, (std::vector<SlowRule>{{.workers = {{1, 1}}, .factor = 2.0}}));

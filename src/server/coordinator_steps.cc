@@ -48,7 +48,8 @@ uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers /
 
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
-  ledger_->open(step_, since_start(now), members_.list(), learning_rate(learning_.schedule, step_));
+  ledger_->open(step_, since_start(now), members_.list(),
+                learning_rate(learning_.rules.schedule, step_));
   counted_on_ = members_.list();
   std::erase_if(counted_on_, [&](WorkerId worker) { return orders_.is_busy(worker); });
   // With nobody else, whoever is busy has to do.
@@ -293,8 +294,8 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
 double Coordinator::rate_factor_of(const StepStory& story) const {
   auto samples = static_cast<double>(story.step.samples);
   if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
-  return rate_factor(learning_.schedule.rule, samples, static_cast<double>(settings_.full_samples),
-                     story.noise_scale_told);
+  return rate_factor(learning_.rules.schedule.rule, samples,
+                     static_cast<double>(settings_.full_samples), story.noise_scale_told);
 }
 
 // Who is out of line is told the first time, the tenth, the hundredth, ...: who it is must be seen,

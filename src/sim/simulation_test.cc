@@ -76,8 +76,8 @@ SimulationSettings small_run(uint32_t workers, Step steps) {
   settings.coordinator.shards = 2;
   settings.coordinator.steps = steps;
   settings.coordinator.evaluator = true;
-  settings.coordinator.schedule.base = 0.1;
-  settings.coordinator.optimizer.kind = OptimizerKind::kSgd;
+  settings.coordinator.learning.schedule.base = 0.1;
+  settings.coordinator.learning.optimizer.kind = OptimizerKind::kSgd;
   settings.scenario.links.push_back({{}, {.latency = Duration::zero()}});
   return settings;
 }

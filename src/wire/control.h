@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
+#include "core/learning_rules.h"
 #include "core/result.h"
 #include "core/run_record.h"
 #include "core/slow_rule.h"
@@ -82,10 +82,8 @@ struct Refusal {
 struct Plan {
   uint32_t workers = 0;
   Step steps = 0;
-  bool deterministic = false;
   Step evaluate_every = 0;
-  OptimizerSettings optimizer;
-  ScheduleSettings schedule;
+  LearningRules learning;
   uint64_t full_samples = 0;          // of a step to which everybody contributes
   bool free_running = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
@@ -94,12 +92,10 @@ struct Plan {
   Step first_step = 0;      // the run goes on from this version, which lies in `resume_from`
   std::string resume_from;  // empty: in memory, if `kept` says so
   std::optional<KeptVersion> kept = {};
-  bool standby = false;                // every version is kept in memory, here and by a standby
-  uint64_t life = 0;                   // that versions are kept under from here on
-  Step checkpoint_every = 0;           // steps between checkpoints, besides one at the end; 0: none
-  std::string checkpoint_dir;          // the folder that they are kept in
-  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are out of line ...
-  double guard_factor = kGuardFactor;  // ... by so many deviations
+  bool standby = false;        // every version is kept in memory, here and by a standby
+  uint64_t life = 0;           // that versions are kept under from here on
+  Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
+  std::string checkpoint_dir;  // the folder that they are kept in
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
   bool operator==(const Plan&) const = default;

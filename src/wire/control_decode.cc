@@ -168,18 +168,19 @@ Control get(const pb::Plan& from, Reader& reader) {
   const pb::Schedule& schedule = from.schedule();
   Plan plan{.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
             .steps = from.steps(),
-            .deterministic = from.deterministic(),
             .evaluate_every = from.evaluate_every(),
-            .optimizer = get_optimizer(from.optimizer(), reader),
-            .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
-                         .base = schedule.base(),
-                         .warmup_steps = schedule.warmup_steps(),
-                         .decay_every = schedule.decay_every(),
-                         .decay_factor = schedule.decay_factor(),
-                         .floor = schedule.floor(),
-                         .total_steps = schedule.total_steps(),
-                         .rule = reader.one_of(schedule.rule(), RateRule::kAdaScale,
-                                               "learning-rate rule")},
+            .learning = {.optimizer = get_optimizer(from.optimizer(), reader),
+                         .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine,
+                                                            "schedule"),
+                                      .base = schedule.base(),
+                                      .warmup_steps = schedule.warmup_steps(),
+                                      .decay_every = schedule.decay_every(),
+                                      .decay_factor = schedule.decay_factor(),
+                                      .floor = schedule.floor(),
+                                      .total_steps = schedule.total_steps(),
+                                      .rule = reader.one_of(schedule.rule(), RateRule::kAdaScale,
+                                                            "learning-rate rule")},
+                         .deterministic = from.deterministic()},
             .full_samples = from.full_samples(),
             .free_running = from.free_running(),
             .staleness = {},
@@ -195,10 +196,11 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.life = from.life();
   plan.checkpoint_every = from.checkpoint_every();
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
-  plan.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
-  if (plan.guard != GuardRule::kOff) plan.guard_factor = from.guard_factor();
+  plan.learning.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
+  if (plan.learning.guard != GuardRule::kOff) plan.learning.guard_factor = from.guard_factor();
   // Written so that not-a-number is refused.
-  if (!(plan.guard_factor >= kGuardFactorMin && plan.guard_factor <= kGuardFactorMax))
+  if (!(plan.learning.guard_factor >= kGuardFactorMin &&
+        plan.learning.guard_factor <= kGuardFactorMax))
     reader.fail("the guard's factor is out of range");
   if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
   if (!reader.error()) {

@@ -27,19 +27,20 @@ void expect_survives(const Message& message) {
 
 Plan sample_plan() {
   const Layout layout({{"a", 100'000, TensorKind::kTrained}, {"b", 17, TensorKind::kAveraged}});
-  return Plan{
-      .workers = 4,
-      .steps = 1000,
-      .deterministic = true,
-      .evaluate_every = 10,
-      .optimizer = {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01, .ema_decay = 0.999},
-      .schedule = {.kind = ScheduleKind::kCosine,
-                   .base = 0.3,
-                   .total_steps = 1000,
-                   .rule = RateRule::kSqrt},
-      .full_samples = 256,
-      .tensors = layout.tensors(),
-      .blocks = plan_blocks(layout, 2)};
+  return Plan{.workers = 4,
+              .steps = 1000,
+              .evaluate_every = 10,
+              .learning = {.optimizer = {.kind = OptimizerKind::kAdamW,
+                                         .weight_decay = 0.01,
+                                         .ema_decay = 0.999},
+                           .schedule = {.kind = ScheduleKind::kCosine,
+                                        .base = 0.3,
+                                        .total_steps = 1000,
+                                        .rule = RateRule::kSqrt},
+                           .deterministic = true},
+              .full_samples = 256,
+              .tensors = layout.tensors(),
+              .blocks = plan_blocks(layout, 2)};
 }
 
 TEST(Control, EveryMessageSurvivesTheWire) {
@@ -73,8 +74,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   weak.push_grace = Duration(5'000);
   expect_survives(weak);
   Plan guarded = sample_plan();
-  guarded.guard = GuardRule::kNorm;
-  guarded.guard_factor = 3.5;
+  guarded.learning.guard = GuardRule::kNorm;
+  guarded.learning.guard_factor = 3.5;
   expect_survives(guarded);
   Plan kept = sample_plan();
   kept.first_step = 200;
@@ -201,9 +202,9 @@ TEST(Control, RefusesAShapeThatIsNotTheTensors) {
 
 TEST(Control, RefusesAGuardWhoseFactorMakesNoSense) {
   Plan plan = sample_plan();
-  plan.guard = GuardRule::kRefuse;
+  plan.learning.guard = GuardRule::kRefuse;
   for (const double factor : {0.0, -1.0, 1e9, std::nan("")}) {
-    plan.guard_factor = factor;
+    plan.learning.guard_factor = factor;
     EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok()) << factor;
   }
 }

@@ -57,9 +57,8 @@ class Cluster {
         coordinator_({.workers = workers,
                       .shards = shards,
                       .steps = steps,
-                      .deterministic = deterministic,
                       .evaluator = false,
-                      .schedule = {.base = 0.1},
+                      .learning = {.schedule = {.base = 0.1}, .deterministic = deterministic},
                       .free_running = free_running},
                      std::move(policy), now_) {
     for (ShardId shard = 0; shard < shards; ++shard) {

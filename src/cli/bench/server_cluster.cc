@@ -312,12 +312,12 @@ class LiveCluster final : public ServerCluster {
   void welcome_workers() {
     const Layout layout = push_layout(settings_.floats);
     const BlockPlan blocks = plan_blocks(layout, 1, settings_.block_floats);
-    shard_->send(control_frame(Plan{.workers = settings_.workers + 1,
-                                    .steps = kManySteps,
-                                    .optimizer = {.kind = OptimizerKind::kSgd},
-                                    .schedule = {.base = 1.0},
-                                    .tensors = layout.tensors(),
-                                    .blocks = blocks}));
+    shard_->send(control_frame(
+        Plan{.workers = settings_.workers + 1,
+             .steps = kManySteps,
+             .learning = {.optimizer = {.kind = OptimizerKind::kSgd}, .schedule = {.base = 1.0}},
+             .tensors = layout.tensors(),
+             .blocks = blocks}));
     for (const auto& [index, channel] : workers_) {
       channel->send(control_frame(Welcome{.shards = {shard_address_},
                                           .blocks = blocks,
