@@ -36,7 +36,7 @@ struct WorkerSettings {
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
   // How long it tries in vain to join again when the connection to the run was lost; see
-  // sittings.h.
+  // attempts.h.
   Duration rejoin_for{};
   // Asked between steps: whether this worker is to leave the run. Empty: it stays to the end.
   std::function<bool()> wants_to_leave = {};

@@ -34,7 +34,7 @@ ShardNode::ShardNode(const ShardSettings& settings, KeptParts& kept)
     courier_ = std::make_shared<MessageCourier>(loop_.get_executor(), *settings_.port);
 }
 
-Sitting ShardNode::run() {
+Attempt ShardNode::run() {
   if (const Status started = start(); !started) {
     return {.exit_status = 1,
             .again = started.error().kind == ErrorKind::kDisconnected,
@@ -304,7 +304,7 @@ void ShardNode::stop(const Farewell& farewell) {
 
 int run_shard(const ShardSettings& settings) {
   KeptParts kept;
-  return run_sittings(settings.rejoin_for, [&] { return ShardNode(settings, kept).run(); });
+  return run_attempts(settings.rejoin_for, [&] { return ShardNode(settings, kept).run(); });
 }
 
 }  // namespace drover

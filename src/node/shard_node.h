@@ -14,6 +14,7 @@
 #include "net/message_courier.h"
 #include "net/message_port.h"
 #include "node/alarm.h"
+#include "node/attempts.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
 #include "node/doorman.h"
@@ -21,7 +22,6 @@
 #include "node/shard_peer.h"
 #include "node/shared_floats.h"
 #include "node/side_thread.h"
-#include "node/sittings.h"
 #include "node/standby_feed.h"
 #include "node/standby_link.h"
 #include "server/grant_window.h"
@@ -39,7 +39,7 @@ struct ShardSettings {
   Sharing sharing = Sharing::kNo;  // of memory with workers
   size_t window_bytes = Shard::kWindowBytes;
   bool adapt_window = true;  // smaller while packets of workers get lost
-  Duration rejoin_for{};     // how long it tries in vain to join again; see sittings.h
+  Duration rejoin_for{};     // how long it tries in vain to join again; see attempts.h
   // Blocks travel by this between it and workers that have one too; null: on sockets.
   std::shared_ptr<MessagePort> port = nullptr;
 };
@@ -50,7 +50,7 @@ class ShardNode {
   // `kept` outlives this, for the next incarnation.
   ShardNode(const ShardSettings& settings, KeptParts& kept);
 
-  Sitting run();
+  Attempt run();
 
  private:
   Status start();
