@@ -61,7 +61,7 @@ CoordinatorNode::CoordinatorNode(const CoordinatorNodeSettings& settings,
                  return admit(channel, hello);
                }) {}
 
-CoordinatorLife CoordinatorNode::run() {
+IncarnationEnd CoordinatorNode::run() {
   recorder_.record(
       PeerRecord{.name = peer_name(Role::kCoordinator, 0), .host = host_name(), .pid = ::getpid()});
   signals_.async_wait([this](const boost::system::error_code& error, int number) {
@@ -70,7 +70,7 @@ CoordinatorLife CoordinatorNode::run() {
     work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
   });
   exits_.start();
-  // It may have died between two lives, when nobody was there to hear of it.
+  // It may have died between two incarnations, when nobody was there to hear of it.
   boost::asio::post(loop_, [this] { lost_launcher(); });
   tick();
   const sigset_t heard = interruptions();
@@ -92,7 +92,7 @@ Status CoordinatorNode::admit(const std::shared_ptr<Channel>& channel, const Hel
   Status admitted = machine_.on_hello(hello, clock_now(), out);
   if (!admitted) return admitted;
   const PeerId id{hello.role, hello.index};
-  // An earlier life that was given up, but whose connection has not ended yet.
+  // an earlier incarnation that was given up, but whose connection has not ended yet.
   if (const auto earlier = peers_.find(id); earlier != peers_.end())
     earlier->second.channel->close();
   peers_[id] = Peer{channel, hello.pid, hello.host == host_name()};
@@ -231,9 +231,9 @@ InterruptionsHeld::InterruptionsHeld() {
 
 InterruptionsHeld::~InterruptionsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-CoordinatorLife run_coordinator(const CoordinatorNodeSettings& settings,
-                                std::unique_ptr<Policy> policy,
-                                const std::vector<RunObserver*>& observers, const Upkeep& upkeep) {
+IncarnationEnd run_coordinator(const CoordinatorNodeSettings& settings,
+                               std::unique_ptr<Policy> policy,
+                               const std::vector<RunObserver*>& observers, const Upkeep& upkeep) {
   return CoordinatorNode(settings, std::move(policy), observers, upkeep).run();
 }
 

@@ -32,8 +32,8 @@ namespace drover {
 // What the kernel should send a coordinator whose launcher has died.
 inline constexpr int kLauncherLostSignal = SIGUSR1;
 
-// While this lives, what interrupts a coordinator waits until one can hear it: between two lives of
-// a run's coordinator there is none, and the process would be killed.
+// While this lives, what interrupts a coordinator waits until one can hear it: between two
+// incarnations of a run's coordinator there is none, and the process would be killed.
 class InterruptionsHeld {
  public:
   InterruptionsHeld();
@@ -54,7 +54,7 @@ struct CoordinatorNodeSettings {
   // (Killed)". -1: nowhere.
   int exits_fd = -1;
   pid_t launcher = -1;                           // without which the run ends; -1: there is none
-  std::optional<TimePoint> training_since = {};  // in an earlier life
+  std::optional<TimePoint> training_since = {};  // in an earlier incarnation
 };
 
 // Both are called a few times a second.
@@ -63,11 +63,11 @@ struct Upkeep {
   std::function<Status()> save;  // what the observers have been told
 };
 
-// How a coordinator's life has ended.
-struct CoordinatorLife {
+// How a coordinator's incarnation has ended.
+struct IncarnationEnd {
   std::optional<RunEnd> end;            // told to the observers; absent: the run is to start over
   std::optional<ResumeFrom> committed;  // then: what it may go on from (Coordinator::committed())
-  std::optional<TimePoint> training_since = {};  // in this life or an earlier one
+  std::optional<TimePoint> training_since = {};  // in this incarnation or an earlier one
 };
 
 // One incarnation of the coordinator, on an event loop of its own.
@@ -76,7 +76,7 @@ class CoordinatorNode {
   CoordinatorNode(const CoordinatorNodeSettings& settings, std::unique_ptr<Policy> policy,
                   const std::vector<RunObserver*>& observers, Upkeep upkeep);
 
-  CoordinatorLife run();
+  IncarnationEnd run();
 
  private:
   using PeerId = std::pair<Role, uint32_t>;
@@ -119,8 +119,8 @@ class CoordinatorNode {
 };
 
 // Runs until the run has ended, or is to start over (CoordinatorSettings::recovers).
-CoordinatorLife run_coordinator(const CoordinatorNodeSettings& settings,
-                                std::unique_ptr<Policy> policy,
-                                const std::vector<RunObserver*>& observers, const Upkeep& upkeep);
+IncarnationEnd run_coordinator(const CoordinatorNodeSettings& settings,
+                               std::unique_ptr<Policy> policy,
+                               const std::vector<RunObserver*>& observers, const Upkeep& upkeep);
 
 }  // namespace drover

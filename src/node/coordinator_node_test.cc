@@ -14,7 +14,7 @@ namespace {
 
 class CoordinatorNodeTest : public ::testing::Test {
  protected:
-  CoordinatorLife run(pid_t launcher) {
+  IncarnationEnd run(pid_t launcher) {
     boost::asio::io_context loop(1);
     const auto listener = Listener::open(loop, "unix:drover-test-" + std::to_string(::getpid()));
     EXPECT_TRUE(listener.ok()) << listener.error().message;
@@ -23,7 +23,7 @@ class CoordinatorNodeTest : public ::testing::Test {
     CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
     settings.machine.free_running.emplace();
     settings.launcher = launcher;
-    CoordinatorLife life = run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
+    IncarnationEnd life = run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
     ::close(listening.value());
     return life;
   }
@@ -31,16 +31,16 @@ class CoordinatorNodeTest : public ::testing::Test {
 
 // A run that starts over has no coordinator for a moment, and the launcher may die in it.
 TEST_F(CoordinatorNodeTest, OneThatBeginsWithoutItsLauncherEnds) {
-  const CoordinatorLife life = run(::getpid());  // a process is not its own parent
+  const IncarnationEnd life = run(::getpid());  // a process is not its own parent
   ASSERT_TRUE(life.end);
   EXPECT_EQ(life.end->outcome, RunOutcome::kFailed);
   EXPECT_NE(life.end->reason.find("lost the launcher"), std::string::npos) << life.end->reason;
 }
 
 TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoLivesIsHeardByTheNext) {
-  const InterruptionsHeld between_lives;
+  const InterruptionsHeld between_incarnations;
   std::raise(SIGTERM);
-  const CoordinatorLife life = run(-1);
+  const IncarnationEnd life = run(-1);
   ASSERT_TRUE(life.end);
   EXPECT_EQ(life.end->outcome, RunOutcome::kInterrupted);
 }

@@ -122,7 +122,7 @@ Status CoordinatorIncarnations::take_over() {
   return done();
 }
 
-Result<CoordinatorLife> CoordinatorIncarnations::run_next() {
+Result<IncarnationEnd> CoordinatorIncarnations::run_next() {
   auto policy = policy_of(of_.job, {}, of_.company.fitter);
   if (!policy) return policy.error();
   prepared_->machine.before = clock_now() - of_.began;
@@ -151,9 +151,9 @@ RunEnd CoordinatorIncarnations::run() {
     if (const Status ready = take_over(); !ready) return fail(ready.error());
   }
   for (;;) {
-    const Result<CoordinatorLife> ran = run_next();
+    const Result<IncarnationEnd> ran = run_next();
     if (!ran) return fail(ran.error());
-    const CoordinatorLife& life = ran.value();
+    const IncarnationEnd& life = ran.value();
     if (life.end) {
       const CheckpointKeeping& kept = prepared_->checkpoints;
       if (life.end->outcome == RunOutcome::kCompleted && !kept.dir.empty())

@@ -62,7 +62,7 @@ class CoordinatorIncarnations {
  private:
   Status prepare_next(const std::optional<ResumeFrom>& committed);
   Status take_over();
-  Result<CoordinatorLife> run_next();
+  Result<IncarnationEnd> run_next();
   RunEnd fail(const Error& error);
 
   const CoordinatorParts& of_;
