@@ -5,7 +5,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "node/doorman.h"
+#include "node/acceptor.h"
 #include "wire/control.h"
 
 namespace drover {

@@ -56,10 +56,10 @@ CoordinatorNode::CoordinatorNode(const CoordinatorNodeSettings& settings,
                   machine_.on_checkpoint_kept(version, kept, took, clock_now(), out);
                 });
               }),
-      doorman_(loop_, Listener::adopt(loop_, ::dup(settings.listening_fd)), settings.key,
-               [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
-                 return admit(channel, hello);
-               }) {}
+      acceptor_(loop_, Listener::adopt(loop_, ::dup(settings.listening_fd)), settings.key,
+                [this](const std::shared_ptr<Channel>& channel, const Hello& hello) {
+                  return admit(channel, hello);
+                }) {}
 
 IncarnationEnd CoordinatorNode::run() {
   recorder_.record(

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "core/run_record.h"
+#include "node/acceptor.h"
 #include "node/alarm.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
-#include "node/doorman.h"
 #include "node/exits_reader.h"
 #include "node/run_recorder.h"
 #include "policy/policy.h"
@@ -114,7 +114,7 @@ class CoordinatorNode {
   const pid_t launcher_;
   CheckpointKeeper keeper_;
   std::map<PeerId, Peer> peers_;
-  Doorman doorman_;
+  Acceptor acceptor_;
   bool leaving_ = false;
 };
 

@@ -54,10 +54,10 @@ Attempt ShardNode::run() {
 Status ShardNode::start() {
   auto listener = Listener::open(loop_, settings_.listen);
   if (!listener) return listener.error();
-  doorman_ =
-      std::make_unique<Doorman>(loop_, std::move(listener).value(), settings_.key,
-                                [this](const std::shared_ptr<Channel>& channel,
-                                       const Hello& hello) { return admit(channel, hello); });
+  acceptor_ =
+      std::make_unique<Acceptor>(loop_, std::move(listener).value(), settings_.key,
+                                 [this](const std::shared_ptr<Channel>& channel,
+                                        const Hello& hello) { return admit(channel, hello); });
   auto socket = connect_socket(loop_, settings_.coordinator, "the coordinator");
   if (!socket) return socket.error();
   coordinator_ = open_channel(std::move(socket).value(), settings_.key, Tls::Side::kConnects);
@@ -74,7 +74,7 @@ Status ShardNode::start() {
                        .lane = Lane::kControl,
                        .host = host_name(),
                        .pid = ::getpid(),
-                       .address = doorman_->address(),
+                       .address = acceptor_->address(),
                        .tensors = {},
                        .kept = kept_.versions()}},
             std::move(callbacks));

@@ -13,11 +13,11 @@
 #include "core/time.h"
 #include "net/message_courier.h"
 #include "net/message_port.h"
+#include "node/acceptor.h"
 #include "node/alarm.h"
 #include "node/attempts.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
-#include "node/doorman.h"
 #include "node/saved_blocks.h"
 #include "node/shard_peer.h"
 #include "node/shared_floats.h"
@@ -81,7 +81,7 @@ class ShardNode {
   Shard shard_;
   KeptParts& kept_;
   Alarm alarm_;
-  std::unique_ptr<Doorman> doorman_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::shared_ptr<Channel> coordinator_;
   StandbyFeed standby_;
   std::unique_ptr<StandbyLink> link_;  // if this one stands by

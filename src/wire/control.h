@@ -33,7 +33,7 @@ std::string peer_name(Role role, uint32_t index);
 enum class Lane : uint8_t { kControl, kBulk };
 
 // First on every connection, from both ends: prove to me that you know the run's token, which never
-// travels itself. node/credentials.h says what is proved, and node/doorman.h in which order.
+// travels itself. node/credentials.h says what is proved, and node/acceptor.h in which order.
 struct Challenge {
   std::string nonce;  // kNonceBytes of chance, or empty
   std::string proof;  // kProofBytes that answer the other end's nonce, or empty

@@ -21,9 +21,9 @@
 #include "cli/bench/far_end.h"
 #include "cli/bench/push_task.h"
 #include "core/float_buffer.h"
+#include "node/acceptor.h"
 #include "node/channel.h"
 #include "node/clock.h"
-#include "node/doorman.h"
 #include "node/host.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
@@ -117,10 +117,10 @@ class LiveCluster final : public ServerCluster {
       plain_.add(std::move(socket));
       look();
     });
-    doorman_ =
-        std::make_unique<Doorman>(loop_, std::move(coordinator_listener_), key_,
-                                  [this](const std::shared_ptr<Channel>& channel,
-                                         const Hello& hello) { return admit(channel, hello); });
+    acceptor_ =
+        std::make_unique<Acceptor>(loop_, std::move(coordinator_listener_), key_,
+                                   [this](const std::shared_ptr<Channel>& channel,
+                                          const Hello& hello) { return admit(channel, hello); });
     // Everybody has greeted; then everybody is ready; then step 0 begins.
     if (const Status met = wait("starting the processes", [this] { return everybody_is_here(); });
         !met)
@@ -407,7 +407,7 @@ class LiveCluster final : public ServerCluster {
   boost::asio::io_context loop_{1};
   std::unique_ptr<Listener> coordinator_listener_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  std::unique_ptr<Doorman> doorman_;
+  std::unique_ptr<Acceptor> acceptor_;
   PlainServer plain_;
   std::vector<std::unique_ptr<Orders>> orders_;
   std::shared_ptr<Channel> shard_;
