@@ -19,8 +19,8 @@
 #include "net/socket.h"
 #include "node/alarm.h"
 #include "node/channel.h"
+#include "node/connection_limiter.h"
 #include "node/credentials.h"
-#include "node/door_guard.h"
 #include "wire/control.h"
 
 namespace drover {
@@ -66,7 +66,7 @@ class Acceptor {
   const size_t strangers_max_;
   std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
   uint64_t next_ = 0;
-  DoorGuard guard_;
+  ConnectionLimiter guard_;
   Alarm alarm_;
   std::unique_ptr<Listener> listener_;
 };

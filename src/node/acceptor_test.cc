@@ -181,7 +181,7 @@ TEST_F(AcceptorTest, WhenTooManySayNothingTheFirstOfThemGoes) {
 
 // As ranks of a cluster do while they wait for the first. So many failures would shut them out.
 TEST_F(AcceptorTest, WhoOnlyLooksWhetherSomebodyIsHereIsNoStranger) {
-  for (int i = 0; i < 2 * static_cast<int>(DoorGuard::kNear.failures); ++i) {
+  for (int i = 0; i < 2 * static_cast<int>(ConnectionLimiter::kNear.failures); ++i) {
     ASSERT_TRUE(connect_socket(loop_, acceptor_->address(), "the acceptor").ok());
     while (loop_.poll_one() > 0) {
     }
