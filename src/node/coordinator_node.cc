@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "node/clock.h"
-#include "node/family.h"
 #include "node/host.h"
+#include "node/process_group.h"
 #include "wire/limits.h"
 
 namespace drover {

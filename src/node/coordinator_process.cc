@@ -191,19 +191,19 @@ int coordinator_main(const CoordinatorParts& of, std::optional<Prepared> prepare
 
 }  // namespace
 
-Result<bool> start_coordinator(Family& family, const CoordinatorParts& of) {
+Result<bool> start_coordinator(ProcessGroup& processes, const CoordinatorParts& of) {
   const auto prepared = prepare(of, of.job);
   if (!prepared) return prepared.error();
   const auto ready = make_pipe(O_CLOEXEC);
   if (!ready) return ready.error();
   const auto first = std::make_shared<bool>(true);  // as a child sees it when it is forked
   const Status started =
-      family.add(kCoordinatorName, kLauncherLostSignal,
-                 [of, first, prepared = prepared.value(), ready = ready.value()] {
-                   if (!*first) return coordinator_main(of, std::nullopt, -1);
-                   ::close(ready.from);
-                   return coordinator_main(of, prepared, ready.to);
-                 });
+      processes.add(kCoordinatorName, kLauncherLostSignal,
+                    [of, first, prepared = prepared.value(), ready = ready.value()] {
+                      if (!*first) return coordinator_main(of, std::nullopt, -1);
+                      ::close(ready.from);
+                      return coordinator_main(of, prepared, ready.to);
+                    });
   *first = false;
   ::close(ready.value().to);
   char byte = 0;

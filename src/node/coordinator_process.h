@@ -11,9 +11,9 @@
 #include "node/checkpoint_saver.h"
 #include "node/cluster_part.h"
 #include "node/coordinator_node.h"
-#include "node/family.h"
 #include "node/job.h"
 #include "node/launcher.h"
+#include "node/process_group.h"
 #include "server/coordinator.h"
 #include "store/run_header.h"
 #include "store/run_writer.h"
@@ -73,7 +73,7 @@ class CoordinatorIncarnations {
 };
 
 // Starts the process and waits until it has made the run file. False: it could not, and has said
-// why. REQUIRES: what `of` refers to stays where it is while the family lives.
-Result<bool> start_coordinator(Family& family, const CoordinatorParts& of);
+// why. REQUIRES: what `of` refers to stays where it is while the processes lives.
+Result<bool> start_coordinator(ProcessGroup& processes, const CoordinatorParts& of);
 
 }  // namespace drover

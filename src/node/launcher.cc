@@ -20,9 +20,9 @@
 #include "node/cluster_part.h"
 #include "node/coordinator_process.h"
 #include "node/evaluator_node.h"
-#include "node/family.h"
 #include "node/host.h"
 #include "node/pipe.h"
+#include "node/process_group.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
 #include "server/quarantine.h"
@@ -61,13 +61,14 @@ int live_with_port(const Job& job,
   return live(port.value());
 }
 
-// REQUIRES: all of these stay where they are while the family lives, here and below.
-Status start_server(Family& family, const Part& part, const Job& job, Role role, ShardId shard) {
+// REQUIRES: all of these stay where they are while the processes lives, here and below.
+Status start_server(ProcessGroup& processes, const Part& part, const Job& job, Role role,
+                    ShardId shard) {
   const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
   const std::string listen = part.shard_host.empty()
                                  ? "unix:" + socket_name(part.key) + name + std::to_string(shard)
                                  : tcp_address(part.shard_host, 0);
-  return family.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
+  return processes.add(peer_name(role, shard), SIGKILL, [&part, &job, role, shard, listen] {
     leave_signals_to_the_coordinator();
     return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
       return run_shard({.id = shard,
@@ -83,9 +84,9 @@ Status start_server(Family& family, const Part& part, const Job& job, Role role,
   });
 }
 
-Status start_worker(Family& family, const Part& part, const Job& job, const Crew& crew,
+Status start_worker(ProcessGroup& processes, const Part& part, const Job& job, const Crew& crew,
                     WorkerId worker) {
-  return family.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
+  return processes.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
     return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
       return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                           .own_part = job.task.partition != DataPartition::kNone,
@@ -97,8 +98,9 @@ Status start_worker(Family& family, const Part& part, const Job& job, const Crew
   });
 }
 
-Status start_evaluator(Family& family, const Part& part, const Job& job, const Crew& crew) {
-  return family.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
+Status start_evaluator(ProcessGroup& processes, const Part& part, const Job& job,
+                       const Crew& crew) {
+  return processes.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
     return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
@@ -109,20 +111,20 @@ Status start_evaluator(Family& family, const Part& part, const Job& job, const C
 }
 
 // All but the coordinator.
-Status start_others(Family& family, const Part& part, const Job& job, const Crew& crew) {
+Status start_others(ProcessGroup& processes, const Part& part, const Job& job, const Crew& crew) {
   Status started = done();
   for (const ShardId shard : part.duties.shards) {
-    if (started) started = start_server(family, part, job, Role::kShard, shard);
+    if (started) started = start_server(processes, part, job, Role::kShard, shard);
   }
   for (const ShardId shard : part.duties.standbys) {
     if (started && job.cluster.standby)
-      started = start_server(family, part, job, Role::kStandby, shard);
+      started = start_server(processes, part, job, Role::kStandby, shard);
   }
   for (const WorkerId worker : part.duties.workers) {
-    if (started && crew.worker) started = start_worker(family, part, job, crew, worker);
+    if (started && crew.worker) started = start_worker(processes, part, job, crew, worker);
   }
   if (started && crew.evaluator && part.duties.coordinator)
-    started = start_evaluator(family, part, job, crew);
+    started = start_evaluator(processes, part, job, crew);
   return started;
 }
 
@@ -136,7 +138,7 @@ std::string announced_address(const Part& part, const std::string& listening) {
 }
 
 // Starts everything, first the coordinator. `part` is told where that really listens.
-Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
+Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Crew& crew,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
   boost::asio::io_context loop(1);
@@ -146,15 +148,15 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   if (!fd) return fd.error();
   part.coordinator = announced_address(part, listener.value()->address());
   listener.value().reset();
-  const auto ready = start_coordinator(family, {.part = part,
-                                                .job = job,
-                                                .crew = crew,
-                                                .header = header,
-                                                .company = company,
-                                                .listening_fd = fd.value(),
-                                                .exits_fd = exits_fd,
-                                                .launcher = ::getpid(),
-                                                .began = clock_now()});
+  const auto ready = start_coordinator(processes, {.part = part,
+                                                   .job = job,
+                                                   .crew = crew,
+                                                   .header = header,
+                                                   .company = company,
+                                                   .listening_fd = fd.value(),
+                                                   .exits_fd = exits_fd,
+                                                   .launcher = ::getpid(),
+                                                   .began = clock_now()});
   // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted;
   // unless another takes its place.
   if (!job.cluster.supervise) ::close(fd.value());
@@ -162,12 +164,12 @@ Status start_all(Family& family, Part& part, const Job& job, const Crew& crew,
   if (!ready.value()) return done();
   // Not before: a coordinator that was killed while it made the run file leaves nothing that
   // another could go on with.
-  if (job.cluster.supervise) family.restart_the_killed();
+  if (job.cluster.supervise) processes.restart_the_killed();
   if (invite) {
     const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
   }
-  return start_others(family, part, job, crew);
+  return start_others(processes, part, job, crew);
 }
 
 int status_without_coordinator(int status, const std::string& who) {
@@ -203,14 +205,14 @@ std::string first_of(const Duties& duties, const Job& job) {
 int launch_members(const Part& part, const Job& job, const Crew& crew) {
   const std::string first = first_of(part.duties, job);
   if (first.empty()) return 0;
-  Family family;
-  if (const Status started = start_others(family, part, job, crew); !started) {
+  ProcessGroup processes;
+  if (const Status started = start_others(processes, part, job, crew); !started) {
     spdlog::error("{}", started.error().message);
     return kExitFailed;
   }
   // Nobody here is the run's head: whoever is done first, the others go on.
-  if (job.cluster.supervise) family.restart_the_killed(Family::Restart::kAlways);
-  return status_without_coordinator(family.supervise(first, -1, std::nullopt), first);
+  if (job.cluster.supervise) processes.restart_the_killed(ProcessGroup::Restart::kAlways);
+  return status_without_coordinator(processes.supervise(first, -1, std::nullopt), first);
 }
 
 int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const RunHeader& header,
@@ -221,22 +223,22 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
     spdlog::error("{}", exits.error().message);
     return kExitFailed;
   }
-  Family family;
+  ProcessGroup processes;
   const Status started =
-      start_all(family, part, job, crew, header, exits.value().from, company, invite);
+      start_all(processes, part, job, crew, header, exits.value().from, company, invite);
   if (!job.cluster.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
-    family.terminate(kCoordinatorName);  // which closes the run file and tells the others
+    processes.terminate(kCoordinatorName);  // which closes the run file and tells the others
   }
   const Duration leaving =
       job.cluster.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
   const int status =
-      family.supervise(kCoordinatorName, exits.value().to,
-                       crew.may_stay && started ? std::nullopt : std::optional(leaving));
+      processes.supervise(kCoordinatorName, exits.value().to,
+                          crew.may_stay && started ? std::nullopt : std::optional(leaving));
   ::close(exits.value().to);
   if (!started) return kExitFailed;
-  if (!WIFEXITED(status) && family.interrupted()) {
+  if (!WIFEXITED(status) && processes.interrupted()) {
     // So early that the coordinator could not yet hear it, or so often that nobody was asked any
     // more.
     spdlog::error("interrupted");
