@@ -43,7 +43,7 @@ std::vector<float> trained(Task& task, const TemporaryFolder& folder, Job job, u
   job.record.save_model = folder.file(name + ".raw");
   RunHeader header;
   header.run_id = 1'000 + workers;
-  EXPECT_EQ(launch(job, crew_for(task), header,
+  EXPECT_EQ(launch(job, worker_factory_for(task), header,
                    {.view = [] { return std::make_unique<SilentView>(); }, .fitter = {}}),
             0);
   const std::string bytes = content_of(job.record.save_model);

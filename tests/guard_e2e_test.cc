@@ -76,14 +76,14 @@ Ended run_with_a_liar(GuardRule guard, Transport transport, float factor) {
   auto loaded = load_task(job.task);
   EXPECT_TRUE(loaded.ok()) << loaded.error().message;
   LyingTask task(std::move(loaded).value());
-  Crew crew = crew_for(task);
-  crew.worker = [&task, factor, honest = crew.worker](const WorkerSettings& settings) {
+  WorkerFactory factory = worker_factory_for(task);
+  factory.worker = [&task, factor, honest = factory.worker](const WorkerSettings& settings) {
     task.factor = settings.identity.index == kLiar ? factor : 1.0F;
     return honest(settings);
   };
   RunHeader header;
   header.run_id = 77;
-  EXPECT_EQ(launch(job, crew, header,
+  EXPECT_EQ(launch(job, factory, header,
                    {.view = [] { return std::make_unique<SilentView>(); }, .fitter = {}}),
             0);
   const auto reader = RunReader::open(job.record.run_file);

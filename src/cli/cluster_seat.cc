@@ -165,7 +165,7 @@ Status ClusterSeat::join() {
   return done();
 }
 
-int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
+int ClusterSeat::run(const Job& job, const WorkerFactory& factory, const RunHeader& header,
                      const Company& company, bool tell) {
   if (!part_.duties.coordinator) {
     // What ends the first rank at once would otherwise be found out by waiting for it in vain.
@@ -181,9 +181,9 @@ int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
       spdlog::error("{}", joined.error().message);
       return kExitFailed;
     }
-    return launch_part(part_, job, crew, header, company);
+    return launch_part(part_, job, factory, header, company);
   }
-  const int status = launch_part(part_, job, crew, header, company, [&](const Invitation& told) {
+  const int status = launch_part(part_, job, factory, header, company, [&](const Invitation& told) {
     const Status invited = host_.invite(told.address);
     if (invited && tell && job.cluster.workers_max > job.cluster.workers) {
       fmt::print(

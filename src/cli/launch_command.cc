@@ -100,8 +100,8 @@ void name_task(const LaunchOptions& options, Job& job) {
   job.task.data = "its own data";
 }
 
-// Runs the job with this crew, shows it and reports it.
-int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
+// Runs the job with this factory, shows it and reports it.
+int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options,
              const std::string& command_line,
              const std::function<Status(const Invitation&)>& invite) {
   if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
@@ -132,7 +132,7 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
       return fail(started.error());
   }
   std::fflush(nullptr);
-  const int status = launch(job, crew, header,
+  const int status = launch(job, factory, header,
                             {.view = [&] { return make_progress_view(job.steps, style); },
                              .fitter = background_fitters()},
                             invite);
@@ -206,13 +206,13 @@ int launch_command(const LaunchOptions& options, const std::string& command_line
     fmt::print(stderr, "drover: {}\n", !job ? job.error().message : script.error().message);
     return kExitUsage;
   }
-  const Crew crew{
+  const WorkerFactory factory{
       .worker =
           [&](const WorkerSettings& settings) { return become(options, job.value(), settings); },
       .evaluator = nullptr,
       .brings_model = true,
       .may_stay = true};
-  return run_crew(job.value(), crew, options, command_line, nullptr);
+  return run_crew(job.value(), factory, options, command_line, nullptr);
 }
 
 int serve_command(const LaunchOptions& options, const std::string& command_line) {
@@ -241,8 +241,9 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
     }
     return file.value().write(invitation);
   };
-  const Crew crew{.worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
-  const int status = run_crew(job.value(), crew, options, command_line, invite);
+  const WorkerFactory factory{
+      .worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
+  const int status = run_crew(job.value(), factory, options, command_line, invite);
   file.value().remove();
   return status;
 }

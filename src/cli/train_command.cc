@@ -34,7 +34,7 @@ int train_part(const TrainOptions& options, const Placement& placement, const Jo
   if (!part) return fail(part.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
-  return part.value().run(job, crew_for(*task.value()), {}, {}, false);
+  return part.value().run(job, worker_factory_for(*task.value()), {}, {}, false);
 }
 
 // With MPI, how many workers there are follows from the ranks and the shards.
@@ -128,9 +128,9 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   const auto model_before = written_at(job.record.save_model);
   const Company company{.view = [&] { return make_progress_view(job.steps, style); },
                         .fitter = background_fitters()};
-  const Crew crew = crew_for(*task.value());
-  const int status = part ? part->run(job, crew, header, company, style != ProgressStyle::kNone)
-                          : launch(job, crew, header, company);
+  const WorkerFactory factory = worker_factory_for(*task.value());
+  const int status = part ? part->run(job, factory, header, company, style != ProgressStyle::kNone)
+                          : launch(job, factory, header, company);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;

@@ -54,19 +54,19 @@ std::optional<RunOutcome> end_on_record(const std::string& run_file) {
 Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version before) {
   auto machine = coordinator_settings(job);
   if (!machine) return machine.error();
-  auto checkpoints = prepare_checkpoints(job, of.crew.brings_model, before);
+  auto checkpoints = prepare_checkpoints(job, of.factory.brings_model, before);
   if (!checkpoints) return checkpoints.error();
   for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
   CoordinatorSettings& settings = machine.value();
   apply(job, checkpoints.value(), settings);
-  settings.evaluator = of.crew.evaluator != nullptr;
-  settings.workers_bring_model = of.crew.brings_model;
+  settings.evaluator = of.factory.evaluator != nullptr;
+  settings.workers_bring_model = of.factory.brings_model;
   settings.recovers = job.cluster.supervise;
   settings.standby = job.cluster.standby;
   settings.join_timeout = of.part.join_timeout;
   settings.told.job = of.header.job;
-  if (!of.crew.worker) settings.join_timeout = kComesByItself;
-  if (of.crew.worker && of.crew.brings_model) settings.join_timeout = kLoadsItself;
+  if (!of.factory.worker) settings.join_timeout = kComesByItself;
+  if (of.factory.worker && of.factory.brings_model) settings.join_timeout = kLoadsItself;
   if (sharing_of(job.cluster.transport) != Sharing::kNo)
     settings.block_floats = kBlockFloatsInPlace;
   checkpoints.value().keeping.run = of.header.run_id;

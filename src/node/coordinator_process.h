@@ -26,7 +26,7 @@ inline constexpr const char* kCoordinatorName = "coordinator";
 struct CoordinatorParts {
   const Part& part;
   const Job& job;
-  const Crew& crew;
+  const WorkerFactory& factory;
   const RunHeader& header;
   const Company& company;
   int listening_fd = -1;

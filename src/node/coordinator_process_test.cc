@@ -23,8 +23,8 @@ class PrepareTest : public ::testing::Test {
     folder_ = made;
     job_.record.checkpoint = folder_ + "/own";
     job_.steps = 10;
-    crew_.brings_model = true;
-    crew_.worker = [](const WorkerSettings&) { return 0; };
+    factory_.brings_model = true;
+    factory_.worker = [](const WorkerSettings&) { return 0; };
     part_.join_timeout = std::chrono::seconds(7);
     header_.job = "steps = 10";
     header_.run_id = 5;
@@ -51,7 +51,8 @@ class PrepareTest : public ::testing::Test {
                     .ok());
   }
   CoordinatorParts parts() const {
-    return {.part = part_, .job = job_, .crew = crew_, .header = header_, .company = company_};
+    return {
+        .part = part_, .job = job_, .factory = factory_, .header = header_, .company = company_};
   }
   // The step that the next incarnation continues from.
   std::optional<Step> next() const {
@@ -64,7 +65,7 @@ class PrepareTest : public ::testing::Test {
   std::string folder_;
   Part part_;
   Job job_;
-  Crew crew_;
+  WorkerFactory factory_;
   RunHeader header_;
   Company company_;
 };
@@ -81,11 +82,11 @@ TEST_F(PrepareTest, TheFirstBeginsAsTheJobAndTheCrewSay) {
 }
 
 TEST_F(PrepareTest, WorkersThatLoadMuchOrComeByThemselvesHaveTimeToDoSo) {
-  crew_.brings_model = false;
+  factory_.brings_model = false;
   EXPECT_EQ(prepare(parts(), job_).value().machine.join_timeout, std::chrono::seconds(7));
-  crew_.brings_model = true;
+  factory_.brings_model = true;
   EXPECT_GE(prepare(parts(), job_).value().machine.join_timeout, std::chrono::minutes(1));
-  crew_.worker = nullptr;
+  factory_.worker = nullptr;
   EXPECT_GE(prepare(parts(), job_).value().machine.join_timeout, std::chrono::hours(1));
 }
 

@@ -523,19 +523,21 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
     ASSERT_TRUE(make_keys(job.cluster.tls, {}).ok());
     ASSERT_TRUE(make_keys(folder + "/others", {}).ok());
   }
-  const Crew crew{.worker =
-                      [&](const WorkerSettings& settings) {
-                        SmallTask task(board);
-                        if (settings.identity.index != kHostile) return run_worker(settings, task);
-                        Hostile(settings.identity, board, GetParam().seed, job.cluster.tls,
-                                folder + "/others")
-                            .run();
-                        for (uint32_t i = 1; i < kWorkers; ++i) ::sem_post(&board.hostile_ended);
-                        return 0;
-                      },
-                  .evaluator = nullptr};
+  const WorkerFactory factory{.worker =
+                                  [&](const WorkerSettings& settings) {
+                                    SmallTask task(board);
+                                    if (settings.identity.index != kHostile)
+                                      return run_worker(settings, task);
+                                    Hostile(settings.identity, board, GetParam().seed,
+                                            job.cluster.tls, folder + "/others")
+                                        .run();
+                                    for (uint32_t i = 1; i < kWorkers; ++i)
+                                      ::sem_post(&board.hostile_ended);
+                                    return 0;
+                                  },
+                              .evaluator = nullptr};
   const int status =
-      launch(job, crew, {.run_id = 77}, {.view = [] { return std::make_unique<SilentView>(); }});
+      launch(job, factory, {.run_id = 77}, {.view = [] { return std::make_unique<SilentView>(); }});
   EXPECT_EQ(status, 0);
   EXPECT_GT(board.attacks.load(), 500U);
   EXPECT_GT(board.joined.load(), 50U) << "it was let in as far as the shards";

@@ -84,34 +84,35 @@ Status start_server(ProcessGroup& processes, const Part& part, const Job& job, R
   });
 }
 
-Status start_worker(ProcessGroup& processes, const Part& part, const Job& job, const Crew& crew,
-                    WorkerId worker) {
-  return processes.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &crew, worker] {
+Status start_worker(ProcessGroup& processes, const Part& part, const Job& job,
+                    const WorkerFactory& factory, WorkerId worker) {
+  return processes.add(peer_name(Role::kWorker, worker), SIGKILL, [&part, &job, &factory, worker] {
     return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
-      return crew.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
-                          .own_part = job.task.partition != DataPartition::kNone,
-                          .partial = job.waiting.pull != 1.0,
-                          .sharing = sharing_of(job.cluster.transport),
-                          .port = port,
-                          .rejoin_for = worker_rejoins_for(job)});
+      return factory.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
+                             .own_part = job.task.partition != DataPartition::kNone,
+                             .partial = job.waiting.pull != 1.0,
+                             .sharing = sharing_of(job.cluster.transport),
+                             .port = port,
+                             .rejoin_for = worker_rejoins_for(job)});
     });
   });
 }
 
 Status start_evaluator(ProcessGroup& processes, const Part& part, const Job& job,
-                       const Crew& crew) {
-  return processes.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &crew] {
+                       const WorkerFactory& factory) {
+  return processes.add(peer_name(Role::kEvaluator, 0), SIGKILL, [&part, &job, &factory] {
     // Measuring must not slow down what is measured.
     [[maybe_unused]] const int niceness = ::nice(10);
-    return crew.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
-                           .save_model = job.record.save_model,
-                           .stop_at = job.record.stop_at,
-                           .rejoin_for = rejoin_for(job)});
+    return factory.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
+                              .save_model = job.record.save_model,
+                              .stop_at = job.record.stop_at,
+                              .rejoin_for = rejoin_for(job)});
   });
 }
 
 // All but the coordinator.
-Status start_others(ProcessGroup& processes, const Part& part, const Job& job, const Crew& crew) {
+Status start_others(ProcessGroup& processes, const Part& part, const Job& job,
+                    const WorkerFactory& factory) {
   Status started = done();
   for (const ShardId shard : part.duties.shards) {
     if (started) started = start_server(processes, part, job, Role::kShard, shard);
@@ -121,10 +122,10 @@ Status start_others(ProcessGroup& processes, const Part& part, const Job& job, c
       started = start_server(processes, part, job, Role::kStandby, shard);
   }
   for (const WorkerId worker : part.duties.workers) {
-    if (started && crew.worker) started = start_worker(processes, part, job, crew, worker);
+    if (started && factory.worker) started = start_worker(processes, part, job, factory, worker);
   }
-  if (started && crew.evaluator && part.duties.coordinator)
-    started = start_evaluator(processes, part, job, crew);
+  if (started && factory.evaluator && part.duties.coordinator)
+    started = start_evaluator(processes, part, job, factory);
   return started;
 }
 
@@ -138,7 +139,7 @@ std::string announced_address(const Part& part, const std::string& listening) {
 }
 
 // Starts everything, first the coordinator. `part` is told where that really listens.
-Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Crew& crew,
+Status start_all(ProcessGroup& processes, Part& part, const Job& job, const WorkerFactory& factory,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
   boost::asio::io_context loop(1);
@@ -150,7 +151,7 @@ Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Crew
   listener.value().reset();
   const auto ready = start_coordinator(processes, {.part = part,
                                                    .job = job,
-                                                   .crew = crew,
+                                                   .factory = factory,
                                                    .header = header,
                                                    .company = company,
                                                    .listening_fd = fd.value(),
@@ -169,7 +170,7 @@ Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Crew
     const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
   }
-  return start_others(processes, part, job, crew);
+  return start_others(processes, part, job, factory);
 }
 
 int status_without_coordinator(int status, const std::string& who) {
@@ -202,11 +203,11 @@ std::string first_of(const Duties& duties, const Job& job) {
 }
 
 // Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
-int launch_members(const Part& part, const Job& job, const Crew& crew) {
+int launch_members(const Part& part, const Job& job, const WorkerFactory& factory) {
   const std::string first = first_of(part.duties, job);
   if (first.empty()) return 0;
   ProcessGroup processes;
-  if (const Status started = start_others(processes, part, job, crew); !started) {
+  if (const Status started = start_others(processes, part, job, factory); !started) {
     spdlog::error("{}", started.error().message);
     return kExitFailed;
   }
@@ -215,8 +216,8 @@ int launch_members(const Part& part, const Job& job, const Crew& crew) {
   return status_without_coordinator(processes.supervise(first, -1, std::nullopt), first);
 }
 
-int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const RunHeader& header,
-                            const Company& company,
+int launch_with_coordinator(Part part, const Job& job, const WorkerFactory& factory,
+                            const RunHeader& header, const Company& company,
                             const std::function<Status(const Invitation&)>& invite) {
   const auto exits = make_pipe(O_CLOEXEC | O_NONBLOCK);
   if (!exits) {
@@ -225,7 +226,7 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
   }
   ProcessGroup processes;
   const Status started =
-      start_all(processes, part, job, crew, header, exits.value().from, company, invite);
+      start_all(processes, part, job, factory, header, exits.value().from, company, invite);
   if (!job.cluster.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
@@ -235,7 +236,7 @@ int launch_with_coordinator(Part part, const Job& job, const Crew& crew, const R
       job.cluster.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
   const int status =
       processes.supervise(kCoordinatorName, exits.value().to,
-                          crew.may_stay && started ? std::nullopt : std::optional(leaving));
+                          factory.may_stay && started ? std::nullopt : std::optional(leaving));
   ::close(exits.value().to);
   if (!started) return kExitFailed;
   if (!WIFEXITED(status) && processes.interrupted()) {
@@ -268,7 +269,7 @@ std::string socket_name(const RunKey& key) {
   return "drover-" + to_hex(key.run);
 }
 
-Crew crew_for(Task& task) {
+WorkerFactory worker_factory_for(Task& task) {
   return {.worker =
               [&task](const WorkerSettings& settings) {
                 leave_signals_to_the_coordinator();
@@ -281,8 +282,8 @@ Crew crew_for(Task& task) {
               }};
 }
 
-int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
-           const std::function<Status(const Invitation&)>& invite) {
+int launch(const Job& job, const WorkerFactory& factory, const RunHeader& header,
+           const Company& company, const std::function<Status(const Invitation&)>& invite) {
   Part part{.key = {.run = header.run_id, .token = random_token()},
             .duties = duties_of({}, job.cluster.workers, job.cluster.shards)};
   if (job.cluster.transport == Transport::kTcp) {
@@ -291,10 +292,10 @@ int launch(const Job& job, const Crew& crew, const RunHeader& header, const Comp
   } else {
     part.coordinator = "unix:" + socket_name(part.key) + "-coordinator";
   }
-  return launch_part(part, job, crew, header, company, invite);
+  return launch_part(part, job, factory, header, company, invite);
 }
 
-int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& header,
+int launch_part(Part part, const Job& job, const WorkerFactory& factory, const RunHeader& header,
                 const Company& company, const std::function<Status(const Invitation&)>& invite) {
   if (const Status safe = secure(part, job); !safe) {
     spdlog::error("{}", safe.error().message);
@@ -304,8 +305,8 @@ int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& he
   if (const std::string few = too_few_files(raise_file_limit(), workers); !few.empty())
     spdlog::warn("{}", few);
   std::signal(SIGPIPE, SIG_IGN);
-  if (!part.duties.coordinator) return launch_members(part, job, crew);
-  return launch_with_coordinator(part, job, crew, header, company, invite);
+  if (!part.duties.coordinator) return launch_members(part, job, factory);
+  return launch_with_coordinator(part, job, factory, header, company, invite);
 }
 
 }  // namespace drover
