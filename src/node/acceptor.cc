@@ -15,7 +15,7 @@ Acceptor::Acceptor(boost::asio::io_context& loop, std::unique_ptr<Listener> list
     : key_(std::move(key)),
       admit_(std::move(admit)),
       strangers_max_(strangers_max),
-      alarm_(loop, [this] { give_up_late(); }),
+      timer_(loop, [this] { give_up_late(); }),
       listener_(std::move(listener)) {
   listener_->start([this](Socket socket) { greet(std::move(socket)); });
 }
@@ -106,8 +106,8 @@ void Acceptor::give_up_late() {
 }
 
 void Acceptor::set_alarm() {
-  if (strangers_.empty()) return alarm_.set({});
-  alarm_.set(strangers_.begin()->second.until);
+  if (strangers_.empty()) return timer_.set({});
+  timer_.set(strangers_.begin()->second.until);
 }
 
 }  // namespace drover

@@ -17,10 +17,10 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "net/socket.h"
-#include "node/alarm.h"
 #include "node/channel.h"
 #include "node/connection_limiter.h"
 #include "node/credentials.h"
+#include "node/timer.h"
 #include "wire/control.h"
 
 namespace drover {
@@ -67,7 +67,7 @@ class Acceptor {
   std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
   uint64_t next_ = 0;
   ConnectionLimiter guard_;
-  Alarm alarm_;
+  Timer timer_;
   std::unique_ptr<Listener> listener_;
 };
 

@@ -19,11 +19,11 @@
 
 #include "core/run_record.h"
 #include "node/acceptor.h"
-#include "node/alarm.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
 #include "node/exits_reader.h"
 #include "node/run_recorder.h"
+#include "node/timer.h"
 #include "policy/policy.h"
 #include "server/coordinator.h"
 
@@ -104,7 +104,7 @@ class CoordinatorNode {
   boost::asio::io_context loop_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
-  Alarm review_;  // a step is to be decided again
+  Timer review_;  // a step is to be decided again
   ExitsReader exits_;
   const uint32_t workers_;
   Coordinator machine_;

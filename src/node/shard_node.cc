@@ -26,7 +26,7 @@ ShardNode::ShardNode(const ShardSettings& settings, KeptParts& kept)
       shard_(settings.id, settings.window_bytes,
              [this](size_t floats) { return published_.make(floats); }),
       kept_(kept),
-      alarm_(loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }),
+      timer_(loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }),
       standby_(settings.id, kept, [this](Frame frame) { coordinator_->send(std::move(frame)); }),
       saver_(loop_,
              [this](CheckpointSaved saved) { tell_coordinator(std::move(saved), clock_now()); }) {
@@ -269,7 +269,7 @@ void ShardNode::work(Work&& machine) {
   busy_ += clock_now() - began;
   // New parameters come before the news of the close, so that they have left when it does.
   for (Outgoing& message : out) send(std::move(message), began);
-  alarm_.set(shard_.wake_at());
+  timer_.set(shard_.wake_at());
   while (auto part = shard_.take_checkpoint()) {
     if (is_checkpoint(part->version, plan_->checkpoint_every, plan_->steps))
       saver_.save(*plan_, *part);

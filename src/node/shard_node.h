@@ -14,7 +14,6 @@
 #include "net/message_courier.h"
 #include "net/message_port.h"
 #include "node/acceptor.h"
-#include "node/alarm.h"
 #include "node/attempts.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
@@ -24,6 +23,7 @@
 #include "node/side_thread.h"
 #include "node/standby_feed.h"
 #include "node/standby_link.h"
+#include "node/timer.h"
 #include "server/grant_window.h"
 #include "server/kept_parts.h"
 #include "server/shard.h"
@@ -80,7 +80,7 @@ class ShardNode {
   ParameterMemory published_;
   Shard shard_;
   KeptParts& kept_;
-  Alarm alarm_;
+  Timer timer_;
   std::unique_ptr<Acceptor> acceptor_;
   std::shared_ptr<Channel> coordinator_;
   StandbyFeed standby_;
