@@ -12,7 +12,7 @@
 
 #include "core/checkpoint_part.h"
 #include "core/result.h"
-#include "node/side_thread.h"
+#include "node/background_thread.h"
 #include "server/coordinator.h"
 #include "wire/control.h"
 
@@ -33,7 +33,7 @@ class CheckpointSaver {
 
   std::function<void(CheckpointSaved)> tell_;
   std::optional<CheckpointPart> waiting_;
-  SideThread thread_;  // last: what it uses must outlive it
+  BackgroundThread thread_;  // last: what it uses must outlive it
 };
 
 struct CheckpointKeeping {
@@ -62,7 +62,7 @@ class CheckpointKeeper {
   const CheckpointKeeping keeping_;
   Kept kept_;
   std::deque<CheckpointReady> waiting_;
-  SideThread thread_;
+  BackgroundThread thread_;
 };
 
 }  // namespace drover

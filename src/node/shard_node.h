@@ -15,12 +15,12 @@
 #include "net/message_port.h"
 #include "node/acceptor.h"
 #include "node/attempts.h"
+#include "node/background_thread.h"
 #include "node/channel.h"
 #include "node/checkpoint_saver.h"
 #include "node/saved_blocks.h"
 #include "node/shard_peer.h"
 #include "node/shared_floats.h"
-#include "node/side_thread.h"
 #include "node/standby_feed.h"
 #include "node/standby_link.h"
 #include "node/timer.h"
@@ -91,8 +91,8 @@ class ShardNode {
   Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Farewell end_;
-  std::optional<Plan> plan_;  // though what the run continues from may still be read
-  SideThread reader_{loop_};  // of what was saved
+  std::optional<Plan> plan_;        // though what the run continues from may still be read
+  BackgroundThread reader_{loop_};  // of what was saved
   // It reports no part before the steps that led to it: a standby may hold up their news.
   CheckpointSaver saver_;
 };
