@@ -23,26 +23,28 @@ class CoordinatorNodeTest : public ::testing::Test {
     CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
     settings.machine.free_running.emplace();
     settings.launcher = launcher;
-    IncarnationEnd life = run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
+    IncarnationEnd incarnation =
+        run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
     ::close(listening.value());
-    return life;
+    return incarnation;
   }
 };
 
 // A run that starts over has no coordinator for a moment, and the launcher may die in it.
 TEST_F(CoordinatorNodeTest, OneThatBeginsWithoutItsLauncherEnds) {
-  const IncarnationEnd life = run(::getpid());  // a process is not its own parent
-  ASSERT_TRUE(life.end);
-  EXPECT_EQ(life.end->outcome, RunOutcome::kFailed);
-  EXPECT_NE(life.end->reason.find("lost the launcher"), std::string::npos) << life.end->reason;
+  const IncarnationEnd incarnation = run(::getpid());  // a process is not its own parent
+  ASSERT_TRUE(incarnation.end);
+  EXPECT_EQ(incarnation.end->outcome, RunOutcome::kFailed);
+  EXPECT_NE(incarnation.end->reason.find("lost the launcher"), std::string::npos)
+      << incarnation.end->reason;
 }
 
 TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoLivesIsHeardByTheNext) {
   const InterruptionsHeld between_incarnations;
   std::raise(SIGTERM);
-  const IncarnationEnd life = run(-1);
-  ASSERT_TRUE(life.end);
-  EXPECT_EQ(life.end->outcome, RunOutcome::kInterrupted);
+  const IncarnationEnd incarnation = run(-1);
+  ASSERT_TRUE(incarnation.end);
+  EXPECT_EQ(incarnation.end->outcome, RunOutcome::kInterrupted);
 }
 
 }  // namespace

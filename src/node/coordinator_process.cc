@@ -153,15 +153,15 @@ RunEnd CoordinatorIncarnations::run() {
   for (;;) {
     const Result<IncarnationEnd> ran = run_next();
     if (!ran) return fail(ran.error());
-    const IncarnationEnd& life = ran.value();
-    if (life.end) {
+    const IncarnationEnd& ended = ran.value();
+    if (ended.end) {
       const CheckpointKeeping& kept = prepared_->checkpoints;
-      if (life.end->outcome == RunOutcome::kCompleted && !kept.dir.empty())
+      if (ended.end->outcome == RunOutcome::kCompleted && !kept.dir.empty())
         static_cast<void>(prune_checkpoints(kept.dir, kept.keep));
-      return *life.end;
+      return *ended.end;
     }
-    training_since_ = life.training_since;
-    if (const Status ready = prepare_next(life.committed); !ready) return fail(ready.error());
+    training_since_ = ended.training_since;
+    if (const Status ready = prepare_next(ended.committed); !ready) return fail(ready.error());
   }
 }
 

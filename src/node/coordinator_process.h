@@ -73,7 +73,7 @@ class CoordinatorIncarnations {
 };
 
 // Starts the process and waits until it has made the run file. False: it could not, and has said
-// why. REQUIRES: what `of` refers to stays where it is while the processes lives.
+// why. REQUIRES: what `of` refers to stays where it is while the group lives.
 Result<bool> start_coordinator(ProcessGroup& processes, const CoordinatorParts& of);
 
 }  // namespace drover

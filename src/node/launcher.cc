@@ -61,7 +61,7 @@ int live_with_port(const Job& job,
   return live(port.value());
 }
 
-// REQUIRES: all of these stay where they are while the processes lives, here and below.
+// REQUIRES: all of these stay where they are while the group lives, here and below.
 Status start_server(ProcessGroup& processes, const Part& part, const Job& job, Role role,
                     ShardId shard) {
   const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
