@@ -24,9 +24,9 @@ class BlockSteps {
       : shared_(shared), members_(workers), layout_({{"one", floats, TensorKind::kTrained}}) {
     const Plan plan{.workers = workers,
                     .steps = ~Step{0},
-                    .optimizer = {.kind = OptimizerKind::kMomentum},
-                    .schedule = {.base = 1e-6},
-                    .guard = rule,
+                    .learning = {.optimizer = {.kind = OptimizerKind::kMomentum},
+                                 .schedule = {.base = 1e-6},
+                                 .guard = rule},
                     .tensors = layout_.tensors(),
                     .blocks = plan_blocks(layout_, 1, floats)};
     block_ = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool_, &pool_);

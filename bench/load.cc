@@ -183,21 +183,21 @@ int run_real(const LoadSettings& settings) {
     return 2;
   }
   Job job;
-  job.workers = settings.workers;
-  job.shards = settings.shards;
+  job.cluster.workers = settings.workers;
+  job.cluster.shards = settings.shards;
   job.steps = settings.steps;
   job.batch = 1;
-  job.policy = settings.policy;
-  job.transport = transports.at(settings.transport);
-  job.run_file = folder + "/run.db";
-  const Crew crew{.worker =
-                      [&](const WorkerSettings& worker) {
-                        LightTask task(settings.floats);
-                        return run_worker(worker, task);
-                      },
-                  .evaluator = nullptr};
+  job.waiting.policy = settings.policy;
+  job.cluster.transport = transports.at(settings.transport);
+  job.record.run_file = folder + "/run.db";
+  const WorkerFactory factory{.worker =
+                                  [&](const WorkerSettings& worker) {
+                                    LightTask task(settings.floats);
+                                    return run_worker(worker, task);
+                                  },
+                              .evaluator = nullptr};
   const int status =
-      launch(job, crew, {.run_id = static_cast<RunId>(::getpid())},
+      launch(job, factory, {.run_id = static_cast<RunId>(::getpid())},
              {.view = [&] { return std::make_unique<LoadView>(settings); }, .fitter = nullptr});
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);

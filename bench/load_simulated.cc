@@ -41,7 +41,7 @@ int run_simulated(const LoadSettings& load) {
   settings.coordinator.shards = load.shards;
   settings.coordinator.steps = load.steps;
   settings.coordinator.evaluator = false;
-  settings.coordinator.schedule.base = 0.1;
+  settings.coordinator.learning.schedule.base = 0.1;
   settings.scenario.run_times.push_back(
       {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.3}});
   if (const auto policy = make_policy(load.policy, {}); !policy) {

@@ -37,16 +37,16 @@ constexpr uint32_t kBatchOfAll = 24;
 // Runs `task` with so many workers and gives the final parameters.
 std::vector<float> trained(Task& task, const TemporaryFolder& folder, Job job, uint32_t workers) {
   const std::string name = std::to_string(workers);
-  job.workers = workers;
+  job.cluster.workers = workers;
   job.batch = kBatchOfAll / workers;
-  job.run_file = folder.file(name + ".db");
-  job.save_model = folder.file(name + ".raw");
+  job.record.run_file = folder.file(name + ".db");
+  job.record.save_model = folder.file(name + ".raw");
   RunHeader header;
   header.run_id = 1'000 + workers;
-  EXPECT_EQ(launch(job, crew_for(task), header,
+  EXPECT_EQ(launch(job, worker_factory_for(task), header,
                    {.view = [] { return std::make_unique<SilentView>(); }, .fitter = {}}),
             0);
-  const std::string bytes = content_of(job.save_model);
+  const std::string bytes = content_of(job.record.save_model);
   EXPECT_EQ(bytes.size(), task.layout().buffer_size() * sizeof(float));
   std::vector<float> parameters(bytes.size() / sizeof(float));
   std::memcpy(parameters.data(), bytes.data(), parameters.size() * sizeof(float));
@@ -76,9 +76,9 @@ double farthest(const std::string& model, uint64_t seed) {
   job.task.generated_samples = 512;
   job.task.seed = seed;
   job.steps = 20;
-  job.shards = 2;
-  job.deterministic = true;
-  job.schedule.total_steps = job.steps;
+  job.cluster.shards = 2;
+  job.learning.deterministic = true;
+  job.learning.schedule.total_steps = job.steps;
   auto loaded = load_task(job.task);
   EXPECT_TRUE(loaded.ok()) << loaded.error().message;
   RawTask task(std::move(loaded).value());

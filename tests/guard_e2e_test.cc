@@ -65,28 +65,28 @@ Ended run_with_a_liar(GuardRule guard, Transport transport, float factor) {
   job.task.model = "mlp";
   job.task.data = "generated";
   job.task.generated_samples = 512;
-  job.workers = 4;
-  job.shards = 2;
+  job.cluster.workers = 4;
+  job.cluster.shards = 2;
   job.batch = 16;
   job.steps = 60;
-  job.schedule.total_steps = job.steps;
-  job.transport = transport;
-  job.guard = guard;
-  job.run_file = folder.file("run.db");
+  job.learning.schedule.total_steps = job.steps;
+  job.cluster.transport = transport;
+  job.learning.guard = guard;
+  job.record.run_file = folder.file("run.db");
   auto loaded = load_task(job.task);
   EXPECT_TRUE(loaded.ok()) << loaded.error().message;
   LyingTask task(std::move(loaded).value());
-  Crew crew = crew_for(task);
-  crew.worker = [&task, factor, honest = crew.worker](const WorkerSettings& settings) {
+  WorkerFactory factory = worker_factory_for(task);
+  factory.worker = [&task, factor, honest = factory.worker](const WorkerSettings& settings) {
     task.factor = settings.identity.index == kLiar ? factor : 1.0F;
     return honest(settings);
   };
   RunHeader header;
   header.run_id = 77;
-  EXPECT_EQ(launch(job, crew, header,
+  EXPECT_EQ(launch(job, factory, header,
                    {.view = [] { return std::make_unique<SilentView>(); }, .fitter = {}}),
             0);
-  const auto reader = RunReader::open(job.run_file);
+  const auto reader = RunReader::open(job.record.run_file);
   EXPECT_TRUE(reader.ok());
   return {.loss = reader.value().evaluations().value().back().loss,
           .outliers = reader.value().outliers().value()};

@@ -41,7 +41,7 @@ Status fit_mpi_to(const Placement& placement, const Job& job) {
         "or srun --mpi=pmix: PMIX_RANK does not say which of them this process is. Take tcp, or "
         "auto");
   }
-  if (placement.hosts > 1 && !job.insecure) {
+  if (placement.hosts > 1 && !job.cluster.insecure) {
     return invalid_input(
         "transport (--transport): mpi encrypts no blocks, also with --tls. On a network that is "
         "trusted, say --insecure; on another, take tcp with --tls");
@@ -56,8 +56,8 @@ std::string unix_address(const RunKey& key) { return "unix:" + socket_name(key) 
 Job defaults_for(const Placement& placement) {
   Job job;
   if (placement.only || !placement.of_many()) return job;
-  job.workers = placement.ranks;
-  job.shards = placement.hosts;
+  job.cluster.workers = placement.ranks;
+  job.cluster.shards = placement.hosts;
   return job;
 }
 
@@ -70,31 +70,32 @@ Result<Job> defaults_with_mpi(const Placement& placement, uint32_t shards) {
         shards == 1 ? "" : ", or say --shards 1"));
   }
   Job job;
-  job.shards = shards;
-  job.workers = placement.ranks - shards;
+  job.cluster.shards = shards;
+  job.cluster.workers = placement.ranks - shards;
   return job;
 }
 
 Duties duties_in(const Placement& placement, const Job& job) {
-  return job.transport == Transport::kMpi ? duties_with_mpi(placement, job.shards)
-                                          : duties_of(placement, job.workers, job.shards);
+  return job.cluster.transport == Transport::kMpi
+             ? duties_with_mpi(placement, job.cluster.shards)
+             : duties_of(placement, job.cluster.workers, job.cluster.shards);
 }
 
 bool has_others(const Placement& placement, const Job& job) {
-  return placement.of_many() || job.workers_max > job.workers;
+  return placement.of_many() || job.cluster.workers_max > job.cluster.workers;
 }
 
 Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job) {
   const bool listens = !options.listen.bind.empty() || !options.listen.interface.empty();
   const bool elsewhere = placement.hosts > 1 || (has_others(placement, job) && listens);
-  if (job.transport == Transport::kMpi) return fit_mpi_to(placement, job);
-  if (!elsewhere || job.transport == Transport::kTcp) return done();
-  if (job.transport != Transport::kAuto) {
+  if (job.cluster.transport == Transport::kMpi) return fit_mpi_to(placement, job);
+  if (!elsewhere || job.cluster.transport == Transport::kTcp) return done();
+  if (job.cluster.transport != Transport::kAuto) {
     return invalid_input(
         "transport (--transport): processes on several hosts share no memory and no Unix sockets. "
         "Take tcp, or auto");
   }
-  job.transport = Transport::kTcp;
+  job.cluster.transport = Transport::kTcp;
   return done();
 }
 
@@ -117,7 +118,7 @@ Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const Clust
   part.placement_ = placement;
   part.options_ = options;
   part.place_ = std::move(place).value();
-  part.tcp_ = job.transport == Transport::kTcp || job.transport == Transport::kMpi;
+  part.tcp_ = job.cluster.transport == Transport::kTcp || job.cluster.transport == Transport::kMpi;
   part.part_.duties = duties_in(placement, job);
   part.part_.join_timeout = options.patience();
   if (part.part_.duties.coordinator) {
@@ -164,13 +165,14 @@ Status ClusterSeat::join() {
   return done();
 }
 
-int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
+int ClusterSeat::run(const Job& job, const WorkerFactory& factory, const RunHeader& header,
                      const Company& company, bool tell) {
   if (!part_.duties.coordinator) {
     // What ends the first rank at once would otherwise be found out by waiting for it in vain.
     const bool elsewhere = tcp_ && placement_.hosts > 1 && !placement_.only;
     const Status may =
-        elsewhere ? may_listen("tcp:0.0.0.0:0", !job.tls.empty(), job.insecure) : done();
+        elsewhere ? may_listen("tcp:0.0.0.0:0", !job.cluster.tls.empty(), job.cluster.insecure)
+                  : done();
     if (!may) {
       spdlog::error("{}", may.error().message);
       return kExitFailed;
@@ -179,15 +181,15 @@ int ClusterSeat::run(const Job& job, const Crew& crew, const RunHeader& header,
       spdlog::error("{}", joined.error().message);
       return kExitFailed;
     }
-    return launch_part(part_, job, crew, header, company);
+    return launch_part(part_, job, factory, header, company);
   }
-  const int status = launch_part(part_, job, crew, header, company, [&](const Invitation& told) {
+  const int status = launch_part(part_, job, factory, header, company, [&](const Invitation& told) {
     const Status invited = host_.invite(told.address);
-    if (invited && tell && job.workers_max > job.workers) {
+    if (invited && tell && job.cluster.workers_max > job.cluster.workers) {
       fmt::print(
           stderr, "{:<9} drover worker --join {}{}{}\n", "joiners",
           told.address.starts_with("tcp:") ? told.address.substr(4) : told.address,
-          job.tls.empty() ? "" : " --tls " + job.tls,
+          job.cluster.tls.empty() ? "" : " --tls " + job.cluster.tls,
           place_.file.empty() ? ", with the same DROVER_TOKEN" : " --token-file " + place_.file);
     }
     return invited;

@@ -40,8 +40,8 @@ class ClusterSeat {
 
   // Waits until the coordinator is there, unless it is ours; then runs the part to its end.
   // `tell`: say on the terminal how others can join.
-  int run(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
-          bool tell);
+  int run(const Job& job, const WorkerFactory& factory, const RunHeader& header,
+          const Company& company, bool tell);
 
  private:
   ClusterSeat() = default;

@@ -19,7 +19,7 @@ Placement mpi_ranks(uint32_t ranks, uint32_t hosts) {
 
 Job mpi_job() {
   Job job;
-  job.transport = Transport::kMpi;
+  job.cluster.transport = Transport::kMpi;
   return job;
 }
 
@@ -32,15 +32,15 @@ TEST(ClusterSeat, BetweenHostsTheTransportIsTcp) {
   Job job;
   const Placement placement{.launcher = LaunchedBy::kSlurm, .ranks = 4, .hosts = 2};
   ASSERT_TRUE(fit_to(placement, {}, job).ok());
-  EXPECT_EQ(job.transport, Transport::kTcp);
-  job.transport = Transport::kShm;
+  EXPECT_EQ(job.cluster.transport, Transport::kTcp);
+  job.cluster.transport = Transport::kShm;
   EXPECT_NE(trouble(placement, job), "");
 }
 
 TEST(ClusterSeat, MpiStaysMpi) {
   Job job = mpi_job();
   ASSERT_TRUE(fit_to(mpi_ranks(4, 1), {}, job).ok());
-  EXPECT_EQ(job.transport, Transport::kMpi);
+  EXPECT_EQ(job.cluster.transport, Transport::kMpi);
 }
 
 TEST(ClusterSeat, MpiNeedsALauncherThatSpeaksIt) {
@@ -52,17 +52,17 @@ TEST(ClusterSeat, MpiNeedsALauncherThatSpeaksIt) {
 TEST(ClusterSeat, MpiBetweenHostsIsOnlyForTrustedNetworks) {
   Job job = mpi_job();
   EXPECT_NE(trouble(mpi_ranks(4, 2), job).find("--insecure"), std::string::npos);
-  job.tls = "keys";
+  job.cluster.tls = "keys";
   EXPECT_NE(trouble(mpi_ranks(4, 2), job).find("encrypts no blocks"), std::string::npos);
-  job.insecure = true;
+  job.cluster.insecure = true;
   EXPECT_EQ(trouble(mpi_ranks(4, 2), job), "");
 }
 
 TEST(ClusterSeat, WithMpiRanksAreShardsOrWorkers) {
   const auto job = defaults_with_mpi(mpi_ranks(8, 2), 2);
   ASSERT_TRUE(job.ok());
-  EXPECT_EQ(job.value().shards, 2u);
-  EXPECT_EQ(job.value().workers, 6u);
+  EXPECT_EQ(job.value().cluster.shards, 2u);
+  EXPECT_EQ(job.value().cluster.workers, 6u);
   const auto none_left = defaults_with_mpi(mpi_ranks(2, 2), 2);
   ASSERT_FALSE(none_left.ok());
   EXPECT_NE(none_left.error().message.find("--shards 1"), std::string::npos);

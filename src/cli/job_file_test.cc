@@ -10,6 +10,7 @@
 
 #include "cli/settings.h"
 #include "cli/toml_complaint.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {
@@ -45,16 +46,16 @@ TEST(JobFile, ReadsKeysAndTables) {
     lr = 1
   )");
   Job expected;
-  expected.workers = 8;
-  expected.deterministic = true;
-  expected.transport = Transport::kTcp;
-  expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
-                   parse_slow_rule("share=0.05,delay=200ms").value()};
-  expected.optimizer.kind = OptimizerKind::kAdam;
-  expected.schedule.kind = ScheduleKind::kCosine;
-  expected.schedule.base = 1.0;
+  expected.cluster.workers = 8;
+  expected.learning.deterministic = true;
+  expected.cluster.transport = Transport::kTcp;
+  expected.cluster.slow = {parse_slow_rule("worker=3,factor=4").value(),
+                           parse_slow_rule("share=0.05,delay=200ms").value()};
+  expected.learning.optimizer.kind = OptimizerKind::kAdam;
+  expected.learning.schedule.kind = ScheduleKind::kCosine;
+  expected.learning.schedule.base = 1.0;
   EXPECT_EQ(job, finished(expected));
-  EXPECT_EQ(job.schedule.total_steps, job.steps);
+  EXPECT_EQ(job.learning.schedule.total_steps, job.steps);
 }
 
 TEST(JobFile, SaysWhereAndWhatIsWrong) {
@@ -135,43 +136,43 @@ Job random_job(std::mt19937_64& random) {
   job.task.data_dir = random_text(random);
   job.task.seed = random() >> (1 + random() % 63);
   job.task.generated_samples = 1 + random() % kGeneratedSamplesMax;
-  job.workers = 1 + static_cast<uint32_t>(random() % 10'000);
-  job.shards = 1 + static_cast<uint32_t>(random() % 1'000);
+  job.cluster.workers = 1 + static_cast<uint32_t>(random() % 10'000);
+  job.cluster.shards = 1 + static_cast<uint32_t>(random() % 1'000);
   job.steps = 1 + random() % kStepsMax;
   job.batch = 1 + static_cast<uint32_t>(random() % 100'000);
-  job.optimizer = {.kind = static_cast<OptimizerKind>(random() % 6),
-                   .momentum = unit(),
-                   .rms_decay = unit(),
-                   .rms_momentum = unit(),
-                   .beta1 = unit(),
-                   .beta2 = unit(),
-                   .epsilon = small(),
-                   .weight_decay = small(),
-                   .ema_decay = unit()};
-  job.schedule = {.kind = static_cast<ScheduleKind>(random() % 3),
-                  .base = 1000.0 * small(),
-                  .warmup_steps = random() % kStepsMax,
-                  .decay_every = random() % kStepsMax,
-                  .decay_factor = small(),
-                  .floor = random() % 2 ? small() : 0.0,
-                  .total_steps = 0,
-                  .rule = static_cast<RateRule>(random() % 4)};
-  job.deterministic = random() % 2;
-  job.evaluate_every = random() % 100;
+  job.learning.optimizer = {.kind = static_cast<OptimizerKind>(random() % 6),
+                            .momentum = unit(),
+                            .rms_decay = unit(),
+                            .rms_momentum = unit(),
+                            .beta1 = unit(),
+                            .beta2 = unit(),
+                            .epsilon = small(),
+                            .weight_decay = small(),
+                            .ema_decay = unit()};
+  job.learning.schedule = {.kind = static_cast<ScheduleKind>(random() % 3),
+                           .base = 1000.0 * small(),
+                           .warmup_steps = random() % kStepsMax,
+                           .decay_every = random() % kStepsMax,
+                           .decay_factor = small(),
+                           .floor = random() % 2 ? small() : 0.0,
+                           .total_steps = 0,
+                           .rule = static_cast<RateRule>(random() % 4)};
+  job.learning.deterministic = random() % 2;
+  job.record.evaluate_every = random() % 100;
   for (uint64_t left = random() % 4; left > 0; --left) {
     SlowRule rule;
     if (random() % 2) rule.workers = {0, random() % 10};
     rule.share = unit();
     rule.factor = 1.0 + unit();
     rule.delay = Duration(random() % 1'000'000'000);
-    job.slow.push_back(rule);
+    job.cluster.slow.push_back(rule);
   }
-  job.transport = static_cast<Transport>(random() % 5);
-  job.listen = "host:" + std::to_string(random() % 65'536);
-  job.tls = random_text(random);
-  job.insecure = random() % 2;
-  job.run_file = random_text(random);
-  job.save_model = random_text(random);
+  job.cluster.transport = static_cast<Transport>(random() % 5);
+  job.cluster.listen = "host:" + std::to_string(random() % 65'536);
+  job.cluster.tls = random_text(random);
+  job.cluster.insecure = random() % 2;
+  job.record.run_file = random_text(random);
+  job.record.save_model = random_text(random);
   return finished(job);
 }
 

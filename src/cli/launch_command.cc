@@ -62,15 +62,15 @@ void offer_package() {
 int become(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
   set_variable("DROVER_ADDRESS", settings.identity.coordinator);
   set_variable("DROVER_TOKEN", to_text(settings.identity.key));
-  if (!job.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.tls).string());
+  if (!job.cluster.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.cluster.tls).string());
   set_variable("DROVER_RANK", std::to_string(settings.identity.index));
-  set_variable("DROVER_WORKERS", std::to_string(job.workers));
+  set_variable("DROVER_WORKERS", std::to_string(job.cluster.workers));
   if (settings.rejoin_for > Duration::zero())
     set_variable("DROVER_REJOIN_FOR",
                  std::to_string(static_cast<int>(seconds(settings.rejoin_for))));
   // Every process would otherwise start as many threads as there are cores.
   const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
-  set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.workers)), false);
+  set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.cluster.workers)), false);
   offer_package();
   std::vector<std::string> words = options.script;
   if (words.front().ends_with(".py")) words.insert(words.begin(), python_of(options));
@@ -100,8 +100,8 @@ void name_task(const LaunchOptions& options, Job& job) {
   job.task.data = "its own data";
 }
 
-// Runs the job with this crew, shows it and reports it.
-int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
+// Runs the job with this factory, shows it and reports it.
+int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options,
              const std::string& command_line,
              const std::function<Status(const Invitation&)>& invite) {
   if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
@@ -112,11 +112,11 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
   name_task(options, job);
   RunHeader header = make_run_header(job, {}, command_line, now);
   header.job.clear();  // for `drover train`, which has not got the workers' programs
-  if (job.run_file.empty()) {
-    job.run_file = default_run_file(
+  if (job.record.run_file.empty()) {
+    job.record.run_file = default_run_file(
         options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
   }
-  if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
+  if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
   auto page = PageProcess::prepare(options.dashboard);
   if (!page) return fail(page.error());
   auto metrics = PageProcess::prepare(options.metrics, true);
@@ -125,21 +125,22 @@ int run_crew(Job job, const Crew& crew, const LaunchOptions& options,
   // Scripts write to the same terminal: a line that is drawn anew would be drawn over them.
   if (style == ProgressStyle::kTerminal) style = ProgressStyle::kLines;
   if (style != ProgressStyle::kNone)
-    fmt::print(stderr, "{:<9} {} workers, {} shards\n{:<9} {}\n", "run", job.workers, job.shards,
-               "run file", job.run_file);
+    fmt::print(stderr, "{:<9} {} workers, {} shards\n{:<9} {}\n", "run", job.cluster.workers,
+               job.cluster.shards, "run file", job.record.run_file);
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
-    if (const Status started = process->start(job.run_file); !started) return fail(started.error());
+    if (const Status started = process->start(job.record.run_file); !started)
+      return fail(started.error());
   }
   std::fflush(nullptr);
-  const int status = launch(job, crew, header,
+  const int status = launch(job, factory, header,
                             {.view = [&] { return make_progress_view(job.steps, style); },
                              .fitter = background_fitters()},
                             invite);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;
-  if (!fs::exists(job.run_file, ignored)) return status;
-  const int reported = report_run(job.run_file, options.json);
+  if (!fs::exists(job.record.run_file, ignored)) return status;
+  const int reported = report_run(job.record.run_file, options.json);
   return status != 0 ? status : reported;
 }
 
@@ -205,13 +206,13 @@ int launch_command(const LaunchOptions& options, const std::string& command_line
     fmt::print(stderr, "drover: {}\n", !job ? job.error().message : script.error().message);
     return kExitUsage;
   }
-  const Crew crew{
+  const WorkerFactory factory{
       .worker =
           [&](const WorkerSettings& settings) { return become(options, job.value(), settings); },
       .evaluator = nullptr,
       .brings_model = true,
       .may_stay = true};
-  return run_crew(job.value(), crew, options, command_line, nullptr);
+  return run_crew(job.value(), factory, options, command_line, nullptr);
 }
 
 int serve_command(const LaunchOptions& options, const std::string& command_line) {
@@ -221,26 +222,28 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
     return kExitUsage;
   }
   if (!options.flags.contains("--listen"))
-    job.value().listen = "127.0.0.1:" + std::to_string(options.port);
+    job.value().cluster.listen = "127.0.0.1:" + std::to_string(options.port);
   const auto file = InvitationFile::open(options.port);
   if (!file) return fail(file.error());
   const auto invite = [&](const Invitation& invitation) -> Status {
     if (!options.quiet) {
-      fmt::print(
-          stderr,
-          "waiting for {} workers. On this machine:\n"
-          "  torchrun --nproc_per_node {} script.py{}\n"
-          "Elsewhere they need DROVER_ADDRESS={}{} and the token in\n  {}\n",
-          job.value().workers, job.value().workers,
-          options.port == kServePort ? ""
-                                     : "   (with DROVER_PORT=" + std::to_string(options.port) + ")",
-          invitation.address, job.value().tls.empty() ? "" : ", DROVER_TLS=DIR with the same keys",
-          file.value().path());
+      fmt::print(stderr,
+                 "waiting for {} workers. On this machine:\n"
+                 "  torchrun --nproc_per_node {} script.py{}\n"
+                 "Elsewhere they need DROVER_ADDRESS={}{} and the token in\n  {}\n",
+                 job.value().cluster.workers, job.value().cluster.workers,
+                 options.port == kServePort
+                     ? ""
+                     : "   (with DROVER_PORT=" + std::to_string(options.port) + ")",
+                 invitation.address,
+                 job.value().cluster.tls.empty() ? "" : ", DROVER_TLS=DIR with the same keys",
+                 file.value().path());
     }
     return file.value().write(invitation);
   };
-  const Crew crew{.worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
-  const int status = run_crew(job.value(), crew, options, command_line, invite);
+  const WorkerFactory factory{
+      .worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
+  const int status = run_crew(job.value(), factory, options, command_line, invite);
   file.value().remove();
   return status;
 }

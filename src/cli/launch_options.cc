@@ -58,7 +58,7 @@ Result<Job> job_of(const LaunchOptions& options) {
   job.steps = kEndless;
   const Status status = apply_flags(options.flags, job);
   if (!status) return status.error();
-  if (job.transport == Transport::kMpi) {
+  if (job.cluster.transport == Transport::kMpi) {
     return invalid_input(
         "--transport: mpi is for drover train under mpirun or srun; workers of a script are "
         "started without MPI. Take tcp, or auto");

@@ -25,8 +25,8 @@ TEST_F(LaunchOptionsTest, WhatFollowsTheScriptIsTheScripts) {
   EXPECT_EQ(options_.script, (std::vector<std::string>{"train.py", "--workers", "9", "--lr", "1"}));
   const auto job = job_of(options_);
   ASSERT_TRUE(job.ok()) << job.error().message;
-  EXPECT_EQ(job.value().workers, 3u);
-  EXPECT_EQ(job.value().policy, "static:0.5");
+  EXPECT_EQ(job.value().cluster.workers, 3u);
+  EXPECT_EQ(job.value().waiting.policy, "static:0.5");
 }
 
 TEST_F(LaunchOptionsTest, GoesOnUntilTheScriptsEndUnlessToldOtherwise) {

@@ -83,7 +83,7 @@ Result<uint32_t> decide_every_of(const std::string& text) {
     if (setting.key != "decide_every") continue;
     if (const Status status = setting.set(job, text); !status) return status.error();
   }
-  return job.decide_every;
+  return job.waiting.decide_every;
 }
 
 Result<Plan> plan_of(const ReplayOptions& options) {

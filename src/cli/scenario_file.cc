@@ -251,7 +251,7 @@ void read_nodes(TomlKeys& top, ScenarioFile& file) {
   const toml::node* node = top.node("nodes");
   if (node == nullptr) return;
   if (const auto* count = node->as_integer();
-      count != nullptr && count->get() >= 1 && count->get() <= file.job.workers) {
+      count != nullptr && count->get() >= 1 && count->get() <= file.job.cluster.workers) {
     file.even_nodes = static_cast<uint32_t>(count->get());
     return;
   }
@@ -263,12 +263,12 @@ void read_nodes(TomlKeys& top, ScenarioFile& file) {
     }
     const uint64_t all =
         std::accumulate(file.scenario.nodes.begin(), file.scenario.nodes.end(), uint64_t{0});
-    if (file.scenario.nodes.size() == list->size() && all == file.job.workers) return;
+    if (file.scenario.nodes.size() == list->size() && all == file.job.cluster.workers) return;
   }
-  top.complain("nodes",
-               fmt::format("must say how many of the {} workers sit on each node, such as "
-                           "[{}, {}], or give the number of nodes",
-                           file.job.workers, (file.job.workers + 1) / 2, file.job.workers / 2));
+  top.complain("nodes", fmt::format("must say how many of the {} workers sit on each node, such as "
+                                    "[{}, {}], or give the number of nodes",
+                                    file.job.cluster.workers, (file.job.cluster.workers + 1) / 2,
+                                    file.job.cluster.workers / 2));
 }
 
 void read_file(const toml::table& table, const std::filesystem::path& folder, ScenarioFile& file,
@@ -283,7 +283,7 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
       top.complain("job", "expected a table [job] with the keys of a job file");
     }
   }
-  if (!file.job.slow.empty())
+  if (!file.job.cluster.slow.empty())
     top.complain("job", "slow: makes real workers slower; a simulated one has [[slow]]");
   read_nodes(top, file);
   top.count("layers", scenario.layers, 0, 100'000);
@@ -311,9 +311,9 @@ std::string name_of(std::string_view table, size_t index, const Rules& rules) {
 }
 
 Status check_worker(WorkerId worker, const Job& job, std::string_view rule) {
-  if (worker < job.workers) return done();
+  if (worker < job.cluster.workers) return done();
   return invalid_input(fmt::format("{} names worker {}, but {} workers are numbered 0 to {}", rule,
-                                   worker, job.workers, job.workers - 1));
+                                   worker, job.cluster.workers, job.cluster.workers - 1));
 }
 
 Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
@@ -329,17 +329,17 @@ Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
 // The coordinator begins when the workers 0 to so many are there: who comes later is behind them.
 Status check_start(const Scenario& scenario, const Job& job) {
   uint32_t at_start = 0;
-  while (at_start < job.workers && !scenario.joins_later(at_start)) ++at_start;
+  while (at_start < job.cluster.workers && !scenario.joins_later(at_start)) ++at_start;
   if (at_start == 0) {
     return invalid_input(
         "worker 0 joins later; a run begins with worker 0, so take its [[join]] out");
   }
-  for (WorkerId worker = at_start; worker < job.workers; ++worker) {
+  for (WorkerId worker = at_start; worker < job.cluster.workers; ++worker) {
     if (scenario.joins_later(worker)) continue;
     return invalid_input(fmt::format(
         "worker {} joins later and worker {} does not; let the workers that join later be the last "
         "ones, up to {}",
-        at_start, worker, job.workers - 1));
+        at_start, worker, job.cluster.workers - 1));
   }
   return done();
 }
@@ -364,8 +364,8 @@ void place_workers(ScenarioFile& file) {
   const uint32_t nodes = *file.even_nodes;
   file.scenario.nodes.clear();
   for (uint32_t i = 0; i < nodes; ++i) {
-    file.scenario.nodes.push_back(file.job.workers / nodes +
-                                  (i < file.job.workers % nodes ? 1 : 0));
+    file.scenario.nodes.push_back(file.job.cluster.workers / nodes +
+                                  (i < file.job.cluster.workers % nodes ? 1 : 0));
   }
 }
 
@@ -376,17 +376,17 @@ Result<ScenarioFile> read_scenario_file(const std::string& path) {
 }
 
 Status validate(const Scenario& scenario, const Job& job) {
-  if (!job.checkpoint.empty() || !job.resume.empty()) {
+  if (!job.record.checkpoint.empty() || !job.record.resume.empty()) {
     return invalid_input(
         "checkpoint (--checkpoint), resume (--resume): a simulation keeps no checkpoints. Leave "
         "them out");
   }
   const uint64_t placed =
       std::accumulate(scenario.nodes.begin(), scenario.nodes.end(), uint64_t{0});
-  if (!scenario.nodes.empty() && placed != job.workers) {
+  if (!scenario.nodes.empty() && placed != job.cluster.workers) {
     return invalid_input(fmt::format(
         "the scenario places {} workers on its nodes, but the job has {}: change nodes as well",
-        placed, job.workers));
+        placed, job.cluster.workers));
   }
   std::vector<Status> checks;
   const auto check_all = [&](const auto& rules, std::string_view table) {
@@ -409,10 +409,10 @@ Status validate(const Scenario& scenario, const Job& job) {
   check_workers(scenario.poisons, "poison");
   check_workers(scenario.lies, "lie");
   const auto check_shard = [&](ShardId shard, const std::string& rule) {
-    if (shard < job.shards) return;
+    if (shard < job.cluster.shards) return;
     checks.emplace_back(
         invalid_input(fmt::format("{} names shard {}, but {} shards are numbered 0 to {}", rule,
-                                  shard, job.shards, job.shards - 1)));
+                                  shard, job.cluster.shards, job.cluster.shards - 1)));
   };
   for (size_t i = 0; i < scenario.slow_shards.size(); ++i) {
     if (scenario.slow_shards[i].shard)

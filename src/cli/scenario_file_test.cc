@@ -98,8 +98,8 @@ TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
   const ScenarioFile& file = read.value();
   const Scenario& scenario = file.scenario;
   EXPECT_EQ(file.about, "everything at once");
-  EXPECT_EQ(file.job.workers, 6u);
-  EXPECT_EQ(file.job.policy, "static:0.5");
+  EXPECT_EQ(file.job.cluster.workers, 6u);
+  EXPECT_EQ(file.job.waiting.policy, "static:0.5");
   EXPECT_EQ(scenario.nodes, (std::vector<uint32_t>{4, 2}));
   EXPECT_EQ(scenario.layers, 20u);
   EXPECT_EQ(scenario.node_of(3), 0u);
@@ -134,7 +134,7 @@ TEST(ScenarioFile, NodesMayBeGivenAsANumber) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value().scenario.nodes, (std::vector<uint32_t>{3, 3, 2, 2}));
   ScenarioFile larger = read.value();
-  larger.job.workers = 13;
+  larger.job.cluster.workers = 13;
   place_workers(larger);
   EXPECT_EQ(larger.scenario.nodes, (std::vector<uint32_t>{4, 3, 3, 3}));
 }

@@ -13,6 +13,7 @@
 #include "net/tls.h"
 #include "policy/catalogue.h"
 #include "wire/limits.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {
@@ -185,7 +186,7 @@ Result<std::string> parse_address(const std::string& text) {
 
 SettingValue slow_texts(const Job& job) {
   std::vector<std::string> texts;
-  for (const SlowRule& rule : job.slow) texts.push_back(to_text(rule));
+  for (const SlowRule& rule : job.cluster.slow) texts.push_back(to_text(rule));
   return texts;
 }
 
@@ -201,7 +202,7 @@ Status set_slow(Job& job, const SettingValue& value) {
     if (!rule) return rule.error();
     rules.push_back(rule.value());
   }
-  job.slow = std::move(rules);
+  job.cluster.slow = std::move(rules);
   return done();
 }
 
@@ -244,126 +245,130 @@ std::vector<Setting> make_settings() {
       count_setting(
           {"evaluate_every", "--evaluate-every", kTask,
            "steps between evaluations; 0: only at the end"},
-          [](auto& job) -> auto& { return job.evaluate_every; }, 0, kStepsMax),
+          [](auto& job) -> auto& { return job.record.evaluate_every; }, 0, kStepsMax),
       choice_setting(
           {"stop_at", "--stop-at", kTask,
            "end when an evaluation reaches it: accuracy=0.97 or loss=0.2; empty: after all steps"},
-          [](auto& job) -> auto& { return job.stop_at; }, stop_at_text, parse_stop_at),
+          [](auto& job) -> auto& { return job.record.stop_at; }, stop_at_text, parse_stop_at),
 
       count_setting(
           {"workers", "--workers", kProcesses, "processes that compute gradients"},
-          [](auto& job) -> auto& { return job.workers; }, 1, kWorkersMax),
+          [](auto& job) -> auto& { return job.cluster.workers; }, 1, kWorkersMax),
       count_setting(
           {"workers_max", "--workers-max", kProcesses,
            "of those, with others that join later (drover worker); 0: nobody joins"},
-          [](auto& job) -> auto& { return job.workers_max; }, 0, kWorkersMax),
+          [](auto& job) -> auto& { return job.cluster.workers_max; }, 0, kWorkersMax),
       count_setting(
           {"shards", "--shards", kProcesses, "server processes that share the parameters"},
-          [](auto& job) -> auto& { return job.shards; }, 1, kShardsMax),
+          [](auto& job) -> auto& { return job.cluster.shards; }, 1, kShardsMax),
       choice_setting(
           {"transport", "--transport", kProcesses,
            "auto, shm (memory of one machine), uds (its sockets), tcp, or mpi: under mpirun or "
            "srun, "
            "blocks as MPI messages; a run that loses a rank ends, and --resume goes on"},
-          [](auto& job) -> auto& { return job.transport; }, transport_name, parse_transport),
+          [](auto& job) -> auto& { return job.cluster.transport; }, transport_name,
+          parse_transport),
       choice_setting(
           {"wire_dtype", "--wire-dtype", kProcesses,
            "gradients on sockets as float32, bfloat16 or float16"},
-          [](auto& job) -> auto& { return job.wire_dtype; }, number_type_name, parse_number_type),
+          [](auto& job) -> auto& { return job.cluster.wire_dtype; }, number_type_name,
+          parse_number_type),
       choice_setting(
           {"listen", "--listen", kProcesses,
            "the coordinator's address with tcp; port 0: any free one"},
-          [](auto& job) -> auto& { return job.listen; }, text_itself, parse_address),
+          [](auto& job) -> auto& { return job.cluster.listen; }, text_itself, parse_address),
       text_setting(
           {"tls", "--tls", kProcesses,
            "folder of `drover keys make`: encrypt what goes over tcp; empty: do not"},
-          [](auto& job) -> auto& { return job.tls; }, MayBeEmpty::kYes),
+          [](auto& job) -> auto& { return job.cluster.tls; }, MayBeEmpty::kYes),
       switch_setting(
           {"insecure", "--insecure", kProcesses,
            "listen where others can reach it without tls, on a network that is trusted"},
-          [](auto& job) -> auto& { return job.insecure; }),
+          [](auto& job) -> auto& { return job.cluster.insecure; }),
       count_setting(
           {"window", "--window", kProcesses,
            "bytes of gradients under way to one shard at once, at most; fewer while packets get "
            "lost"},
-          [](auto& job) -> auto& { return job.window; }, 1, kWindowMax),
+          [](auto& job) -> auto& { return job.cluster.window; }, 1, kWindowMax),
 
       choice_setting(
           {"policy", "--policy", kWaiting,
            "how long a step waits: sync, static:0.9, ...; see drover policies"},
-          [](auto& job) -> auto& { return job.policy; }, text_itself, parse_policy),
+          [](auto& job) -> auto& { return job.waiting.policy; }, text_itself, parse_policy),
       choice_setting(
           {"objective", "--objective", kWaiting,
            "what policies with a forecast maximise: throughput, rate or goodput"},
-          [](auto& job) -> auto& { return job.objective; },
+          [](auto& job) -> auto& { return job.waiting.objective; },
           [](Objective objective) { return name_of(objective); }, parse_objective),
       count_setting(
           {"policy_warmup", "--policy-warmup", kWaiting,
            "steps in which policies that learn wait for everybody"},
-          [](auto& job) -> auto& { return job.policy_warmup; }, 0, kStepsMax),
+          [](auto& job) -> auto& { return job.waiting.policy_warmup; }, 0, kStepsMax),
       count_setting(
           {"min_contributors", "--min-contributors", kWaiting,
            "gradients that every step waits for, as far as workers are alive"},
-          [](auto& job) -> auto& { return job.min_contributors; }, 1, kWorkersMax),
+          [](auto& job) -> auto& { return job.waiting.min_contributors; }, 1, kWorkersMax),
       choice_setting(
           {"max_wait", "--max-wait", kWaiting,
            "longest wait of a step that has min_contributors, e.g. 10s; none: no limit"},
-          [](auto& job) -> auto& { return job.max_wait; }, max_wait_text, parse_max_wait),
+          [](auto& job) -> auto& { return job.waiting.max_wait; }, max_wait_text, parse_max_wait),
       number_setting({"min_inclusion", "--min-inclusion", kWaiting,
                       "share of steps that each worker should be part of; 0: any"},
-                     [](auto& job) -> auto& { return job.min_inclusion; }, {0.0, 1.0}),
+                     [](auto& job) -> auto& { return job.waiting.min_inclusion; }, {0.0, 1.0}),
       choice_setting(
           {"pull", "--pull", kWaiting,
            "share of the blocks of parameters that a worker waits for before it begins, or auto"},
-          [](auto& job) -> auto& { return job.pull; }, pull_text, parse_pull),
+          [](auto& job) -> auto& { return job.waiting.pull; }, pull_text, parse_pull),
       choice_setting(
           {"pull_grace", "--pull-grace", kWaiting,
            "with pull: how much longer it waits for the others, e.g. 5ms"},
-          [](auto& job) -> auto& { return job.pull_grace; }, duration_text, parse_grace),
+          [](auto& job) -> auto& { return job.waiting.pull_grace; }, duration_text, parse_grace),
       choice_setting(
           {"push_grace", "--push-grace", kWaiting,
            "how much longer a block that has enough gradients waits for others, e.g. 5ms"},
-          [](auto& job) -> auto& { return job.push_grace; }, duration_text, parse_grace),
+          [](auto& job) -> auto& { return job.waiting.push_grace; }, duration_text, parse_grace),
       choice_setting(
           {"stragglers", "--stragglers", kWaiting,
            "whom a step did not wait for: stop (start on the next one) or finish"},
-          [](auto& job) -> auto& { return job.stragglers; }, straggler_rule_name,
+          [](auto& job) -> auto& { return job.waiting.stragglers; }, straggler_rule_name,
           parse_straggler_rule),
       switch_setting(
           {"live", "--live", kWaiting,
            "decide again inside each step, as gradients arrive (policies with a forecast)"},
-          [](auto& job) -> auto& { return job.live; }),
+          [](auto& job) -> auto& { return job.waiting.live; }),
       choice_setting(
           {"decide_every", "--decide-every", kWaiting,
            "steps that a decision holds for, or auto: as long as nothing changes"},
-          [](auto& job) -> auto& { return job.decide_every; }, decide_every_text,
+          [](auto& job) -> auto& { return job.waiting.decide_every; }, decide_every_text,
           parse_decide_every),
       switch_setting(
           {"balance", "--balance", kWaiting,
            "give each worker a mini-batch in proportion to its speed; batch is the mean"},
-          [](auto& job) -> auto& { return job.balance; }),
+          [](auto& job) -> auto& { return job.waiting.balance; }),
       number_setting({"balance_least", "--balance-least", kWaiting,
                       "with balance: share of batch that every worker gets"},
-                     [](auto& job) -> auto& { return job.balance_least; }, {0.0, 1.0, true, false}),
+                     [](auto& job) -> auto& { return job.waiting.balance_least; },
+                     {0.0, 1.0, true, false}),
       number_setting({"balance_most", "--balance-most", kWaiting,
                       "with balance: share of batch that no worker gets more than"},
-                     [](auto& job) -> auto& { return job.balance_most; }, {1.0, kBalanceMost}),
+                     [](auto& job) -> auto& { return job.waiting.balance_most; },
+                     {1.0, kBalanceMost}),
       number_setting({"probe", "--probe", kWaiting,
                       "share of stragglers that finish all the same, to show how long they take"},
-                     [](auto& job) -> auto& { return job.probe; }, {0.0, 1.0}),
+                     [](auto& job) -> auto& { return job.waiting.probe; }, {0.0, 1.0}),
       choice_setting(
           {"guard", "--guard", kWaiting,
            "gradients that are far too long: off (used), norm (made as short as is usual) or "
            "refuse"},
-          [](auto& job) -> auto& { return job.guard; }, guard_rule_name, parse_guard_rule),
+          [](auto& job) -> auto& { return job.learning.guard; }, guard_rule_name, parse_guard_rule),
       number_setting({"guard_factor", "--guard-factor", kWaiting,
                       "with guard: too long is so many deviations above the usual length"},
-                     [](auto& job) -> auto& { return job.guard_factor; },
+                     [](auto& job) -> auto& { return job.learning.guard_factor; },
                      {kGuardFactorMin, kGuardFactorMax}),
       switch_setting(
           {"deterministic", "--deterministic", kWaiting,
            "sum in the order of workers, so that a run repeats bit for bit"},
-          [](auto& job) -> auto& { return job.deterministic; }),
+          [](auto& job) -> auto& { return job.learning.deterministic; }),
       setting_of(
           {"slow", "--slow", kWaiting,
            "make workers slower on purpose, e.g. worker=3,factor=4 or share=0.05,delay=200ms"},
@@ -372,95 +377,95 @@ std::vector<Setting> make_settings() {
       text_setting(
           {"run_file", "--run-file", kRecord,
            "the run's record; empty: runs/<time>-<model>-<data>.db"},
-          [](auto& job) -> auto& { return job.run_file; }, MayBeEmpty::kYes),
+          [](auto& job) -> auto& { return job.record.run_file; }, MayBeEmpty::kYes),
       text_setting(
           {"save_model", "--save-model", kRecord,
            "where to write the final parameters; empty: nowhere"},
-          [](auto& job) -> auto& { return job.save_model; }, MayBeEmpty::kYes),
+          [](auto& job) -> auto& { return job.record.save_model; }, MayBeEmpty::kYes),
 
       text_setting(
           {"checkpoint", "--checkpoint", kRecord,
            "folder for checkpoints, from which the run can go on; empty: none"},
-          [](auto& job) -> auto& { return job.checkpoint; }, MayBeEmpty::kYes),
+          [](auto& job) -> auto& { return job.record.checkpoint; }, MayBeEmpty::kYes),
       count_setting(
           {"checkpoint_every", "--checkpoint-every", kRecord,
            "steps between checkpoints; there is also one at the end"},
-          [](auto& job) -> auto& { return job.checkpoint_every; }, 1, kStepsMax),
+          [](auto& job) -> auto& { return job.record.checkpoint_every; }, 1, kStepsMax),
       count_setting(
           {"keep", "--keep", kRecord, "checkpoints to keep; older ones are removed"},
-          [](auto& job) -> auto& { return job.keep; }, 1, kKeepMax),
+          [](auto& job) -> auto& { return job.record.keep; }, 1, kKeepMax),
       text_setting(
           {"resume", "--resume", kRecord,
            "go on from the newest checkpoint in this folder, or from this one"},
-          [](auto& job) -> auto& { return job.resume; }, MayBeEmpty::kYes),
+          [](auto& job) -> auto& { return job.record.resume; }, MayBeEmpty::kYes),
       switch_setting(
           {"supervise", "--supervise", kRecord,
            "start again who is killed, and go on from the newest checkpoint"},
-          [](auto& job) -> auto& { return job.supervise; }),
+          [](auto& job) -> auto& { return job.cluster.supervise; }),
       switch_setting(
           {"standby", "--standby", kRecord,
            "a second process for each shard keeps all that it makes and takes over when it is "
            "lost: no step is "
            "lost, no checkpoint read; with it goes --supervise"},
-          [](auto& job) -> auto& { return job.standby; }),
+          [](auto& job) -> auto& { return job.cluster.standby; }),
 
       choice_setting(
           {"optimizer.kind", "--optimizer", kLearning,
            "sgd, momentum, nesterov, rmsprop, adam or adamw"},
-          [](auto& job) -> auto& { return job.optimizer.kind; },
+          [](auto& job) -> auto& { return job.learning.optimizer.kind; },
           [](OptimizerKind kind) { return name_of(kind); }, parse_optimizer),
       number_setting(
           {"optimizer.momentum", "--momentum", kLearning, "of momentum and nesterov"},
-          [](auto& job) -> auto& { return job.optimizer.momentum; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.momentum; }, kDecay),
       number_setting({"optimizer.weight_decay", "--weight-decay", kLearning,
                       "added to the gradient; with adamw apart from it"},
-                     [](auto& job) -> auto& { return job.optimizer.weight_decay; },
+                     [](auto& job) -> auto& { return job.learning.optimizer.weight_decay; },
                      {0.0, kWeightDecayMax}),
       number_setting(
           {"optimizer.ema_decay", "--ema", kLearning,
            "decay of the averaged parameters that are evaluated; 0: no averaging"},
-          [](auto& job) -> auto& { return job.optimizer.ema_decay; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.ema_decay; }, kDecay),
       number_setting(
           {"optimizer.beta1", "--beta1", kLearning, "of adam and adamw"},
-          [](auto& job) -> auto& { return job.optimizer.beta1; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.beta1; }, kDecay),
       number_setting(
           {"optimizer.beta2", "--beta2", kLearning, "of adam and adamw"},
-          [](auto& job) -> auto& { return job.optimizer.beta2; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.beta2; }, kDecay),
       number_setting({"optimizer.epsilon", "--epsilon", kLearning, "of rmsprop, adam and adamw"},
-                     [](auto& job) -> auto& { return job.optimizer.epsilon; },
+                     [](auto& job) -> auto& { return job.learning.optimizer.epsilon; },
                      {0.0, 1.0, true, false}),
       number_setting(
           {"optimizer.rms_decay", "--rms-decay", kLearning, "of rmsprop"},
-          [](auto& job) -> auto& { return job.optimizer.rms_decay; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.rms_decay; }, kDecay),
       number_setting(
           {"optimizer.rms_momentum", "--rms-momentum", kLearning, "of rmsprop"},
-          [](auto& job) -> auto& { return job.optimizer.rms_momentum; }, kDecay),
+          [](auto& job) -> auto& { return job.learning.optimizer.rms_momentum; }, kDecay),
 
       choice_setting(
           {"schedule.kind", "--schedule", kLearning, "constant, step or cosine"},
-          [](auto& job) -> auto& { return job.schedule.kind; },
+          [](auto& job) -> auto& { return job.learning.schedule.kind; },
           [](ScheduleKind kind) { return name_of(kind); }, parse_schedule),
       number_setting(
           {"schedule.lr", "--lr", kLearning, "learning rate after the warm-up"},
-          [](auto& job) -> auto& { return job.schedule.base; }, kRate),
+          [](auto& job) -> auto& { return job.learning.schedule.base; }, kRate),
       count_setting(
           {"schedule.warmup_steps", "--warmup", kLearning,
            "steps in which the learning rate rises to lr"},
-          [](auto& job) -> auto& { return job.schedule.warmup_steps; }, 0, kStepsMax),
+          [](auto& job) -> auto& { return job.learning.schedule.warmup_steps; }, 0, kStepsMax),
       count_setting(
           {"schedule.decay_every", "--decay-every", kLearning,
            "with step: multiply by decay_factor each so many steps"},
-          [](auto& job) -> auto& { return job.schedule.decay_every; }, 0, kStepsMax),
+          [](auto& job) -> auto& { return job.learning.schedule.decay_every; }, 0, kStepsMax),
       number_setting({"schedule.decay_factor", "--decay-factor", kLearning, "with step"},
-                     [](auto& job) -> auto& { return job.schedule.decay_factor; },
+                     [](auto& job) -> auto& { return job.learning.schedule.decay_factor; },
                      {0.0, 1.0, true, false}),
       number_setting(
           {"schedule.floor", "--lr-floor", kLearning, "with cosine: the learning rate at the end"},
-          [](auto& job) -> auto& { return job.schedule.floor; }, {0.0, kLearningRateMax}),
+          [](auto& job) -> auto& { return job.learning.schedule.floor; }, {0.0, kLearningRateMax}),
       choice_setting(
           {"schedule.rule", "--lr-rule", kLearning,
            "the learning rate when a step has fewer samples: none, linear, sqrt or adascale"},
-          [](auto& job) -> auto& { return job.schedule.rule; },
+          [](auto& job) -> auto& { return job.learning.schedule.rule; },
           [](RateRule rule) { return name_of(rule); }, parse_rate_rule),
   };
 }
@@ -500,44 +505,45 @@ std::string_view words_for(SettingKind kind) {
 namespace {
 
 Status check_pull(const Job& job) {
-  if (job.pull == 1.0) return done();
-  if (free_running_of(job.policy).value()) {
+  if (job.waiting.pull == 1.0) return done();
+  if (free_running_of(job.waiting.policy).value()) {
     return invalid_input(fmt::format(
         "pull (--pull): with the policy '{}' workers take all blocks as they are, so there is none "
         "to go on without. Leave one of the two out",
-        job.policy));
+        job.waiting.policy));
   }
   return done();
 }
 
 Status check_standby(const Job& job) {
-  if (!job.standby) return done();
-  const bool free_running = free_running_of(job.policy).value().has_value();
-  if (!free_running && job.pull == 1.0) return done();
-  return invalid_input(
-      fmt::format("standby (--standby): {} shards are not all at one step, so there is none that a "
-                  "standby could "
-                  "go on from. Use --supervise and --checkpoint instead",
-                  free_running ? fmt::format("with the policy '{}'", job.policy) : "with --pull"));
+  if (!job.cluster.standby) return done();
+  const bool free_running = free_running_of(job.waiting.policy).value().has_value();
+  if (!free_running && job.waiting.pull == 1.0) return done();
+  return invalid_input(fmt::format(
+      "standby (--standby): {} shards are not all at one step, so there is none that a "
+      "standby could "
+      "go on from. Use --supervise and --checkpoint instead",
+      free_running ? fmt::format("with the policy '{}'", job.waiting.policy) : "with --pull"));
 }
 
 Status check_live_and_balance(const Job& job) {
-  const bool free_running = free_running_of(job.policy).value().has_value();
-  if (free_running && (job.live || job.balance)) {
+  const bool free_running = free_running_of(job.waiting.policy).value().has_value();
+  if (free_running && (job.waiting.live || job.waiting.balance)) {
     return invalid_input(fmt::format(
         "{}: with the policy '{}' workers take no steps together, so there is nothing to {}",
-        job.live ? "live (--live)" : "balance (--balance)", job.policy,
-        job.live ? "decide again inside one" : "balance in one"));
+        job.waiting.live ? "live (--live)" : "balance (--balance)", job.waiting.policy,
+        job.waiting.live ? "decide again inside one" : "balance in one"));
   }
-  if (job.live) {
-    const auto policy = make_policy(job.policy, {.live = true, .foresight = some_foresight});
+  if (job.waiting.live) {
+    const auto policy =
+        make_policy(job.waiting.policy, {.live = true, .foresight = some_foresight});
     if (!policy) return invalid_input("live (--live): " + policy.error().message);
   }
-  if (job.balance && job.balance_least * job.batch < 1.0) {
+  if (job.waiting.balance && job.waiting.balance_least * job.batch < 1.0) {
     return invalid_input(fmt::format(
         "balance_least (--balance-least): {} of a batch of {} samples is less than one sample; "
         "take at least {:.3g}, or a larger batch",
-        job.balance_least, job.batch, 1.0 / job.batch));
+        job.waiting.balance_least, job.batch, 1.0 / job.batch));
   }
   return done();
 }
@@ -545,8 +551,8 @@ Status check_live_and_balance(const Job& job) {
 }  // namespace
 
 void finish(Job& job) {
-  job.schedule.total_steps = job.steps;
-  job.supervise = job.supervise || job.standby;
+  job.learning.schedule.total_steps = job.steps;
+  job.cluster.supervise = job.cluster.supervise || job.cluster.standby;
 }
 
 Status validate(const Job& job) {
@@ -558,63 +564,65 @@ Status validate(const Job& job) {
           fmt::format("{} ({}): {}", setting.key, setting.flag, status.error().message));
     }
   }
-  if (job.schedule.kind == ScheduleKind::kStep && job.schedule.decay_every == 0) {
+  if (job.learning.schedule.kind == ScheduleKind::kStep && job.learning.schedule.decay_every == 0) {
     return invalid_input(
         "schedule.decay_every (--decay-every): the schedule 'step' needs it: after how many steps "
         "should the learning rate fall?");
   }
-  if (job.schedule.floor > job.schedule.base) {
+  if (job.learning.schedule.floor > job.learning.schedule.base) {
     return invalid_input(
         fmt::format("schedule.floor (--lr-floor): must be at most the learning rate {}, not {}",
-                    job.schedule.base, job.schedule.floor));
+                    job.learning.schedule.base, job.learning.schedule.floor));
   }
-  if (job.stop_at && job.evaluate_every == 0) {
+  if (job.record.stop_at && job.record.evaluate_every == 0) {
     return invalid_input(
         "evaluate_every (--evaluate-every): is 0, so only the last step would be held against "
         "stop_at (--stop-at); say how often to look, 10 for example");
   }
-  if (job.deterministic && free_running_of(job.policy).value()) {
+  if (job.learning.deterministic && free_running_of(job.waiting.policy).value()) {
     return invalid_input(
         fmt::format("deterministic (--deterministic): with the policy '{}' every gradient changes "
                     "the parameters in the moment in which it arrives, so no run repeats bit for "
                     "bit. Leave one of the two out",
-                    job.policy));
+                    job.waiting.policy));
   }
-  if (job.transport == Transport::kTcp && parse_endpoint("tcp:" + job.listen)) {
-    const Status may = may_listen("tcp:" + job.listen, !job.tls.empty(), job.insecure);
+  if (job.cluster.transport == Transport::kTcp && parse_endpoint("tcp:" + job.cluster.listen)) {
+    const Status may =
+        may_listen("tcp:" + job.cluster.listen, !job.cluster.tls.empty(), job.cluster.insecure);
     if (!may) return invalid_input("listen (--listen): " + may.error().message);
   }
-  if (job.transport == Transport::kMpi && job.supervise) {
+  if (job.cluster.transport == Transport::kMpi && job.cluster.supervise) {
     return invalid_input(
-        std::string(job.standby ? "standby (--standby)" : "supervise (--supervise)") +
+        std::string(job.cluster.standby ? "standby (--standby)" : "supervise (--supervise)") +
         ": with the transport mpi nobody can be started again: MPI ends all ranks when it loses "
         "one. Leave one of the two out; with --checkpoint, a run that has lost a rank goes on with "
         "--resume");
   }
   if (const Status status = check_pull(job); !status) return status;
   if (const Status status = check_standby(job); !status) return status;
-  if (job.guard != GuardRule::kOff && std::max(job.workers, job.workers_max) < kGuardWorkersMin) {
+  if (job.learning.guard != GuardRule::kOff &&
+      std::max(job.cluster.workers, job.cluster.workers_max) < kGuardWorkersMin) {
     return invalid_input(fmt::format(
         "guard (--guard): needs at least {} workers, not {}: with fewer nobody can tell which of "
         "them is out of line",
-        kGuardWorkersMin, job.workers));
+        kGuardWorkersMin, job.cluster.workers));
   }
   if (const Status status = check_live_and_balance(job); !status) return status;
-  if (job.workers_max != 0 && job.workers_max < job.workers) {
+  if (job.cluster.workers_max != 0 && job.cluster.workers_max < job.cluster.workers) {
     return invalid_input(fmt::format(
         "workers_max (--workers-max): must be at least the number of workers, {}, not {}",
-        job.workers, job.workers_max));
+        job.cluster.workers, job.cluster.workers_max));
   }
-  if (job.min_contributors > job.workers) {
+  if (job.waiting.min_contributors > job.cluster.workers) {
     return invalid_input(fmt::format(
         "min_contributors (--min-contributors): must be at most the number of workers, {}, not {}",
-        job.workers, job.min_contributors));
+        job.cluster.workers, job.waiting.min_contributors));
   }
-  for (const SlowRule& rule : job.slow) {
-    if (rule.workers && rule.workers->second >= job.workers) {
+  for (const SlowRule& rule : job.cluster.slow) {
+    if (rule.workers && rule.workers->second >= job.cluster.workers) {
       return invalid_input(fmt::format(
           "slow (--slow): the rule '{}' names worker {}, but {} workers are numbered 0 to {}",
-          to_text(rule), rule.workers->second, job.workers, job.workers - 1));
+          to_text(rule), rule.workers->second, job.cluster.workers, job.cluster.workers - 1));
     }
   }
   return done();

@@ -33,15 +33,15 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   auto coordinator = coordinator_settings(file.job);
   if (!coordinator) return coordinator.error();
   uint32_t at_start = 0;
-  for (WorkerId worker = 0; worker < file.job.workers; ++worker)
+  for (WorkerId worker = 0; worker < file.job.cluster.workers; ++worker)
     at_start += file.scenario.joins_later(worker) ? 0 : 1;
   coordinator.value().workers_at_start = at_start;
   return SimulationSettings{.coordinator = coordinator.value(),
                             .batch = file.job.batch,
                             .own_parts = file.job.task.partition != DataPartition::kNone,
-                            .window_bytes = file.job.window,
+                            .window_bytes = file.job.cluster.window,
                             .seed = file.job.task.seed,
-                            .number_type = file.job.wire_dtype,
+                            .number_type = file.job.cluster.wire_dtype,
                             .scenario = file.scenario};
 }
 
@@ -54,16 +54,17 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   ScenarioFile& file = read.value();
   Job& job = file.job;
   const std::time_t now = std::time(nullptr);
-  if (job.run_file.empty()) {
-    job.run_file = default_run_file(std::filesystem::path(options.scenario).stem().string(), now);
+  if (job.record.run_file.empty()) {
+    job.record.run_file =
+        default_run_file(std::filesystem::path(options.scenario).stem().string(), now);
   }
-  if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
+  if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
   auto page = PageProcess::prepare(options.dashboard);
   if (!page) return fail(page.error());
   const auto settings = settings_of(file);
   if (!settings) return fail(settings.error());
-  RunTimes future(file.scenario, job.workers, job.task.seed);
+  RunTimes future(file.scenario, job.cluster.workers, job.task.seed);
   const Foresight foresight = [&](Step step, std::span<const WorkerId> alive) {
     std::vector<double> times;
     for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
@@ -85,9 +86,9 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   // What the job alone does not say: without it nobody could tell that the times are virtual.
   header.settings.emplace_back("scenario", options.scenario);
   header.environment.emplace_back("scenario", file.text);
-  if (const Status started = page.value().start(job.run_file); !started)
+  if (const Status started = page.value().start(job.record.run_file); !started)
     return fail(started.error());
-  auto writer = RunWriter::create(job.run_file, header);
+  auto writer = RunWriter::create(job.record.run_file, header);
   if (!writer) return fail(writer.error());
   const ProgressStyle style = choose_progress_style(options.quiet);
   const auto view = make_progress_view(job.steps, style, Pace::kClock);
@@ -96,8 +97,8 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     for (const auto& [key, value] : task.value()->describe())
       fmt::print(stderr, "{:<9} {}\n", key, value);
     fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps, policy {}\n{:<9} {}\n",
-               "run", job.workers, job.batch, job.shards, job.steps, job.policy, "run file",
-               job.run_file);
+               "run", job.cluster.workers, job.batch, job.cluster.shards, job.steps,
+               job.waiting.policy, "run file", job.record.run_file);
   }
 
   listen_for_interrupts();
@@ -124,7 +125,7 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     fmt::print(stderr, "simulated {:.1f} s in {:.1f} s\n", seconds(simulation.now()),
                seconds(clock_now() - began));
   }
-  const int reported = report_run(job.run_file, options.json);
+  const int reported = report_run(job.record.run_file, options.json);
   if (end.value().outcome == RunOutcome::kInterrupted) return kExitInterrupted;
   return end.value().outcome == RunOutcome::kCompleted ? reported : kExitFailed;
 }

@@ -26,7 +26,7 @@ Status check_can_be_simulated(const std::string& path, const GivenFlags& flags, 
     if (!flags.contains(flag)) continue;
     return invalid_input(fmt::format("{}: {}", flag, why));
   }
-  if (!job.save_model.empty())
+  if (!job.record.save_model.empty())
     return invalid_input(path + ": save_model: a simulation keeps its run file, and no model");
   return done();
 }

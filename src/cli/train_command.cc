@@ -34,22 +34,23 @@ int train_part(const TrainOptions& options, const Placement& placement, const Jo
   if (!part) return fail(part.error());
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
-  return part.value().run(job, crew_for(*task.value()), {}, {}, false);
+  return part.value().run(job, worker_factory_for(*task.value()), {}, {}, false);
 }
 
 // With MPI, how many workers there are follows from the ranks and the shards.
 Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   auto job = job_of(options, defaults_for(placement));
-  if (!job || job.value().transport != Transport::kMpi || !placement.mpi) return job;
-  const auto defaults = defaults_with_mpi(placement, job.value().shards);
+  if (!job || job.value().cluster.transport != Transport::kMpi || !placement.mpi) return job;
+  const auto defaults = defaults_with_mpi(placement, job.value().cluster.shards);
   if (!defaults) return defaults.error();
   job = job_of(options, defaults.value());
-  if (job && job.value().workers != defaults.value().workers) {
+  if (job && job.value().cluster.workers != defaults.value().cluster.workers) {
     return invalid_input(fmt::format(
         "workers (--workers): with the transport mpi, {} ranks and {} shard{} leave {} to be "
         "workers, not {}. Leave it out, or start {} ranks",
-        placement.ranks, job.value().shards, job.value().shards == 1 ? "" : "s",
-        defaults.value().workers, job.value().workers, job.value().workers + job.value().shards));
+        placement.ranks, job.value().cluster.shards, job.value().cluster.shards == 1 ? "" : "s",
+        defaults.value().cluster.workers, job.value().cluster.workers,
+        job.value().cluster.workers + job.value().cluster.shards));
   }
   return job;
 }
@@ -81,18 +82,18 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
     return kExitUsage;
   }
-  if (job.transport == Transport::kMpi) {
+  if (job.cluster.transport == Transport::kMpi) {
     if (const Status there = check_mpi_module(); !there) return fail(there.error());
   }
   if (placement.of_many() && !duties_in(placement, job).coordinator)
     return train_part(options, placement, job);
   const std::time_t now = std::time(nullptr);
-  if (job.run_file.empty())
-    job.run_file = default_run_file(
+  if (job.record.run_file.empty())
+    job.record.run_file = default_run_file(
         job.task.model + "-" + std::filesystem::path(job.task.data).filename().string(), now);
-  if (const Status free = check_run_file(job.run_file); !free) return fail(free.error());
-  if (!job.save_model.empty()) {
-    const Status writable = check_model_path("--save-model", job.save_model);
+  if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
+  if (!job.record.save_model.empty()) {
+    const Status writable = check_model_path("--save-model", job.record.save_model);
     if (!writable) return fail(writable.error());
   }
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
@@ -114,32 +115,34 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     for (const auto& [key, value] : task.value()->describe())
       fmt::print(stderr, "{:<9} {}\n", key, value);
     fmt::print(stderr, "{:<9} {} worker{} x {} samples, {} shard{}, {} steps\n{:<9} {}\n", "run",
-               job.workers, job.workers == 1 ? "" : "s", job.batch, job.shards,
-               job.shards == 1 ? "" : "s", job.steps, "run file", job.run_file);
+               job.cluster.workers, job.cluster.workers == 1 ? "" : "s", job.batch,
+               job.cluster.shards, job.cluster.shards == 1 ? "" : "s", job.steps, "run file",
+               job.record.run_file);
     if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
   }
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
-    if (const Status started = process->start(job.run_file); !started) return fail(started.error());
+    if (const Status started = process->start(job.record.run_file); !started)
+      return fail(started.error());
   }
   std::fflush(nullptr);
-  const auto model_before = written_at(job.save_model);
+  const auto model_before = written_at(job.record.save_model);
   const Company company{.view = [&] { return make_progress_view(job.steps, style); },
                         .fitter = background_fitters()};
-  const Crew crew = crew_for(*task.value());
-  const int status = part ? part->run(job, crew, header, company, style != ProgressStyle::kNone)
-                          : launch(job, crew, header, company);
+  const WorkerFactory factory = worker_factory_for(*task.value());
+  const int status = part ? part->run(job, factory, header, company, style != ProgressStyle::kNone)
+                          : launch(job, factory, header, company);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;
-  if (!std::filesystem::exists(job.run_file, ignored)) return status;
+  if (!std::filesystem::exists(job.record.run_file, ignored)) return status;
   // The evaluator saves it, and may be lost or fail without ending the run.
-  const bool model_saved = written_at(job.save_model) != model_before;
-  const int reported = report_run(job.run_file, options.json);
-  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.checkpoint));
-  if (!options.json && !job.save_model.empty() && model_saved)
-    fmt::print("The model is in:   {}\n", job.save_model);
-  if (!job.save_model.empty() && !model_saved) {
-    const int failed = fail(system_error("the model was not saved to " + job.save_model +
+  const bool model_saved = written_at(job.record.save_model) != model_before;
+  const int reported = report_run(job.record.run_file, options.json);
+  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.record.checkpoint));
+  if (!options.json && !job.record.save_model.empty() && model_saved)
+    fmt::print("The model is in:   {}\n", job.record.save_model);
+  if (!job.record.save_model.empty() && !model_saved) {
+    const int failed = fail(system_error("the model was not saved to " + job.record.save_model +
                                          ": that is done when the last step has been evaluated"));
     return status != 0 ? status : failed;
   }

@@ -11,6 +11,7 @@
 
 #include "cli/job_file.h"
 #include "cli/settings.h"
+#include "worker/slowness.h"
 
 namespace drover {
 namespace {
@@ -209,55 +210,56 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "bfloat16"});
   Job expected;
   expected.task = {"mlp", "generated", "/d", 7, 99, 4, DataPartition::kRandom};
-  expected.workers = 8;
-  expected.shards = 3;
+  expected.cluster.workers = 8;
+  expected.cluster.shards = 3;
   expected.steps = 50;
   expected.batch = 16;
-  expected.optimizer = {.kind = OptimizerKind::kAdamW,
-                        .momentum = 0.1,
-                        .rms_decay = 0.4,
-                        .rms_momentum = 0.6,
-                        .beta1 = 0.2,
-                        .beta2 = 0.3,
-                        .epsilon = 1e-3,
-                        .weight_decay = 0.01,
-                        .ema_decay = 0.99};
-  expected.schedule = {ScheduleKind::kStep, 0.5, 5, 10, 0.5, 0.25, 50, RateRule::kAdaScale};
-  expected.objective = Objective::kRate;
-  expected.policy_warmup = 30;
-  expected.min_contributors = 4;
-  expected.max_wait = std::chrono::milliseconds(2'500);
-  expected.min_inclusion = 0.1;
-  expected.stragglers = StragglerRule::kFinish;
-  expected.decide_every = 0;
-  expected.balance = true;
-  expected.balance_least = 0.25;
-  expected.balance_most = 2.0;
-  expected.pull = 0.9;
-  expected.pull_grace = std::chrono::milliseconds(5);
-  expected.push_grace = std::chrono::milliseconds(2);
-  expected.probe = 0.02;
-  expected.guard = GuardRule::kRefuse;
-  expected.guard_factor = 7.0;
-  expected.deterministic = true;
-  expected.evaluate_every = 20;
-  expected.stop_at = Target{TargetKind::kLoss, 0.5};
-  expected.slow = {parse_slow_rule("worker=3,factor=4").value(),
-                   parse_slow_rule("share=0.05,delay=200ms").value()};
-  expected.transport = Transport::kTcp;
-  expected.wire_dtype = NumberType::kBfloat16;
-  expected.listen = "0.0.0.0:9";
-  expected.tls = "keys";
-  expected.insecure = true;
-  expected.window = 65'536;
-  expected.run_file = "r.db";
-  expected.save_model = "m.bin";
-  expected.workers_max = 300;
-  expected.checkpoint = "ck";
-  expected.checkpoint_every = 50;
-  expected.keep = 2;
-  expected.resume = "before";
-  expected.supervise = true;
+  expected.learning.optimizer = {.kind = OptimizerKind::kAdamW,
+                                 .momentum = 0.1,
+                                 .rms_decay = 0.4,
+                                 .rms_momentum = 0.6,
+                                 .beta1 = 0.2,
+                                 .beta2 = 0.3,
+                                 .epsilon = 1e-3,
+                                 .weight_decay = 0.01,
+                                 .ema_decay = 0.99};
+  expected.learning.schedule = {ScheduleKind::kStep, 0.5, 5, 10, 0.5, 0.25, 50,
+                                RateRule::kAdaScale};
+  expected.waiting.objective = Objective::kRate;
+  expected.waiting.policy_warmup = 30;
+  expected.waiting.min_contributors = 4;
+  expected.waiting.max_wait = std::chrono::milliseconds(2'500);
+  expected.waiting.min_inclusion = 0.1;
+  expected.waiting.stragglers = StragglerRule::kFinish;
+  expected.waiting.decide_every = 0;
+  expected.waiting.balance = true;
+  expected.waiting.balance_least = 0.25;
+  expected.waiting.balance_most = 2.0;
+  expected.waiting.pull = 0.9;
+  expected.waiting.pull_grace = std::chrono::milliseconds(5);
+  expected.waiting.push_grace = std::chrono::milliseconds(2);
+  expected.waiting.probe = 0.02;
+  expected.learning.guard = GuardRule::kRefuse;
+  expected.learning.guard_factor = 7.0;
+  expected.learning.deterministic = true;
+  expected.record.evaluate_every = 20;
+  expected.record.stop_at = Target{TargetKind::kLoss, 0.5};
+  expected.cluster.slow = {parse_slow_rule("worker=3,factor=4").value(),
+                           parse_slow_rule("share=0.05,delay=200ms").value()};
+  expected.cluster.transport = Transport::kTcp;
+  expected.cluster.wire_dtype = NumberType::kBfloat16;
+  expected.cluster.listen = "0.0.0.0:9";
+  expected.cluster.tls = "keys";
+  expected.cluster.insecure = true;
+  expected.cluster.window = 65'536;
+  expected.record.run_file = "r.db";
+  expected.record.save_model = "m.bin";
+  expected.cluster.workers_max = 300;
+  expected.record.checkpoint = "ck";
+  expected.record.checkpoint_every = 50;
+  expected.record.keep = 2;
+  expected.record.resume = "before";
+  expected.cluster.supervise = true;
   EXPECT_EQ(got, expected);
   EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
 }
@@ -267,13 +269,13 @@ TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
       "workers = 8\nbatch = 16\ndeterministic = true\nsteps = 10\nslow = [\"factor=2\"]\n");
   const Job got = job({path, "--workers", "3", "--no-deterministic", "--slow", "factor=3",
                        "--steps", "20", "--schedule", "cosine"});
-  EXPECT_EQ(got.workers, 3u);
+  EXPECT_EQ(got.cluster.workers, 3u);
   EXPECT_EQ(got.batch, 16u);
-  EXPECT_EQ(got.shards, Job{}.shards);
-  EXPECT_FALSE(got.deterministic);
-  ASSERT_EQ(got.slow.size(), 1u);
-  EXPECT_EQ(got.slow[0].factor, 3.0);
-  EXPECT_EQ(got.schedule.total_steps, 20u);
+  EXPECT_EQ(got.cluster.shards, Job{}.shards);
+  EXPECT_FALSE(got.learning.deterministic);
+  ASSERT_EQ(got.cluster.slow.size(), 1u);
+  EXPECT_EQ(got.cluster.slow[0].factor, 3.0);
+  EXPECT_EQ(got.learning.schedule.total_steps, 20u);
 }
 
 // An experiment types its cells' commands.

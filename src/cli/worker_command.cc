@@ -56,8 +56,8 @@ int worker_command(const WorkerOptions& options) {
   listen_for_interrupts();
   return run_worker({.identity = {Role::kWorker, offered.value().worker, key, run.value().address},
                      .own_part = job.value().task.partition != DataPartition::kNone,
-                     .partial = job.value().pull != 1.0,
-                     .sharing = sharing_of(job.value().transport),
+                     .partial = job.value().waiting.pull != 1.0,
+                     .sharing = sharing_of(job.value().cluster.transport),
                      .rejoin_for = worker_rejoins_for(job.value()),
                      .wants_to_leave = interrupted},
                     *task.value());

@@ -72,6 +72,8 @@ struct BlockPlan {
 
   std::vector<BlockId> blocks_of_shard(ShardId shard) const;
   std::vector<BlockId> blocks_of_tensor(uint32_t tensor) const;
+
+  bool operator==(const BlockPlan&) const = default;
 };
 
 inline constexpr uint32_t kBlockFloats = 64 * 1024;  // 256 KB: fits a core's second-level cache

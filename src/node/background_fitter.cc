@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "core/check.h"
+#include "node/background_thread.h"
 #include "node/clock.h"
-#include "node/side_thread.h"
 
 namespace drover {
 namespace {

@@ -37,18 +37,18 @@ void Channel::start(Callbacks callbacks) {
 // --- living
 
 void Channel::beat() {
-  next_beat_.expires_after(Pulse::kBeat);
+  next_beat_.expires_after(Heartbeat::kBeat);
   next_beat_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self || !self->callbacks_) return;
     // Bytes, not frames: a block may take its time.
     if (std::exchange(self->received_, self->connection_->received()) < self->received_)
-      self->pulse_.heard();
-    const Pulse::Sign sign = self->pulse_.on_beat();
-    if (sign == Pulse::Sign::kDead)
+      self->heartbeat_.heard();
+    const Heartbeat::Sign sign = self->heartbeat_.on_beat();
+    if (sign == Heartbeat::Sign::kDead)
       return self->fail(Error{ErrorKind::kDisconnected,
-                              "it gave no sign of life for " + duration_text(Pulse::kSilence)});
-    if (sign == Pulse::Sign::kSpeak) self->send({{.type = FrameType::kAlive}, {}});
+                              "it gave no sign of life for " + duration_text(Heartbeat::kSilence)});
+    if (sign == Heartbeat::Sign::kSpeak) self->send({{.type = FrameType::kAlive}, {}});
     self->beat();
   });
 }
@@ -172,7 +172,7 @@ bool Channel::deliver() {
 // --- writing
 
 void Channel::send(Frame frame, int file) {
-  pulse_.spoke();
+  heartbeat_.spoke();
   if (put_in_queue(std::move(frame), file)) plan_write();
 }
 

@@ -17,7 +17,7 @@
 #include "core/result.h"
 #include "net/connection.h"
 #include "net/message_courier.h"
-#include "node/pulse.h"
+#include "node/heartbeat.h"
 #include "wire/frame.h"
 #include "wire/limits.h"
 
@@ -119,7 +119,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void fail(const Error& why);
 
   std::shared_ptr<Connection> connection_;
-  Pulse pulse_;
+  Heartbeat heartbeat_;
   boost::asio::steady_timer next_beat_;
   uint64_t received_ = 0;  // bytes until the last beat
   const RunId run_;

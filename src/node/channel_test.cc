@@ -467,7 +467,7 @@ TEST_F(ChannelTest, WhatNobodyWaitsForGoesWithTheNextFrameInItsTurn) {
 TEST_F(ChannelTest, WhoSaysOnlyWhatNobodyWaitsForStillShowsThatItLives) {
   start_both();
   Step step = 0;
-  ASSERT_TRUE(run_until([&] {  // which takes a beat of the pulse
+  ASSERT_TRUE(run_until([&] {  // which takes a beat of the heartbeat
     left_.channel->send_with_next(report_of(++step));
     return !right_.controls.empty();
   }));

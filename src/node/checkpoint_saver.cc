@@ -39,24 +39,6 @@ CheckpointManifest manifest_of(const CheckpointKeeping& keeping, const Checkpoin
 
 }  // namespace
 
-Result<std::optional<std::vector<SavedBlock>>> read_saved(const Plan& plan, ShardId shard) {
-  if (plan.resume_from.empty()) return std::optional<std::vector<SavedBlock>>();
-  const auto checkpoint = Checkpoint::open(plan.resume_from);
-  if (!checkpoint) return checkpoint.error();
-  const CheckpointManifest& manifest = checkpoint.value().manifest();
-  if (manifest.tensors != plan.tensors || manifest.step != plan.first_step) {
-    return invalid_input("the checkpoint " + plan.resume_from +
-                         " is not of this run's model and step");
-  }
-  std::vector<Block> mine;
-  for (const Block& block : plan.blocks.blocks) {
-    if (block.shard == shard) mine.push_back(block);
-  }
-  auto saved = checkpoint.value().read(mine);
-  if (!saved) return saved.error();
-  return std::optional(std::move(saved).value());
-}
-
 void CheckpointSaver::save(const Plan& plan, CheckpointPart part) {
   if (!thread_.busy()) return write(plan.checkpoint_dir, std::move(part));
   if (part.version == plan.steps) {

@@ -12,15 +12,11 @@
 
 #include "core/checkpoint_part.h"
 #include "core/result.h"
-#include "node/side_thread.h"
+#include "node/background_thread.h"
 #include "server/coordinator.h"
 #include "wire/control.h"
 
 namespace drover {
-
-// What a run that goes on has saved of a shard's blocks; nothing if it begins. The error says which
-// file and what.
-Result<std::optional<std::vector<SavedBlock>>> read_saved(const Plan& plan, ShardId shard);
 
 class CheckpointSaver {
  public:
@@ -37,7 +33,7 @@ class CheckpointSaver {
 
   std::function<void(CheckpointSaved)> tell_;
   std::optional<CheckpointPart> waiting_;
-  SideThread thread_;  // last: what it uses must outlive it
+  BackgroundThread thread_;  // last: what it uses must outlive it
 };
 
 struct CheckpointKeeping {
@@ -66,7 +62,7 @@ class CheckpointKeeper {
   const CheckpointKeeping keeping_;
   Kept kept_;
   std::deque<CheckpointReady> waiting_;
-  SideThread thread_;
+  BackgroundThread thread_;
 };
 
 }  // namespace drover

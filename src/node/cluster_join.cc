@@ -15,23 +15,23 @@
 
 namespace drover {
 
-Result<Place> ask_for_place(const std::string& address, const RunKey& key, Duration patience) {
+Result<PlaceOffer> ask_for_place(const std::string& address, const RunKey& key, Duration patience) {
   boost::asio::io_context loop(1);
   auto socket = connect_socket(loop, address, "the coordinator");
   if (!socket) return socket.error();
   const auto channel = open_channel(std::move(socket).value(), key, Tls::Side::kConnects);
-  std::optional<Result<Place>> answer;
+  std::optional<Result<PlaceOffer>> answer;
   Channel::Callbacks callbacks;
   callbacks.on_control = [&](const Control& message) -> Status {
-    const auto* welcome = std::get_if<Welcome>(&message);
-    if (welcome == nullptr) return invalid_input("an answer to another question");
-    answer = Place{.worker = welcome->index, .job = welcome->job};
+    const auto* offer = std::get_if<PlaceOffer>(&message);
+    if (offer == nullptr) return invalid_input("an answer to another question");
+    answer = *offer;
     loop.stop();
     return done();
   };
   callbacks.on_closed = [&](const Error& why) {
-    answer =
-        Result<Place>(Error{why.kind, "cannot join the run at " + address + ": " + why.message});
+    answer = Result<PlaceOffer>(
+        Error{why.kind, "cannot join the run at " + address + ": " + why.message});
     loop.stop();
   };
   introduce(channel, key,

@@ -19,10 +19,10 @@
 
 #include "net/descriptor.h"
 #include "net/endpoint.h"
+#include "node/attempts.h"
 #include "node/clock.h"
 #include "node/cluster_address.h"
 #include "node/host.h"
-#include "node/sittings.h"
 
 namespace drover {
 namespace {
@@ -250,7 +250,7 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
     }
     if (clock_now() - began > kToldAfter && !std::exchange(told, true))
       spdlog::info("waiting for the coordinator: {}", found.error().message);
-    std::this_thread::sleep_for(pause * (0.75 + 0.5 * any_chance()));
+    std::this_thread::sleep_for(pause * (0.75 + 0.5 * random_fraction()));
     pause = std::min(pause * 2, kLongestPause);
   }
 }

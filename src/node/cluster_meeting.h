@@ -10,8 +10,8 @@
 
 #include "core/result.h"
 #include "core/time.h"
+#include "node/acceptor.h"
 #include "node/cluster_placement.h"
-#include "node/doorman.h"
 
 namespace drover {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/time.h"
+#include "node/acceptor.h"
 #include "node/cluster_placement.h"
-#include "node/doorman.h"
 #include "node/job.h"
 #include "node/shared_floats.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 class CoordinatorNodeTest : public ::testing::Test {
  protected:
-  CoordinatorLife run(pid_t launcher) {
+  IncarnationEnd run(pid_t launcher) {
     boost::asio::io_context loop(1);
     const auto listener = Listener::open(loop, "unix:drover-test-" + std::to_string(::getpid()));
     EXPECT_TRUE(listener.ok()) << listener.error().message;
@@ -23,26 +23,27 @@ class CoordinatorNodeTest : public ::testing::Test {
     CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
     settings.machine.free_running.emplace();
     settings.launcher = launcher;
-    CoordinatorLife life = run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
+    IncarnationEnd incarnation =
+        run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});
     ::close(listening.value());
-    return life;
+    return incarnation;
   }
 };
 
 // A run that starts over has no coordinator for a moment, and the launcher may die in it.
 TEST_F(CoordinatorNodeTest, OneThatBeginsWithoutItsLauncherEnds) {
-  const CoordinatorLife life = run(::getpid());  // a process is not its own parent
-  ASSERT_TRUE(life.end);
-  EXPECT_EQ(life.end->outcome, RunOutcome::kFailed);
-  EXPECT_EQ(life.end->cause, EndCause::kLauncherLost);
+  const IncarnationEnd incarnation = run(::getpid());  // a process is not its own parent
+  ASSERT_TRUE(incarnation.end);
+  EXPECT_EQ(incarnation.end->outcome, RunOutcome::kFailed);
+  EXPECT_EQ(incarnation.end->cause, EndCause::kLauncherLost);
 }
 
 TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoLivesIsHeardByTheNext) {
-  const InterruptionsHeld between_lives;
+  const InterruptionsHeld between_incarnations;
   std::raise(SIGTERM);
-  const CoordinatorLife life = run(-1);
-  ASSERT_TRUE(life.end);
-  EXPECT_EQ(life.end->outcome, RunOutcome::kInterrupted);
+  const IncarnationEnd incarnation = run(-1);
+  ASSERT_TRUE(incarnation.end);
+  EXPECT_EQ(incarnation.end->outcome, RunOutcome::kInterrupted);
 }
 
 }  // namespace

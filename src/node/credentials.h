@@ -1,7 +1,7 @@
 // What members of a run know before they meet, and how they prove it without telling it.
 //
 // Both ends of a new connection send a nonce. Whoever opened it proves first that it knows the
-// token, then whoever accepted it does (node/doorman.h, node/introduction.h):
+// token, then whoever accepted it does (node/acceptor.h, node/introduction.h):
 //   proof = HMAC-SHA256(token, role of the prover | protocol version | run | acceptor's nonce |
 //                              connector's nonce)
 // Nonces are fresh, so a recorded proof is worth nothing later; the prover's role is in it, so

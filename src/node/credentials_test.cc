@@ -39,12 +39,12 @@ class ProofTest : public ::testing::Test {
   const Nonces nonces_{std::string(kNonceBytes, 'A'), std::string(kNonceBytes, 'C')};
 };
 
-// Made with Python's hmac and hashlib, for protocol version 4.
+// Made with Python's hmac and hashlib, for protocol version 5.
 TEST_F(ProofTest, IsTheHmacOfTheStatement) {
   EXPECT_EQ(hex(prove_connector(key_, nonces_)),
-            "0fced85ac0bb27f26842168d48afa866d51030dcde56e874bcf5a7f36090003d");
+            "ca0f4ff6f7416e2ea7cbc36dfe383605864c70dea802e4b28a6442318cd5fe8b");
   EXPECT_EQ(hex(prove_acceptor(key_, nonces_)),
-            "d23378c6b53d06abd9d4c4bc977c2dddd4d8cb96434b594bc5734fcbc34d648f");
+            "37c7e0c5166d479105573bb4d6035aa74f335305b207f1365643b729a36d32f2");
 }
 
 TEST_F(ProofTest, DiffersInWhateverItIsAbout) {

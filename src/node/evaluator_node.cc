@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "core/float_buffer.h"
+#include "node/attempts.h"
 #include "node/exit.h"
-#include "node/sittings.h"
 #include "worker/parameter_pull.h"
 
 namespace drover {
@@ -24,7 +24,7 @@ class Evaluator : public Member::Handler {
         parameters_(std::make_shared<FloatBuffer>(task.layout().buffer_size())),
         member_(settings.identity, task.layout(), *this, {}) {}
 
-  Sitting run() {
+  Attempt run() {
     if (const Status started = member_.start(); !started)
       return {.exit_status = 1, .again = true, .why = started.error().message};
     Version version = 0;
@@ -147,7 +147,7 @@ class Evaluator : public Member::Handler {
   bool connected_ = false;
   bool fetching_ = false;
   bool over_ = false;
-  Sitting end_;
+  Attempt end_;
 
   Member member_;  // last: its thread must end before what it uses does
 };
@@ -155,7 +155,7 @@ class Evaluator : public Member::Handler {
 }  // namespace
 
 int run_evaluator(const EvaluatorSettings& settings, Task& task) {
-  return run_sittings(settings.rejoin_for, [&] { return Evaluator(settings, task).run(); });
+  return run_attempts(settings.rejoin_for, [&] { return Evaluator(settings, task).run(); });
 }
 
 }  // namespace drover

@@ -15,7 +15,7 @@ struct EvaluatorSettings {
   MemberIdentity identity;
   std::string save_model;         // where the final parameters are written; empty: nowhere
   std::optional<Target> stop_at;  // parameters that reach it are the final ones
-  Duration rejoin_for{};          // how long it tries in vain to join again; see sittings.h
+  Duration rejoin_for{};          // how long it tries in vain to join again; see attempts.h
 };
 
 // Evaluates until the run is over. Returns the process's exit status.

@@ -110,6 +110,8 @@ std::vector<Control> every_message() {
                .tensors = small_layout().tensors(),
                .blocks = plan_blocks(small_layout(), 1)},
           Welcome{.shards = {"tcp:127.0.0.1:1"}},
+          PlaceOffer{.worker = 1, .job = "steps = 1"},
+          Connected{},
           WantInitial{},
           Ready{},
           Decision{.step = 3, .cutoff = 1, .alive = {kHostile}},
@@ -468,7 +470,7 @@ class Hostile {
           lanes.push_back(std::make_unique<Line>(shard, key_));
           in = lanes.back()->greet(hello(lane)) && in;
         }
-        in = in && lanes[lanes.size() - 2]->hear_until<Welcome>();
+        in = in && lanes[lanes.size() - 2]->hear_until<Connected>();
       }
       if (in) coordinator.say(Ready{});
       if (in) ++board_.joined;
@@ -510,34 +512,37 @@ TEST_P(HostileTest, TheRunCompletesWithItsHonestWorkers) {
   std::string folder = std::filesystem::temp_directory_path() / "drover-hostile-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   Job job;
-  job.workers = kWorkers;
-  job.workers_max = kWorkers + kNames;
-  job.shards = 2;
+  job.cluster.workers = kWorkers;
+  job.cluster.workers_max = kWorkers + kNames;
+  job.cluster.shards = 2;
   job.steps = kSteps;
-  job.transport = Transport::kTcp;
-  job.run_file = folder + "/run.db";
+  job.cluster.transport = Transport::kTcp;
+  job.record.run_file = folder + "/run.db";
   if (GetParam().tls) {
-    job.tls = folder + "/keys";
-    ASSERT_TRUE(make_keys(job.tls, {}).ok());
+    job.cluster.tls = folder + "/keys";
+    ASSERT_TRUE(make_keys(job.cluster.tls, {}).ok());
     ASSERT_TRUE(make_keys(folder + "/others", {}).ok());
   }
-  const Crew crew{
-      .worker =
-          [&](const WorkerSettings& settings) {
-            SmallTask task(board);
-            if (settings.identity.index != kHostile) return run_worker(settings, task);
-            Hostile(settings.identity, board, GetParam().seed, job.tls, folder + "/others").run();
-            for (uint32_t i = 1; i < kWorkers; ++i) ::sem_post(&board.hostile_ended);
-            return 0;
-          },
-      .evaluator = nullptr};
+  const WorkerFactory factory{.worker =
+                                  [&](const WorkerSettings& settings) {
+                                    SmallTask task(board);
+                                    if (settings.identity.index != kHostile)
+                                      return run_worker(settings, task);
+                                    Hostile(settings.identity, board, GetParam().seed,
+                                            job.cluster.tls, folder + "/others")
+                                        .run();
+                                    for (uint32_t i = 1; i < kWorkers; ++i)
+                                      ::sem_post(&board.hostile_ended);
+                                    return 0;
+                                  },
+                              .evaluator = nullptr};
   const int status =
-      launch(job, crew, {.run_id = 77}, {.view = [] { return std::make_unique<SilentView>(); }});
+      launch(job, factory, {.run_id = 77}, {.view = [] { return std::make_unique<SilentView>(); }});
   EXPECT_EQ(status, 0);
   EXPECT_GT(board.attacks.load(), 500U);
   EXPECT_GT(board.joined.load(), 50U) << "it was let in as far as the shards";
   EXPECT_EQ(board.let_past.load(), 0U) << "only our authority's certificates are spoken to";
-  const auto reader = RunReader::open(job.run_file);
+  const auto reader = RunReader::open(job.record.run_file);
   ASSERT_TRUE(reader.ok()) << reader.error().message;
   EXPECT_EQ(reader.value().end().value().outcome, RunOutcome::kCompleted)
       << reader.value().end().value().reason;

@@ -50,10 +50,10 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, const SettingTexts
   const std::optional<ResumeFrom> none;
   // Where a run goes on from what it writes itself, there may be nothing yet: so the same command
   // starts it, and starts it again.
-  const bool own = same_folder(job.resume, job.checkpoint);
+  const bool own = same_folder(job.record.resume, job.record.checkpoint);
   std::error_code ignored;
-  if (own && !fs::exists(job.resume, ignored)) return none;
-  auto newest = newest_checkpoint(absolute(job.resume), before);
+  if (own && !fs::exists(job.record.resume, ignored)) return none;
+  auto newest = newest_checkpoint(absolute(job.record.resume), before);
   if (!newest) return newest.error();
   for (const CheckpointFound& each : newest.value().skipped)
     news.push_back("skipped a checkpoint that cannot be used: " + each.trouble);
@@ -66,9 +66,9 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, const SettingTexts
                       return fs::exists(fs::path(each.folder) / kManifestName, ignored);
                     });
     if (own && !damaged) return none;
-    return invalid_input("there is no checkpoint in " + job.resume +
+    return invalid_input("there is no checkpoint in " + job.record.resume +
                          " that can be used (--resume). Look with: drover checkpoint inspect " +
-                         job.resume + "; to begin anew, choose another folder");
+                         job.record.resume + "; to begin anew, choose another folder");
   }
   const Checkpoint& found = *newest.value().checkpoint;
   const CheckpointManifest& manifest = found.manifest();
@@ -90,24 +90,24 @@ Result<std::optional<ResumeFrom>> find_resume(const Job& job, const SettingTexts
 Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Version before) {
   JobCheckpoints prepared;
   const SettingTexts settings = texts_of_task(job, brings_model);
-  if (!job.resume.empty()) {
+  if (!job.record.resume.empty()) {
     SettingTexts now = settings;
     if (!brings_model) {
-      now.merge(texts_of(job.optimizer));
-      now.merge(texts_of(job.schedule));
+      now.merge(texts_of(job.learning.optimizer));
+      now.merge(texts_of(job.learning.schedule));
     }
     auto resume = find_resume(job, now, before, prepared.news);
     if (!resume) return resume.error();
     prepared.resume = std::move(resume).value();
   }
-  if (job.checkpoint.empty()) return prepared;
-  const std::string dir = absolute(job.checkpoint);
+  if (job.record.checkpoint.empty()) return prepared;
+  const std::string dir = absolute(job.record.checkpoint);
   if (const Status made = make_folder(dir); !made) {
-    return invalid_input("checkpoints cannot be kept in " + job.checkpoint + ": " +
+    return invalid_input("checkpoints cannot be kept in " + job.record.checkpoint + ": " +
                          made.error().message + ". Choose another folder with --checkpoint");
   }
   if (::access(dir.c_str(), W_OK | X_OK) != 0) {
-    return invalid_input("checkpoints cannot be kept in " + job.checkpoint +
+    return invalid_input("checkpoints cannot be kept in " + job.record.checkpoint +
                          ": you may not write there. Choose another folder with --checkpoint");
   }
   const auto there = list_checkpoints(dir, false);
@@ -115,8 +115,8 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
   for (const CheckpointFound& each : there.value()) {
     // Not another's: those that this run has made, and is not to go on from.
     if (prepared.resume || !each.checkpoint || each.checkpoint->manifest().step >= before) continue;
-    return invalid_input(job.checkpoint + " has checkpoints of another run, such as " +
-                         each.folder + ". Go on from them with --resume " + job.checkpoint +
+    return invalid_input(job.record.checkpoint + " has checkpoints of another run, such as " +
+                         each.folder + ". Go on from them with --resume " + job.record.checkpoint +
                          ", or choose another folder with --checkpoint");
   }
   const Version first = prepared.resume ? prepared.resume->step : 0;
@@ -125,19 +125,19 @@ Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model, Ve
   for (const std::string& each : aside.value())
     prepared.news.push_back("a later checkpoint of another past is moved aside: " + each);
   prepared.keeping = {.dir = dir,
-                      .keep = job.keep,
+                      .keep = job.record.keep,
                       .last = job.steps,
                       .settings = settings,
                       .run = 0,
                       .seed = job.task.seed,
-                      .workers = job.workers};
+                      .workers = job.cluster.workers};
   return prepared;
 }
 
 void apply(const Job& job, const JobCheckpoints& checkpoints, CoordinatorSettings& machine) {
   machine.resume = checkpoints.resume;
   machine.checkpoint_dir = checkpoints.keeping.dir;
-  machine.checkpoint_every = checkpoints.keeping.dir.empty() ? 0 : job.checkpoint_every;
+  machine.checkpoint_every = checkpoints.keeping.dir.empty() ? 0 : job.record.checkpoint_every;
   if (!machine.resume) return;
   // What was seen of run-times is not kept: it is learned anew.
   machine.pull.warmup += machine.resume->step;

@@ -19,14 +19,14 @@ class JobCheckpointsTest : public ::testing::Test {
   JobCheckpointsTest() {
     std::string made = fs::temp_directory_path() / "drover-job-checkpoints-XXXXXX";
     EXPECT_NE(::mkdtemp(made.data()), nullptr);
-    job_.checkpoint = made;
+    job_.record.checkpoint = made;
     job_.steps = 10;
   }
-  ~JobCheckpointsTest() override { fs::remove_all(job_.checkpoint); }
+  ~JobCheckpointsTest() override { fs::remove_all(job_.record.checkpoint); }
 
   // Of another model and another way to learn than the job's.
   void save(Version step) {
-    const std::string folder = checkpoint_folder(job_.checkpoint, step);
+    const std::string folder = checkpoint_folder(job_.record.checkpoint, step);
     ASSERT_TRUE(make_folder(folder).ok());
     auto values = std::make_shared<FloatBuffer>(4);
     std::fill(values->span().begin(), values->span().end(), 1.0F);
@@ -44,7 +44,7 @@ class JobCheckpointsTest : public ::testing::Test {
                     .ok());
   }
   bool is_there(const std::string& name) const {
-    return fs::exists(fs::path(job_.checkpoint) / name);
+    return fs::exists(fs::path(job_.record.checkpoint) / name);
   }
 
   Job job_;
@@ -60,8 +60,8 @@ TEST_F(JobCheckpointsTest, ThoseOfAnotherRunAreNotWrittenOver) {
 
 TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
   save(5);
-  std::ofstream(checkpoint_folder(job_.checkpoint, 5) + "/" + kManifestName) << "not this";
-  job_.resume = job_.checkpoint;
+  std::ofstream(checkpoint_folder(job_.record.checkpoint, 5) + "/" + kManifestName) << "not this";
+  job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false);
   ASSERT_FALSE(prepared.ok());
   EXPECT_NE(prepared.error().message.find("there is no checkpoint"), std::string::npos);
@@ -69,8 +69,8 @@ TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
 }
 
 TEST_F(JobCheckpointsTest, OneThatWasNeverFinishedIsNothingToGoOnFrom) {
-  ASSERT_TRUE(make_folder(checkpoint_folder(job_.checkpoint, 5)).ok());
-  job_.resume = job_.checkpoint;
+  ASSERT_TRUE(make_folder(checkpoint_folder(job_.record.checkpoint, 5)).ok());
+  job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false);
   ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   EXPECT_FALSE(prepared.value().resume);
@@ -79,7 +79,7 @@ TEST_F(JobCheckpointsTest, OneThatWasNeverFinishedIsNothingToGoOnFrom) {
 // As when a shard is lost while the last version is evaluated.
 TEST_F(JobCheckpointsTest, ARunThatStartsOverMayHaveNoneButThatOfItsLastStep) {
   save(10);
-  job_.resume = job_.checkpoint;
+  job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false, job_.steps);
   ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   EXPECT_FALSE(prepared.value().resume);

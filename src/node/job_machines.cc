@@ -7,69 +7,60 @@ namespace drover {
 namespace {
 
 std::optional<BalanceSettings> balance_of(const Job& job) {
-  if (!job.balance) return std::nullopt;
-  return BalanceSettings{.least = job.balance_least,
-                         .most = job.balance_most,
-                         .warmup = job.policy_warmup,
+  if (!job.waiting.balance) return std::nullopt;
+  return BalanceSettings{.least = job.waiting.balance_least,
+                         .most = job.waiting.balance_most,
+                         .warmup = job.waiting.policy_warmup,
                          .seed = job.task.seed};
-}
-
-std::vector<std::string> slow_texts(const std::vector<SlowRule>& rules) {
-  std::vector<std::string> texts;
-  for (const SlowRule& rule : rules) texts.push_back(to_text(rule));
-  return texts;
 }
 
 }  // namespace
 
 Result<CoordinatorSettings> coordinator_settings(const Job& job) {
-  const auto free_running = free_running_of(job.policy);
+  const auto free_running = free_running_of(job.waiting.policy);
   if (!free_running) return free_running.error();
   return CoordinatorSettings{
-      .workers = std::max(job.workers, job.workers_max),
-      .workers_at_start = job.workers,
-      .shards = job.shards,
+      .workers = std::max(job.cluster.workers, job.cluster.workers_max),
+      .workers_at_start = job.cluster.workers,
+      .shards = job.cluster.shards,
       .steps = job.steps,
-      .deterministic = job.deterministic,
       .evaluator = true,
-      .evaluate_every = job.evaluate_every,
-      .stop_at = job.stop_at,
-      .optimizer = job.optimizer,
-      .schedule = job.schedule,
+      .evaluate_every = job.record.evaluate_every,
+      .stop_at = job.record.stop_at,
+      .learning = job.learning,
       .workers_bring_model = false,
-      .told = {.wire_dtype = job.wire_dtype, .slow = slow_texts(job.slow)},
-      .full_samples = uint64_t{job.workers} * job.batch,
+      .told = {.wire_dtype = job.cluster.wire_dtype, .slow = job.cluster.slow},
+      .full_samples = uint64_t{job.cluster.workers} * job.batch,
       .batch = job.batch,
-      .limits = {.at_least = job.min_contributors,
-                 .max_wait = job.max_wait > Duration::zero() ? seconds(job.max_wait) : kNoTimeLimit,
-                 .min_inclusion = job.min_inclusion,
-                 .decide_every = job.decide_every},
+      .limits = {.at_least = job.waiting.min_contributors,
+                 .max_wait = job.waiting.max_wait > Duration::zero() ? seconds(job.waiting.max_wait)
+                                                                     : kNoTimeLimit,
+                 .min_inclusion = job.waiting.min_inclusion,
+                 .decide_every = job.waiting.decide_every},
       .balance = balance_of(job),
-      .stragglers = job.stragglers,
-      .probe = job.probe,
+      .stragglers = job.waiting.stragglers,
+      .probe = job.waiting.probe,
       .seed = job.task.seed,
       .free_running = free_running.value(),
-      .pull = {.share = job.pull == kPullAuto ? 1.0 : job.pull,
-               .choose = job.pull == kPullAuto,
-               .warmup = job.policy_warmup,
-               .grace = job.pull_grace},
-      .push_grace = job.push_grace,
-      .guard = job.guard,
-      .guard_factor = job.guard_factor,
-      .workers_indispensable = job.transport == Transport::kMpi};
+      .pull = {.share = job.waiting.pull == kPullAuto ? 1.0 : job.waiting.pull,
+               .choose = job.waiting.pull == kPullAuto,
+               .warmup = job.waiting.policy_warmup,
+               .grace = job.waiting.pull_grace},
+      .push_grace = job.waiting.push_grace,
+      .workers_indispensable = job.cluster.transport == Transport::kMpi};
 }
 
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,
                                           const FitterMaker& fitter) {
-  const auto free_running = free_running_of(job.policy);
+  const auto free_running = free_running_of(job.waiting.policy);
   if (!free_running) return free_running.error();
   if (free_running.value()) return std::unique_ptr<Policy>();
-  return make_policy(job.policy, {.objective = job.objective,
-                                  .warmup = job.policy_warmup,
-                                  .seed = job.task.seed,
-                                  .live = job.live,
-                                  .foresight = foresight,
-                                  .fitter = fitter});
+  return make_policy(job.waiting.policy, {.objective = job.waiting.objective,
+                                          .warmup = job.waiting.policy_warmup,
+                                          .seed = job.task.seed,
+                                          .live = job.waiting.live,
+                                          .foresight = foresight,
+                                          .fitter = fitter});
 }
 
 }  // namespace drover

@@ -35,7 +35,7 @@ struct Part;
 struct WorkerSettings;
 
 // Who computes.
-struct Crew {
+struct WorkerFactory {
   // The body of a worker's process, which returns its exit status. Empty: workers come by
   // themselves.
   std::function<int(const WorkerSettings&)> worker;
@@ -45,8 +45,8 @@ struct Crew {
   bool may_stay = false;
 };
 
-// A crew that computes a built-in task, which must outlive it.
-Crew crew_for(Task& task);
+// A factory that computes a built-in task, which must outlive it.
+WorkerFactory worker_factory_for(Task& task);
 
 // What somebody needs to join a run.
 struct Invitation {
@@ -60,12 +60,13 @@ inline constexpr int kExitInterrupted = 130;
 // Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is
 // recorded in job.run_file. `invite` is told where to join before anybody is waited for; an error
 // ends the run. REQUIRES: no thread has been started in this process; job.run_file is set.
-int launch(const Job& job, const Crew& crew, const RunHeader& header, const Company& company,
+int launch(const Job& job, const WorkerFactory& factory, const RunHeader& header,
+           const Company& company,
            const std::function<Status(const Invitation&)>& invite = nullptr);
 
 // The same for a part of it (node/cluster_part.h). Without the coordinator nothing is recorded or
 // shown, and the status is that of the part's worker, or of its shard.
-int launch_part(Part part, const Job& job, const Crew& crew, const RunHeader& header,
+int launch_part(Part part, const Job& job, const WorkerFactory& factory, const RunHeader& header,
                 const Company& company,
                 const std::function<Status(const Invitation&)>& invite = nullptr);
 

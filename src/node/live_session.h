@@ -13,11 +13,14 @@
 
 #include "core/float_buffer.h"
 #include "core/training.h"
+#include "node/average_pull.h"
+#include "node/gradient_buffers.h"
+#include "node/injected_slowness.h"
 #include "node/member.h"
+#include "node/offer_batch.h"
+#include "node/script_rate.h"
 #include "node/shared_floats.h"
-#include "worker/parameter_pull.h"
 #include "worker/sample_share.h"
-#include "worker/slowness.h"
 #include "worker/training_loop.h"
 #include "worker/worker_machine.h"
 
@@ -33,7 +36,7 @@ struct WorkerSettings {
   std::optional<Learning> learning = {};  // of a worker that brings its own model
   uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
   // How long it tries in vain to join again when the connection to the run was lost; see
-  // sittings.h.
+  // attempts.h.
   Duration rejoin_for{};
   // Asked between steps: whether this worker is to leave the run. Empty: it stays to the end.
   std::function<bool()> wants_to_leave = {};
@@ -49,8 +52,8 @@ class LiveSession : public TrainingSession, private Member::Handler {
 
   // The values that training starts from; to be written before start(), which connects.
   std::span<float> initial_parameters() { return parameters_->span(); }
-  // Connects. Once more, it throws away all that is known of the run, and connects anew; what lies
-  // in the buffers stays. REQUIRES: the loop is not inside a step.
+  // Connects; called again, it connects anew and forgets all that it knows of the run. What lies in
+  // the buffers stays. REQUIRES: the loop is not inside a step.
   Status start();
   // Until all shards are connected or the run is over, but no longer than `patience`.
   bool wait_until_connected(Duration patience);
@@ -73,7 +76,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   Step step() const { return step_; }
   Batch batch() const override { return batch_; }
   std::span<const float> parameters() const override { return parameters_->span(); }
-  std::span<float> gradient() override { return gradient_->span(); }
+  std::span<float> gradient() override { return gradients_.current()->span(); }
 
   bool tensor_ready(uint32_t tensor, uint32_t samples) override;
   bool wanted() override;
@@ -93,7 +96,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   bool ask_for_average();
   // The version that has come; nothing if it has not within `patience`, or if the run is over.
   std::optional<Version> wait_for_average(Duration patience);
-  std::span<float> average() { return average_->span(); }
+  std::span<float> average() { return average_.values(); }
   void tell_evaluated(const Evaluated& evaluated);
 
   // Says that this worker goes, and why; "" means that it has done all that it was to do. What was
@@ -101,8 +104,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void leave(const std::string& reason);
 
  private:
-  LiveSession(const WorkerSettings& settings, const Layout& layout,
-              std::unique_ptr<GradientMemory> memory);
+  LiveSession(const WorkerSettings& settings, const Layout& layout, GradientBuffers gradients);
 
   // --- the connections' thread
   void on_welcome(const Welcome& welcome) override;
@@ -118,66 +120,56 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void on_over(const Farewell& farewell) override;
   void on_shard_left() override;
 
-  std::unique_ptr<Member> make_member();
-
   // REQUIRES: mutex_ is held, here and below.
-  void tell_rate();
   void begin_step(std::unique_lock<std::mutex>& lock);
-  void send_unsent();
+  void send_unsent() { send(unsent_.take()); }
   void send(Outbox out);
-  int64_t& under_way(const ConstBuffer& buffer);
   bool parameters_are_here();
   bool are_final() const;
   bool awaits_final(TimePoint now) const;
-  bool find_free_gradient();
-  Status on_average(const FrameHeader& header);
   void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration);
   void stretch(std::unique_lock<std::mutex>& lock);
 
+  // What the coordinator's welcome makes of this worker.
+  struct Assignment {
+    Assignment(const Welcome& welcome, const WorkerSettings& settings, SharedBuffer parameters,
+               ConstBuffer gradient);
+    WorkerMachine machine;
+    SampleShare share;
+    InjectedSlowness slowness;
+  };
+  // How things stand with the run.
+  struct Connection {
+    bool connected = false;  // to all shards
+    bool in_place = false;   // shards read gradients where they lie
+    std::optional<Farewell> farewell;
+    TimePoint over_at{};      // when it came
+    bool shard_left = false;  // since then
+  };
+
   const WorkerSettings settings_;
   const Layout layout_;
-  const std::unique_ptr<GradientMemory>
-      memory_;  // where shards read gradients; null: they are sent
   const SharedBuffer parameters_;
-  SharedBuffer average_;  // made when it is asked for
-  struct Sending {
-    SharedBuffer buffer;
-    int64_t frames = 0;  // that are sent out of it
-  };
-  SharedBuffer gradient_;            // of the step that is computed
-  uint32_t place_ = 0;               // of it in memory_
-  std::vector<Sending> gradients_;   // that one and others, guarded by mutex_
   std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
 
   // Of the training loop's thread alone.
-  Outbox unsent_;            // what the loop has to say, until it is worth a message
-  size_t unsent_bytes_ = 0;  // of the blocks offered in it
-  bool asked_ = false;       // for the step that is waited for
+  OfferBatch unsent_;
+  bool asked_ = false;  // for the step that is waited for
   Step step_ = 0;
   Batch batch_;
   TimePoint began_{};
   TimePoint computed_{};  // the last tensor was
-  TimePoint stretched_until_{};
-  Slowness slowness_;
-  std::optional<double> rate_;
-  bool tells_rate_ = false;             // with the next step, to shards that have not heard it
+  ScriptRate rate_;
   std::optional<Abandoned> abandoned_;  // until the next step begins
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
+  // Guarded by mutex_, but what is read of the current gradient and of the average by the loop.
+  GradientBuffers gradients_;
+  AveragePull average_;
   Welcome welcome_;
-  std::vector<SlowRule> slow_;
-  std::optional<WorkerMachine> machine_;
-  std::optional<SampleShare> share_;
-  std::optional<ParameterPull> average_pull_;
-  bool connected_ = false;
-  bool in_place_ = false;  // shards read gradients from memory_
-  std::optional<Farewell> farewell_;
-  TimePoint over_at_{};               // when it came
-  bool shard_left_ = false;           // since then
-  int64_t parameters_under_way_ = 0;  // frames that are sent out of the parameter buffer
-  std::optional<PartialPull::Settings> partial_;
+  std::optional<Assignment> work_;  // since it came
+  Connection connection_;
 
   std::unique_ptr<Member> member_;  // last: its thread must end before what it uses does
 };

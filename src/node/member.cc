@@ -154,10 +154,10 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
 
 Status Member::on_shard(ShardId shard, const Control& message) {
   if (std::holds_alternative<WantInitial>(message)) handler_.on_want_initial(shard);
-  const auto* welcome = std::get_if<Welcome>(&message);
-  if (welcome == nullptr) return done();
-  if (welcome->mpi_rank) {
-    const Status carried = carry_blocks_by_messages(shard, *welcome->mpi_rank);
+  const auto* connected = std::get_if<Connected>(&message);
+  if (connected == nullptr) return done();
+  if (connected->mpi_rank) {
+    const Status carried = carry_blocks_by_messages(shard, *connected->mpi_rank);
     if (!carried) return carried;
   }
   if (Descriptor file = control_[shard]->take_file(); file.open()) {

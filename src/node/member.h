@@ -24,7 +24,7 @@
 #include "net/shared_memory.h"
 #include "node/channel.h"
 #include "node/credentials.h"
-#include "node/postbox.h"
+#include "node/mailbox.h"
 #include "wire/outbox.h"
 
 namespace drover {
@@ -105,7 +105,7 @@ class Member {
   Handler& handler_;
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
-  Postbox outgoing_{loop_, [this](Outbox messages) { deliver(std::move(messages)); }};
+  Mailbox outgoing_{loop_, [this](Outbox messages) { deliver(std::move(messages)); }};
   std::shared_ptr<Channel> coordinator_;
   std::vector<std::unique_ptr<Dialing>> dialing_;  // to shards
   std::vector<std::shared_ptr<Channel>> control_;  // by shard; null: not connected yet

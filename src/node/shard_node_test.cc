@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "net/test_loop.h"
-#include "node/doorman.h"
+#include "node/acceptor.h"
 
 namespace drover {
 namespace {
@@ -24,17 +24,17 @@ TEST_F(ShardNodeTest, AStandbyHearsTheCoordinatorWhileItsShardDoesNotAnswer) {
   bool gone = false;
   std::shared_ptr<Channel> standby;
   const std::string name = "unix:drover-shard-node-test-" + std::to_string(::getpid());
-  Doorman coordinator(loop_, Listener::open(loop_, name).value(), kKey,
-                      [&](const std::shared_ptr<Channel>& channel, const Hello& hello) {
-                        EXPECT_EQ(hello.role, Role::kStandby);
-                        standby = channel;
-                        Channel::Callbacks callbacks;
-                        callbacks.on_closed = [&](const Error&) { gone = true; };
-                        channel->replace_callbacks(std::move(callbacks));
-                        channel->send(control_frame(StandBy{.address = shard.address()}));
-                        channel->send(control_frame(Farewell{.outcome = RunOutcome::kCompleted}));
-                        return done();
-                      });
+  Acceptor coordinator(loop_, Listener::open(loop_, name).value(), kKey,
+                       [&](const std::shared_ptr<Channel>& channel, const Hello& hello) {
+                         EXPECT_EQ(hello.role, Role::kStandby);
+                         standby = channel;
+                         Channel::Callbacks callbacks;
+                         callbacks.on_closed = [&](const Error&) { gone = true; };
+                         channel->replace_callbacks(std::move(callbacks));
+                         channel->send(control_frame(StandBy{.address = shard.address()}));
+                         channel->send(control_frame(Farewell{.outcome = RunOutcome::kCompleted}));
+                         return done();
+                       });
   auto ended = std::async(std::launch::async, [&] {
     return run_shard({.id = 2,
                       .role = Role::kStandby,

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "node/attempts.h"
 #include "node/host.h"
-#include "node/sittings.h"
 #include "worker/training_loop.h"
 
 namespace drover {
@@ -62,7 +62,7 @@ class UntilItLeaves : public TrainingSession {
   bool left_ = false;
 };
 
-Sitting train(LiveSession& session, const WorkerSettings& settings, Task& task) {
+Attempt train(LiveSession& session, const WorkerSettings& settings, Task& task) {
   task.initial_parameters(session.initial_parameters());
   if (const Status started = session.start(); !started)
     return {.exit_status = 1, .again = true, .why = started.error().message};
@@ -97,7 +97,7 @@ int run_worker(const WorkerSettings& settings, Task& task) {
     spdlog::error("{}", session.error().message);
     return 1;
   }
-  return run_sittings(settings.rejoin_for, [&] { return train(*session.value(), settings, task); });
+  return run_attempts(settings.rejoin_for, [&] { return train(*session.value(), settings, task); });
 }
 
 }  // namespace drover

@@ -44,11 +44,6 @@ double Balancer::share(Step step, WorkerId worker) const {
   return planned != nullptr && worker < planned->shares.size() ? planned->shares[worker] : 1.0;
 }
 
-void Balancer::settle(Step step, WorkerId worker, double share) {
-  DROVER_CHECK(!planned_.empty() && planned_.back().step == step && share > 0.0);
-  planned_.back().shares.at(worker) = share;
-}
-
 double Balancer::fixed() const {
   if (moved_per_time_ <= 0.0) return 0.0;
   return std::clamp((moved_ - followed_) / moved_per_time_, 0.0, kFixedMost * shortest_);
@@ -107,6 +102,17 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
   for (size_t i = 0; i < alive.size(); ++i) next.shares[alive[i]] = targets_[i];
   planned_.push_back(std::move(next));
   if (planned_.size() > kStepsKept) planned_.pop_front();
+}
+
+std::vector<uint32_t> Balancer::deal(Step step, std::span<const WorkerId> alive, uint32_t batch) {
+  plan(step, alive);
+  std::vector<double>& shares = planned_.back().shares;
+  std::vector<double> dealt;
+  for (const WorkerId worker : alive) dealt.push_back(shares[worker]);
+  std::vector<uint32_t> samples = whole_samples(dealt, batch, uint64_t{batch} * alive.size());
+  for (size_t i = 0; i < alive.size(); ++i)
+    shares[alive[i]] = static_cast<double>(samples[i]) / static_cast<double>(batch);
+  return samples;
 }
 
 void Balancer::observe(const Planned& planned, WorkerId worker, double seconds) {

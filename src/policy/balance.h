@@ -42,9 +42,10 @@ class Balancer {
   // Decides the shares of `step`, in which these are expected to take part, and keeps them. Call
   // once for each step, in order.
   void plan(Step step, std::span<const WorkerId> alive);
-  // What a worker is given in the step planned last, where that is not quite what was planned.
-  // REQUIRES: it was planned, for this worker too; share > 0.
-  void settle(Step step, WorkerId worker, double share);
+  // The same in whole samples, with `batch` in a usual mini-batch: share() is what they come to.
+  // ENSURES: each worker gets at least one, in the order of `alive`; the sum is that of as many
+  // usual mini-batches.
+  std::vector<uint32_t> deal(Step step, std::span<const WorkerId> alive, uint32_t batch);
   // The shares that a step was given, by worker; 1 for whoever was not expected. All 1 if it was
   // not planned, or so long ago that it is forgotten.
   double share(Step step, WorkerId worker) const;

@@ -494,6 +494,29 @@ TEST(Balancer, AStepThatWasNotPlannedHasWholeShares) {
   EXPECT_NEAR(balancer.share(300, 1), before, 0.05);
 }
 
+TEST(Balancer, DealsWholeSamplesAndLearnsFromThem) {
+  constexpr uint32_t kBatch = 10;
+  Balancer balancer({.warmup = 0});
+  const std::vector<WorkerId> alive = {0, 2, 3};
+  const std::vector<double> costs = {1.0, 1.0, 2.0, 4.0};  // by worker, of a usual mini-batch
+  for (Step step = 0; step < 60; ++step) {
+    const std::vector<uint32_t> samples = balancer.deal(step, alive, kBatch);
+    ASSERT_EQ(samples.size(), alive.size());
+    EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), 0u), 3 * kBatch) << step;
+    StepTimes told{
+        .step = step, .seconds = std::vector(4, 0.0), .known = std::vector(4, Known::kNothing)};
+    for (size_t i = 0; i < alive.size(); ++i) {
+      EXPECT_EQ(balancer.share(step, alive[i]), samples[i] / static_cast<double>(kBatch))
+          << "what is learned from is what was dealt";
+      told.known[alive[i]] = Known::kArrived;
+      told.seconds[alive[i]] = costs[alive[i]] * samples[i] / kBatch;
+    }
+    balancer.learn(told);
+  }
+  // In proportion to 1, 1/2 and 1/4: 17.1, 8.6 and 4.3 of 30.
+  EXPECT_EQ(balancer.deal(60, alive, kBatch), (std::vector<uint32_t>{17, 9, 4}));
+}
+
 TEST(Balancer, EqualSeedsGiveEqualShares) {
   const auto shares_of = [](uint64_t seed) {
     Cluster run({.warmup = 10, .seed = seed});

@@ -37,8 +37,9 @@ double Decider::share(Step step, WorkerId worker) const {
   return balancer_ ? balancer_->share(step, worker) : 1.0;
 }
 
-void Decider::settle_share(Step step, WorkerId worker, double share) {
-  if (balancer_) balancer_->settle(step, worker, share);
+std::vector<uint32_t> Decider::deal(Step step, std::span<const WorkerId> members, uint32_t batch) {
+  if (!balancer_) return std::vector<uint32_t>(members.size(), batch);
+  return balancer_->deal(step, members, batch);
 }
 
 Choice Decider::decide(const Situation& asked) {

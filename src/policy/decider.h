@@ -33,14 +33,14 @@ class Decider {
   Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits,
           std::optional<BalanceSettings> balance = std::nullopt);
 
-  // Where work is balanced: deals out the work of a step, in which these are expected to take part.
-  // To be called before decide() is asked about that step, once each, in order; as early as workers
-  // need to be told.
+  // Deals out the work of a step, in which these are expected to take part: how many samples each
+  // of them gets, with `batch` in a usual mini-batch. To be called before decide() is asked about
+  // that step, once each, in order; as early as workers need to be told.
+  std::vector<uint32_t> deal(Step step, std::span<const WorkerId> members, uint32_t batch);
+  // The same for replays, whose work is not made of samples.
   void plan_shares(Step step, std::span<const WorkerId> alive);
   // What a worker has to do in a step, in usual mini-batches.
   double share(Step step, WorkerId worker) const;
-  // It was rounded to whole samples.
-  void settle_share(Step step, WorkerId worker, double share);
   bool balances() const { return balancer_.has_value(); }
 
   // Always 1 <= at_least <= cutoff <= alive, and a reason, which tells when a limit changed the

@@ -281,6 +281,7 @@ TEST(Decider, WithoutBalanceEverybodyHasAWholeShare) {
   EXPECT_FALSE(decider.balances());
   decider.plan_shares(0, workers(2));
   EXPECT_EQ(decider.share(0, 1), 1.0);
+  EXPECT_EQ(decider.deal(1, workers(2), 8), (std::vector<uint32_t>{8, 8}));
   decider.decide({0, workers(2)});
   decider.learn({0, {1.0, 2.0}, {Known::kArrived, Known::kArrived}, 2.0, 2});
   EXPECT_TRUE(told.shares.empty());

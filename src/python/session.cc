@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "node/attempts.h"
 #include "node/back_off.h"
 #include "node/clock.h"
 #include "node/host.h"
-#include "node/sittings.h"
 #include "python/bindings.h"
 
 namespace drover {
@@ -87,7 +87,7 @@ void PythonSession::rejoin_if_lost() {
   if (!farewell || over()) return;
   BackOff back_off(rejoin_for());
   while (farewell && farewell->again) {
-    const auto pause = back_off.next(clock_now(), any_chance());
+    const auto pause = back_off.next(clock_now(), random_fraction());
     if (!pause) throw Trouble("could not join the run: " + farewell->reason);
     const TimePoint until = clock_now() + *pause;
     wait([&](Duration patience) {

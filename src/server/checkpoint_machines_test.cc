@@ -109,9 +109,9 @@ class Driven {
 Plan plan_of(OptimizerKind kind, double ema, uint32_t block_floats = 256) {
   return {.workers = 2,
           .steps = 12,
-          .deterministic = true,
-          .optimizer = {.kind = kind, .weight_decay = 0.01, .ema_decay = ema},
-          .schedule = {.base = 0.05},
+          .learning = {.optimizer = {.kind = kind, .weight_decay = 0.01, .ema_decay = ema},
+                       .schedule = {.base = 0.05},
+                       .deterministic = true},
           .tensors = kLayout.tensors(),
           .blocks = plan_blocks(kLayout, 1, block_floats)};
 }

@@ -18,7 +18,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       members_(settings_.workers),
       seats_(settings_.shards),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
-  learning_ = {settings_.optimizer, settings_.schedule, {}};
+  learning_.rules = settings_.learning;
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
   if (settings_.free_running) DROVER_CHECK(!settings_.pull.weak());
@@ -68,7 +68,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   return done();
 }
 
-Result<Welcome> Coordinator::offer_place(const std::string& host, TimePoint now) {
+Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint now) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
     return invalid_input("the training has ended");
   if (settings_.told.job.empty())
@@ -80,7 +80,7 @@ Result<Welcome> Coordinator::offer_place(const std::string& host, TimePoint now)
     const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
     if (kept || joined_.contains(worker)) continue;
     offered_[worker] = now;
-    return Welcome{.job = settings_.told.job, .index = worker};
+    return PlaceOffer{.worker = worker, .job = settings_.told.job};
   }
   return invalid_input(settings_.workers == at_start
                            ? "this run takes no more workers; start it with --workers-max"
@@ -132,10 +132,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
   if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
-                  .deterministic = settings_.deterministic,
                   .evaluate_every = settings_.evaluate_every,
-                  .optimizer = learning_.optimizer,
-                  .schedule = learning_.schedule,
+                  .learning = learning_.rules,
                   .full_samples = settings_.full_samples,
                   .free_running = settings_.free_running.has_value(),
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
@@ -148,8 +146,6 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .life = settings_.life,
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
-                  .guard = settings_.guard,
-                  .guard_factor = settings_.guard_factor,
                   .tensors = layout_->tensors(),
                   .blocks = blocks_};
   for (const auto& [role, shard] : seats_.here()) {

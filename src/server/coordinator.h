@@ -17,6 +17,7 @@
 
 #include "core/checkpoint_part.h"
 #include "core/layout.h"
+#include "core/learning_rules.h"
 #include "core/run_record.h"
 #include "core/target.h"
 #include "core/time.h"
@@ -48,7 +49,7 @@ struct PullSettings {
 // What only workers need to know.
 struct WorkerTold {
   NumberType wire_dtype = NumberType::kFloat32;
-  std::vector<std::string> slow = {};
+  std::vector<SlowRule> slow = {};
   std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
 };
 
@@ -68,12 +69,10 @@ struct CoordinatorSettings {
   std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
   uint32_t shards = 1;
   Step steps = 1;
-  bool deterministic = false;
   bool evaluator = true;  // one takes part
   Step evaluate_every = 0;
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
-  OptimizerSettings optimizer;
-  ScheduleSettings schedule;
+  LearningRules learning;
   bool workers_bring_model = false;  // and say how to learn it (Hello::learning)
   WorkerTold told;
   uint64_t full_samples = 0;               // of a step to which everybody contributes
@@ -86,10 +85,8 @@ struct CoordinatorSettings {
   std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
   PullSettings pull;                        // how many blocks workers wait for
   Duration push_grace{};                    // see Plan
-  GuardRule guard = GuardRule::kOff;        // see Plan
-  double guard_factor = kGuardFactor;
-  uint32_t block_floats = kBlockFloats;  // of the largest block, if shards have several such
-  Step checkpoint_every = 0;             // steps, besides one at the end; 0: none
+  uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
+  Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
   std::string checkpoint_dir;
   std::optional<ResumeFrom> resume;
   // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
@@ -140,7 +137,7 @@ class Coordinator {
   // Somebody wants to be a worker and has no index: the job, and an index that is kept for it for a
   // while. Those that workers have from the start are not given away, even if they are lost: they
   // may come back. An error is the reason why there is none.
-  Result<Welcome> offer_place(const std::string& host, TimePoint now);
+  Result<PlaceOffer> offer_place(const std::string& host, TimePoint now);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);
@@ -262,8 +259,7 @@ class Coordinator {
   std::set<WorkerId> workers_ready_;  // of those
   std::optional<Layout> layout_;
   struct {
-    OptimizerSettings optimizer;
-    ScheduleSettings schedule;
+    LearningRules rules;
     std::optional<Learning> told;  // by the first worker, where workers bring the model
   } learning_;
   BlockPlan blocks_;

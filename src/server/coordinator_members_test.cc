@@ -45,15 +45,15 @@ TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
 class BroughtModelTest : public CoordinatorTest {
  protected:
   BroughtModelTest()
-      : CoordinatorTest({.workers = 2,
-                         .shards = 2,
-                         .steps = 3,
-                         .optimizer = {.ema_decay = 0.9},
-                         .schedule = {.rule = RateRule::kSqrt},
-                         .workers_bring_model = true,
-                         .told = {.slow = {"worker=1,factor=2"}},
-                         .batch = 16,
-                         .seed = 5}) {}
+      : CoordinatorTest(
+            {.workers = 2,
+             .shards = 2,
+             .steps = 3,
+             .learning = {.optimizer = {.ema_decay = 0.9}, .schedule = {.rule = RateRule::kSqrt}},
+             .workers_bring_model = true,
+             .told = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
+             .batch = 16,
+             .seed = 5}) {}
   Hello learner(uint32_t index, double rate = 0.25) {
     Hello hello = worker(index);
     hello.learning = Learning{.optimizer = {.kind = OptimizerKind::kAdam}, .rate = rate};
@@ -64,13 +64,13 @@ class BroughtModelTest : public CoordinatorTest {
 TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
   for (const Hello& who : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(who).ok());
   const Plan plan = sent<Plan>().at(0).second;
-  EXPECT_EQ(plan.optimizer.kind, OptimizerKind::kAdam);
-  EXPECT_EQ(plan.optimizer.ema_decay, 0.9);
-  EXPECT_EQ(plan.schedule.base, 0.25);
-  EXPECT_EQ(plan.schedule.rule, RateRule::kSqrt);
+  EXPECT_EQ(plan.learning.optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(plan.learning.optimizer.ema_decay, 0.9);
+  EXPECT_EQ(plan.learning.schedule.base, 0.25);
+  EXPECT_EQ(plan.learning.schedule.rule, RateRule::kSqrt);
   const Welcome welcome = sent<Welcome>().at(0).second;
   EXPECT_EQ(std::tuple(welcome.workers, welcome.batch, welcome.seed), std::tuple(2u, 16u, 5u));
-  EXPECT_EQ(welcome.slow, std::vector<std::string>{"worker=1,factor=2"});
+  EXPECT_EQ(welcome.slow, (std::vector<SlowRule>{{.workers = {{1, 1}}, .factor = 2.0}}));
 }
 
 TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveLeftWithTheModel) {
@@ -199,8 +199,8 @@ TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
   const auto second = coordinator_.offer_place("there", now_);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first.value().job, "steps = 3");
-  EXPECT_EQ(first.value().index, 2u);
-  EXPECT_EQ(second.value().index, 3u);
+  EXPECT_EQ(first.value().worker, 2u);
+  EXPECT_EQ(second.value().worker, 3u);
   const auto third = coordinator_.offer_place("there", now_);
   ASSERT_FALSE(third.ok());
   EXPECT_NE(third.error().message.find("--workers-max"), std::string::npos);
@@ -210,17 +210,17 @@ TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
   gather();
   ASSERT_TRUE(coordinator_.offer_place("there", now_).ok());
   ASSERT_TRUE(hello(worker(2)).ok());
-  ASSERT_EQ(coordinator_.offer_place("there", now_).value().index, 3u);
-  EXPECT_EQ(coordinator_.offer_place("there", now_ + Coordinator::kPlaceKept).value().index, 3u);
+  ASSERT_EQ(coordinator_.offer_place("there", now_).value().worker, 3u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_ + Coordinator::kPlaceKept).value().worker, 3u);
 }
 
 TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
-  EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u);
   ASSERT_TRUE(hello(worker(2)).ok());
   coordinator_.on_lost(Role::kWorker, 2, disconnected("x"), now_, out_);
-  EXPECT_EQ(coordinator_.offer_place("there", now_).value().index, 2u)
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u)
       << "a joiner's is free again";
 }
 

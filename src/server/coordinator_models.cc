@@ -25,7 +25,7 @@ Status Coordinator::admit_learning(const Hello& hello) {
   if (!hello.learning) return invalid_input("it does not say how its model is to be learned");
   if (!learning_.told) {
     OptimizerSettings optimizer = hello.learning->optimizer;
-    optimizer.ema_decay = learning_.optimizer.ema_decay;
+    optimizer.ema_decay = learning_.rules.optimizer.ema_decay;
     if (settings_.resume) {
       const auto other = differences(settings_.resume->settings, texts_of(optimizer));
       if (other)
@@ -33,9 +33,9 @@ Status Coordinator::admit_learning(const Hello& hello) {
                              ". Start it with the same arguments, or without --resume");
     }
     learning_.told = hello.learning;
-    learning_.optimizer = optimizer;
-    learning_.schedule.kind = ScheduleKind::kConstant;
-    learning_.schedule.base = hello.learning->rate;
+    learning_.rules.optimizer = optimizer;
+    learning_.rules.schedule.kind = ScheduleKind::kConstant;
+    learning_.rules.schedule.base = hello.learning->rate;
   }
   if (*hello.learning == *learning_.told) return done();
   return invalid_input("its optimiser (" + words(*hello.learning) +

@@ -66,10 +66,10 @@ void Coordinator::note_committed() {
   committed_ = ResumeFrom{.step = version,
                           .folder = {},
                           .tensors = layout_->tensors(),
-                          .settings = texts_of(learning_.optimizer),
+                          .settings = texts_of(learning_.rules.optimizer),
                           .noise = last ? noise_before_ : ledger_->noise(),
                           .kept = is_new ? KeptVersion{version, settings_.life} : resume->kept};
-  committed_->settings.merge(texts_of(learning_.schedule));
+  committed_->settings.merge(texts_of(learning_.rules.schedule));
   for (const auto& [shard, blocks] : blocks_on_) committed_->keepers.insert(shard);
 }
 

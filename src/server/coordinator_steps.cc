@@ -46,7 +46,8 @@ uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers /
 
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
-  ledger_->open(step_, since_start(now), members_.list(), learning_rate(learning_.schedule, step_));
+  ledger_->open(step_, since_start(now), members_.list(),
+                learning_rate(learning_.rules.schedule, step_));
   counted_on_ = members_.list();
   std::erase_if(counted_on_, [&](WorkerId worker) { return orders_.is_busy(worker); });
   // With nobody else, whoever is busy has to do.
@@ -164,15 +165,9 @@ void Coordinator::deal_shares(CoordinatorOutput& out) {
   if (!decider_ || !decider_->balances()) return;
   const Step next = step_ + 1;
   const std::vector<WorkerId> members = members_.list();
-  decider_->plan_shares(next, members);
-  std::vector<double> shares;
-  for (const WorkerId worker : members) shares.push_back(decider_->share(next, worker));
-  const std::vector<uint32_t> samples =
-      whole_samples(shares, settings_.batch, uint64_t{settings_.batch} * members.size());
+  const std::vector<uint32_t> samples = decider_->deal(next, members, settings_.batch);
   uint64_t first = 0;
   for (size_t i = 0; i < members.size(); ++i) {
-    decider_->settle_share(next, members[i],
-                           static_cast<double>(samples[i]) / static_cast<double>(settings_.batch));
     Share share{.from = next, .first = first, .count = samples[i], .total = settings_.full_samples};
     first += samples[i];
     Share& sent = shares_[members[i]];
@@ -319,8 +314,8 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
 double Coordinator::rate_factor_of(const StepStory& story) const {
   auto samples = static_cast<double>(story.step.samples);
   if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
-  return rate_factor(learning_.schedule.rule, samples, static_cast<double>(settings_.full_samples),
-                     story.noise_scale_told);
+  return rate_factor(learning_.rules.schedule.rule, samples,
+                     static_cast<double>(settings_.full_samples), story.noise_scale_told);
 }
 
 // Who is out of line is told the first time, the tenth, the hundredth, ...: who it is must be seen,

@@ -24,14 +24,14 @@ class CoordinatorRateRuleTest : public CoordinatorTest {
       : CoordinatorTest({.workers = 2,
                          .shards = 2,
                          .steps = 30,
-                         .schedule = {.base = 0.5, .rule = RateRule::kAdaScale},
+                         .learning = {.schedule = {.base = 0.5, .rule = RateRule::kAdaScale}},
                          .full_samples = 16}) {}
 };
 
 TEST_F(CoordinatorRateRuleTest, TheRecordHasTheLearningRateThatWasUsed) {
   gather();
   EXPECT_EQ(sent<Plan>()[0].second.full_samples, 16u);
-  EXPECT_EQ(sent<Plan>()[0].second.schedule.rule, RateRule::kAdaScale);
+  EXPECT_EQ(sent<Plan>()[0].second.learning.schedule.rule, RateRule::kAdaScale);
   for (Step step = 0; step < 12; ++step) {
     StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 4.0};
     for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);

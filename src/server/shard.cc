@@ -49,7 +49,7 @@ void Shard::on_joined(WorkerId worker, Outbox& out) {
     }
     if (clocks_) clocks_->on_joined(worker);
   }
-  out.push_back({to_worker(worker, Lane::kControl), control_frame(Welcome{})});
+  out.push_back({to_worker(worker, Lane::kControl), control_frame(Connected{})});
   request_initial(out);
 }
 

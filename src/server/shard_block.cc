@@ -9,7 +9,7 @@ namespace drover {
 namespace {
 
 OptimizerSettings optimizer_of(const Plan& plan, const Block& block) {
-  OptimizerSettings settings = plan.optimizer;
+  OptimizerSettings settings = plan.learning.optimizer;
   settings.weight_decay *= plan.tensors.at(block.tensor).decay;
   return settings;
 }
@@ -24,17 +24,18 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
       checkpoint_every_(plan.checkpoint_every),
       standby_(plan.standby),
       free_running_(plan.free_running),
-      rule_(plan.guard),
+      rule_(plan.learning.guard),
       pool_(pool),
       published_(published),
-      sum_(plan.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length, pool),
+      sum_(plan.learning.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length,
+           pool),
       rate_(plan.tensors.at(block.tensor).rate),
       optimizer_(optimizer_of(plan, block), block.kind, block.length),
       pushes_(plan.workers, Push::kOwed),
       next_push_(plan.workers, 0) {
   // What is averaged is no gradient: how long it is says nothing.
   if (rule_ != GuardRule::kOff && block.kind == TensorKind::kTrained)
-    guard_.emplace(plan.workers, plan.guard_factor);
+    guard_.emplace(plan.workers, plan.learning.guard_factor);
 }
 
 void ShardBlock::start(std::span<const float> initial, const Membership& members) {

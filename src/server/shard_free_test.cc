@@ -80,7 +80,7 @@ class FreeShardTest : public ::testing::Test {
     workers_ = workers;
     shard_.on_plan({.workers = workers,
                     .steps = steps,
-                    .schedule = {.base = 1.0, .rule = rule},
+                    .learning = {.schedule = {.base = 1.0, .rule = rule}},
                     .full_samples = 8,
                     .free_running = true,
                     .staleness = staleness,

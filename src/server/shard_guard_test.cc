@@ -21,16 +21,14 @@ class ShardGuardTest : public ::testing::Test {
   void start(GuardRule rule, uint32_t workers = 4, bool free_running = false,
              bool deterministic = false) {
     const Layout layout({{"one", kLength, TensorKind::kTrained}});
-    plan_ = Plan{.workers = workers,
-                 .steps = 100,
-                 .deterministic = deterministic,
-                 .optimizer = {},
-                 .schedule = {.base = 1.0},
-                 .free_running = free_running,
-                 .checkpoint_every = 10,
-                 .guard = rule,
-                 .tensors = layout.tensors(),
-                 .blocks = plan_blocks(layout, 1)};
+    plan_ =
+        Plan{.workers = workers,
+             .steps = 100,
+             .learning = {.schedule = {.base = 1.0}, .deterministic = deterministic, .guard = rule},
+             .free_running = free_running,
+             .checkpoint_every = 10,
+             .tensors = layout.tensors(),
+             .blocks = plan_blocks(layout, 1)};
     shard_->on_plan(plan_);
     for (WorkerId worker = 0; worker < workers; ++worker) shard_->on_joined(worker, out_);
     push(0, kInitialStep, 0.0F, 0);
@@ -244,15 +242,13 @@ TEST_F(ShardGuardTest, AGradientInSharedMemoryIsMeasuredAsItIsTaken) {
 TEST(ShardGuard, ResultsDependOnTheGradientsAlone) {
   const Layout layout({{"one", kLength, TensorKind::kTrained}});
   const auto run = [&](uint64_t order, bool interrupted) {
-    const Plan plan{.workers = 4,
-                    .steps = 30,
-                    .deterministic = true,
-                    .optimizer = {},
-                    .schedule = {.base = 0.1},
-                    .checkpoint_every = 15,
-                    .guard = GuardRule::kNorm,
-                    .tensors = layout.tensors(),
-                    .blocks = plan_blocks(layout, 1)};
+    const Plan plan{
+        .workers = 4,
+        .steps = 30,
+        .learning = {.schedule = {.base = 0.1}, .deterministic = true, .guard = GuardRule::kNorm},
+        .checkpoint_every = 15,
+        .tensors = layout.tensors(),
+        .blocks = plan_blocks(layout, 1)};
     BufferPool pool;
     Membership members(4);
     auto block = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool, &pool);

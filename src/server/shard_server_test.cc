@@ -15,7 +15,7 @@ Plan plan_of(Step checkpoint_every, bool standby) {
   const Layout layout({{"weights", 8, TensorKind::kTrained}});
   Plan plan{.workers = 1,
             .steps = 4,
-            .schedule = {.base = 0.5},
+            .learning = {.schedule = {.base = 0.5}},
             .standby = standby,
             .life = 7,
             .checkpoint_every = checkpoint_every,

@@ -176,9 +176,9 @@ Status Shard::on_rate(WorkerId worker, const LearningRate& told) {
 
 double Shard::rate_of(Step step, uint64_t samples) const {
   const auto after = rates_.upper_bound(step);
-  const double rate = after == rates_.begin() ? learning_rate(plan_->schedule, step)
+  const double rate = after == rates_.begin() ? learning_rate(plan_->learning.schedule, step)
                                               : std::prev(after)->second.rate;
-  return rate * rate_factor(plan_->schedule.rule, static_cast<double>(samples),
+  return rate * rate_factor(plan_->learning.schedule.rule, static_cast<double>(samples),
                             static_cast<double>(plan_->full_samples),
                             decision_ ? decision_->noise_scale : 0.0);
 }

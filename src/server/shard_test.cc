@@ -24,10 +24,8 @@ class ShardTest : public ::testing::Test {
         {{"large", kLength, TensorKind::kTrained}, {"small", 4, TensorKind::kTrained}});
     plan_ = Plan{.workers = workers,
                  .steps = steps,
-                 .deterministic = false,
                  .evaluate_every = evaluate_every,
-                 .optimizer = {},
-                 .schedule = {.base = 1.0},
+                 .learning = {.schedule = {.base = 1.0}, .deterministic = false},
                  .tensors = layout.tensors(),
                  .blocks = plan_blocks(layout, 1)};
     shard_.on_plan(plan_);
@@ -200,8 +198,7 @@ TEST(Shard, ChangesEachTensorWithItsOwnRateAndDecay) {
                        {"undecayed", 4, TensorKind::kTrained, 1.0, 0.0}});
   const Plan plan{.workers = 1,
                   .steps = 2,
-                  .optimizer = {.weight_decay = 0.5},
-                  .schedule = {.base = 1.0},
+                  .learning = {.optimizer = {.weight_decay = 0.5}, .schedule = {.base = 1.0}},
                   .tensors = layout.tensors(),
                   .blocks = plan_blocks(layout, 1)};
   ASSERT_EQ(plan.blocks.blocks.size(), 3u);
@@ -322,7 +319,7 @@ TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
   const Layout layout({{"w", 4, TensorKind::kTrained}, {"mean", 4, TensorKind::kAveraged}});
   plan_ = Plan{.workers = 2,
                .steps = 2,
-               .schedule = {.base = 1.0},
+               .learning = {.schedule = {.base = 1.0}},
                .tensors = layout.tensors(),
                .blocks = plan_blocks(layout, 1)};
   shard_.on_plan(plan_);
@@ -345,7 +342,7 @@ class ShardRateRuleTest : public ShardTest {
     const Layout layout({{"w", 1, TensorKind::kTrained}});
     plan_ = Plan{.workers = 2,
                  .steps = 10,
-                 .schedule = {.base = 1.0, .rule = rule},
+                 .learning = {.schedule = {.base = 1.0, .rule = rule}},
                  .full_samples = 8,
                  .tensors = layout.tensors(),
                  .blocks = plan_blocks(layout, 1)};
@@ -466,7 +463,7 @@ TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   const Layout layout({{"large", kLength, TensorKind::kTrained}});
   const Plan plan{.workers = 2,
                   .steps = 5,
-                  .schedule = {.base = 1.0},
+                  .learning = {.schedule = {.base = 1.0}},
                   .tensors = layout.tensors(),
                   .blocks = plan_blocks(layout, 1)};
   narrow.on_plan(plan);

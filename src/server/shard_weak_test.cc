@@ -18,13 +18,13 @@ class ShardWeakTest : public ::testing::Test {
     workers_ = workers;
     Plan plan{.workers = workers,
               .steps = 100,
-              .schedule = {.base = 1.0, .rule = rule},
+              .learning = {.schedule = {.base = 1.0, .rule = rule}},
               .full_samples = workers,
               .weak = weak,
               .push_grace = grace,
               .tensors = layout.tensors(),
               .blocks = plan_blocks(layout, 1)};
-    plan.optimizer.kind = OptimizerKind::kSgd;
+    plan.learning.optimizer.kind = OptimizerKind::kSgd;
     shard_.on_plan(plan);
     for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
     ASSERT_TRUE(push(0, kInitialStep, 0, 0.0f, 0).ok());

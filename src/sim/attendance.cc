@@ -8,7 +8,7 @@ void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (control == nullptr) return;
   const bool to_worker = message.to.role == Role::kWorker;
-  if (from.role == Role::kShard && to_worker && std::holds_alternative<Welcome>(*control)) {
+  if (from.role == Role::kShard && to_worker && std::holds_alternative<Connected>(*control)) {
     AtShard& shard = at(from.index);
     shard.connected.insert(message.to.index);
     shard.asked.erase(message.to.index);

@@ -93,11 +93,11 @@ struct Author {
     // Now and then a long one: to see that what is remembered is forgotten.
     const bool is_long = dice.chance(0.01);
     settings.steps = is_long ? dice.number(150, 250) : dice.number(3, 12);
-    settings.deterministic = dice.chance(0.3);
+    settings.learning.deterministic = dice.chance(0.3);
     settings.evaluator = dice.chance(0.3);
     settings.evaluate_every = dice.number(0, 3);
-    settings.schedule.base = kLearningRate;
-    settings.optimizer.kind = OptimizerKind::kSgd;
+    settings.learning.schedule.base = kLearningRate;
+    settings.learning.optimizer.kind = OptimizerKind::kSgd;
     if (dice.chance(0.3)) settings.limits.at_least = dice.number(1, 4);
     if (dice.chance(0.3)) settings.limits.max_wait = dice.between(0.5, 4.0);
     if (dice.chance(0.2)) settings.limits.min_inclusion = dice.between(0.05, 0.5);
@@ -115,9 +115,9 @@ struct Author {
     const auto free = free_running_of(hunt.policy);
     DROVER_CHECK(free.ok());
     settings.free_running = free.value();
-    if (settings.free_running) settings.deterministic = false;
+    if (settings.free_running) settings.learning.deterministic = false;
     tell("{} workers, {} shards, {} steps, policy {}{}", settings.workers, settings.shards,
-         settings.steps, hunt.policy, settings.deterministic ? ", deterministic" : "");
+         settings.steps, hunt.policy, settings.learning.deterministic ? ", deterministic" : "");
   }
 
   void write_run_times() {
@@ -238,7 +238,7 @@ void write_weak(Author& author) {
     author.tell("blocks wait {:.3f} s longer", seconds(job.push_grace));
   }
   if (!dice.chance(0.4)) return;
-  job.deterministic = false;
+  job.learning.deterministic = false;
   job.pull.choose = dice.chance(0.2);
   job.pull.warmup = dice.number(0, 3);
   if (!job.pull.choose) job.pull.share = dice.between(0.1, 0.99);
@@ -269,9 +269,9 @@ void write_guard(Author& author) {
   if (!dice.chance(0.2) || job.workers < kGuardWorkersMin || job.free_running || job.balance ||
       job.pull.weak())
     return;
-  job.guard = dice.chance(0.5) ? GuardRule::kNorm : GuardRule::kRefuse;
+  job.learning.guard = dice.chance(0.5) ? GuardRule::kNorm : GuardRule::kRefuse;
   author.tell("gradients that are too long are {}",
-              job.guard == GuardRule::kNorm ? "clipped" : "refused");
+              job.learning.guard == GuardRule::kNorm ? "clipped" : "refused");
   for (uint32_t count = dice.number(0, (job.workers - 1) / 2); count > 0; --count) {
     constexpr std::array kFactors = {-30.0, 3.0, 300.0, 3000.0};
     const Lie lie{.worker = author.some_worker(),
@@ -386,7 +386,7 @@ bool interrupted(const HuntCase& hunt) {
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const Scenario& scenario = hunt.settings.scenario;
-  return job.deterministic && hunt.policy == "sync" && job.limits.max_wait == kNoTimeLimit &&
+  return job.learning.deterministic && hunt.policy == "sync" && job.limits.max_wait == kNoTimeLimit &&
          scenario.deaths.empty() && scenario.joins.empty() && scenario.leaves.empty() &&
          !job.balance &&
          (!interrupted(hunt) ||
@@ -455,7 +455,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
       .target = target,
       .target_of = job.balance ? std::function<double(uint64_t, uint32_t)>(target_of) : nullptr,
       .lie = lie,
-      .guard = {.rule = job.guard, .liars = liars, .workers = job.workers},
+      .guard = {.rule = job.learning.guard, .liars = liars, .workers = job.workers},
       .recovers = job.recovers,
       .servers_die = interrupted(hunt),
       .restarts_most = kRestartsPerFault * (1 + faults_in(hunt.settings.scenario)),

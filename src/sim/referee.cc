@@ -72,7 +72,7 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
     if (const auto* closed = std::get_if<StepClosed>(control)) on_closed(from.index, *closed, now);
     if (const auto* decision = std::get_if<Decision>(control)) check_named(*decision, now);
     if (const auto* share = std::get_if<Share>(control)) on_share(message.to.index, *share);
-    if (from.role == Role::kShard && std::holds_alternative<Welcome>(*control))
+    if (from.role == Role::kShard && std::holds_alternative<Connected>(*control))
       on_welcome(from.index, message.to.index);
     return;
   }

@@ -287,7 +287,7 @@ Hello Simulation::hello_of(Party who) {
   if (who.role == Role::kWorker) {
     hello.host = node_name(settings_.scenario.node_of(who.index));
     if (settings_.scripts)
-      hello.learning = Learning{.optimizer = settings_.coordinator.optimizer,
+      hello.learning = Learning{.optimizer = settings_.coordinator.learning.optimizer,
                                 .rate = settings_.scripts->first_rate};
   }
   return hello;
@@ -751,13 +751,13 @@ void Simulation::deliver_to_member(Party to, Party from, const Outgoing& message
   }
   const auto* slice = std::get_if<FloatSlice>(&message.frame.payload);
   const std::span<const float> floats = slice != nullptr ? slice->span() : std::span<const float>();
-  const bool welcomed = control != nullptr && std::holds_alternative<Welcome>(*control);
+  const bool connected = control != nullptr && std::holds_alternative<Connected>(*control);
   if (worker == nullptr) {
-    if (welcomed) evaluator_->on_connected(from.index);
+    if (connected) evaluator_->on_connected(from.index);
     if (control == nullptr) evaluator_->on_frame(header, floats);
     return;
   }
-  if (welcomed) return worker->on_connected(from.index);
+  if (connected) return worker->on_connected(from.index);
   if (control != nullptr) {
     if (std::holds_alternative<WantInitial>(*control)) worker->on_want_initial(from.index);
     return;

@@ -80,8 +80,8 @@ SimulationSettings small_run(uint32_t workers, Step steps) {
   settings.coordinator.shards = 2;
   settings.coordinator.steps = steps;
   settings.coordinator.evaluator = true;
-  settings.coordinator.schedule.base = 0.1;
-  settings.coordinator.optimizer.kind = OptimizerKind::kSgd;
+  settings.coordinator.learning.schedule.base = 0.1;
+  settings.coordinator.learning.optimizer.kind = OptimizerKind::kSgd;
   settings.scenario.links.push_back({{}, {.latency = Duration::zero()}});
   return settings;
 }
@@ -565,7 +565,7 @@ TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
 // Every step of a calm deterministic run, and what it ends with.
 SimulationSettings recovering_run() {
   SimulationSettings settings = small_run(3, 6);
-  settings.coordinator.deterministic = true;
+  settings.coordinator.learning.deterministic = true;
   settings.coordinator.recovers = true;
   settings.coordinator.life = 1;
   settings.coordinator.checkpoint_every = 2;

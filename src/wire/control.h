@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "core/event.h"
-#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
+#include "core/learning_rules.h"
 #include "core/peer.h"
 #include "core/result.h"
 #include "core/run_record.h"
+#include "core/slow_rule.h"
 #include "core/step_times.h"
 #include "core/time.h"
 #include "core/training.h"
@@ -27,7 +28,7 @@ namespace drover {
 enum class Lane : uint8_t { kControl, kBulk };
 
 // First on every connection, from both ends: prove to me that you know the run's token, which never
-// travels itself. node/credentials.h says what is proved, and node/doorman.h in which order.
+// travels itself. node/credentials.h says what is proved, and node/acceptor.h in which order.
 struct Challenge {
   std::string nonce;  // kNonceBytes of chance, or empty
   std::string proof;  // kProofBytes that answer the other end's nonce, or empty
@@ -76,10 +77,8 @@ struct Refusal {
 struct Plan {
   uint32_t workers = 0;
   Step steps = 0;
-  bool deterministic = false;
   Step evaluate_every = 0;
-  OptimizerSettings optimizer;
-  ScheduleSettings schedule;
+  LearningRules learning;
   uint64_t full_samples = 0;          // of a step to which everybody contributes
   bool free_running = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
@@ -88,26 +87,13 @@ struct Plan {
   Step first_step = 0;      // the run goes on from this version, which lies in `resume_from`
   std::string resume_from;  // empty: in memory, if `kept` says so
   std::optional<KeptVersion> kept = {};
-  bool standby = false;                // every version is kept in memory, here and by a standby
-  uint64_t life = 0;                   // that versions are kept under from here on
-  Step checkpoint_every = 0;           // steps between checkpoints, besides one at the end; 0: none
-  std::string checkpoint_dir;          // the folder that they are kept in
-  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are out of line ...
-  double guard_factor = kGuardFactor;  // ... by so many deviations
+  bool standby = false;        // every version is kept in memory, here and by a standby
+  uint64_t life = 0;           // that versions are kept under from here on
+  Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
+  std::string checkpoint_dir;  // the folder that they are kept in
   std::vector<TensorSpec> tensors;
   BlockPlan blocks;
-  bool operator==(const Plan& other) const {
-    return guard == other.guard && guard_factor == other.guard_factor &&
-           first_step == other.first_step && resume_from == other.resume_from &&
-           kept == other.kept && standby == other.standby && life == other.life &&
-           checkpoint_every == other.checkpoint_every && checkpoint_dir == other.checkpoint_dir &&
-           free_running == other.free_running && staleness == other.staleness &&
-           weak == other.weak && push_grace == other.push_grace && workers == other.workers &&
-           full_samples == other.full_samples && steps == other.steps &&
-           deterministic == other.deterministic && evaluate_every == other.evaluate_every &&
-           optimizer == other.optimizer && schedule == other.schedule && tensors == other.tensors &&
-           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards;
-  }
+  bool operator==(const Plan&) const = default;
 };
 
 // Whether version `version` is to be kept as a checkpoint.
@@ -115,8 +101,7 @@ inline bool is_checkpoint(Version version, Step every, Step steps) {
   return every > 0 && (version % every == 0 || version == steps);
 }
 
-// Coordinator to worker or evaluator: where the shards are and which block is whose. Shard to
-// worker: you are connected (then `shards` and `blocks` are empty).
+// Coordinator to worker or evaluator: where the shards are and which block is whose.
 struct Welcome {
   std::vector<std::string> shards;  // addresses, by shard
   BlockPlan blocks;
@@ -128,27 +113,27 @@ struct Welcome {
   uint32_t batch = 0;  // samples of one gradient
   uint64_t seed = 0;
   NumberType wire_dtype = NumberType::kFloat32;  // of gradients that are sent
-  std::vector<std::string> slow = {};  // rules that slow it down on purpose (worker/slowness.h)
-  bool weak = false;                   // workers need not wait for all blocks
-  double pull_share = 1.0;             // then: for this share of them, and ...
-  Duration pull_grace{};               // ... so much longer
-  Step first_step = 0;                 // that the run began with, or went on with
-  // To somebody who asked for a place (Hello with kAnyIndex), and nothing else: the job, as a job
-  // file, and the index to come back with.
-  std::string job = {};
-  uint32_t index = 0;
-  // From a shard: floats of the bulk lane travel as MPI messages, and this is the shard's rank.
+  std::vector<SlowRule> slow = {};               // that slow it down on purpose
+  bool weak = false;                             // workers need not wait for all blocks
+  double pull_share = 1.0;                       // then: for this share of them, and ...
+  Duration pull_grace{};                         // ... so much longer
+  Step first_step = 0;                           // that the run began with, or continued with
+  bool operator==(const Welcome&) const = default;
+};
+
+// Coordinator to a process that asked for a place (Hello with kAnyIndex): what it needs to come
+// back as a worker. The place is not kept for long.
+struct PlaceOffer {
+  WorkerId worker = 0;
+  std::string job;  // as a job file
+  bool operator==(const PlaceOffer&) const = default;
+};
+
+// Shard to worker or evaluator: both of your connections are here.
+struct Connected {
+  // Floats of the bulk lane travel as MPI messages, and this is the shard's rank.
   std::optional<uint32_t> mpi_rank = {};
-  bool operator==(const Welcome& other) const {
-    return workers == other.workers && batch == other.batch && seed == other.seed &&
-           wire_dtype == other.wire_dtype && slow == other.slow &&
-           free_running == other.free_running && weak == other.weak &&
-           first_step == other.first_step && pull_share == other.pull_share &&
-           pull_grace == other.pull_grace && shards == other.shards &&
-           blocks.blocks == other.blocks.blocks && blocks.shards == other.blocks.shards &&
-           steps == other.steps && evaluate_every == other.evaluate_every && job == other.job &&
-           index == other.index && mpi_rank == other.mpi_rank;
-  }
+  bool operator==(const Connected&) const = default;
 };
 
 // Shard to worker: send me your initial parameters of my blocks.
@@ -340,10 +325,10 @@ struct Farewell {
   bool operator==(const Farewell&) const = default;
 };
 
-using Control =
-    std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision, StepClosed,
-                 StepReport, Evaluated, Farewell, Arrived, Share, Abandoned, PullShare,
-                 LearningRate, Challenge, CheckpointSaved, StandBy, Replica, Replicated>;
+using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
+                             StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
+                             PullShare, LearningRate, Challenge, CheckpointSaved, StandBy, Replica,
+                             Replicated, PlaceOffer, Connected>;
 
 std::string encode_control(const Control& message);
 

@@ -168,18 +168,19 @@ Control get(const pb::Plan& from, Reader& reader) {
   const pb::Schedule& schedule = from.schedule();
   Plan plan{.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers"),
             .steps = from.steps(),
-            .deterministic = from.deterministic(),
             .evaluate_every = from.evaluate_every(),
-            .optimizer = get_optimizer(from.optimizer(), reader),
-            .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine, "schedule"),
-                         .base = schedule.base(),
-                         .warmup_steps = schedule.warmup_steps(),
-                         .decay_every = schedule.decay_every(),
-                         .decay_factor = schedule.decay_factor(),
-                         .floor = schedule.floor(),
-                         .total_steps = schedule.total_steps(),
-                         .rule = reader.one_of(schedule.rule(), RateRule::kAdaScale,
-                                               "learning-rate rule")},
+            .learning = {.optimizer = get_optimizer(from.optimizer(), reader),
+                         .schedule = {.kind = reader.one_of(schedule.kind(), ScheduleKind::kCosine,
+                                                            "schedule"),
+                                      .base = schedule.base(),
+                                      .warmup_steps = schedule.warmup_steps(),
+                                      .decay_every = schedule.decay_every(),
+                                      .decay_factor = schedule.decay_factor(),
+                                      .floor = schedule.floor(),
+                                      .total_steps = schedule.total_steps(),
+                                      .rule = reader.one_of(schedule.rule(), RateRule::kAdaScale,
+                                                            "learning-rate rule")},
+                         .deterministic = from.deterministic()},
             .full_samples = from.full_samples(),
             .free_running = from.free_running(),
             .staleness = {},
@@ -195,10 +196,11 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.life = from.life();
   plan.checkpoint_every = from.checkpoint_every();
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
-  plan.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
-  if (plan.guard != GuardRule::kOff) plan.guard_factor = from.guard_factor();
+  plan.learning.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
+  if (plan.learning.guard != GuardRule::kOff) plan.learning.guard_factor = from.guard_factor();
   // Written so that not-a-number is refused.
-  if (!(plan.guard_factor >= kGuardFactorMin && plan.guard_factor <= kGuardFactorMax))
+  if (!(plan.learning.guard_factor >= kGuardFactorMin &&
+        plan.learning.guard_factor <= kGuardFactorMax))
     reader.fail("the guard's factor is out of range");
   if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
   if (!reader.error()) {
@@ -206,6 +208,26 @@ Control get(const pb::Plan& from, Reader& reader) {
       reader.fail(fits.error().message);
   }
   return plan;
+}
+
+SlowRule get_slow(const pb::SlowRule& from, Reader& reader) {
+  SlowRule rule;
+  if (from.has_first_worker()) rule.workers = {from.first_worker(), from.last_worker()};
+  if (from.has_first_step()) rule.steps = {from.first_step(), from.last_step()};
+  if (rule.workers && rule.workers->first > rule.workers->second)
+    reader.fail("a slow rule's first worker comes after its last");
+  if (rule.steps && rule.steps->first > rule.steps->second)
+    reader.fail("a slow rule's first step comes after its last");
+  rule.share = from.share();
+  // Written so that not-a-number is refused.
+  if (!(rule.share >= 0.0 && rule.share <= 1.0))
+    reader.fail("a slow rule's share is not from 0 to 1");
+  rule.factor = from.factor();
+  if (!(rule.factor >= 1.0 && rule.factor <= SlowRule::kFactorMax))
+    reader.fail("a slow rule's factor is out of range");
+  rule.delay = reader.duration(from.delay_ns(), "a slow rule's delay");
+  if (rule.delay > SlowRule::kDelayMax) reader.fail("a slow rule's delay is longer than an hour");
+  return rule;
 }
 
 Control get(const pb::Welcome& from, Reader& reader) {
@@ -220,24 +242,32 @@ Control get(const pb::Welcome& from, Reader& reader) {
   welcome.wire_dtype = reader.one_of(from.wire_dtype(), NumberType::kFloat16, "number type");
   reader.at_most(static_cast<uint64_t>(from.slow_size()), kSlowRulesMax,
                  "the number of slow rules");
-  for (const std::string& rule : from.slow()) {
+  for (const pb::SlowRule& rule : from.slow()) {
     if (reader.error()) break;
-    welcome.slow.push_back(reader.text(rule, "a slow rule"));
+    welcome.slow.push_back(get_slow(rule, reader));
   }
   welcome.weak = from.weak();
   welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
   welcome.first_step = from.first_step();
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
-  welcome.job = reader.text(from.job(), "the job");
-  welcome.index = reader.at_most(from.index(), kWorkersMax, "the worker's index");
-  if (from.has_mpi_rank())
-    welcome.mpi_rank = reader.at_most(from.mpi_rank(), kMpiRankMax, "an MPI rank");
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
   for (const std::string& shard : from.shards()) {
     if (reader.error()) break;
     welcome.shards.push_back(reader.text(shard, "a shard's address"));
   }
   return welcome;
+}
+
+Control get(const pb::PlaceOffer& from, Reader& reader) {
+  return PlaceOffer{.worker = reader.at_most(from.worker(), kWorkersMax, "the worker's index"),
+                    .job = reader.text(from.job(), "the job")};
+}
+
+Control get(const pb::Connected& from, Reader& reader) {
+  Connected connected;
+  if (from.has_mpi_rank())
+    connected.mpi_rank = reader.at_most(from.mpi_rank(), kMpiRankMax, "an MPI rank");
+  return connected;
 }
 
 Control get(const pb::WantInitial&, Reader&) { return WantInitial{}; }
@@ -433,6 +463,10 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.plan(), reader);
     case pb::Control::kWelcome:
       return get(from.welcome(), reader);
+    case pb::Control::kPlaceOffer:
+      return get(from.place_offer(), reader);
+    case pb::Control::kConnected:
+      return get(from.connected(), reader);
     case pb::Control::kWantInitial:
       return get(from.want_initial(), reader);
     case pb::Control::kReady:

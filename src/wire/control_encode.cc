@@ -82,18 +82,18 @@ void put(const Plan& from, pb::Control& to) {
   pb::Plan* out = to.mutable_plan();
   out->set_workers(from.workers);
   out->set_steps(from.steps);
-  out->set_deterministic(from.deterministic);
+  out->set_deterministic(from.learning.deterministic);
   out->set_evaluate_every(from.evaluate_every);
-  put_optimizer(from.optimizer, out->mutable_optimizer());
+  put_optimizer(from.learning.optimizer, out->mutable_optimizer());
   pb::Schedule* schedule = out->mutable_schedule();
-  schedule->set_kind(static_cast<uint32_t>(from.schedule.kind));
-  schedule->set_base(from.schedule.base);
-  schedule->set_warmup_steps(from.schedule.warmup_steps);
-  schedule->set_decay_every(from.schedule.decay_every);
-  schedule->set_decay_factor(from.schedule.decay_factor);
-  schedule->set_floor(from.schedule.floor);
-  schedule->set_total_steps(from.schedule.total_steps);
-  schedule->set_rule(static_cast<uint32_t>(from.schedule.rule));
+  schedule->set_kind(static_cast<uint32_t>(from.learning.schedule.kind));
+  schedule->set_base(from.learning.schedule.base);
+  schedule->set_warmup_steps(from.learning.schedule.warmup_steps);
+  schedule->set_decay_every(from.learning.schedule.decay_every);
+  schedule->set_decay_factor(from.learning.schedule.decay_factor);
+  schedule->set_floor(from.learning.schedule.floor);
+  schedule->set_total_steps(from.learning.schedule.total_steps);
+  schedule->set_rule(static_cast<uint32_t>(from.learning.schedule.rule));
   out->set_full_samples(from.full_samples);
   out->set_free_running(from.free_running);
   if (from.staleness) out->set_staleness(*from.staleness);
@@ -106,10 +106,24 @@ void put(const Plan& from, pb::Control& to) {
   out->set_life(from.life);
   out->set_checkpoint_every(from.checkpoint_every);
   out->set_checkpoint_dir(from.checkpoint_dir);
-  out->set_guard(static_cast<uint32_t>(from.guard));
-  if (from.guard != GuardRule::kOff) out->set_guard_factor(from.guard_factor);
+  out->set_guard(static_cast<uint32_t>(from.learning.guard));
+  if (from.learning.guard != GuardRule::kOff) out->set_guard_factor(from.learning.guard_factor);
   put_tensors(from.tensors, out->mutable_tensors());
   put_blocks(from.blocks, out->mutable_blocks());
+}
+
+void put_slow(const SlowRule& from, pb::SlowRule* out) {
+  if (from.workers) {
+    out->set_first_worker(from.workers->first);
+    out->set_last_worker(from.workers->second);
+  }
+  if (from.steps) {
+    out->set_first_step(from.steps->first);
+    out->set_last_step(from.steps->second);
+  }
+  out->set_share(from.share);
+  out->set_factor(from.factor);
+  out->set_delay_ns(from.delay.count());
 }
 
 void put(const Welcome& from, pb::Control& to) {
@@ -123,13 +137,20 @@ void put(const Welcome& from, pb::Control& to) {
   out->set_batch(from.batch);
   out->set_seed(from.seed);
   out->set_wire_dtype(static_cast<uint32_t>(from.wire_dtype));
-  for (const std::string& rule : from.slow) out->add_slow(rule);
+  for (const SlowRule& rule : from.slow) put_slow(rule, out->add_slow());
   out->set_weak(from.weak);
   out->set_pull_share(from.pull_share);
   out->set_pull_grace_ns(from.pull_grace.count());
-  out->set_job(from.job);
-  out->set_index(from.index);
   out->set_first_step(from.first_step);
+}
+
+void put(const PlaceOffer& from, pb::Control& to) {
+  to.mutable_place_offer()->set_worker(from.worker);
+  to.mutable_place_offer()->set_job(from.job);
+}
+
+void put(const Connected& from, pb::Control& to) {
+  pb::Connected* out = to.mutable_connected();
   if (from.mpi_rank) out->set_mpi_rank(*from.mpi_rank);
 }
 

@@ -27,19 +27,20 @@ void expect_survives(const Message& message) {
 
 Plan sample_plan() {
   const Layout layout({{"a", 100'000, TensorKind::kTrained}, {"b", 17, TensorKind::kAveraged}});
-  return Plan{
-      .workers = 4,
-      .steps = 1000,
-      .deterministic = true,
-      .evaluate_every = 10,
-      .optimizer = {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01, .ema_decay = 0.999},
-      .schedule = {.kind = ScheduleKind::kCosine,
-                   .base = 0.3,
-                   .total_steps = 1000,
-                   .rule = RateRule::kSqrt},
-      .full_samples = 256,
-      .tensors = layout.tensors(),
-      .blocks = plan_blocks(layout, 2)};
+  return Plan{.workers = 4,
+              .steps = 1000,
+              .evaluate_every = 10,
+              .learning = {.optimizer = {.kind = OptimizerKind::kAdamW,
+                                         .weight_decay = 0.01,
+                                         .ema_decay = 0.999},
+                           .schedule = {.kind = ScheduleKind::kCosine,
+                                        .base = 0.3,
+                                        .total_steps = 1000,
+                                        .rule = RateRule::kSqrt},
+                           .deterministic = true},
+              .full_samples = 256,
+              .tensors = layout.tensors(),
+              .blocks = plan_blocks(layout, 2)};
 }
 
 TEST(Control, EveryMessageSurvivesTheWire) {
@@ -55,7 +56,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
           .optimizer = {.kind = OptimizerKind::kRmsProp, .rms_decay = 0.8, .rms_momentum = 0.1},
           .rate = 0.25}});
   expect_survives(Hello{.lane = Lane::kBulk, .mpi = MpiPlace{.rank = 0, .tag = 7}});
-  expect_survives(Welcome{.mpi_rank = 0});
+  expect_survives(Connected{});
+  expect_survives(Connected{.mpi_rank = 0});
   expect_survives(Challenge{.nonce = std::string(kNonceBytes, '\0')});
   expect_survives(
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
@@ -72,8 +74,8 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   weak.push_grace = Duration(5'000);
   expect_survives(weak);
   Plan guarded = sample_plan();
-  guarded.guard = GuardRule::kNorm;
-  guarded.guard_factor = 3.5;
+  guarded.learning.guard = GuardRule::kNorm;
+  guarded.learning.guard_factor = 3.5;
   expect_survives(guarded);
   Plan kept = sample_plan();
   kept.first_step = 200;
@@ -120,8 +122,9 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .batch = 64,
                           .seed = 7,
                           .wire_dtype = NumberType::kBfloat16,
-                          .slow = {"worker=3,factor=4"}});
-  expect_survives(Welcome{.job = "model = \"mlp\"\n", .index = 7});
+                          .slow = {{.workers = {{3, 4}}, .factor = 4.0},
+                                   {.steps = {{0, 7}}, .share = 0.5, .delay = Duration(9)}}});
+  expect_survives(PlaceOffer{.worker = 7, .job = "model = \"mlp\"\n"});
   expect_survives(WantInitial{});
   expect_survives(Ready{});
   expect_survives(Decision{.step = 9,
@@ -199,9 +202,9 @@ TEST(Control, RefusesAShapeThatIsNotTheTensors) {
 
 TEST(Control, RefusesAGuardWhoseFactorMakesNoSense) {
   Plan plan = sample_plan();
-  plan.guard = GuardRule::kRefuse;
+  plan.learning.guard = GuardRule::kRefuse;
   for (const double factor : {0.0, -1.0, 1e9, std::nan("")}) {
-    plan.guard_factor = factor;
+    plan.learning.guard_factor = factor;
     EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok()) << factor;
   }
 }
@@ -232,6 +235,18 @@ TEST(Control, RefusesSharesOfBlocksThatAreNone) {
         decode_control(bytes_of(encode_control(Welcome{.weak = true, .pull_share = share}))).ok());
   }
   EXPECT_FALSE(decode_control(bytes_of(encode_control(StepReport{.blocks = 4, .fresh = 5}))).ok());
+}
+
+TEST(Control, RefusesSlowRulesThatMakeNoSense) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const SlowRule& rule :
+       {SlowRule{.workers = {{2, 1}}}, SlowRule{.steps = {{8, 7}}}, SlowRule{.share = 1.5},
+        SlowRule{.share = -0.1}, SlowRule{.share = none}, SlowRule{.factor = 0.5},
+        SlowRule{.factor = none}, SlowRule{.factor = 2 * SlowRule::kFactorMax},
+        SlowRule{.delay = Duration(-1)}, SlowRule{.delay = SlowRule::kDelayMax + Duration(1)}}) {
+    const auto decoded = decode_control(bytes_of(encode_control(Welcome{.slow = {rule}})));
+    EXPECT_FALSE(decoded.ok()) << rule.share << " " << rule.factor << " " << rule.delay.count();
+  }
 }
 
 TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
@@ -282,7 +297,8 @@ TEST(Control, RefusesWhatExceedsALimit) {
           .ok());
   for (const MpiPlace& place : {MpiPlace{kMpiRankMax + 1, 1}, MpiPlace{1, kMpiTagMax + 1}})
     EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{.mpi = place}))).ok());
-  EXPECT_FALSE(decode_control(bytes_of(encode_control(Welcome{.mpi_rank = kMpiRankMax + 1}))).ok());
+  EXPECT_FALSE(
+      decode_control(bytes_of(encode_control(Connected{.mpi_rank = kMpiRankMax + 1}))).ok());
   EXPECT_FALSE(decode_control(bytes_of(encode_control(Hello{
                                   .tensors = {{"w", kParametersMax + 1, TensorKind::kTrained}}})))
                    .ok());

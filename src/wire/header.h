@@ -22,7 +22,7 @@
 
 namespace drover {
 
-inline constexpr uint8_t kProtocolVersion = 4;
+inline constexpr uint8_t kProtocolVersion = 5;
 inline constexpr size_t kHeaderBytes = 64;
 
 enum class FrameType : uint8_t {

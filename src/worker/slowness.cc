@@ -3,7 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "core/chance.h"
 #include "core/duration_text.h"
@@ -12,8 +14,6 @@
 namespace drover {
 namespace {
 
-constexpr double kFactorMax = 1e6;
-constexpr Duration kDelayMax = std::chrono::hours(1);
 constexpr std::array<std::string_view, 5> kKeys = {"worker", "steps", "share", "factor", "delay"};
 
 // What is wrong with one value; parse_slow_rule() adds the rule around it.
@@ -54,7 +54,7 @@ Result<double> parse_number(std::string_view key, std::string_view text, double 
 
 Result<Duration> parse_delay(std::string_view text) {
   const auto delay = parse_duration(text);
-  if (delay && *delay <= kDelayMax) return *delay;
+  if (delay && *delay <= SlowRule::kDelayMax) return *delay;
   return bad_value("delay", text, "a time such as 200ms, 1.5s or 10us, of at most an hour");
 }
 
@@ -72,7 +72,7 @@ Status set_value(SlowRule& rule, std::string_view key, std::string_view value) {
     if (!share) return share.error();
     rule.share = share.value();
   } else if (key == "factor") {
-    const auto factor = parse_number(key, value, 1.0, kFactorMax, "from 1 to 1000000");
+    const auto factor = parse_number(key, value, 1.0, SlowRule::kFactorMax, "from 1 to 1000000");
     if (!factor) return factor.error();
     rule.factor = factor.value();
   } else if (key == "delay") {

@@ -7,27 +7,16 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "core/slow_rule.h"
 #include "core/time.h"
 
 namespace drover {
-
-struct SlowRule {
-  std::optional<std::pair<WorkerId, WorkerId>> workers;  // first and last; absent: everybody
-  std::optional<std::pair<Step, Step>> steps;            // first and last; absent: always
-  double share = 1.0;   // of (step, worker) pairs that the rule applies to, drawn from the seed
-  double factor = 1.0;  // on the time of computing
-  Duration delay{};     // before computing
-
-  bool operator==(const SlowRule&) const = default;
-};
 
 struct Slowness {
   double factor = 1.0;

@@ -37,7 +37,7 @@ CoordinatorSettings make_settings(Choices& choices) {
   if (choices.below(4) == 0) settings.stop_at = drover::Target{TargetKind::kLoss, 0.1};
   settings.workers_bring_model = choices.below(4) == 0;
   if (choices.flip()) settings.told.job = "a job";
-  settings.schedule.rule = static_cast<RateRule>(choices.below(4));
+  settings.learning.schedule.rule = static_cast<RateRule>(choices.below(4));
   settings.batch = 8;
   settings.full_samples = uint64_t{settings.batch} * settings.workers;
   settings.limits.at_least = choices.below(3);

@@ -35,11 +35,11 @@ Plan make_plan(Choices& choices) {
   Plan plan;
   plan.workers = 1 + choices.below(4);
   plan.steps = 1 + choices.below(12);
-  plan.deterministic = choices.flip();
+  plan.learning.deterministic = choices.flip();
   plan.evaluate_every = choices.below(4);
-  plan.optimizer.kind = static_cast<OptimizerKind>(choices.below(6));
-  plan.optimizer.ema_decay = choices.flip() ? 0.5 : 0.0;
-  plan.schedule.rule = static_cast<RateRule>(choices.below(4));
+  plan.learning.optimizer.kind = static_cast<OptimizerKind>(choices.below(6));
+  plan.learning.optimizer.ema_decay = choices.flip() ? 0.5 : 0.0;
+  plan.learning.schedule.rule = static_cast<RateRule>(choices.below(4));
   plan.full_samples = choices.below(100);
   plan.free_running = choices.below(4) == 0;
   if (plan.free_running && choices.flip()) plan.staleness = choices.below(5);

@@ -57,9 +57,8 @@ class Cluster {
         coordinator_({.workers = workers,
                       .shards = shards,
                       .steps = steps,
-                      .deterministic = deterministic,
                       .evaluator = false,
-                      .schedule = {.base = 0.1},
+                      .learning = {.schedule = {.base = 0.1}, .deterministic = deterministic},
                       .free_running = free_running},
                      std::move(policy), now_) {
     for (ShardId shard = 0; shard < shards; ++shard) {
@@ -302,7 +301,7 @@ class Cluster {
                [this, id, shard] { join(id, shard); });
         }
       }
-    } else if (control && std::holds_alternative<Welcome>(*control)) {
+    } else if (control && std::holds_alternative<Connected>(*control)) {
       if (++worker.shards_connected == shards_.size()) {
         send(static_cast<int>(Role::kWorker), id, {to_coordinator(), control_frame(Ready{})});
         worker.waiting = true;

@@ -22,8 +22,8 @@
 
 #include "core/nearest.h"
 #include "node/clock.h"
-#include "node/family.h"
 #include "node/log.h"
+#include "node/process_group.h"
 
 namespace drover {
 namespace {

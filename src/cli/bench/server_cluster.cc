@@ -21,9 +21,9 @@
 #include "cli/bench/far_end.h"
 #include "cli/bench/push_task.h"
 #include "core/float_buffer.h"
+#include "node/acceptor.h"
 #include "node/channel.h"
 #include "node/clock.h"
-#include "node/doorman.h"
 #include "node/host.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
@@ -117,10 +117,10 @@ class LiveCluster final : public ServerCluster {
       plain_.add(std::move(socket));
       look();
     });
-    doorman_ =
-        std::make_unique<Doorman>(loop_, std::move(coordinator_listener_), key_,
-                                  [this](const std::shared_ptr<Channel>& channel,
-                                         const Hello& hello) { return admit(channel, hello); });
+    acceptor_ =
+        std::make_unique<Acceptor>(loop_, std::move(coordinator_listener_), key_,
+                                   [this](const std::shared_ptr<Channel>& channel,
+                                          const Hello& hello) { return admit(channel, hello); });
     // Everybody has greeted; then everybody is ready; then step 0 begins.
     if (const Status met = wait("starting the processes", [this] { return everybody_is_here(); });
         !met)
@@ -312,12 +312,12 @@ class LiveCluster final : public ServerCluster {
   void welcome_workers() {
     const Layout layout = push_layout(settings_.floats);
     const BlockPlan blocks = plan_blocks(layout, 1, settings_.block_floats);
-    shard_->send(control_frame(Plan{.workers = settings_.workers + 1,
-                                    .steps = kManySteps,
-                                    .optimizer = {.kind = OptimizerKind::kSgd},
-                                    .schedule = {.base = 1.0},
-                                    .tensors = layout.tensors(),
-                                    .blocks = blocks}));
+    shard_->send(control_frame(
+        Plan{.workers = settings_.workers + 1,
+             .steps = kManySteps,
+             .learning = {.optimizer = {.kind = OptimizerKind::kSgd}, .schedule = {.base = 1.0}},
+             .tensors = layout.tensors(),
+             .blocks = blocks}));
     for (const auto& [index, channel] : workers_) {
       channel->send(control_frame(Welcome{.shards = {shard_address_},
                                           .blocks = blocks,
@@ -407,7 +407,7 @@ class LiveCluster final : public ServerCluster {
   boost::asio::io_context loop_{1};
   std::unique_ptr<Listener> coordinator_listener_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  std::unique_ptr<Doorman> doorman_;
+  std::unique_ptr<Acceptor> acceptor_;
   PlainServer plain_;
   std::vector<std::unique_ptr<Orders>> orders_;
   std::shared_ptr<Channel> shard_;

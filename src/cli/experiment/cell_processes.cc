@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "node/clock.h"
-#include "node/family.h"
 #include "node/launcher.h"
+#include "node/process_group.h"
 #include "store/run_reader.h"
 
 namespace drover {

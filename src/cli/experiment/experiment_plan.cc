@@ -86,7 +86,7 @@ Result<Checked> check(const ExperimentFile& file, const Place& place, const Vari
   auto checked = place.real ? check_real(place.path, flags) : check_simulated(place.path, flags);
   if (!checked) return checked;
   const Job& job = checked.value().job;
-  if (job.evaluate_every == 0) {
+  if (job.record.evaluate_every == 0) {
     return invalid_input(
         "evaluate_every: is 0, so only the last step would be held against the target; say in "
         "[common] how often to look, 10 for example");

@@ -1,4 +1,4 @@
-#include "node/family.h"
+#include "node/process_group.h"
 
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -41,22 +41,23 @@ ProcessExit exit_of(int wait_status) {
 
 std::string describe_exit(int wait_status) { return exit_text(exit_of(wait_status)); }
 
-Family::Family() {
+ProcessGroup::ProcessGroup() {
   sigemptyset(&watched_);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&watched_, number);
   sigprocmask(SIG_BLOCK, &watched_, &before_);
 }
 
-Family::~Family() {
+ProcessGroup::~ProcessGroup() {
   kill_all();
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-Status Family::add(const Peer& peer, int signal_if_orphaned, const std::function<int()>& body) {
+Status ProcessGroup::add(const Peer& peer, int signal_if_orphaned,
+                         const std::function<int()>& body) {
   return start({.peer = peer, .signal_if_orphaned = signal_if_orphaned, .body = body});
 }
 
-Status Family::start(Child child) {
+Status ProcessGroup::start(Child child) {
   const std::string name = name_of(child.peer);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
@@ -85,7 +86,7 @@ Status Family::start(Child child) {
 }
 
 // Whoever ends by itself had a reason, and is let go.
-bool Family::start_again(Child child, int wait_status) {
+bool ProcessGroup::start_again(Child child, int wait_status) {
   if (!restarts_ || interrupts_ > 0 || !WIFSIGNALED(wait_status)) return false;
   const bool quick = clock_now() - child.started < kQuick;
   child.quick_deaths = quick ? child.quick_deaths + 1 : 0;
@@ -103,7 +104,7 @@ bool Family::start_again(Child child, int wait_status) {
   return true;
 }
 
-int Family::supervise(const Peer& head_peer, int exits_fd, std::optional<Duration> patience) {
+int ProcessGroup::supervise(const Peer& head_peer, int exits_fd, std::optional<Duration> patience) {
   Head head;
   for (const auto& [pid, child] : children_) {
     if (child.peer == head_peer) head.pid = pid;
@@ -124,7 +125,7 @@ int Family::supervise(const Peer& head_peer, int exits_fd, std::optional<Duratio
   return head.status;
 }
 
-void Family::reap(Head& head, int exits_fd) {
+void ProcessGroup::reap(Head& head, int exits_fd) {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     auto found = children_.extract(pid);
@@ -148,17 +149,17 @@ void Family::reap(Head& head, int exits_fd) {
   }
 }
 
-void Family::terminate(const Peer& peer) {
+void ProcessGroup::terminate(const Peer& peer) {
   for (const auto& [pid, child] : children_) {
     if (child.peer == peer) ::kill(pid, SIGTERM);
   }
 }
 
-void Family::terminate_all() {
+void ProcessGroup::terminate_all() {
   for (const auto& [pid, child] : children_) ::kill(pid, SIGTERM);
 }
 
-void Family::kill_all() {
+void ProcessGroup::kill_all() {
   for (const auto& [pid, child] : children_) ::kill(pid, SIGKILL);
 }
 

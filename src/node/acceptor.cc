@@ -1,4 +1,4 @@
-#include "node/doorman.h"
+#include "node/acceptor.h"
 
 #include <spdlog/spdlog.h>
 
@@ -10,21 +10,21 @@
 
 namespace drover {
 
-Doorman::Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-                 Admit admit, size_t strangers_max)
+Acceptor::Acceptor(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
+                   Admit admit, size_t strangers_max)
     : key_(std::move(key)),
       admit_(std::move(admit)),
       strangers_max_(strangers_max),
-      alarm_(loop, [this] { give_up_late(); }),
+      timer_(loop, [this] { give_up_late(); }),
       listener_(std::move(listener)) {
   listener_->start([this](Socket socket) { greet(std::move(socket)); });
 }
 
-Doorman::~Doorman() {
+Acceptor::~Acceptor() {
   for (const auto& [id, stranger] : strangers_) stranger.channel->close();
 }
 
-void Doorman::greet(Socket socket) {
+void Acceptor::greet(Socket socket) {
   boost::system::error_code gone;
   const Whereabouts from = whereabouts(socket.remote_endpoint(gone));
   if (gone || guard_.is_shut_out(from.host, clock_now())) return;
@@ -49,7 +49,7 @@ void Doorman::greet(Socket socket) {
   channel->send(control_frame(Challenge{.nonce = nonce}));
 }
 
-Status Doorman::hear(uint64_t id, const Control& message) {
+Status Acceptor::hear(uint64_t id, const Control& message) {
   Stranger& stranger = strangers_.at(id);
   if (!stranger.proved) {
     const auto* challenge = std::get_if<Challenge>(&message);
@@ -66,7 +66,7 @@ Status Doorman::hear(uint64_t id, const Control& message) {
   return admitted;
 }
 
-Status Doorman::check_proof(Stranger& stranger, const Challenge& challenge) {
+Status Acceptor::check_proof(Stranger& stranger, const Challenge& challenge) {
   if (stranger.nonces.connector.empty()) {
     if (challenge.nonce.empty()) return invalid_input("a challenge without a nonce");
     stranger.nonces.connector = challenge.nonce;
@@ -81,7 +81,7 @@ Status Doorman::check_proof(Stranger& stranger, const Challenge& challenge) {
   return done();
 }
 
-void Doorman::lose(uint64_t id, const Error& why) {
+void Acceptor::lose(uint64_t id, const Error& why) {
   const Stranger stranger = std::move(strangers_.at(id));
   strangers_.erase(id);
   set_alarm();
@@ -95,7 +95,7 @@ void Doorman::lose(uint64_t id, const Error& why) {
                stranger.from.host, why.message);
 }
 
-void Doorman::give_up_late() {
+void Acceptor::give_up_late() {
   const TimePoint now = clock_now();
   while (!strangers_.empty() && strangers_.begin()->second.until <= now) {
     const Error late{ErrorKind::kTimedOut, "it did not introduce itself in time"};
@@ -105,9 +105,9 @@ void Doorman::give_up_late() {
   set_alarm();
 }
 
-void Doorman::set_alarm() {
-  if (strangers_.empty()) return alarm_.set({});
-  alarm_.set(strangers_.begin()->second.until);
+void Acceptor::set_alarm() {
+  if (strangers_.empty()) return timer_.set({});
+  timer_.set(strangers_.begin()->second.until);
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-#include "node/family.h"
+#include "node/process_group.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -25,20 +25,20 @@ struct Board {
 
 // A head that ends at once, and another that is killed as soon as nobody knows the head any more.
 // Returns how often the other lived.
-int lives_of_the_other(std::optional<Family::Restart> restart) {
+int lives_of_the_other(std::optional<ProcessGroup::Restart> restart) {
   void* const memory =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   EXPECT_NE(memory, MAP_FAILED);
   Board& board = *new (memory) Board{};
-  Family family;
-  EXPECT_TRUE(family
+  ProcessGroup processes;
+  EXPECT_TRUE(processes
                   .add(kHead, SIGKILL,
                        [&board] {
                          board.head = ::getpid();
                          return 7;
                        })
                   .ok());
-  EXPECT_TRUE(family
+  EXPECT_TRUE(processes
                   .add(kOther, SIGKILL,
                        [&board] {
                          if (++board.lives > 1) return 0;
@@ -47,18 +47,19 @@ int lives_of_the_other(std::optional<Family::Restart> restart) {
                          return 1;
                        })
                   .ok());
-  if (restart) family.restart_the_killed(*restart);
-  const int status = family.supervise(kHead, -1, std::nullopt);
+  if (restart) processes.restart_the_killed(*restart);
+  const int status = processes.supervise(kHead, -1, std::nullopt);
   EXPECT_EQ(WEXITSTATUS(status), 7);
   const int lives = board.lives;
   ::munmap(memory, sizeof(Board));
   return lives;
 }
 
-TEST(Family, WhoIsKilledIsStartedAgainIfThatWasAsked) {
+TEST(ProcessGroup, WhoIsKilledIsStartedAgainIfThatWasAsked) {
   EXPECT_EQ(lives_of_the_other(std::nullopt), 1);
-  EXPECT_EQ(lives_of_the_other(Family::Restart::kWhileHeadLives), 1) << "the run is over";
-  EXPECT_EQ(lives_of_the_other(Family::Restart::kAlways), 2) << "nobody here is the run's head";
+  EXPECT_EQ(lives_of_the_other(ProcessGroup::Restart::kWhileHeadLives), 1) << "the run is over";
+  EXPECT_EQ(lives_of_the_other(ProcessGroup::Restart::kAlways), 2)
+      << "nobody here is the run's head";
 }
 
 }  // namespace

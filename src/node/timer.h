@@ -1,4 +1,4 @@
-// Alarm: wakes a state machine at the moment at which it wants to be woken.
+// Timer: wakes a state machine at the moment at which it wants to be woken.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,9 +12,9 @@
 
 namespace drover {
 
-class Alarm {
+class Timer {
  public:
-  Alarm(boost::asio::io_context& loop, std::function<void()> wake)
+  Timer(boost::asio::io_context& loop, std::function<void()> wake)
       : timer_(loop), wake_(std::move(wake)) {}
 
   // Sets it to this moment instead of any other; absent: it is not to go off.

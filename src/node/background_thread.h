@@ -1,5 +1,5 @@
-// SideThread: does one thing at a time beside an event loop, behind everybody else who wants the
-// processor.
+// BackgroundThread: does one thing at a time beside an event loop, behind everybody else who wants
+// the processor.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@
 
 namespace drover {
 
-class SideThread {
+class BackgroundThread {
  public:
   // `loop` must outlive this; everything is called on its thread.
-  explicit SideThread(boost::asio::io_context& loop) : loop_(loop) {}
+  explicit BackgroundThread(boost::asio::io_context& loop) : loop_(loop) {}
   // Waits for what is being done, which should look at stopping() now and then.
-  ~SideThread();
-  SideThread(const SideThread&) = delete;
-  SideThread& operator=(const SideThread&) = delete;
+  ~BackgroundThread();
+  BackgroundThread(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(const BackgroundThread&) = delete;
 
   bool busy() const { return busy_; }
   // For the work itself: nobody waits for its result any more.

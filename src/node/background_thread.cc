@@ -1,4 +1,4 @@
-#include "node/side_thread.h"
+#include "node/background_thread.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -15,12 +15,12 @@ SignalsBlocked::SignalsBlocked() {
 }
 SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-SideThread::~SideThread() {
+BackgroundThread::~BackgroundThread() {
   stopping_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
-bool SideThread::start(std::function<void()> body) {
+bool BackgroundThread::start(std::function<void()> body) {
   if (thread_.joinable()) thread_.join();  // it has ended, but for its last words
   try {
     const SignalsBlocked blocked;

@@ -1,5 +1,5 @@
-// What is put into a postbox comes out in the same order, whoever puts it in, and when.
-#include "node/postbox.h"
+// What is put into a mailbox comes out in the same order, whoever puts it in, and when.
+#include "node/mailbox.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-class PostboxTest : public ::testing::Test {
+class MailboxTest : public ::testing::Test {
  protected:
   void put(Step number) {
     Outbox out;
@@ -22,12 +22,12 @@ class PostboxTest : public ::testing::Test {
 
   boost::asio::io_context loop_{1};
   std::vector<Step> delivered_;
-  Postbox box_{loop_, [this](Outbox out) {
+  Mailbox box_{loop_, [this](Outbox out) {
                  for (const Outgoing& each : out) delivered_.push_back(each.frame.header.step);
                }};
 };
 
-TEST_F(PostboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
+TEST_F(MailboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
   boost::asio::post(loop_, [this] {
     put(1);
     put_by_another(2);
@@ -38,7 +38,7 @@ TEST_F(PostboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
   EXPECT_EQ(delivered_, (std::vector<Step>{1, 2, 3, 4}));
 }
 
-TEST_F(PostboxTest, WhatIsPutInWhileItIsEmptiedComesNext) {
+TEST_F(MailboxTest, WhatIsPutInWhileItIsEmptiedComesNext) {
   put(1);
   boost::asio::post(loop_, [this] {
     put(2);

@@ -1,4 +1,5 @@
-// Family: the processes of a run, forked from this one, and the signals that concern them all.
+// ProcessGroup: the processes of a run, forked from this one, and the signals that concern them
+// all.
 #pragma once
 
 #include <sys/types.h>
@@ -23,12 +24,12 @@ std::string describe_exit(int wait_status);
 
 // From its making until its end this process handles SIGINT, SIGTERM, SIGHUP and SIGCHLD only in
 // supervise(). Its end kills whoever is left.
-class Family {
+class ProcessGroup {
  public:
-  Family();
-  ~Family();
-  Family(const Family&) = delete;
-  Family& operator=(const Family&) = delete;
+  ProcessGroup();
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   // Forks a child that runs `body` and exits with its result. If this process dies first, the child
   // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.

@@ -1,15 +1,15 @@
-#include "node/door_guard.h"
+#include "node/connection_limiter.h"
 
 #include <algorithm>
 
 namespace drover {
 
-bool DoorGuard::is_shut_out(const std::string& address, TimePoint now) const {
+bool ConnectionLimiter::is_shut_out(const std::string& address, TimePoint now) const {
   const auto found = accounts_.find(address);
   return found != accounts_.end() && now < found->second.shut_until;
 }
 
-bool DoorGuard::on_failure(const std::string& address, bool near, TimePoint now) {
+bool ConnectionLimiter::on_failure(const std::string& address, bool near, TimePoint now) {
   const Limits& limits = near || members_.contains(address) ? kNear : kFar;
   auto found = accounts_.find(address);
   const bool first = found == accounts_.end();
@@ -37,7 +37,7 @@ bool DoorGuard::on_failure(const std::string& address, bool near, TimePoint now)
   return true;
 }
 
-void DoorGuard::make_room(TimePoint now) {
+void ConnectionLimiter::make_room(TimePoint now) {
   if (accounts_.size() < kAddressesMax) return;
   const auto least =
       std::min_element(accounts_.begin(), accounts_.end(), [now](const auto& a, const auto& b) {

@@ -1,5 +1,5 @@
 // Greetings between real sockets on one event loop: who gets in, who is believed, who is not.
-#include "node/doorman.h"
+#include "node/acceptor.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -36,12 +36,13 @@ struct End {
   }
 };
 
-class DoormanTest : public LoopTest {
+class AcceptorTest : public LoopTest {
  protected:
-  DoormanTest() {
-    auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
+  AcceptorTest() {
+    auto listener =
+        Listener::open(loop_, "unix:drover-acceptor-test-" + std::to_string(::getpid()));
     EXPECT_TRUE(listener.ok());
-    doorman_ = std::make_unique<Doorman>(
+    acceptor_ = std::make_unique<Acceptor>(
         loop_, std::move(listener).value(), kKey,
         [this](const std::shared_ptr<Channel>& channel, const Hello& hello) -> Status {
           if (hello.index == 13) return invalid_input("thirteen is not wanted");
@@ -52,16 +53,16 @@ class DoormanTest : public LoopTest {
           return done();
         });
   }
-  ~DoormanTest() override {
+  ~AcceptorTest() override {
     if (inside_.channel) inside_.channel->close();
     if (visitor_.channel) visitor_.channel->close();
-    doorman_.reset();
+    acceptor_.reset();
     loop_.restart();
     loop_.poll();
   }
 
   void connect(RunId run = kRun) {
-    auto socket = connect_socket(loop_, doorman_->address(), "the doorman");
+    auto socket = connect_socket(loop_, acceptor_->address(), "the acceptor");
     ASSERT_TRUE(socket.ok()) << socket.error().message;
     visitor_.channel = std::make_shared<Channel>(std::move(socket).value(), run);
   }
@@ -73,7 +74,7 @@ class DoormanTest : public LoopTest {
         {.hello = {.role = Role::kWorker, .index = index}, .on_believed = [this] { ++believed_; }},
         visitor_.callbacks());
   }
-  // With these words, whatever the doorman says.
+  // With these words, whatever the acceptor says.
   void say(const std::vector<Control>& words) {
     connect();
     visitor_.channel->start(visitor_.callbacks());
@@ -82,19 +83,19 @@ class DoormanTest : public LoopTest {
   }
 
   void expect_refused(const std::string& reason) {
-    ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty() && doorman_->strangers() == 0; }));
+    ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty() && acceptor_->strangers() == 0; }));
     EXPECT_TRUE(visitor_.closed[0].message.ends_with(reason)) << visitor_.closed[0].message;
     EXPECT_TRUE(admitted_.empty());
   }
 
-  std::unique_ptr<Doorman> doorman_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::vector<Hello> admitted_;
   int believed_ = 0;
   End inside_;
   End visitor_;
 };
 
-TEST_F(DoormanTest, LetsInWhoKnowsTheToken) {
+TEST_F(AcceptorTest, LetsInWhoKnowsTheToken) {
   visit(2);
   ASSERT_TRUE(run_until([&] { return visitor_.controls.size() == 1; }));
   ASSERT_EQ(admitted_.size(), 1U);
@@ -102,12 +103,12 @@ TEST_F(DoormanTest, LetsInWhoKnowsTheToken) {
   EXPECT_EQ(believed_, 1);
   EXPECT_TRUE(std::holds_alternative<Ready>(visitor_.controls[0])) << "not the challenges";
   EXPECT_TRUE(visitor_.closed.empty());
-  EXPECT_EQ(doorman_->strangers(), 0U);
+  EXPECT_EQ(acceptor_->strangers(), 0U);
 }
 
-TEST_F(DoormanTest, MayHaveSpokenBeforeTheOtherListens) {
+TEST_F(AcceptorTest, MayHaveSpokenBeforeTheOtherListens) {
   connect();
-  ASSERT_TRUE(run_until([&] { return doorman_->strangers() == 1; }));
+  ASSERT_TRUE(run_until([&] { return acceptor_->strangers() == 1; }));
   while (loop_.poll_one() > 0) {
   }
   introduce(visitor_.channel, kKey, {.hello = {.role = Role::kWorker, .index = 2}},
@@ -116,34 +117,34 @@ TEST_F(DoormanTest, MayHaveSpokenBeforeTheOtherListens) {
   EXPECT_EQ(admitted_.size(), 1U);
 }
 
-TEST_F(DoormanTest, TellsWhoHasAnotherTokenAndShutsItOut) {
+TEST_F(AcceptorTest, TellsWhoHasAnotherTokenAndShutsItOut) {
   visit(2, RunKey{kRun, "the tokem"});
   expect_refused("the token is not that of this run");
   EXPECT_EQ(believed_, 0) << "it has proved nothing to a stranger";
 }
 
-TEST_F(DoormanTest, ShutsOutWhoIsOfAnotherRun) {
+TEST_F(AcceptorTest, ShutsOutWhoIsOfAnotherRun) {
   visit(2, RunKey{kRun + 1, "the token"});
   ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
   EXPECT_TRUE(admitted_.empty());
 }
 
-TEST_F(DoormanTest, TellsWhoDoesNotGreetAndShutsItOut) {
+TEST_F(AcceptorTest, TellsWhoDoesNotGreetAndShutsItOut) {
   say({Ready{}});
   expect_refused("a connection must begin with a greeting");
 }
 
-TEST_F(DoormanTest, WantsAProofBeforeAName) {
+TEST_F(AcceptorTest, WantsAProofBeforeAName) {
   say({Challenge{.nonce = make_nonce()}, Hello{.role = Role::kWorker, .index = 2}});
   expect_refused("a connection must begin with a greeting");
 }
 
-TEST_F(DoormanTest, PassesOnWhyTheOwnerRefuses) {
+TEST_F(AcceptorTest, PassesOnWhyTheOwnerRefuses) {
   visit(13);
   expect_refused("thirteen is not wanted");
 }
 
-TEST_F(DoormanTest, GoesOnAfterAStranger) {
+TEST_F(AcceptorTest, GoesOnAfterAStranger) {
   visit(3, RunKey{kRun, "wrong"});
   ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
   End stranger = std::exchange(visitor_, {});
@@ -152,12 +153,12 @@ TEST_F(DoormanTest, GoesOnAfterAStranger) {
   EXPECT_EQ(admitted_[0].index, 4U);
 }
 
-TEST_F(DoormanTest, WhenTooManySayNothingTheFirstOfThemGoes) {
-  doorman_.reset();
-  auto listener = Listener::open(loop_, "unix:drover-doorman-test-" + std::to_string(::getpid()));
+TEST_F(AcceptorTest, WhenTooManySayNothingTheFirstOfThemGoes) {
+  acceptor_.reset();
+  auto listener = Listener::open(loop_, "unix:drover-acceptor-test-" + std::to_string(::getpid()));
   ASSERT_TRUE(listener.ok());
   int admitted = 0;
-  doorman_ = std::make_unique<Doorman>(
+  acceptor_ = std::make_unique<Acceptor>(
       loop_, std::move(listener).value(), kKey,
       [&](const std::shared_ptr<Channel>& channel, const Hello&) {
         channel->replace_callbacks({});
@@ -167,31 +168,31 @@ TEST_F(DoormanTest, WhenTooManySayNothingTheFirstOfThemGoes) {
       8);
   std::vector<Socket> silent;
   for (int i = 0; i < 30; ++i) {
-    auto socket = connect_socket(loop_, doorman_->address(), "the doorman");
+    auto socket = connect_socket(loop_, acceptor_->address(), "the acceptor");
     ASSERT_TRUE(socket.ok());
     silent.push_back(std::move(socket).value());
     while (loop_.poll_one() > 0) {
     }
-    EXPECT_LE(doorman_->strangers(), 8U);
+    EXPECT_LE(acceptor_->strangers(), 8U);
   }
   visit(2);
   EXPECT_TRUE(run_until([&] { return admitted == 1; }));
 }
 
 // As ranks of a cluster do while they wait for the first. So many failures would shut them out.
-TEST_F(DoormanTest, WhoOnlyLooksWhetherSomebodyIsHereIsNoStranger) {
-  for (int i = 0; i < 2 * static_cast<int>(DoorGuard::kNear.failures); ++i) {
-    ASSERT_TRUE(connect_socket(loop_, doorman_->address(), "the doorman").ok());
+TEST_F(AcceptorTest, WhoOnlyLooksWhetherSomebodyIsHereIsNoStranger) {
+  for (int i = 0; i < 2 * static_cast<int>(ConnectionLimiter::kNear.failures); ++i) {
+    ASSERT_TRUE(connect_socket(loop_, acceptor_->address(), "the acceptor").ok());
     while (loop_.poll_one() > 0) {
     }
   }
-  ASSERT_TRUE(run_until([&] { return doorman_->strangers() == 0; }));
+  ASSERT_TRUE(run_until([&] { return acceptor_->strangers() == 0; }));
   visit(2);
   EXPECT_TRUE(run_until([&] { return !visitor_.controls.empty() || !visitor_.closed.empty(); }));
   EXPECT_EQ(admitted_.size(), 1U);
 }
 
-TEST_F(DoormanTest, HundredsThatComeAtOnceAllGetIn) {
+TEST_F(AcceptorTest, HundredsThatComeAtOnceAllGetIn) {
   constexpr size_t kMany = 500;
   size_t welcomed = 0;
   std::vector<std::shared_ptr<Channel>> visitors;
@@ -211,7 +212,7 @@ TEST_F(DoormanTest, HundredsThatComeAtOnceAllGetIn) {
   for (const auto& each : visitors) each->close();
 }
 
-TEST_F(DoormanTest, IsNotDeceivedByARecordedGreeting) {
+TEST_F(AcceptorTest, IsNotDeceivedByARecordedGreeting) {
   // What an honest connector said to an earlier challenge.
   const Nonces earlier{make_nonce(), make_nonce()};
   say({Challenge{.nonce = earlier.connector}, Challenge{.proof = prove_connector(kKey, earlier)},
@@ -219,7 +220,7 @@ TEST_F(DoormanTest, IsNotDeceivedByARecordedGreeting) {
   expect_refused("the token is not that of this run");
 }
 
-TEST_F(DoormanTest, IsNotDeceivedByItsOwnWords) {
+TEST_F(AcceptorTest, IsNotDeceivedByItsOwnWords) {
   connect();
   bool reflected = false;
   Channel::Callbacks callbacks = visitor_.callbacks();
@@ -235,14 +236,14 @@ TEST_F(DoormanTest, IsNotDeceivedByItsOwnWords) {
   EXPECT_TRUE(reflected);
 }
 
-TEST_F(DoormanTest, TakesNothingLargeFromAStranger) {
+TEST_F(AcceptorTest, TakesNothingLargeFromAStranger) {
   say({Hello{.host = std::string(kStrangerBytesMax, 'h')}});
   ASSERT_TRUE(run_until([&] { return !visitor_.closed.empty(); }));
   EXPECT_NE(visitor_.closed[0].message.find("at most 256"), std::string::npos)
       << visitor_.closed[0].message;
 }
 
-TEST_F(DoormanTest, TakesALargeModelFromAMember) {
+TEST_F(AcceptorTest, TakesALargeModelFromAMember) {
   connect();
   std::vector<TensorSpec> tensors(2000, {std::string(100, 'w'), 12, TensorKind::kTrained});
   introduce(visitor_.channel, kKey, {.hello = {.role = Role::kWorker, .tensors = tensors}},
@@ -252,7 +253,7 @@ TEST_F(DoormanTest, TakesALargeModelFromAMember) {
 }
 
 // The other direction: whoever accepts must prove itself, too.
-class ImpostorTest : public DoormanTest {
+class ImpostorTest : public AcceptorTest {
  protected:
   ImpostorTest() {
     auto listener =

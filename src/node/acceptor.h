@@ -1,4 +1,4 @@
-// Doorman: accepts connections and lets in those that prove that they are members of this run.
+// Acceptor: accepts connections and lets in those that prove that they are members of this run.
 //
 // A greeting is Challenge from both ends (a nonce), Challenge from the one who came (a proof), then
 // from here (a proof), then Hello from the one who came. A stranger, another version or somebody
@@ -17,15 +17,15 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "net/socket.h"
-#include "node/alarm.h"
 #include "node/channel.h"
+#include "node/connection_limiter.h"
 #include "node/credentials.h"
-#include "node/door_guard.h"
+#include "node/timer.h"
 #include "wire/control.h"
 
 namespace drover {
 
-class Doorman {
+class Acceptor {
  public:
   // For the whole greeting: hundreds of workers that start at once on few cores take seconds.
   static constexpr Duration kGreetingTimeout = std::chrono::seconds(15);
@@ -37,9 +37,9 @@ class Doorman {
   // success the new owner has called replace_callbacks().
   using Admit = std::function<Status(const std::shared_ptr<Channel>&, const Hello&)>;
 
-  Doorman(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-          Admit admit, size_t strangers_max = kStrangersMax);
-  ~Doorman();  // shuts out who has not been let in
+  Acceptor(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
+           Admit admit, size_t strangers_max = kStrangersMax);
+  ~Acceptor();  // shuts out who has not been let in
 
   std::string address() const { return listener_->address(); }
   // That have not introduced themselves yet.
@@ -66,8 +66,8 @@ class Doorman {
   const size_t strangers_max_;
   std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
   uint64_t next_ = 0;
-  DoorGuard guard_;
-  Alarm alarm_;
+  ConnectionLimiter guard_;
+  Timer timer_;
   std::unique_ptr<Listener> listener_;
 };
 

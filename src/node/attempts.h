@@ -1,4 +1,4 @@
-// run_sittings(): takes part in a run, and joins it again when that ends before the run does.
+// run_attempts(): takes part in a run, and joins it again when that ends before the run does.
 //
 // A member that loses the coordinator or a shard, or is told that the run starts over, throws away
 // everything that it knows of it and joins anew: there is one way in, and no state to mend.
@@ -12,7 +12,7 @@
 namespace drover {
 
 // How one of them ended.
-struct Sitting {
+struct Attempt {
   int exit_status = 0;
   bool again = false;   // the run may go on
   bool was_in = false;  // it had joined
@@ -20,10 +20,10 @@ struct Sitting {
 };
 
 // A number in [0, 1) that is hardly the same in two processes.
-double any_chance();
+double random_fraction();
 
 // `patience`: how long it tries to join again in vain; zero: it tries once, at once. Returns the
-// exit status of the last sitting.
-int run_sittings(Duration patience, const std::function<Sitting()>& sit);
+// exit status of the last attempt.
+int run_attempts(Duration patience, const std::function<Attempt()>& try_once);
 
 }  // namespace drover

@@ -1,5 +1,5 @@
 // How long failing addresses are shut out, in made-up time.
-#include "node/door_guard.h"
+#include "node/connection_limiter.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using std::chrono::seconds;
 
 constexpr const char* kStranger = "192.0.2.7";
 
-TEST(DoorGuard, LetsAFewFailuresPass) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, LetsAFewFailuresPass) {
+  ConnectionLimiter guard;
   for (int i = 0; i < 16; ++i) {
     guard.on_failure(kStranger, false, Duration{});
     EXPECT_FALSE(guard.is_shut_out(kStranger, Duration{})) << i;
@@ -26,11 +26,11 @@ TEST(DoorGuard, LetsAFewFailuresPass) {
   EXPECT_FALSE(guard.is_shut_out("192.0.2.8", Duration{})) << "others are not punished for it";
 }
 
-TEST(DoorGuard, ShutsOutTwiceAsLongEachTimeUpToALimit) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, ShutsOutTwiceAsLongEachTimeUpToALimit) {
+  ConnectionLimiter guard;
   TimePoint now{};
   for (int i = 0; i < 16; ++i) guard.on_failure(kStranger, false, now);
-  Duration expected = DoorGuard::kFar.shut_first;
+  Duration expected = ConnectionLimiter::kFar.shut_first;
   for (int i = 0; i < 7; ++i) {
     guard.on_failure(kStranger, false, now);
     // A pause that is over in less than what forgives one failure.
@@ -45,8 +45,8 @@ TEST(DoorGuard, ShutsOutTwiceAsLongEachTimeUpToALimit) {
   EXPECT_FALSE(guard.is_shut_out(kStranger, now + minutes(5)));
 }
 
-TEST(DoorGuard, ForgivesWithTime) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, ForgivesWithTime) {
+  ConnectionLimiter guard;
   for (int i = 0; i < 30; ++i) guard.on_failure(kStranger, false, Duration{});
   const TimePoint later = minutes(10);
   EXPECT_FALSE(guard.is_shut_out(kStranger, later));
@@ -54,8 +54,8 @@ TEST(DoorGuard, ForgivesWithTime) {
   EXPECT_FALSE(guard.is_shut_out(kStranger, later)) << "as if it had never failed";
 }
 
-TEST(DoorGuard, TellsOncePerAddress) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, TellsOncePerAddress) {
+  ConnectionLimiter guard;
   EXPECT_TRUE(guard.on_failure(kStranger, false, Duration{}));
   for (int i = 1; i < 100; ++i) EXPECT_FALSE(guard.on_failure(kStranger, false, seconds(i)));
   EXPECT_TRUE(guard.on_failure("192.0.2.8", false, seconds(100)));
@@ -63,8 +63,8 @@ TEST(DoorGuard, TellsOncePerAddress) {
   EXPECT_TRUE(guard.on_failure("192.0.2.8", false, minutes(62)));
 }
 
-TEST(DoorGuard, IsGenerousToThisMachineAndToWhereMembersComeFrom) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, IsGenerousToThisMachineAndToWhereMembersComeFrom) {
+  ConnectionLimiter guard;
   guard.on_member(kStranger);
   for (int i = 0; i < 1000; ++i) {
     guard.on_failure("", true, Duration{});
@@ -77,22 +77,22 @@ TEST(DoorGuard, IsGenerousToThisMachineAndToWhereMembersComeFrom) {
   EXPECT_FALSE(guard.is_shut_out("", seconds(1))) << "never for long";
 }
 
-TEST(DoorGuard, RemembersSoManyAddressesAndTheWorstOfThem) {
-  DoorGuard guard;
+TEST(ConnectionLimiter, RemembersSoManyAddressesAndTheWorstOfThem) {
+  ConnectionLimiter guard;
   for (int i = 0; i < 20; ++i) guard.on_failure(kStranger, false, Duration{});
   ASSERT_TRUE(guard.is_shut_out(kStranger, Duration{}));
   for (int i = 0; i < 10'000; ++i) guard.on_failure(std::to_string(i), false, Duration(i));
-  EXPECT_EQ(guard.addresses(), DoorGuard::kAddressesMax);
+  EXPECT_EQ(guard.addresses(), ConnectionLimiter::kAddressesMax);
   EXPECT_TRUE(guard.is_shut_out(kStranger, seconds(1)));
 }
 
 // Whatever an address does, it fails no more often than its bucket allows, but for one failure
 // after each pause.
-TEST(DoorGuard, BoundsFailuresHoweverTheyCome) {
+TEST(ConnectionLimiter, BoundsFailuresHoweverTheyCome) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    DoorGuard guard;
+    ConnectionLimiter guard;
     TimePoint now{};
     int failures = 0;
     while (now < minutes(60)) {

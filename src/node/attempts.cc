@@ -1,4 +1,4 @@
-#include "node/sittings.h"
+#include "node/attempts.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -12,25 +12,25 @@
 
 namespace drover {
 
-double any_chance() {
+double random_fraction() {
   return unit_interval(
       draw({static_cast<uint64_t>(::getpid()), static_cast<uint64_t>(clock_now().count())}));
 }
 
-int run_sittings(Duration patience, const std::function<Sitting()>& sit) {
+int run_attempts(Duration patience, const std::function<Attempt()>& try_once) {
   BackOff back_off(patience);
   for (;;) {
-    const Sitting sitting = sit();
-    if (!sitting.again) return sitting.exit_status;
+    const Attempt attempt = try_once();
+    if (!attempt.again) return attempt.exit_status;
     const TimePoint now = clock_now();
-    if (sitting.was_in) back_off.was_in();
-    const auto wait = back_off.next(now, any_chance());
+    if (attempt.was_in) back_off.was_in();
+    const auto wait = back_off.next(now, random_fraction());
     if (!wait) {
-      spdlog::error("gave up: {}", sitting.why);
+      spdlog::error("gave up: {}", attempt.why);
       return 1;
     }
     if (*wait > Duration::zero()) {
-      spdlog::info("{}; joining again in {}", sitting.why,
+      spdlog::info("{}; joining again in {}", attempt.why,
                    duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
     }
     std::this_thread::sleep_for(*wait);

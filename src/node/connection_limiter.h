@@ -1,5 +1,5 @@
-// DoorGuard: which addresses have failed so often to introduce somebody that nobody from there is
-// listened to for a while.
+// ConnectionLimiter: which addresses have failed so often to introduce somebody that nobody from
+// there is listened to for a while.
 //
 // Every address has a bucket of failures that fills up again with time. A failure that finds it
 // empty shuts the address out, and each further one twice as long, up to a limit; a full bucket
@@ -15,7 +15,7 @@
 
 namespace drover {
 
-class DoorGuard {
+class ConnectionLimiter {
  public:
   struct Limits {
     double failures;    // at once

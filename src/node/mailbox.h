@@ -1,4 +1,4 @@
-// Postbox: messages from any thread to an event loop, delivered in the order in which they were put
+// Mailbox: messages from any thread to an event loop, delivered in the order in which they were put
 // in.
 //
 // Posting them to the loop one by one does not keep that order: what a loop with one thread posts
@@ -18,11 +18,11 @@
 
 namespace drover {
 
-class Postbox {
+class Mailbox {
  public:
   // `deliver` is called on the loop's thread. Both must outlive this, and this the loop's last
   // turn.
-  Postbox(boost::asio::io_context& loop, std::function<void(Outbox)> deliver)
+  Mailbox(boost::asio::io_context& loop, std::function<void(Outbox)> deliver)
       : loop_(loop), deliver_(std::move(deliver)) {}
 
   // From any thread.

@@ -1,4 +1,4 @@
-// Pulse: whether the other end of a connection still lives, and when to show it that we do.
+// Heartbeat: whether the other end of a connection still lives, and when to show it that we do.
 //
 // A closed connection is noticed at once, and TCP notices a host that has vanished; but nothing
 // tells of a process that hangs, or is stopped, on a host that is well. So whoever has nothing to
@@ -13,7 +13,7 @@
 
 namespace drover {
 
-class Pulse {
+class Heartbeat {
  public:
   static constexpr Duration kBeat = std::chrono::seconds(2);
   static constexpr int kSilentBeats = 5;

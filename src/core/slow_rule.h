@@ -1,0 +1,27 @@
+// SlowRule: which workers are slowed down on purpose, in which steps, and by how much.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "core/ids.h"
+#include "core/time.h"
+
+namespace drover {
+
+// worker/slowness.h reads and writes its text form.
+struct SlowRule {
+  static constexpr double kFactorMax = 1e6;
+  static constexpr Duration kDelayMax = std::chrono::hours(1);
+
+  std::optional<std::pair<WorkerId, WorkerId>> workers;  // first and last; absent: all
+  std::optional<std::pair<Step, Step>> steps;            // first and last; absent: all
+  double share = 1.0;   // of (step, worker) pairs that the rule applies to, drawn from the seed
+  double factor = 1.0;  // on the time of computing
+  Duration delay{};     // before computing
+
+  bool operator==(const SlowRule&) const = default;
+};
+
+}  // namespace drover

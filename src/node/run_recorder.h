@@ -1,0 +1,57 @@
+// RunRecorder: tells observers what happens in a run and how it ended, and notices when one of them
+// cannot take it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/peer.h"
+#include "core/run_record.h"
+#include "server/happening.h"
+
+namespace drover {
+
+class RunRecorder {
+ public:
+  // `training_since`: when training began, if that was in an earlier incarnation of the
+  // coordinator. `fail` is called once, with the first failure; it ends the run.
+  RunRecorder(std::vector<RunObserver*> observers, std::optional<TimePoint> training_since,
+              std::function<void(const std::string& why)> fail)
+      : observers_(std::move(observers)),
+        training_before_(training_since),
+        fail_(std::move(fail)) {}
+
+  void record(const Happening& happening);
+  // The peak memory of a peer, for the end's record. Bytes.
+  void note_memory(const Peer& peer, uint64_t bytes) { memory_[peer] = bytes; }
+  void record_end(RunEnd end);
+  // A failure of something else that the record depends on counts as one of its own.
+  void check(const Status& status);
+
+  // As it was recorded. A run that could not be recorded to its end has not completed, whatever was
+  // trained.
+  const RunEnd& end() const { return end_; }
+  // Why the run cannot be recorded; nothing: it can.
+  const std::optional<std::string>& failure() const { return failure_; }
+  std::optional<TimePoint> training_since() const {
+    return training_before_ ? training_before_ : training_here_;
+  }
+
+ private:
+  void note_failure(RunEnd& end) const;
+
+  const std::vector<RunObserver*> observers_;
+  const std::optional<TimePoint> training_before_;  // in an earlier incarnation
+  const std::function<void(const std::string&)> fail_;
+  std::optional<TimePoint> training_here_;  // in this one
+  std::map<Peer, uint64_t> memory_;
+  RunEnd end_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace drover
