@@ -69,7 +69,7 @@ std::string knock(const std::string& address) {
   if (!endpoint) return endpoint.error().message;
   const auto& where = endpoint.value().address;
   const Descriptor socket(
-      ::socket(where.protocol().processes(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      ::socket(where.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.open()) return reason();
   if (::connect(socket.get(), where.data(), static_cast<socklen_t>(where.size())) == 0) return {};
   if (errno != EINPROGRESS) return reason();

@@ -47,7 +47,7 @@ Error explain(Error why, bool may_be_tls) {
 
 std::shared_ptr<Channel> open_channel(Socket socket, const RunKey& key, Tls::Side side) {
   boost::system::error_code gone;
-  const bool local = socket.local_endpoint(gone).protocol().processes() == AF_UNIX;
+  const bool local = socket.local_endpoint(gone).protocol().family() == AF_UNIX;
   auto session = key.tls && !local ? key.tls->session(side, socket.native_handle()) : nullptr;
   return std::make_shared<Channel>(std::move(socket), key.run, std::move(session));
 }
