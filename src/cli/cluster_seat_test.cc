@@ -67,7 +67,7 @@ TEST(ClusterSeat, WithMpiRanksAreShardsOrWorkers) {
   ASSERT_FALSE(none_left.ok());
   EXPECT_NE(none_left.error().message.find("--shards 1"), std::string::npos);
   Job split = mpi_job();
-  split.shards = 2;
+  split.cluster.shards = 2;
   EXPECT_EQ(duties_in(mpi_ranks(8, 2), split),
             (Duties{.coordinator = false, .shards = {}, .workers = {0}}));
 }

@@ -90,12 +90,15 @@ Job unusual_job() {
 TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
   const Job usual_job;
   const Job unusual = unusual_job();
-  const auto& [task, workers, workers_max, shards, steps, batch, optimizer, schedule, policy,
-               objective, policy_warmup, min_contributors, max_wait, min_inclusion, live,
+  const auto& [task, steps, batch, learning, waiting, cluster, record] = unusual;
+  const auto& [optimizer, schedule, deterministic, guard, guard_factor] = learning;
+  const auto& [policy, objective, policy_warmup, min_contributors, max_wait, min_inclusion, live,
                decide_every, balance, balance_least, balance_most, pull, pull_grace, push_grace,
-               stragglers, probe, guard, guard_factor, deterministic, evaluate_every, stop_at, slow,
-               transport, wire_dtype, listen, tls, insecure, window, run_file, save_model,
-               checkpoint, checkpoint_every, keep, resume, supervise, standby] = unusual;
+               stragglers, probe] = waiting;
+  const auto& [workers, workers_max, shards, slow, transport, wire_dtype, listen, tls, insecure,
+               window, supervise, standby] = cluster;
+  const auto& [evaluate_every, stop_at, run_file, save_model, checkpoint, checkpoint_every, keep,
+               resume] = record;
   const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
   const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
                ema_decay] = optimizer;

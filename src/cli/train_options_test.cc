@@ -271,7 +271,7 @@ TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
                        "--steps", "20", "--schedule", "cosine"});
   EXPECT_EQ(got.cluster.workers, 3u);
   EXPECT_EQ(got.batch, 16u);
-  EXPECT_EQ(got.cluster.shards, Job{}.shards);
+  EXPECT_EQ(got.cluster.shards, Job{}.cluster.shards);
   EXPECT_FALSE(got.learning.deterministic);
   ASSERT_EQ(got.cluster.slow.size(), 1u);
   EXPECT_EQ(got.cluster.slow[0].factor, 3.0);
@@ -287,13 +287,13 @@ TEST_F(TrainOptionsTest, WhatWasGivenCanBeTypedAgain) {
   options_ = {};
   EXPECT_EQ(job(words), first);
   options_ = {};
-  EXPECT_FALSE(job({"--no-deterministic"}).deterministic);
+  EXPECT_FALSE(job({"--no-deterministic"}).learning.deterministic);
   EXPECT_EQ(command_words(options_.flags), std::vector<std::string>{"--no-deterministic"});
 }
 
 TEST_F(TrainOptionsTest, ASlowRuleDoesNotSwallowTheJobFile) {
   const std::string path = job_file("workers = 8\n");
-  EXPECT_EQ(job({"--slow", "factor=2", path}).workers, 8u);
+  EXPECT_EQ(job({"--slow", "factor=2", path}).cluster.workers, 8u);
 }
 
 TEST_F(TrainOptionsTest, ReadsTheSwitchesThatAreNotSettings) {

@@ -19,7 +19,7 @@ class AveragePullTest : public ::testing::Test {
 
   const Layout layout_{{{"a", 4}, {"b", 6}}};
   const BlockPlan blocks_ = plan_blocks(layout_, 1);
-  AveragePull pull_{10};
+  AveragePull pull_{layout_.buffer_size()};
   Outbox out_;
 };
 

@@ -111,19 +111,19 @@ std::vector<HostAddress> host_addresses() {
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, FreeAddresses> owner(list);
   std::vector<HostAddress> addresses;
-  for (const int processes : {AF_INET, AF_INET6}) {
+  for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
-      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != processes ||
+      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family ||
           (each->ifa_flags & IFF_UP) == 0)
         continue;
       // Addresses of one link only need the name of an interface with them.
-      if (processes == AF_INET6 &&
+      if (family == AF_INET6 &&
           IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr))
         continue;
-      addresses.push_back({each->ifa_name,
-                           numeric(each->ifa_addr, processes == AF_INET ? sizeof(sockaddr_in)
-                                                                        : sizeof(sockaddr_in6)),
-                           (each->ifa_flags & IFF_LOOPBACK) != 0});
+      addresses.push_back(
+          {each->ifa_name,
+           numeric(each->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)),
+           (each->ifa_flags & IFF_LOOPBACK) != 0});
     }
   }
   return addresses;

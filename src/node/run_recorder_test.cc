@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "node/clock.h"
+#include "node/test_view.h"
 
 namespace drover {
 namespace {
 
-class Observer : public RunObserver {
+class Observer : public SilentView {
  public:
   Status on_peer(const PeerRecord&) override { return done(); }
   Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }

@@ -148,7 +148,7 @@ class CoordinatorRun {
     }
     if (hello.role == Role::kWorker && choices_.below(8) == 0) {
       const auto place = coordinator_.offer_place("a host", now_);
-      promise(!place || place.value().index < settings_.workers, "a place is one of the run's");
+      promise(!place || place.value().worker < settings_.workers, "a place is one of the run's");
       return;
     }
     if (coordinator_.on_hello(hello, now_, out_)) peers_.insert({hello.role, hello.index});
