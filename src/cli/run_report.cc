@@ -100,10 +100,10 @@ RunHeader make_run_header(const Job& job,
   header.command = command_line;
   // Names of files belong to this run alone: whoever repeats it wants others.
   Job repeatable = job;
-  repeatable.run_file.clear();
-  repeatable.save_model.clear();
-  repeatable.checkpoint.clear();
-  repeatable.resume.clear();
+  repeatable.record.run_file.clear();
+  repeatable.record.save_model.clear();
+  repeatable.record.checkpoint.clear();
+  repeatable.record.resume.clear();
   header.job = to_toml(repeatable);
   for (const Setting& setting : job_settings())
     header.settings.emplace_back(setting.key, text_of(setting.get(job)));

@@ -193,13 +193,13 @@ Status secure(Part& part, const Job& job) {
   return may;
 }
 
-// Who stands for the processes of a host without the coordinator; "": there are none.
-std::string first_of(const Duties& duties, const Job& job) {
-  if (!duties.workers.empty()) return peer_name(Role::kWorker, duties.workers.front());
-  if (!duties.shards.empty()) return peer_name(Role::kShard, duties.shards.front());
+// The process that stands for those of a host without the coordinator; nothing: there are none.
+std::optional<Peer> first_of(const Duties& duties, const Job& job) {
+  if (!duties.workers.empty()) return Peer{Role::kWorker, duties.workers.front()};
+  if (!duties.shards.empty()) return Peer{Role::kShard, duties.shards.front()};
   if (!duties.standbys.empty() && job.cluster.standby)
-    return peer_name(Role::kStandby, duties.standbys.front());
-  return "";
+    return Peer{Role::kStandby, duties.standbys.front()};
+  return std::nullopt;
 }
 
 // Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.

@@ -24,7 +24,7 @@ struct sqlite3_stmt;
 namespace drover {
 
 // A value of any type, or NULL.
-using Cell = std::variant<std::monostate, int64_t, double, std::string>;
+using ColumnValue = std::variant<std::monostate, int64_t, double, std::string>;
 
 // A prepared statement. Must not outlive its Database.
 class Statement {
@@ -73,7 +73,7 @@ class Statement {
   void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
   void bind(int index, const char* value) { bind(index, std::string_view(value)); }
   void bind(int index, std::monostate);  // NULL
-  void bind(int index, const Cell& value) {
+  void bind(int index, const ColumnValue& value) {
     std::visit([&](const auto& each) { bind(index, each); }, value);
   }
   template <typename Value>

@@ -91,7 +91,7 @@ class ToCells {
   EventCells take() { return std::move(cells_); }
 
  private:
-  Cell& cell(std::string_view column) { return cells_.at(place_of(column)); }
+  ColumnValue& cell(std::string_view column) { return cells_.at(place_of(column)); }
 
   EventCells cells_;
 };
@@ -245,7 +245,7 @@ EventCells cells_of(const EventPayload& payload) {
   return to.take();
 }
 
-const Cell& cell_of(const EventCells& cells, std::string_view column) {
+const ColumnValue& cell_of(const EventCells& cells, std::string_view column) {
   return cells.at(place_of(column));
 }
 

@@ -41,10 +41,10 @@ inline constexpr std::array kEventColumns = {
 std::string event_column_definitions();
 std::string event_column_names();
 
-using EventCells = std::array<Cell, kEventColumns.size()>;
+using EventCells = std::array<ColumnValue, kEventColumns.size()>;
 EventCells cells_of(const EventPayload& payload);
 // REQUIRES: there is a column of this name.
-const Cell& cell_of(const EventCells& cells, std::string_view column);
+const ColumnValue& cell_of(const EventCells& cells, std::string_view column);
 // The payload of the columns from `first` on of a row; an Error if one has a word that is none of
 // its column's.
 Result<EventPayload> read_payload(EventKind kind, const Statement& row, int first);
