@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/event_text.h"
+#include "store/schema.h"
 #include "store/test_run.h"
 
 namespace drover {
