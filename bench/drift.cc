@@ -93,15 +93,14 @@ struct Given {
 
 // `once`: no other model than the one fitted to the full steps.
 std::unique_ptr<Forecaster> published(Given& given, bool once, Imputing imputing) {
-  BayesSettings settings;
+  PublishedSettings settings;
   settings.seed = given.seed;
-  settings.published = true;
-  settings.emission = Emission::kWorkers;
+  settings.fitting.emission = Emission::kWorkers;
+  settings.fitting.first_fit = kFull;
   settings.imputing = imputing;
-  settings.first_fit = kFull;
   if (once) settings.model = given.fitted(Emission::kWorkers);
   if (!once) settings.fitter = std::make_unique<SteppedFitter>(given.fit, kFitTakes);
-  return make_bayes(std::move(settings));
+  return make_published(std::move(settings));
 }
 
 std::unique_ptr<Forecaster> ours(Given& given, bool once) {
