@@ -54,7 +54,6 @@ void PublishedForecaster::forecast(Step step, std::span<const WorkerId> alive, F
   }
   model_trouble_ = model_ ? model_->trouble_with(alive) : "";
   steps_.expect(alive, out, /*by_worker=*/!out.sorted);
-  out.sorted = false;
 }
 
 void PublishedForecaster::learn(const StepTimes& times) {

@@ -118,6 +118,7 @@ TEST(Published, SortedModelsImputeWhicheverIsBeyondTheBound) {
   EXPECT_FALSE(walk.forecaster->by_worker());
   walk.steps(0, 22);
   walk.steps(22, kFirstPublishedFit + 1, 1.2);
+  EXPECT_TRUE(walk.forecast.sorted);
   ASSERT_EQ(walk.script.requests.size(), 1U);
   const PastTime& late = walk.script.requests[0].history->row(40)[11];
   EXPECT_EQ(late.known, Known::kArrived);
