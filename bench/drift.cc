@@ -34,7 +34,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
   std::vector<WorkerId> alive(kCluster);
   std::iota(alive.begin(), alive.end(), 0U);
   Probes probes(probe, seed);
-  Judge judge;
+  DriftJudge judge;
   Forecast forecast;
   double now = 0.0;
   for (Step step = 0; step < kSteps; ++step) {
@@ -53,7 +53,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
 
 // What a forecaster that knows everything but the future would score.
 Measures follow_truth(const Run& run, const std::vector<Recorded>& steps) {
-  Judge judge;
+  DriftJudge judge;
   Forecast forecast;
   forecast.resize(128, kCluster);
   for (Step step = kSteps - kJudged; step < kSteps; ++step) {
