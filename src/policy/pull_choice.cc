@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/percent.h"
 #include "policy/wording.h"
 
 namespace drover {
@@ -141,7 +142,7 @@ std::optional<PullChoice::Chosen> PullChoice::decide(Step step, uint32_t cutoff,
       at + 1 == needs_.size()
           ? std::string("all blocks")
           : fmt::format("{} of the blocks, without any {} of {} shards, against {} s for all",
-                        percent(share()), left_out_[at], blocks_on_.size(), brief(all.time));
+                        short_percent(share()), left_out_[at], blocks_on_.size(), brief(all.time));
   return Chosen{share(), fmt::format("auto: a step is expected in {} s with {}; from the last {} "
                                      "pulls",
                                      brief(best.time), against, pulls_.size())};
