@@ -34,7 +34,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
   std::vector<WorkerId> alive(kCluster);
   std::iota(alive.begin(), alive.end(), 0U);
   Probes probes(probe, seed);
-  Judge judge;
+  DriftJudge judge;
   Forecast forecast;
   double now = 0.0;
   for (Step step = 0; step < kSteps; ++step) {
@@ -53,7 +53,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
 
 // What a forecaster that knows everything but the future would score.
 Measures follow_truth(const Run& run, const std::vector<Recorded>& steps) {
-  Judge judge;
+  DriftJudge judge;
   Forecast forecast;
   forecast.resize(128, kCluster);
   for (Step step = kSteps - kJudged; step < kSteps; ++step) {
@@ -93,15 +93,14 @@ struct Given {
 
 // `once`: no other model than the one fitted to the full steps.
 std::unique_ptr<Forecaster> published(Given& given, bool once, Imputing imputing) {
-  BayesSettings settings;
+  PublishedSettings settings;
   settings.seed = given.seed;
-  settings.published = true;
-  settings.emission = Emission::kWorkers;
+  settings.fitting.emission = Emission::kWorkers;
+  settings.fitting.first_fit = kFull;
   settings.imputing = imputing;
-  settings.first_fit = kFull;
   if (once) settings.model = given.fitted(Emission::kWorkers);
   if (!once) settings.fitter = std::make_unique<SteppedFitter>(given.fit, kFitTakes);
-  return make_bayes(std::move(settings));
+  return make_published(std::move(settings));
 }
 
 std::unique_ptr<Forecaster> ours(Given& given, bool once) {

@@ -50,7 +50,7 @@ using Measures = std::array<double, kMeasures>;
 inline constexpr std::array<std::string_view, kMeasures> kNames = {"bias", "error", "spread",
                                                                    "inside", "lost"};
 
-class Judge {
+class DriftJudge {
  public:
   void judge(const Recorded& step, const Forecast& forecast) {
     for (const WorkerId worker : step.mostly_cut) {

@@ -38,7 +38,7 @@ TEST(Cluster, EqualsPlainSgdUnderAnyOrderOfMessages) {
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
     ASSERT_EQ(cluster.stories().size(), 12u);
-    for (const StepStory& story : cluster.stories()) {
+    for (const StepSummary& story : cluster.stories()) {
       ASSERT_EQ(story.step.contributors, workers);
       ASSERT_EQ(story.step.samples, workers * (workers + 1) / 2);
       if (story.step.step + 1 == 12) continue;  // the run ends before its last reports are in
@@ -130,7 +130,7 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
     ASSERT_EQ(cluster.stories().size(), 12u);
-    for (const StepStory& story : cluster.stories()) {
+    for (const StepSummary& story : cluster.stories()) {
       ASSERT_LE(story.step.contributors, workers);
       ASSERT_LE(story.step.samples, workers * (workers + 1) / 2);
       ASSERT_LE(story.arrivals.size(), workers);
@@ -169,7 +169,7 @@ TEST(FreeCluster, EveryGradientIsUsedOnceAndARoundIsAsManyAsThereAreWorkers) {
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
     ASSERT_EQ(cluster->stories().size(), 10u);
-    for (const StepStory& story : cluster->stories()) {
+    for (const StepSummary& story : cluster->stories()) {
       ASSERT_EQ(story.step.contributors, workers);
       for (const ArrivalRecord& arrival : story.arrivals) ASSERT_FALSE(arrival.censored);
     }
@@ -212,7 +212,7 @@ TEST(FreeCluster, DeathsAndReturnsNeitherHangNorSpoilTheRun) {
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
     ASSERT_EQ(cluster->stories().size(), 12u);
-    for (const StepStory& story : cluster->stories()) ASSERT_LE(story.step.contributors, workers);
+    for (const StepSummary& story : cluster->stories()) ASSERT_LE(story.step.contributors, workers);
     expect_each_applied(*cluster);
   }
 }
@@ -232,7 +232,7 @@ TEST(Cluster, DeathOfWorkersNeverHangsTheRun) {
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
     ASSERT_EQ(cluster.stories().size(), 8u);
     expect_plain_sgd(cluster);
-    for (const StepStory& story : cluster.stories()) ASSERT_GE(story.step.contributors + 0u, 1u);
+    for (const StepSummary& story : cluster.stories()) ASSERT_GE(story.step.contributors + 0u, 1u);
   }
 }
 

@@ -318,7 +318,7 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told(both + Words{"--overhead", "1e308"}, 2, HasSubstr("--overhead"));
   expect_told(both + Words{"--max-wait", "10s"}, 2,
               HasSubstr("--max-wait: expected a number, not '10s'"));
-  expect_told(both + Words{"--probe", "1.5"}, 2, HasSubstr("--probe: must be a share"));
+  expect_told(both + Words{"--probe", "1.5"}, 2, HasSubstr("--probe: must be at least 0 and at most 1"));
   expect_told(both + Words{"--min-inclusion", "2"}, 2, HasSubstr("--min-inclusion"));
   expect_told(both + Words{"--max-wait", "0"}, 2, HasSubstr("--max-wait"));
   expect_told(both + Words{"--min-contributors", "0"}, 2, HasSubstr("--min-contributors"));

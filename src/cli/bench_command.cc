@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/run_report.h"
 #include "core/chance.h"
+#include "core/quantile.h"
 #include "forecast/learned/learned_model.h"
 #include "forecast/learned/random_model.h"
 #include "forecast/normal.h"

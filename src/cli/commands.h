@@ -91,25 +91,19 @@ int doctor_command(const DoctorOptions& options);
 struct ReplayOptions {
   std::string trace;
   std::vector<std::string> policies;  // lists with commas
-  std::string objective = "throughput";
-  uint64_t warmup = 20;
-  uint64_t seed = 1;
-  std::string steps = ":";  // rows of the trace
+  GivenFlags flags;                   // of settings that a run has too, see is_for_replay()
+  std::string steps = ":";            // rows of the trace
   double overhead = 0.0;
   std::optional<double> noise;  // noise scale of the gradients, in gradients
-  uint32_t min_contributors = 1;
-  double max_wait = std::numeric_limits<double>::infinity();
-  double min_inclusion = 0.0;
-  bool live = false;     // decide again inside the step
-  bool balance = false;  // deal out work by speed
-  std::string decide_every = "1";
-  double probe = 0.0;                 // share of those cut that is let finish
-  std::string decisions;              // a CSV file; empty: none
-  std::string save;                   // a run file; empty: none
-  std::optional<uint16_t> dashboard;  // the port of its page; absent: none
+  double max_wait = std::numeric_limits<double>::infinity();  // in the unit of the trace
+  std::string decisions;                                      // a CSV file; empty: none
+  std::string save;                                           // a run file; empty: none
+  std::optional<uint16_t> dashboard;                          // the port of its page; absent: none
   bool json = false;
   bool quiet = false;
 };
+// Whether a setting of a job means something in a replay.
+bool is_for_replay(const Setting& setting);
 // `command_line` is kept in the run file, if one is saved.
 int replay_command(const ReplayOptions& options, const std::string& command_line);
 

@@ -11,13 +11,13 @@
 #include "cli/interrupts.h"
 #include "cli/model_fitting.h"
 #include "cli/run_report.h"
+#include "core/atomic_file.h"
 #include "forecast/forecasters.h"
 #include "forecast/learned/impute.h"
 #include "forecast/learned/model_file.h"
 #include "forecast/learned/model_forecaster.h"
 #include "node/clock.h"
 #include "sim/times_record.h"
-#include "tasks/atomic_file.h"
 
 namespace drover {
 namespace {

@@ -11,6 +11,7 @@
 #include "cli/run_report.h"
 #include "core/check.h"
 #include "core/numbers.h"
+#include "core/percent.h"
 
 namespace drover {
 namespace {
@@ -25,10 +26,6 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 // A file name need not be UTF-8; JSON must.
 std::string one_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.1f} %", 100.0 * share) : "-";
 }
 
 std::string score(double value) {

@@ -40,19 +40,6 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
       ->required()
       ->allow_extra_args(false)
       ->type_name("NAME,NAME");
-  app.add_option("--objective", replay.objective,
-                 "what policies that forecast maximise: throughput, rate or goodput")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option("--warmup,--policy-warmup", replay.warmup,
-                 "steps in which policies that learn wait for everybody; they are not measured")
-      ->check(check_whole)
-      ->type_name("STEPS")
-      ->capture_default_str();
-  app.add_option("--seed", replay.seed, "for policies that draw samples")
-      ->check(check_whole)
-      ->type_name("COUNT")
-      ->capture_default_str();
   app.add_option("--steps", replay.steps, "only these rows of the trace, from 0, without the last")
       ->type_name("FROM:TO");
   app.add_option("--overhead", replay.overhead,
@@ -62,31 +49,10 @@ void add_replay_options(CLI::App& app, ReplayOptions& replay) {
   app.add_option("--noise", replay.noise,
                  "noise scale of the gradients, in gradients; for goodput and dbw")
       ->type_name("NUMBER");
-  app.add_option("--min-contributors", replay.min_contributors,
-                 "gradients that every step waits for")
-      ->check(check_whole)
-      ->type_name("COUNT")
-      ->capture_default_str();
   app.add_option("--max-wait", replay.max_wait,
                  "the longest a step waits if those are there, in the unit of the trace")
       ->type_name("TIME");
-  app.add_option("--min-inclusion", replay.min_inclusion,
-                 "share of steps that each worker should be part of; 0: any")
-      ->type_name("SHARE")
-      ->capture_default_str();
-  app.add_flag("--live", replay.live,
-               "decide again inside each step, as gradients arrive (policies with a forecast)");
-  app.add_option("--decide-every", replay.decide_every,
-                 "steps that a decision holds for, or auto: as long as nothing changes")
-      ->type_name("STEPS")
-      ->capture_default_str();
-  app.add_flag("--balance", replay.balance,
-               "give each worker a mini-batch in proportion to its speed");
-  app.add_option("--probe", replay.probe,
-                 "share of the workers cut in a step that finish all the same, and whose run-time "
-                 "the policy is told when they have")
-      ->type_name("SHARE")
-      ->capture_default_str();
+  add_job_flags(app, replay.flags, is_for_replay, {{"--policy-warmup", "--warmup"}});
   app.add_option("--decisions", replay.decisions, "write every decision to this CSV file")
       ->type_name("OUT.csv");
   app.add_option("--save", replay.save, "record the replay in this run file; one for each policy")

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cmath>
@@ -21,6 +22,7 @@
 #include "cli/settings.h"
 #include "cli/version.h"
 #include "core/chance.h"
+#include "core/check.h"
 #include "node/clock.h"
 #include "node/host.h"
 #include "sim/replay.h"
@@ -36,6 +38,7 @@ constexpr double kNoiseMax = 1e9;
 
 // The command line, understood.
 struct Plan {
+  Job job;  // of which only the settings count that a replay has too
   std::vector<std::string> policies;
   PolicySettings policy;
   DecisionLimits limits;
@@ -76,27 +79,25 @@ Error wrong_flag(const char* flag, const std::string& why) {
   return invalid_input(fmt::format("{}: {}", flag, why));
 }
 
-// As a run reads it.
-Result<uint32_t> decide_every_of(const std::string& text) {
-  Job job;
+// What a run file says of a setting.
+std::string text_of(const Job& job, std::string_view key) {
   for (const Setting& setting : job_settings()) {
-    if (setting.key != "decide_every") continue;
-    if (const Status status = setting.set(job, text); !status) return status.error();
+    if (setting.key == key) return flag_texts(setting.get(job)).front();
   }
   return job.waiting.decide_every;
 }
 
 Result<Plan> plan_of(const ReplayOptions& options) {
   Plan plan;
-  const Result<Objective> objective = parse_objective(options.objective);
-  if (!objective) return wrong_flag("--objective", objective.error().message);
+  Job& job = plan.job;
+  if (const Status status = set_flags(options.flags, job); !status) return status.error();
   if (!(options.overhead >= 0.0 && options.overhead <= kTraceTimeMax)) {
     return wrong_flag("--overhead", fmt::format("must be a number from 0 to {}", kTraceTimeMax));
   }
   if (options.noise && !(*options.noise > 0.0 && *options.noise <= kNoiseMax)) {
     return wrong_flag("--noise", fmt::format("must be a number above 0, at most {}", kNoiseMax));
   }
-  if (objective.value() == Objective::kGoodput && !options.noise) {
+  if (job.objective == Objective::kGoodput && !options.noise) {
     return wrong_flag("--objective",
                       "goodput weighs gradients by their noise, which recorded run-times do not "
                       "tell. Say with --noise N how many gradients the noise scale is (a run of "
@@ -105,36 +106,27 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   if (std::isnan(options.max_wait) || options.max_wait <= 0.0) {
     return wrong_flag("--max-wait", "must be a number above 0");
   }
-  if (options.min_contributors == 0) return wrong_flag("--min-contributors", "must be 1 or more");
-  if (!(options.min_inclusion >= 0.0 && options.min_inclusion <= 1.0)) {
-    return wrong_flag("--min-inclusion", "must be a share from 0 to 1");
-  }
-  if (!(options.probe >= 0.0 && options.probe <= 1.0)) {
-    return wrong_flag("--probe", "must be a share from 0 to 1");
-  }
   const Result<StepRange> range = parse_step_range(options.steps);
   if (!range) return wrong_flag("--steps", range.error().message);
   plan.range = range.value();
-  plan.policy = {.objective = objective.value(),
-                 .warmup = options.warmup,
-                 .seed = options.seed,
-                 .live = options.live,
+  plan.policy = {.objective = job.objective,
+                 .warmup = job.policy_warmup,
+                 .seed = job.task.seed,
+                 .live = job.live,
                  // Only whether there is one matters yet.
                  .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
                  .fitter = stepped_fitters()};
-  const Result<uint32_t> every = decide_every_of(options.decide_every);
-  if (!every) return wrong_flag("--decide-every", every.error().message);
-  plan.limits = {.at_least = options.min_contributors,
+  plan.limits = {.at_least = job.min_contributors,
                  .max_wait = options.max_wait,
-                 .min_inclusion = options.min_inclusion,
-                 .decide_every = every.value()};
-  if (options.balance)
-    plan.balance = BalanceSettings{.warmup = options.warmup, .seed = options.seed};
-  plan.replay = {.warmup = options.warmup,
+                 .min_inclusion = job.min_inclusion,
+                 .decide_every = job.decide_every};
+  if (job.balance)
+    plan.balance = BalanceSettings{.warmup = job.policy_warmup, .seed = job.task.seed};
+  plan.replay = {.warmup = job.policy_warmup,
                  .overhead = options.overhead,
                  .noise = options.noise.value_or(0.0),
-                 .probe = options.probe,
-                 .seed = options.seed};
+                 .probe = job.probe,
+                 .seed = job.task.seed};
   Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
   if (!names) return wrong_flag("--policy", names.error().message);
   plan.policies = std::move(names).value();
@@ -183,7 +175,7 @@ Status check_outputs(const ReplayOptions& options, const std::vector<std::string
   return done();
 }
 
-RunHeader header_of(const ReplayOptions& options, const std::string& policy,
+RunHeader header_of(const ReplayOptions& options, const Job& job, const std::string& policy,
                     const std::string& command_line) {
   RunHeader header;
   header.run_id =
@@ -193,19 +185,19 @@ RunHeader header_of(const ReplayOptions& options, const std::string& policy,
   header.command = command_line;
   header.settings = {{"replay", options.trace},
                      {"policy", policy},
-                     {"objective", options.objective},
-                     {"warmup", std::to_string(options.warmup)},
-                     {"seed", std::to_string(options.seed)},
+                     {"objective", text_of(job, "objective")},
+                     {"warmup", text_of(job, "policy_warmup")},
+                     {"seed", text_of(job, "seed")},
                      {"steps", options.steps},
                      {"overhead", fmt::format("{}", options.overhead)},
                      {"noise", options.noise ? fmt::format("{}", *options.noise) : "unknown"},
-                     {"min_contributors", std::to_string(options.min_contributors)},
+                     {"min_contributors", text_of(job, "min_contributors")},
                      {"max_wait", fmt::format("{}", options.max_wait)},
-                     {"min_inclusion", fmt::format("{}", options.min_inclusion)},
-                     {"probe", fmt::format("{}", options.probe)},
-                     {"live", options.live ? "true" : "false"},
-                     {"balance", options.balance ? "true" : "false"},
-                     {"decide_every", options.decide_every}};
+                     {"min_inclusion", text_of(job, "min_inclusion")},
+                     {"probe", text_of(job, "probe")},
+                     {"live", text_of(job, "live")},
+                     {"balance", text_of(job, "balance")},
+                     {"decide_every", text_of(job, "decide_every")}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;
@@ -271,7 +263,7 @@ class ReplayJob {
       if (!made) return made.error();
       decisions_ = std::move(made).value();
     }
-    const ReplayFrame frame{options_.trace, options_.objective, plan_.replay.warmup};
+    const ReplayFrame frame{options_.trace, text_of(plan_.job, "objective"), plan_.replay.warmup};
     std::vector<ReplayRow> rows;
     Status status = done();
     for (size_t i = 0; i < plan_.policies.size(); ++i) {
@@ -309,7 +301,8 @@ class ReplayJob {
     std::unique_ptr<RunWriter> writer;
     std::optional<ReplayRecorder> recorder;
     if (!run_file.empty()) {
-      auto opened = RunWriter::create(run_file, header_of(options_, policy, command_line_));
+      auto opened =
+          RunWriter::create(run_file, header_of(options_, plan_.job, policy, command_line_));
       if (!opened) return opened.error();
       writer = std::move(opened).value();
       recorder.emplace(*writer, plan_.replay.overhead);
@@ -343,6 +336,13 @@ class ReplayJob {
 
 }  // namespace
 
+bool is_for_replay(const Setting& setting) {
+  static constexpr std::array<std::string_view, 9> kKeys = {
+      "seed",         "objective", "policy_warmup", "min_contributors", "min_inclusion", "live",
+      "decide_every", "balance",   "probe"};
+  return std::ranges::find(kKeys, setting.key) != kKeys.end();
+}
+
 int replay_command(const ReplayOptions& options, const std::string& command_line) {
   Result<Plan> plan = plan_of(options);
   if (!plan) return fail(plan.error(), kExitUsage);
@@ -359,7 +359,7 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
     fmt::print(stderr, "drover: warning: {}\n", warning);
   }
   Status status = keep_steps(trace.value(), plan.value().range);
-  if (status) status = check_long_enough(trace.value(), options.warmup);
+  if (status) status = check_long_enough(trace.value(), plan.value().replay.warmup);
   if (!status) return fail(status.error(), kExitFailed);
   if (status) status = page.value().start(options.save);
   if (!status) return fail(status.error(), kExitFailed);

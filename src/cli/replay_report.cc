@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/numbers.h"
+#include "core/percent.h"
 
 namespace drover {
 namespace {
@@ -22,8 +23,6 @@ double microseconds(Duration duration) { return seconds(duration) * 1e6; }
 nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
 
 std::string short_time(Duration duration) {
   const double value = microseconds(duration);

@@ -36,13 +36,15 @@ std::string type_name(SettingKind kind) {
   return "";
 }
 
-void add_flag(CLI::App& app, GivenFlags& flags, const Setting& setting) {
-  const std::string flag(setting.flag);
+// `also` is another name of the flag, or empty.
+void add_flag(CLI::App& app, GivenFlags& flags, const Setting& setting, std::string_view also) {
+  std::string flag(setting.flag);
+  if (!also.empty()) flag = std::string(also) + "," + flag;
   const std::string help(setting.help);
   CLI::Option* option = nullptr;
   if (setting.kind == SettingKind::kSwitch) {
     // The negation is for job files that say true.
-    const std::string names = flag + ",!--no-" + flag.substr(2);
+    const std::string names = flag + ",!--no-" + std::string(setting.flag.substr(2));
     option = app.add_flag_function(
         names,
         [&flags, &setting](int64_t count) { flags[setting.flag] = {count > 0 ? "true" : "false"}; },
@@ -107,9 +109,12 @@ const CLI::App& innermost(const CLI::App& app) {
 }  // namespace
 
 void add_job_flags(CLI::App& app, GivenFlags& flags,
-                   const std::function<bool(const Setting&)>& choose) {
+                   const std::function<bool(const Setting&)>& choose,
+                   const std::map<std::string_view, std::string_view>& also) {
   for (const Setting& setting : job_settings()) {
-    if (!choose || choose(setting)) add_flag(app, flags, setting);
+    if (choose && !choose(setting)) continue;
+    const auto other = also.find(setting.flag);
+    add_flag(app, flags, setting, other == also.end() ? "" : other->second);
   }
 }
 
@@ -166,7 +171,7 @@ Result<Job> job_of(const TrainOptions& options, const Job& defaults) {
   return job;
 }
 
-Status apply_flags(const GivenFlags& flags, Job& job) {
+Status set_flags(const GivenFlags& flags, Job& job) {
   for (const Setting& setting : job_settings()) {
     const auto given = flags.find(setting.flag);
     if (given == flags.end()) continue;
@@ -175,6 +180,11 @@ Status apply_flags(const GivenFlags& flags, Job& job) {
       return invalid_input(fmt::format("{}: {}", setting.flag, status.error().message));
     }
   }
+  return done();
+}
+
+Status apply_flags(const GivenFlags& flags, Job& job) {
+  if (const Status status = set_flags(flags, job); !status) return status;
   finish(job);
   return validate(job);
 }

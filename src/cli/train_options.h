@@ -30,11 +30,14 @@ struct TrainOptions {
   GivenFlags flags;
 };
 
-// A flag for each setting of a job, or for those that `choose` takes. `flags` must outlive the
-// parsing of `app`.
+// A flag for each setting of a job, or for those that `choose` takes. `also` has a second name for
+// some flags: {"--policy-warmup", "--warmup"}. `flags` must outlive the parsing of `app`.
 void add_job_flags(CLI::App& app, GivenFlags& flags,
-                   const std::function<bool(const Setting&)>& choose = nullptr);
-// Takes over what the flags say; the job is then finished and valid.
+                   const std::function<bool(const Setting&)>& choose = nullptr,
+                   const std::map<std::string_view, std::string_view>& also = {});
+// Takes over what the flags say, each checked by itself alone.
+Status set_flags(const GivenFlags& flags, Job& job);
+// The same; the job is then finished and valid.
 Status apply_flags(const GivenFlags& flags, Job& job);
 
 // The other way round: a setting's value as its flag is given it, and what a user would type.

@@ -356,5 +356,27 @@ TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {
   EXPECT_NE(help.substr(workers, 20).find('4'), std::string::npos) << help;
 }
 
+TEST(JobFlags, CommandsTakeSomeSettingsOfAJobUnderTheSameChecks) {
+  CLI::App app{"replay"};
+  GivenFlags flags;
+  const auto choose = [](const Setting& setting) {
+    return setting.key == "policy_warmup" || setting.key == "probe" || setting.key == "live";
+  };
+  add_job_flags(app, flags, choose, {{"--policy-warmup", "--warmup"}});
+  std::vector<std::string> words = {"--live", "0.25", "--probe", "7", "--warmup"};  // backwards
+  app.parse(words);
+  Job job;
+  ASSERT_TRUE(set_flags(flags, job).ok());
+  EXPECT_EQ(job.policy_warmup, 7U);
+  EXPECT_EQ(job.probe, 0.25);
+  EXPECT_TRUE(job.live) << "though no policy of a run decides again: only a run asks for that";
+  flags["--probe"] = {"1.5"};
+  const Status refused = set_flags(flags, job);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message.substr(0, 9), "--probe: ");
+  words = {"1", "--lr"};
+  EXPECT_THROW(app.parse(words), CLI::ParseError) << "it was not chosen";
+}
+
 }  // namespace
 }  // namespace drover

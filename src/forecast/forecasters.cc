@@ -24,4 +24,8 @@ std::unique_ptr<Forecaster> make_bayes(BayesSettings settings) {
   return std::make_unique<BayesForecaster>(std::move(settings));
 }
 
+std::unique_ptr<Forecaster> make_published(PublishedSettings settings) {
+  return std::make_unique<PublishedForecaster>(std::move(settings));
+}
+
 }  // namespace drover

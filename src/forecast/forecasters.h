@@ -8,6 +8,7 @@
 #include "forecast/ewma.h"
 #include "forecast/forecaster.h"
 #include "forecast/learned/bayes.h"
+#include "forecast/learned/published.h"
 
 namespace drover {
 
@@ -16,5 +17,6 @@ std::unique_ptr<Forecaster> make_elfving_online(const ElfvingOnlineSettings& set
 std::unique_ptr<Forecaster> make_ecdf(const EcdfSettings& settings);
 std::unique_ptr<Forecaster> make_ewma(const EwmaSettings& settings);
 std::unique_ptr<Forecaster> make_bayes(BayesSettings settings);
+std::unique_ptr<Forecaster> make_published(PublishedSettings settings);
 
 }  // namespace drover

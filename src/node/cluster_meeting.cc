@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "net/descriptor.h"
 #include "net/endpoint.h"
 #include "node/attempts.h"
@@ -177,20 +178,7 @@ Status write_token_file(const std::string& path, const std::string& token,
   std::error_code trouble;
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
     fs::create_directories(folder, trouble);
-  const std::string beside = path + ".new";
-  const Error failed = system_error("cannot write the token to " + path);
-  ::unlink(beside.c_str());
-  const Descriptor file(
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.open()) return system_error(failed.message + ": " + reason());
-  const std::string text = token + "\n" + address + "\n";
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(file.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0) {
-    const std::string why = reason();
-    ::unlink(beside.c_str());
-    return system_error(failed.message + ": " + why);
-  }
-  return done();
+  return write_file_atomically(path, token + "\n" + address + "\n", {.shared = false});
 }
 
 Result<TokenHost> TokenHost::open(const TokenPlace& place, RunId run) {

@@ -160,46 +160,45 @@ Made make_ewma_policy(const Options& options, const PolicySettings& settings) {
   return forecasting("ewma", make_ewma(ewma), settings, hedge_of(options, false));
 }
 
-// What both have in common: a model to start with, if one is named, and somebody to fit another.
-Result<BayesSettings> bayes_settings(const Options& options, const PolicySettings& settings) {
-  BayesSettings bayes;
-  bayes.seed = settings.seed;
-  bayes.warmup = settings.warmup;
+// Settings that forecasters with a learned model share: a model to start with, if one is named, and
+// a fitter.
+Status set_learned(const Options& options, const PolicySettings& settings,
+                   LearnedSettings& learned) {
+  learned.seed = settings.seed;
+  learned.warmup = settings.warmup;
   if (options.has("model")) {
     Result<ModelWeights> model = read_model(std::string(options.word("model")));
     if (!model) return model.error();
-    bayes.model = std::make_shared<ModelWeights>(std::move(model).value());
-    bayes.emission = bayes.model->shape.emission;
+    learned.model = std::make_shared<ModelWeights>(std::move(model).value());
+    learned.fitting.emission = learned.model->shape.emission;
   }
-  if (settings.fitter) bayes.fitter = settings.fitter();
-  return bayes;
+  if (settings.fitter) learned.fitter = settings.fitter();
+  return done();
 }
 
 Made make_bayes_policy(const Options& options, const PolicySettings& settings) {
-  Result<BayesSettings> bayes = bayes_settings(options, settings);
-  if (!bayes) return bayes.error();
-  if (bayes.value().emission == Emission::kSorted) {
+  BayesSettings bayes;
+  if (const Status status = set_learned(options, settings, bayes); !status) return status.error();
+  if (bayes.fitting.emission == Emission::kSorted) {
     return invalid_input(
         "the model forecasts sorted run-times, and bayes has to know whose they are: use it with "
         "bayes-paper, or fit one with --emission shared");
   }
-  return forecasting("bayes", make_bayes(std::move(bayes).value()), settings,
-                     hedge_of(options, true));
+  return forecasting("bayes", make_bayes(std::move(bayes)), settings, hedge_of(options, true));
 }
 
 Made make_published_policy(const Options& options, const PolicySettings& settings) {
-  Result<BayesSettings> bayes = bayes_settings(options, settings);
-  if (!bayes) return bayes.error();
-  BayesSettings& published = bayes.value();
-  published.published = true;
+  PublishedSettings published;
+  if (const Status status = set_learned(options, settings, published); !status)
+    return status.error();
   if (options.has("impute") && options.word("impute") == "bound") {
     published.imputing = Imputing::kBound;
   }
   if (!published.model) {
     const bool sorted = options.has("emission") && options.word("emission") == "sorted";
-    published.emission = sorted ? Emission::kSorted : Emission::kWorkers;
+    published.fitting.emission = sorted ? Emission::kSorted : Emission::kWorkers;
   }
-  return forecasting("bayes-paper", make_bayes(std::move(published)), settings);
+  return forecasting("bayes-paper", make_published(std::move(published)), settings);
 }
 
 Made make_oracle(const Options&, const PolicySettings& settings) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/percent.h"
 #include "policy/isotonic.h"
 
 namespace drover {
@@ -70,7 +71,7 @@ Choice DbwPolicy::decide(const Situation& situation) {
   }
   return {.cutoff = best,
           .reason = fmt::format("dbw: {} bring {} of a noiseless step by {}, noise {}",
-                                so_many(best, alive), percent(best_gain),
+                                so_many(best, alive), short_percent(best_gain),
                                 brief(expected_[best - 1]), brief(noise))};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/percent.h"
 #include "policy/wording.h"
 
 namespace drover {
@@ -63,8 +64,9 @@ Choice Decider::decide(const Situation& asked) {
     choice.review = {};
     choice.reason = fmt::format("waits for {}, since worker {} ", so_many(alive, alive), *worker);
     choice.reason +=
-        left_out > 0 ? fmt::format("was left out of {} in a row", counted(left_out, "step"))
-                     : fmt::format("is to be in {} of the steps", percent(limits_.min_inclusion));
+        left_out > 0
+            ? fmt::format("was left out of {} in a row", counted(left_out, "step"))
+            : fmt::format("is to be in {} of the steps", short_percent(limits_.min_inclusion));
     waits_for_all_ = situation.step;
   }
   hold_within_limits(alive, choice);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/percent.h"
 #include "policy/close_rule.h"
 
 namespace drover {
@@ -78,8 +79,8 @@ Choice DropComputePolicy::decide(const Situation& situation) {
           .time_limit = fitted_->limit,
           .reason = fmt::format("dropcompute: until {}, fitted in the warm-up: drops {} to save {} "
                                 "of the time",
-                                brief(fitted_->limit), percent(fitted_->dropped),
-                                percent(fitted_->saved))};
+                                brief(fitted_->limit), short_percent(fitted_->dropped),
+                                short_percent(fitted_->saved))};
 }
 
 void DropComputePolicy::learn(const StepTimes& times) {

@@ -12,8 +12,6 @@ std::string brief(double number) {
   return fmt::format("{:.0f}", number);
 }
 
-std::string percent(double share) { return brief(std::round(share * 1000.0) / 10.0) + " %"; }
-
 std::string so_many(uint32_t count, uint32_t alive) {
   if (count != alive) return fmt::format("{} of {} workers", count, alive);
   return alive == 1 ? "the only worker" : fmt::format("all {} workers", alive);

@@ -218,8 +218,8 @@ class Coordinator {
   void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
   void remove_worker(WorkerId worker);
-  double rate_factor_of(const StepStory& story) const;
-  void tell_outliers(const StepStory& story, TimePoint now, CoordinatorOutput& out);
+  double rate_factor_of(const StepSummary& story) const;
+  void tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);

@@ -242,7 +242,7 @@ void Coordinator::take_closing(ShardId shard, const StepClosed& closed, TimePoin
   noise_before_ = ledger_->noise();
   digest_ += closed.digest;
   ledger_->on_closed(shard, closed, since_start(now));
-  for (const LateNews& late : ledger_->take_late()) {
+  for (const LateRunTime& late : ledger_->take_late()) {
     orders_.on_late(late.step, late.worker);
     if (decider_ && !late.was_busy)
       decider_->learn_late(late.step, late.worker, seconds(late.run_time));
@@ -311,16 +311,16 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
 
 // As the shards have worked it out for the block least served. One that closed the step before the
 // decision about it had come used the noise scale of the decision before.
-double Coordinator::rate_factor_of(const StepStory& story) const {
+double Coordinator::rate_factor_of(const StepSummary& story) const {
   auto samples = static_cast<double>(story.step.samples);
   if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
   return rate_factor(learning_.rules.schedule.rule, samples,
-                     static_cast<double>(settings_.full_samples), story.noise_scale_told);
+                     static_cast<double>(settings_.full_samples), story.noise_scale_at_open);
 }
 
 // Who is out of line is told the first time, the tenth, the hundredth, ...: who it is must be seen,
 // and one that lies in every step must not fill the log.
-void Coordinator::tell_outliers(const StepStory& story, TimePoint now, CoordinatorOutput& out) {
+void Coordinator::tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out) {
   for (const StepClosed::Outlier& each : story.outliers) {
     const uint64_t times = ++outliers_[each.worker];
     if (!is_power_of_ten(times)) continue;
@@ -341,7 +341,7 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   for (const ArrivalRecord& late : ledger_->take_late_records(all))
     out.happenings.emplace_back(late);
   bool diverged = false;
-  for (StepStory& story : ledger_->take_told(all)) {
+  for (StepSummary& story : ledger_->take_summaries(all)) {
     story.step.learning_rate *= rate_factor_of(story);
     const StepRecord& step = story.step;
     const bool some = std::any_of(step.block_counts.begin(), step.block_counts.end(),

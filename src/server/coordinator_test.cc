@@ -36,7 +36,7 @@ TEST_F(CoordinatorRateRuleTest, TheRecordHasTheLearningRateThatWasUsed) {
     StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 4.0};
     for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
   }
-  const auto told = happened<StepStory>();
+  const auto told = happened<StepSummary>();
   ASSERT_EQ(told.size(), 12u);
   EXPECT_EQ(told[9].step.learning_rate, 0.5) << "decided when the noise was not known";
   // 8/16 * (4 + 16) / (4 + 8), of 0.5.
@@ -64,7 +64,7 @@ TEST_F(CoordinatorTest, RunsToItsEndAndSaysGoodbye) {
   EXPECT_FALSE(coordinator_.ended()) << "the final parameters are still to be evaluated";
   tell(Role::kEvaluator, 0, Evaluated{.version = 3, .loss = 0.1, .accuracy = 0.9, .samples = 100});
   EXPECT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<StepStory>().size(), 3u);
+  EXPECT_EQ(happened<StepSummary>().size(), 3u);
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
   ASSERT_EQ(happened<EvaluationRecord>().size(), 1u);
@@ -98,8 +98,8 @@ TEST_F(CoordinatorTest, WaitsForTheLastWordOfWhoeverArrived) {
   EXPECT_TRUE(coordinator_.wake_at());
   report(2, {1});
   EXPECT_TRUE(coordinator_.ended());
-  ASSERT_EQ(happened<StepStory>().size(), 3u);
-  EXPECT_DOUBLE_EQ(happened<StepStory>()[2].step.loss, 1.5);
+  ASSERT_EQ(happened<StepSummary>().size(), 3u);
+  EXPECT_DOUBLE_EQ(happened<StepSummary>()[2].step.loss, 1.5);
 }
 
 TEST_F(CoordinatorTest, DoesNotWaitLongForALastWord) {
@@ -141,7 +141,7 @@ TEST_F(StopAtTest, EndsAsSoonAsAnEvaluationReachesTheTarget) {
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
   EXPECT_EQ(happened<RunEnd>()[0].elapsed, 3s);
-  EXPECT_EQ(happened<StepStory>().size(), 2u) << "the step that is open is not recorded";
+  EXPECT_EQ(happened<StepSummary>().size(), 2u) << "the step that is open is not recorded";
   EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told to go";
   const auto events = happened<EventRecord>();
   ASSERT_EQ(events.size(), 2u);
@@ -175,8 +175,8 @@ TEST_F(CoordinatorTest, RecordsTheLearningRateThatWorkersTell) {
          StepReport{.step = 0, .samples = 4, .loss = 1.0, .learning_rate = 0.1 + each});
   }
   close(0, {0, 1});
-  ASSERT_EQ(happened<StepStory>().size(), 1u);
-  EXPECT_DOUBLE_EQ(happened<StepStory>()[0].step.learning_rate, 0.1);
+  ASSERT_EQ(happened<StepSummary>().size(), 1u);
+  EXPECT_DOUBLE_EQ(happened<StepSummary>()[0].step.learning_rate, 0.1);
 }
 
 class FreeRunTest : public CoordinatorTest {
@@ -203,7 +203,7 @@ TEST_F(FreeRunTest, CountsRoundsAndStopsNobody) {
   for (const Outgoing& each : out_.messages)
     EXPECT_NE(each.frame.header.type, FrameType::kStop) << "nobody is late";
   tell(Role::kEvaluator, 0, Evaluated{.version = 2});
-  const auto stories = happened<StepStory>();
+  const auto stories = happened<StepSummary>();
   ASSERT_EQ(stories.size(), 2u);
   EXPECT_EQ(stories[0].step.contributors, 2u);
   EXPECT_EQ(stories[0].arrivals.size(), 1u);
@@ -261,7 +261,7 @@ TEST_F(CoordinatorTest, AnInterruptKeepsWhatThereIs) {
   ASSERT_TRUE(coordinator_.ended());
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
   EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kInterrupted);
-  EXPECT_EQ(happened<StepStory>().size(), 1u);
+  EXPECT_EQ(happened<StepSummary>().size(), 1u);
   coordinator_.on_interrupt(now_, out_);
   EXPECT_EQ(happened<RunEnd>().size(), 1u) << "once";
 }
@@ -300,7 +300,7 @@ TEST_F(CoordinatorTest, TellsWhoIsOutOfLineEverMoreRarely) {
       EXPECT_EQ(outlier->used, step == 1);
       told.push_back(event.step);
     }
-    const auto stories = happened<StepStory>();
+    const auto stories = happened<StepSummary>();
     ASSERT_EQ(stories.size(), 1u);
     const StepRecord& record = stories[0].step;
     EXPECT_EQ(record.outliers, (std::vector<OutlierRecord>{

@@ -7,7 +7,7 @@ Status tell(const Happening& happening, RunObserver& observer) {
     RunObserver& to;
     Status operator()(const PeerRecord& peer) const { return to.on_peer(peer); }
     Status operator()(const DecisionRecord& decision) const { return to.on_decision(decision); }
-    Status operator()(const StepStory& story) const {
+    Status operator()(const StepSummary& story) const {
       return to.on_step(story.step, story.arrivals);
     }
     Status operator()(const ArrivalRecord& late) const { return to.on_late_arrival(late); }

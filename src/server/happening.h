@@ -8,8 +8,8 @@
 
 namespace drover {
 
-using Happening = std::variant<PeerRecord, DecisionRecord, StepStory, ArrivalRecord, AbandonRecord,
-                               EvaluationRecord, EventRecord, RunEnd>;
+using Happening = std::variant<PeerRecord, DecisionRecord, StepSummary, ArrivalRecord,
+                               AbandonRecord, EvaluationRecord, EventRecord, RunEnd>;
 
 // An ArrivalRecord by itself is the true run-time of somebody recorded as censored earlier.
 Status tell(const Happening& happening, RunObserver& observer);

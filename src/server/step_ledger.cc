@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "core/check.h"
@@ -11,34 +10,14 @@
 namespace drover {
 namespace {
 
-// Nothing is known: not a number, rather than a perfect zero.
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-bool by_worker(const StepClosed::Arrival& a, const StepClosed::Arrival& b) {
-  return a.worker < b.worker;
-}
-
-// A worker may be so quick only where the news of the opening was slow: then it took some time at
-// least.
-Duration less_lead(Duration since_own_opening, Duration lead) {
-  return std::max(since_own_opening - lead, Duration(1));
-}
-
-// Null if the worker has not arrived there.
-const StepClosed::Arrival* find_arrival(const StepClosed& closed, WorkerId worker) {
-  const auto found = std::lower_bound(closed.arrivals.begin(), closed.arrivals.end(),
-                                      StepClosed::Arrival{.worker = worker}, by_worker);
-  return found == closed.arrivals.end() || found->worker != worker ? nullptr : &*found;
-}
-
-// How long the worker took there, or, if that is not known, is known to have taken.
-Duration waited(const StepClosed& closed, WorkerId worker) {
-  if (const StepClosed::Arrival* arrival = find_arrival(closed, worker)) return arrival->run_time;
-  const auto late =
-      std::find_if(closed.late.begin(), closed.late.end(), [&](const StepClosed::Arrival& each) {
-        return each.worker == worker && each.step == closed.step;
-      });
-  return late != closed.late.end() ? late->run_time : closed.elapsed;
+// From here on times count from when the last shard opened the step.
+void subtract_lead(Duration lead, StepClosed& closed) {
+  closed.elapsed = without_lead(closed.elapsed, lead);
+  for (StepClosed::Arrival& arrival : closed.arrivals)
+    arrival.run_time = without_lead(arrival.run_time, lead);
+  for (StepClosed::Arrival& late : closed.late) {
+    if (late.step == closed.step) late.run_time = without_lead(late.run_time, lead);
+  }
 }
 
 }  // namespace
@@ -46,21 +25,23 @@ Duration waited(const StepClosed& closed, WorkerId worker) {
 void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate) {
   DROVER_CHECK(step == next_);
   ++next_;
-  Open& opened = open_[step];
+  OpenStep& opened = open_[step];
   opened.at = at;
   opened.alive = std::move(alive);
   opened.learning_rate = learning_rate;
-  opened.noise_scale_told = noise_scale();
+  opened.noise_scale_at_open = noise_scale();
   if (auto early = early_reports_.extract(step)) opened.reports = std::move(early.mapped());
   for (const ShardId shard : names_) opened.leads[shard] = Duration::zero();
-  // A shard that has not closed the step before opens this one later, and leads nobody.
-  const auto leads = [&](const News& news) { return !free_running_ && news.step + 1 == step; };
+  // A shard that has not closed the step before opens this one later, and leads no other.
+  const auto leads = [&](const Closing& closing) {
+    return mode_ == StepMode::kSynchronous && closing.step + 1 == step;
+  };
   Duration newest{};
-  for (const auto& [shard, news] : last_news_) {
-    if (leads(news)) newest = std::max(newest, news.heard);
+  for (const auto& [shard, closing] : last_closing_) {
+    if (leads(closing)) newest = std::max(newest, closing.heard);
   }
-  for (const auto& [shard, news] : last_news_)
-    opened.leads[shard] = leads(news) ? newest - news.heard : Duration::zero();
+  for (const auto& [shard, closing] : last_closing_)
+    opened.leads[shard] = leads(closing) ? newest - closing.heard : Duration::zero();
 }
 
 void StepLedger::on_busy(WorkerId worker) { open_.at(next_ - 1).busy.insert(worker); }
@@ -79,39 +60,45 @@ bool StepLedger::expects(ShardId shard, Step step) const {
 
 bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
   DROVER_CHECK(expects(shard, closed.step));
-  note_late(shard, closed.late);
+  for (const StepClosed::Arrival& late : closed.late)
+    stragglers_.on_arrived(shard, late.step, late.worker, late.run_time);
   const Step step = closed.step;
-  Open& open = open_.at(step);
-  // Shards tell them by worker; they are looked up by that order, so it is not taken on trust.
-  if (!std::is_sorted(closed.arrivals.begin(), closed.arrivals.end(), by_worker))
-    std::sort(closed.arrivals.begin(), closed.arrivals.end(), by_worker);
-  const Duration lead = open.leads[shard];
-  closed.elapsed = less_lead(closed.elapsed, lead);
-  for (StepClosed::Arrival& arrival : closed.arrivals)
-    arrival.run_time = less_lead(arrival.run_time, lead);
-  for (StepClosed::Arrival& late : closed.late) {
-    if (late.step == step) late.run_time = less_lead(late.run_time, lead);
-  }
-  const StepClosed& kept = open.closed[shard] = std::move(closed);
-  last_news_[shard] = {step, at};
+  OpenStep& open = open_.at(step);
+  // Shards send them by worker; find_arrival() needs that order, so it is not taken on trust.
+  if (!std::ranges::is_sorted(closed.arrivals, {}, &StepClosed::Arrival::worker))
+    std::ranges::sort(closed.arrivals, {}, &StepClosed::Arrival::worker);
   if (open.advanced) {
-    resolve(shard, step, kept);
+    // The step counted as closed: a straggler on other shards may have arrived on this one.
+    for (const StepClosed::Arrival& arrival : closed.arrivals)
+      stragglers_.on_arrived(shard, step, arrival.worker, arrival.run_time);
   } else {
     open.closed_at = std::max(open.closed_at, at);
   }
+  subtract_lead(open.leads[shard], closed);
+  open.closed[shard] = std::move(closed);
+  last_closing_[shard] = {step, at};
   if (!all_closed(open)) return false;
-  sum_up(open);
+  finish(step, open);
+  return true;
+}
+
+void StepLedger::finish(Step step, OpenStep& open) {
+  count_outcomes(mode_, open);
   noise_scale_.learn(open.noise);
   open.noise_scale = noise_scale_.value();
-  if (free_running_) {
+  if (mode_ == StepMode::kAsynchronous) {
     forget_unused(open);
-    deal_reports();
+    assign_reports();
   } else if (open.advanced) {
-    note_more_stragglers(step, open);
+    // A worker that had arrived on the shards that closed first, but not on this one, is a
+    // straggler that policies never saw as one.
+    for (const WorkerId worker : stragglers_of(open)) {
+      if (!open.lost.contains(worker) && !open.straggled.contains(worker))
+        note_straggler(step, worker, open, /*known_to_policy=*/false);
+    }
   } else {
     note_stragglers(step, open);
   }
-  return true;
 }
 
 bool StepLedger::everything_closed() const {
@@ -126,213 +113,77 @@ Step StepLedger::steps_open_before(Step step) const {
 }
 
 void StepLedger::advance(Step step, Duration at) {
-  Open& open = open_.at(step);
-  DROVER_CHECK(!free_running_ && !open.closed.empty() && !all_closed(open) && !open.advanced);
-  sum_up(open);
+  OpenStep& open = open_.at(step);
+  DROVER_CHECK(mode_ == StepMode::kSynchronous && !open.closed.empty() && !all_closed(open) &&
+               !open.advanced);
+  count_outcomes(mode_, open);
   open.advanced = true;
   open.closed_at = at;
-  const std::vector<WorkerId> late = stragglers(step);
+  const std::vector<WorkerId> late = stragglers_of(open);
   open.straggled.insert(late.begin(), late.end());
   note_stragglers(step, open);
 }
 
-// A shard has closed a step that counted as closed: who straggled elsewhere may have come here.
-void StepLedger::resolve(ShardId shard, Step step, const StepClosed& closed) {
-  const Duration lead = open_.at(step).leads[shard];  // which is off these run-times already
-  for (const StepClosed::Arrival& arrival : closed.arrivals)
-    note_late(shard, step, arrival.worker, arrival.run_time + lead);
-}
-
-void StepLedger::note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late) {
-  for (const StepClosed::Arrival& each : late)
-    note_late(shard, each.step, each.worker, each.run_time);
-}
-
-void StepLedger::note_late(ShardId shard, Step step, WorkerId worker, Duration run_time) {
-  const auto found = stragglers_.find({step, worker});
-  if (found == stragglers_.end()) return;
-  Straggler& straggler = found->second;
-  const auto lead = straggler.missing_on.find(shard);
-  if (lead == straggler.missing_on.end()) return;
-  straggler.run_time = std::max(straggler.run_time, less_lead(run_time, lead->second));
-  straggler.missing_on.erase(lead);
-  if (!straggler.missing_on.empty()) return;
-  ++late_since_told_;
-  late_news_.push_back({step, worker, straggler.run_time, straggler.was_busy});
-  const ArrivalRecord record{.step = step, .worker = worker, .run_time = straggler.run_time};
-  if (straggler.report) {
-    record_late(record, *straggler.report);
-  } else {
-    unreported_[found->first] = record;
+void StepLedger::note_stragglers(Step step, const OpenStep& open) {
+  for (const WorkerId worker : stragglers_of(open)) {
+    if (!open.lost.contains(worker)) note_straggler(step, worker, open, /*known_to_policy=*/true);
   }
-  stragglers_.erase(found);
+  stragglers_.forget_before(step);
 }
 
-void StepLedger::record_late(ArrivalRecord record, const StepReport& report) {
-  record.compute = report.compute;
-  record.samples = report.samples;
-  late_records_.push_back(record);
-}
-
-void StepLedger::note_stragglers(Step step, const Open& open) {
-  for (const WorkerId worker : stragglers(step)) {
-    if (!open.gone.contains(worker)) note_straggler(step, worker, open, false);
-  }
-  while (!stragglers_.empty() && stragglers_.begin()->first.first + kStepsRemembered < step)
-    stragglers_.erase(stragglers_.begin());
-  for (auto oldest = unreported_.begin();
-       oldest != unreported_.end() && oldest->first.first + kStepsRemembered < step;
-       oldest = unreported_.erase(oldest)) {
-    late_records_.push_back(oldest->second);
-  }
-}
-
-void StepLedger::note_straggler(Step step, WorkerId worker, const Open& open, bool untold) {
-  Straggler& straggler = stragglers_[{step, worker}];
-  straggler.was_busy = untold || open.busy.contains(worker);
+void StepLedger::note_straggler(Step step, WorkerId worker, const OpenStep& open,
+                                bool known_to_policy) {
+  StragglerBook::Straggler straggler;
+  straggler.was_busy = !known_to_policy || open.busy.contains(worker);
   const auto report = open.reports.find(worker);
   if (report != open.reports.end()) straggler.report = report->second;
   for (const auto& [shard, lead] : open.leads) {
-    const auto news = open.closed.find(shard);
+    const auto closed = open.closed.find(shard);
     const StepClosed::Arrival* const arrival =
-        news == open.closed.end() ? nullptr : find_arrival(news->second, worker);
+        closed == open.closed.end() ? nullptr : find_arrival(closed->second, worker);
     if (arrival != nullptr) {
       straggler.run_time = std::max(straggler.run_time, arrival->run_time);
     } else {
       straggler.missing_on.emplace(shard, lead);
     }
   }
-}
-
-// The last shard has closed a step that counted as closed: who had come everywhere else, but not
-// here, is recorded as a straggler, of which nobody was told.
-void StepLedger::note_more_stragglers(Step step, const Open& open) {
-  for (const WorkerId worker : stragglers(step)) {
-    if (!open.gone.contains(worker) && !open.straggled.contains(worker))
-      note_straggler(step, worker, open, true);
-  }
+  stragglers_.add(step, worker, std::move(straggler));
 }
 
 void StepLedger::on_lost(WorkerId worker) {
   for (auto& [step, open] : open_) {
-    if (!all_closed(open)) open.gone.insert(worker);
+    if (!all_closed(open)) open.lost.insert(worker);
   }
 }
 
-void StepLedger::sum_up(Open& open) const {
-  uint32_t gradients = ~uint32_t{0};
-  open.outcomes.clear();
-  open.refused.clear();
-  open.outliers.clear();
-  open.noise = {};
-  open.contributors = 0;
-  open.reports_missing = 0;
-  for (const auto& [shard, closed] : open.closed) {
-    for (const StepClosed::Refused& refused : closed.refused) open.refused.insert(refused.worker);
-    for (const StepClosed::Outlier& outlier : closed.outliers) {
-      if (!outlier.used) open.outliers.insert(outlier.worker);
-    }
-    gradients = std::min(gradients, closed.gradients);
-    open.noise += {.signal = closed.signal, .noise = closed.noise};
-  }
-  open.outcomes.reserve(open.alive.size());
-  for (const WorkerId worker : open.alive) {
-    open.outcomes.push_back(outcome_of(open, worker));
-    if (open.outcomes.back().arrived && !open.reports.contains(worker)) ++open.reports_missing;
-    if (contributed(open, open.outcomes.size() - 1)) ++open.contributors;
-  }
-  if (free_running_) open.reports_missing = open.contributors = gradients;
-}
-
-StepLedger::Outcome StepLedger::outcome_of(const Open& open, WorkerId worker) const {
-  Outcome outcome{.arrived = !free_running_};
-  for (const auto& [shard, closed] : open.closed) {
-    const StepClosed::Arrival* arrival = find_arrival(closed, worker);
-    if (free_running_) {
-      // The same gradient may be in one round on this shard and in the next on another.
-      outcome.arrived = outcome.arrived || arrival != nullptr;
-      if (arrival != nullptr) outcome.run_time = std::max(outcome.run_time, arrival->run_time);
-      continue;
-    }
-    outcome.arrived = outcome.arrived && arrival != nullptr;
-    outcome.run_time = std::max(outcome.run_time, waited(closed, worker));
-  }
-  return outcome;
-}
-
-bool StepLedger::is_refused(const Open& open, WorkerId worker) {
-  return open.refused.contains(worker) || open.outliers.contains(worker);
-}
-
-bool StepLedger::contributed(const Open& open, size_t position) {
-  return open.outcomes[position].arrived && !is_refused(open, open.alive[position]);
-}
-
-// Whether its gradient is in the step: as a whole, or, where workers go on without some blocks, in
-// all blocks of some shard.
-bool StepLedger::took_part(const Open& open, size_t position, const StepReport& report) {
-  const WorkerId worker = open.alive[position];
-  if (contributed(open, position)) return true;
-  return report.blocks > 0 && !is_refused(open, worker) &&
-         std::any_of(open.closed.begin(), open.closed.end(), [&](const auto& entry) {
-           return find_arrival(entry.second, worker) != nullptr;
-         });
-}
-
-const StepLedger::Open& StepLedger::closed_step(Step step) const {
-  const Open& open = open_.at(step);
+const OpenStep& StepLedger::closed_step(Step step) const {
+  const OpenStep& open = open_.at(step);
   DROVER_CHECK(all_closed(open) || open.advanced);
   return open;
 }
 
 std::vector<WorkerId> StepLedger::stragglers(Step step) const {
-  const Open& open = closed_step(step);
-  std::vector<WorkerId> late;
-  for (size_t i = 0; i < open.alive.size(); ++i) {
-    if (!open.outcomes[i].arrived) late.push_back(open.alive[i]);
-  }
-  return late;
+  return stragglers_of(closed_step(step));
 }
 
 StepTimes StepLedger::times(Step step, uint32_t workers) const {
-  const Open& open = closed_step(step);
-  StepTimes times{.step = step,
-                  .seconds = std::vector<double>(workers, 0.0),
-                  .known = std::vector<Known>(workers, Known::kNothing),
-                  .elapsed = 0.0,
-                  .contributors = open.contributors};
-  // As the shards' clocks measured it, like the run-times.
-  for (const auto& [shard, closed] : open.closed)
-    times.elapsed = std::max(times.elapsed, seconds(closed.elapsed));
-  for (size_t i = 0; i < open.alive.size(); ++i) {
-    const WorkerId worker = open.alive[i];
-    const Outcome& outcome = open.outcomes[i];
-    if (!outcome.arrived && (open.gone.contains(worker) || open.busy.contains(worker))) continue;
-    times.seconds[worker] = seconds(outcome.run_time);
-    times.known[worker] = outcome.arrived ? Known::kArrived : Known::kLonger;
-  }
-  return times;
+  return times_of(step, closed_step(step), workers);
 }
 
 void StepLedger::on_report(WorkerId worker, const StepReport& report) {
-  if (free_running_) {
+  if (mode_ == StepMode::kAsynchronous) {
     // A gradient with such a loss was refused, and is in no round.
     if (!std::isfinite(report.loss)) return;
-    undealt_.emplace_back(worker, report);
-    if (undealt_.size() > kReportsKept) undealt_.pop_front();
-    return deal_reports();
+    unassigned_.emplace_back(worker, report);
+    if (unassigned_.size() > kReportsKept) unassigned_.pop_front();
+    return assign_reports();
   }
-  const auto late = stragglers_.find({report.step, worker});
-  if (late != stragglers_.end()) late->second.report = report;
-  if (const auto record = unreported_.find({report.step, worker}); record != unreported_.end()) {
-    record_late(record->second, report);
-    unreported_.erase(record);
-  }
+  stragglers_.on_report(worker, report);
   if (report.step >= next_ && report.step < next_ + kStepsRemembered)
     early_reports_[report.step][worker] = report;
   const auto found = open_.find(report.step);
   if (found == open_.end()) return;
-  Open& open = found->second;
+  OpenStep& open = found->second;
   const bool first = open.reports.insert_or_assign(worker, report).second;
   if (!first || !all_closed(open)) return;
   const auto place = std::lower_bound(open.alive.begin(), open.alive.end(), worker);
@@ -353,175 +204,39 @@ std::set<WorkerId> StepLedger::unreported() const {
   return workers;
 }
 
-// A gradient that was out of line and not used is in no round, but its worker reports of it.
-void StepLedger::forget_unused(const Open& open) {
+// A gradient that was dropped as an outlier is in no round, but its worker reports it.
+void StepLedger::forget_unused(const OpenStep& open) {
   for (const WorkerId worker : open.outliers) {
-    const auto found = std::find_if(undealt_.begin(), undealt_.end(),
+    const auto found = std::find_if(unassigned_.begin(), unassigned_.end(),
                                     [&](const auto& each) { return each.first == worker; });
-    if (found != undealt_.end()) undealt_.erase(found);
+    if (found != unassigned_.end()) unassigned_.erase(found);
   }
 }
 
-void StepLedger::deal_reports() {
+void StepLedger::assign_reports() {
   for (auto& [step, open] : open_) {
     if (!all_closed(open)) return;
-    for (; open.reports_missing > 0 && !undealt_.empty(); --open.reports_missing) {
-      const auto& [worker, report] = undealt_.front();
+    for (; open.reports_missing > 0 && !unassigned_.empty(); --open.reports_missing) {
+      const auto& [worker, report] = unassigned_.front();
       open.reports[worker] = report;
       open.round.push_back(report);
-      undealt_.pop_front();
+      unassigned_.pop_front();
     }
   }
 }
 
-std::vector<StepStory> StepLedger::take_told(bool all) {
-  std::vector<StepStory> told;
+std::vector<StepSummary> StepLedger::take_summaries(bool all) {
+  std::vector<StepSummary> summaries;
   while (!open_.empty() && all_closed(open_.begin()->second)) {
     const auto first = open_.begin();
     const bool overdue =
         open_.size() > kReportPatience && all_closed(std::next(first, kReportPatience)->second);
     if (!all && !overdue && first->second.reports_missing > 0) break;
-    told.push_back(tell(first->first, first->second));
-    told.back().step.late = std::exchange(late_since_told_, 0);
+    summaries.push_back(summarise(first->first, mode_, first->second));
+    summaries.back().step.late = stragglers_.take_count();
     open_.erase(first);
   }
-  return told;
-}
-
-std::vector<LateNews> StepLedger::take_late() { return std::exchange(late_news_, {}); }
-
-std::vector<ArrivalRecord> StepLedger::take_late_records(bool all) {
-  if (all) {
-    for (const auto& [key, record] : unreported_) late_records_.push_back(record);
-    unreported_.clear();
-  }
-  return std::exchange(late_records_, {});
-}
-
-StepStory StepLedger::tell(Step step, const Open& open) const {
-  StepStory story;
-  StepRecord& record = story.step;
-  record.step = step;
-  record.at = open.at;
-  record.elapsed = open.closed_at - open.at;
-  record.learning_rate = open.learning_rate;
-  for (const auto& [worker, report] : open.reports) {
-    if (!report.learning_rate) continue;
-    record.learning_rate = *report.learning_rate;  // of the least, as on shards
-    break;
-  }
-  record.samples = ~uint64_t{0};
-  for (const auto& [shard, closed] : open.closed) {
-    record.aggregate = std::max(record.aggregate, closed.busy);
-    record.closing = std::max(record.closing, closed.closing);
-    record.loads.push_back({shard, closed.busy});
-    record.undecided = std::max(record.undecided, closed.undecided);
-    if (closed.samples > 0 || !closed.refused.empty() || !open.outliers.empty())
-      record.samples = std::min(record.samples, closed.samples);
-    story.refused.insert(story.refused.end(), closed.refused.begin(), closed.refused.end());
-  }
-  if (record.samples == ~uint64_t{0}) record.samples = 0;
-  std::map<uint32_t, uint32_t> counts;
-  for (const auto& [shard, closed] : open.closed) {
-    for (const BlockCount& count : closed.block_counts) counts[count.contributors] += count.blocks;
-  }
-  for (const auto& [contributors, blocks] : counts)
-    record.block_counts.push_back({contributors, blocks});
-  record.refused = static_cast<uint32_t>(open.refused.size());
-  record.contributors = open.contributors;
-  record.signal = open.noise.signal;
-  record.noise = open.noise.noise;
-  story.noise_scale_told = open.noise_scale_told;
-  record.noise_scale = open.noise_scale > 0.0 ? open.noise_scale : kUnknown;
-  tell_outliers(open, story);
-  tell_arrivals(open, story);
-  tell_loss(open, record);
-  tell_freshness(open, record);
-  return story;
-}
-
-void StepLedger::tell_outliers(const Open& open, StepStory& story) {
-  std::map<WorkerId, StepClosed::Outlier> all;
-  for (const auto& [shard, closed] : open.closed) {
-    for (const StepClosed::Outlier& each : closed.outliers) {
-      const auto [place, is_new] = all.try_emplace(each.worker, each);
-      if (is_new) continue;
-      StepClosed::Outlier& sum = place->second;
-      sum.blocks += each.blocks;
-      sum.used = sum.used && each.used;
-      if (each.ratio <= sum.ratio) continue;
-      sum.ratio = each.ratio;
-      sum.block = each.block;
-    }
-  }
-  for (const auto& [worker, each] : all) {
-    story.outliers.push_back(each);
-    story.step.outliers.push_back(
-        {.worker = worker, .blocks = each.blocks, .ratio = each.ratio, .used = each.used});
-  }
-}
-
-void StepLedger::tell_arrivals(const Open& open, StepStory& story) const {
-  Duration last{-1};
-  for (size_t i = 0; i < open.alive.size(); ++i) {
-    const WorkerId worker = open.alive[i];
-    const Outcome& outcome = open.outcomes[i];
-    if (free_running_ && !outcome.arrived) continue;
-    const auto report = open.reports.find(worker);
-    story.arrivals.push_back(
-        {.step = story.step.step,
-         .worker = worker,
-         .run_time = outcome.run_time,
-         .censored = !outcome.arrived,
-         .compute = report != open.reports.end() ? report->second.compute : Duration::zero(),
-         .samples = report != open.reports.end() ? report->second.samples : 0});
-    if (!outcome.arrived || outcome.run_time <= last) continue;
-    last = outcome.run_time;
-    story.step.last_worker = worker;
-  }
-}
-
-// Over those whose gradients were used, as for the loss.
-void StepLedger::tell_freshness(const Open& open, StepRecord& record) const {
-  double fresh = 0.0;
-  double staleness = 0.0;
-  size_t told = 0;
-  for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
-    const auto found = open.reports.find(open.alive[i]);
-    if (found == open.reports.end() || found->second.blocks == 0) continue;
-    const StepReport& report = found->second;
-    if (!took_part(open, i, report)) continue;
-    const double share = static_cast<double>(report.fresh) / report.blocks;
-    fresh += share;
-    record.fresh_min = told == 0 ? share : std::min(record.fresh_min, share);
-    staleness += static_cast<double>(report.staleness_sum) / report.blocks;
-    record.staleness_max = std::max(record.staleness_max, report.staleness_max);
-    ++told;
-  }
-  if (told == 0) return;
-  record.fresh_mean = fresh / static_cast<double>(told);
-  record.staleness_mean = staleness / static_cast<double>(told);
-}
-
-void StepLedger::tell_loss(const Open& open, StepRecord& record) const {
-  double loss = 0.0;
-  uint64_t samples = 0;
-  uint64_t correct = 0;
-  uint64_t predictions = 0;
-  const auto add = [&](const StepReport& report) {
-    loss += report.loss * report.samples;
-    samples += report.samples;
-    correct += report.correct;
-    predictions += report.predictions;
-  };
-  for (const StepReport& report : open.round) add(report);
-  for (size_t i = 0; i < open.alive.size() && !free_running_; ++i) {
-    const auto found = open.reports.find(open.alive[i]);
-    if (found != open.reports.end() && took_part(open, i, found->second)) add(found->second);
-  }
-  record.loss = samples > 0 ? loss / static_cast<double>(samples) : kUnknown;
-  record.accuracy =
-      predictions > 0 ? static_cast<double>(correct) / static_cast<double>(predictions) : kUnknown;
+  return summaries;
 }
 
 }  // namespace drover

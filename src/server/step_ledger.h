@@ -1,22 +1,22 @@
-// StepLedger: puts together what shards and workers say about each step, until the whole story is
-// told.
+// StepLedger: collects what shards and workers report about each step until the step's summary is
+// complete.
 //
-// Shards tell who arrived when, workers tell how their gradient was; the two come over different
-// connections in any order. A step is finished when all shards have closed it, and told when the
-// reports of its contributors are in or kReportPatience later steps have finished without them.
+// Shards report who arrived when, workers report how their gradient was; the two come over
+// different connections in any order. A step is closed when all shards have closed it. Its summary
+// is complete when the reports of its contributors are in, or when kReportPatience later steps have
+// closed without them.
 //
-// Where workers run freely a step is a round: a worker may be in it several times or not at all, so
-// nobody is late or censored, and a report belongs to no step by itself. Rounds take reports in the
-// order in which they come, as many as they have gradients.
+// Asynchronous: a step is a round (open_step.h), so no worker is late or censored, and a report
+// belongs to no step by itself. Rounds take reports in the order in which they come, as many as
+// they have gradients.
 //
-// Where workers need not wait for all blocks, the next step may open when enough shards have closed
-// this one (advance()): policies learn what those have seen. The record waits for the others.
+// With partial pulls the next step may open when enough shards have closed this one (advance()):
+// policies learn what those shards have seen. The record waits for the others.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -26,68 +26,56 @@
 #include "core/step_times.h"
 #include "core/time.h"
 #include "server/gradient_noise.h"
+#include "server/open_step.h"
+#include "server/step_summary.h"
+#include "server/straggler_book.h"
 #include "wire/control.h"
 
 namespace drover {
 
-struct StepStory {
-  StepRecord step;
-  std::vector<ArrivalRecord>
-      arrivals;  // one for every worker alive when the step opened, by worker; free-running:
-                 // for every one of which a gradient was used
-  std::vector<StepClosed::Refused> refused;
-  std::vector<StepClosed::Outlier> outliers;  // by worker, over all shards
-  double noise_scale_told = 0.0;              // what was known when the step opened
-};
-
-// A straggler's gradient has come whole to every shard.
-struct LateNews {
-  Step step = 0;
-  WorkerId worker = 0;
-  Duration run_time{};
-  // See StepLedger::on_busy(): what it took says nothing of how slow it is. Or nobody was told that
-  // it straggled.
-  bool was_busy = false;
-};
-
 class StepLedger {
  public:
-  // A report may be overtaken by the closing of later steps, whose news comes over other
-  // connections; who died between its last push and its report never sends one.
-  // A coordinator that did not get a core for a while reads the closings of all these steps first.
+  // A report may be overtaken by the closing of later steps, which comes over other connections. A
+  // worker that died between its last push and its report never sends one. A coordinator that did
+  // not get a core for a while reads the closings of all these steps first.
   static constexpr size_t kReportPatience = 48;
-  // Where workers run freely: reports that wait for the rounds they belong to.
+  // Asynchronous: reports that wait for the rounds they belong to.
   static constexpr size_t kReportsKept = 100'000;
-  // So many steps later nobody asks any more how long a straggler took.
-  static constexpr Step kStepsRemembered = 64;
+  static constexpr Step kStepsRemembered = StragglerBook::kStepsRemembered;
 
-  // `names`: of the shards, where a step may advance() before all are heard of.
-  explicit StepLedger(uint32_t shards, bool free_running = false, std::vector<ShardId> names = {})
-      : shards_(shards), free_running_(free_running), names_(std::move(names)) {}
+  // `names`: of the shards, where a step may advance() before every shard has closed one.
+  explicit StepLedger(uint32_t shards, bool asynchronous = false, std::vector<ShardId> names = {})
+      : shards_(shards),
+        mode_(asynchronous ? StepMode::kAsynchronous : StepMode::kSynchronous),
+        names_(std::move(names)) {}
 
-  // The run goes on from a checkpoint. Call before anything else.
+  // The run continues from a checkpoint. Call before anything else.
   void resume(Step first, const SavedNoise& noise) {
     next_ = first;
     noise_scale_.restore(noise);
   }
   SavedNoise noise() const { return noise_scale_.save(); }
 
-  // Shards open a step each when they have closed the one before, workers start on it when the last
-  // of them has: run-times, which every shard counts from its own opening, are told from that
-  // moment. How much earlier a shard opened is taken from when its news came here, so that no two
-  // clocks are compared.
+  // Shards open a step when they have closed the one before; workers start on it when the last
+  // shard has. Every shard counts run-times from its own opening; they are reported from that of
+  // the last shard. How much earlier a shard opened is taken from when its closing came here, so
+  // that no two clocks are compared.
   // REQUIRES: steps are opened in order, each once; `alive` ascends.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
 
-  // In the step that was opened last this worker is still busy with an earlier gradient, on our
-  // behalf: if it does not arrive, that shows nothing of its run-time.
+  // In the step that was opened last this worker is still busy with an earlier gradient that the
+  // server wants: if it does not arrive, that shows nothing of its run-time.
   void on_busy(WorkerId worker);
 
-  // Returns whether the step is now closed on all shards. REQUIRES: the step is open and this shard
-  // has not closed it.
+  // Returns whether the step is now closed on all shards. REQUIRES: expects(shard, closed.step).
   bool on_closed(ShardId shard, StepClosed closed, Duration at);
 
-  // Whether this shard has closed the step. REQUIRES: the step was opened, and not told yet.
+  // Whether on_closed(shard, step) may be called: the step is open and this shard has not closed
+  // it.
+  bool expects(ShardId shard, Step step) const;
+
+  // Whether this shard has closed the step. REQUIRES: the step was opened, and its summary was not
+  // taken.
   bool is_closed_on(Step step, ShardId shard) const {
     return open_.at(step).closed.contains(shard);
   }
@@ -100,33 +88,37 @@ class StepLedger {
   // REQUIRES: some have; steps are closed or advanced in order.
   void advance(Step step, Duration at);
 
-  // A worker is gone: what it has not delivered in the steps that are open it never will.
+  // A worker is lost: what it has not delivered in the steps that are open it never will.
   void on_lost(WorkerId worker);
 
   // Workers that were alive when the step opened and have not arrived on all shards.
-  // REQUIRES (here and below): the step is closed on all shards or advanced, and was not told yet.
+  // REQUIRES (here and in times()): the step is closed on all shards or advanced, and its summary
+  // was not taken.
   std::vector<WorkerId> stragglers(Step step) const;
 
-  // What the step has shown of the run-times of workers 0, 1, ..., `workers` - 1. Who was lost
-  // before it arrived has shown nothing: it was not slow, it was gone.
+  // See times_of().
   StepTimes times(Step step, uint32_t workers) const;
 
-  // A report may come before its step is open here, for it travels apart from the closing of the
-  // step before; it is kept. One for a step that has been told is ignored.
+  // A report may come before its step is open here, because it travels apart from the closing of
+  // the step before; it is kept. One for a step whose summary was taken reaches the stragglers'
+  // records, or is ignored.
   void on_report(WorkerId worker, const StepReport& report);
 
   // Workers whose report of a step that is closed is missing, though they arrived in it.
   std::set<WorkerId> unreported() const;
 
-  // Steps whose story is complete, in order. With `all`, also those whose reports are missing.
-  std::vector<StepStory> take_told(bool all = false);
+  // Summaries that are complete, in order of steps, each once. With `all`, also those of closed
+  // steps whose reports are missing.
+  std::vector<StepSummary> take_summaries(bool all = false);
 
   // True run-times of stragglers, at once.
-  std::vector<LateNews> take_late();
+  std::vector<LateRunTime> take_late() { return stragglers_.take_run_times(); }
   // The same for the record, when their reports are in. With `all`, also those whose are not.
-  std::vector<ArrivalRecord> take_late_records(bool all = false);
+  std::vector<ArrivalRecord> take_late_records(bool all = false) {
+    return stragglers_.take_records(all);
+  }
 
-  // How much earlier than everywhere `shard` opened the step that was opened last.
+  // How much earlier than the last shard `shard` opened the step that was opened last.
   Duration lead(ShardId shard) const;
 
   // Of the gradients, after all steps that are closed everywhere, in samples; 0: unknown.
@@ -136,89 +128,31 @@ class StepLedger {
   uint32_t shards() const { return shards_; }
 
   // How much is kept here, in entries.
-  size_t pending() const {
-    return open_.size() + undealt_.size() + stragglers_.size() + unreported_.size();
-  }
-
-  // Whether on_closed(shard, step) may be called.
-  bool expects(ShardId shard, Step step) const;
+  size_t pending() const { return open_.size() + unassigned_.size() + stragglers_.size(); }
 
  private:
-  // What became of one worker over all shards.
-  struct Outcome {
-    Duration run_time{};   // if some shard closed without it, a lower bound
-    bool arrived = false;  // everywhere
-  };
-  struct Open {
-    Duration at{};
-    Duration closed_at{};
-    double learning_rate = 0.0;
-    std::vector<WorkerId> alive;
-    std::set<WorkerId> gone;  // of those, lost since
-    std::set<WorkerId> busy;  // of those, see on_busy()
-    double noise_scale_told = 0.0;
-    std::map<ShardId, Duration> leads;  // see open()
-    std::map<ShardId, StepClosed> closed;
-    std::map<WorkerId, StepReport> reports;  // the last of each
-    std::vector<StepReport> round;           // free-running: all that were dealt to it
-    // Since it is closed on all shards:
-    std::vector<Outcome> outcomes;  // in the order of `alive`
-    std::set<WorkerId> refused;     // for NaN or infinity
-    std::set<WorkerId> outliers;    // whose gradient was not used for being out of line
-    NoiseEstimate noise;
-    double noise_scale = 0.0;  // after this step
-    uint32_t contributors = 0;
-    size_t reports_missing = 0;    // of workers that arrived, or of gradients of the round
-    bool advanced = false;         // see advance()
-    std::set<WorkerId> straggled;  // then: who had not arrived on the shards that had closed
-  };
-  bool all_closed(const Open& open) const { return open.closed.size() == shards_; }
-  const Open& closed_step(Step step) const;
-  void note_late(ShardId shard, const std::vector<StepClosed::Arrival>& late);
-  void record_late(ArrivalRecord record, const StepReport& report);
-  void note_stragglers(Step step, const Open& open);
-  void note_straggler(Step step, WorkerId worker, const Open& open, bool untold);
-  void note_more_stragglers(Step step, const Open& open);
-  void resolve(ShardId shard, Step step, const StepClosed& closed);
-  void note_late(ShardId shard, Step step, WorkerId worker, Duration run_time);
-  void sum_up(Open& open) const;
-  Outcome outcome_of(const Open& open, WorkerId worker) const;
-  void deal_reports();
-  void forget_unused(const Open& open);
-  static bool is_refused(const Open& open, WorkerId worker);
-  static bool contributed(const Open& open, size_t position);
-  static bool took_part(const Open& open, size_t position, const StepReport& report);
-  StepStory tell(Step step, const Open& open) const;
-  void tell_freshness(const Open& open, StepRecord& record) const;
-  void tell_arrivals(const Open& open, StepStory& story) const;
-  void tell_loss(const Open& open, StepRecord& record) const;
-  static void tell_outliers(const Open& open, StepStory& story);
-
-  const uint32_t shards_;
-  const bool free_running_;
-  const std::vector<ShardId> names_;
-  Step next_ = 0;  // to be opened
-  std::map<Step, Open> open_;
-  struct News {
+  struct Closing {
     Step step = 0;
     Duration heard{};
   };
-  std::map<ShardId, News> last_news_;                             // each shard's last closing
+
+  bool all_closed(const OpenStep& open) const { return open.closed.size() == shards_; }
+  const OpenStep& closed_step(Step step) const;
+  void finish(Step step, OpenStep& open);
+  void note_stragglers(Step step, const OpenStep& open);
+  void note_straggler(Step step, WorkerId worker, const OpenStep& open, bool known_to_policy);
+  void assign_reports();
+  void forget_unused(const OpenStep& open);
+
+  const uint32_t shards_;
+  const StepMode mode_;
+  const std::vector<ShardId> names_;
+  Step next_ = 0;  // to be opened
+  std::map<Step, OpenStep> open_;
+  std::map<ShardId, Closing> last_closing_;
   std::map<Step, std::map<WorkerId, StepReport>> early_reports_;  // for steps to be opened
-  std::deque<std::pair<WorkerId, StepReport>> undealt_;           // free-running, in order
-  // Of stragglers in steps told: the shards that have not got their gradient yet, and the largest
-  // run-time known.
-  struct Straggler {
-    std::map<ShardId, Duration> missing_on;  // with the lead each had
-    Duration run_time{};
-    bool was_busy = false;
-    std::optional<StepReport> report;
-  };
-  std::map<std::pair<Step, WorkerId>, Straggler> stragglers_;
-  std::vector<LateNews> late_news_;
-  std::map<std::pair<Step, WorkerId>, ArrivalRecord> unreported_;  // late, without a report
-  std::vector<ArrivalRecord> late_records_;
-  uint32_t late_since_told_ = 0;
+  std::deque<std::pair<WorkerId, StepReport>> unassigned_;        // asynchronous, in order
+  StragglerBook stragglers_;
   NoiseScale noise_scale_;
 };
 

@@ -29,11 +29,11 @@ TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
   ledger.on_report(
       0, {.step = 0, .samples = 10, .loss = 1.0, .correct = 5, .predictions = 10, .compute = 9ms});
   EXPECT_TRUE(ledger.on_closed(1, closed_by(0, 40ms, {{0, 12ms, 0}, {1, 20ms, 0}}), 1040ms));
-  EXPECT_TRUE(ledger.take_told().empty()) << "worker 1 has not reported yet";
+  EXPECT_TRUE(ledger.take_summaries().empty()) << "worker 1 has not reported yet";
   ledger.on_report(
       1,
       {.step = 0, .samples = 30, .loss = 2.0, .correct = 15, .predictions = 30, .compute = 19ms});
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   const StepRecord& step = told[0].step;
   EXPECT_EQ(step.elapsed, 40ms);
@@ -63,7 +63,7 @@ TEST(StepLedger, AddsUpSignalAndNoiseOfAllShardsAndKeepsTheScale) {
     second.noise = step == 5 ? std::nan("") : 2.0;
     ledger.on_closed(0, first, 1s);
     ledger.on_closed(1, second, 1s);
-    const StepRecord record = ledger.take_told().at(0).step;
+    const StepRecord record = ledger.take_summaries().at(0).step;
     EXPECT_EQ(record.closing, 5ms) << "of the slowest shard";
     EXPECT_EQ(record.undecided, 2ms);
     EXPECT_DOUBLE_EQ(record.signal, 2.0);
@@ -88,7 +88,7 @@ TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
   ledger.on_closed(1, closed_by(0, 20ms, {{0, 12ms, 0}}), 31ms);
   EXPECT_EQ(ledger.stragglers(0), std::vector<WorkerId>{1});
   ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].step.contributors, 1u);
   EXPECT_TRUE(told[0].arrivals[1].censored);
@@ -125,7 +125,7 @@ TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 10ms, 0}}), 10ms);
   ledger.open(1, 10ms, {0}, 0.1);
   ledger.on_closed(0, closed_by(1, 10ms, {{0, 10ms, 1}}), 20ms);
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 2u);
   EXPECT_DOUBLE_EQ(told[1].step.loss, 2.0);
 }
@@ -133,14 +133,14 @@ TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
 TEST(StepLedger, DoesNotWaitForReportsForEver) {
   StepLedger ledger(1);
   for (Step step = 0; step <= StepLedger::kReportPatience; ++step) {
-    EXPECT_TRUE(ledger.take_told().empty()) << "a report may still be on its way";
+    EXPECT_TRUE(ledger.take_summaries().empty()) << "a report may still be on its way";
     ledger.open(step, 10ms * step, {0}, 0.1);
     ledger.on_closed(0, closed_by(step, 10ms, {{0, 10ms, step}}), 10ms * (step + 1));
   }
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].step.step, 0u);
-  EXPECT_EQ(ledger.take_told(true).size(), StepLedger::kReportPatience)
+  EXPECT_EQ(ledger.take_summaries(true).size(), StepLedger::kReportPatience)
       << "at the end, everything closed is told";
 }
 
@@ -149,7 +149,7 @@ TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenAllOfItHasCome) {
   ledger.open(0, 0s, {0, 3}, 0.1);
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
   ledger.on_closed(1, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
-  ledger.take_told(true);
+  ledger.take_summaries(true);
   ledger.open(1, 10ms, {0, 3}, 0.1);
   StepClosed first = closed_by(1, 10ms, {{0, 5ms, 1}});
   first.late = {{3, 80ms, 0}};
@@ -163,7 +163,7 @@ TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenAllOfItHasCome) {
   EXPECT_EQ(late[0].worker, 3u);
   EXPECT_EQ(late[0].step, 0u);
   EXPECT_EQ(late[0].run_time, 80ms);
-  EXPECT_EQ(ledger.take_told(true)[0].step.late, 1u) << "one gradient was late, not two";
+  EXPECT_EQ(ledger.take_summaries(true)[0].step.late, 1u) << "one gradient was late, not two";
 }
 
 TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
@@ -172,14 +172,14 @@ TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
   StepClosed closed = closed_by(0, 10ms, {{0, 10ms, 0}, {1, 5ms, 0}});
   closed.refused = {{1, 4}, {1, 5}};
   ledger.on_closed(0, closed, 10ms);
-  const auto told = ledger.take_told(true);
+  const auto told = ledger.take_summaries(true);
   EXPECT_EQ(told[0].step.contributors, 1u);
   EXPECT_EQ(told[0].step.refused, 1u);
   EXPECT_FALSE(told[0].arrivals[1].censored);
 }
 
 TEST(StepLedger, ARoundTakesAsManyReportsAsItHasGradients) {
-  StepLedger ledger(2, /*free_running=*/true);
+  StepLedger ledger(2, /*asynchronous=*/true);
   ledger.open(0, 0s, {0, 1}, 0.1);
   ledger.on_report(1, {.step = 4, .samples = 10, .loss = 1.0, .compute = 3ms});
   ledger.on_report(1, {.step = 5, .samples = 10, .loss = 2.0, .compute = 4ms});
@@ -189,15 +189,65 @@ TEST(StepLedger, ARoundTakesAsManyReportsAsItHasGradients) {
   EXPECT_FALSE(ledger.on_closed(0, closed, 10ms));
   closed.arrivals.clear();  // there it was in the round before
   EXPECT_TRUE(ledger.on_closed(1, closed, 11ms));
-  EXPECT_TRUE(ledger.take_told().empty()) << "one more is on its way";
+  EXPECT_TRUE(ledger.take_summaries().empty()) << "one more is on its way";
   ledger.on_report(0, {.step = 0, .samples = 10, .loss = 6.0});
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].step.contributors, 3u);
   EXPECT_DOUBLE_EQ(told[0].step.loss, 3.0) << "not-a-number belongs to a gradient that was refused";
   ASSERT_EQ(told[0].arrivals.size(), 1u) << "nobody is censored";
   EXPECT_EQ(told[0].arrivals[0].run_time, 7ms);
   EXPECT_EQ(told[0].arrivals[0].compute, 4ms);
+}
+
+TEST(StepLedger, ADroppedGradientIsInNoRoundAndNeitherIsItsReport) {
+  StepLedger ledger(1, /*asynchronous=*/true);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0});
+  ledger.on_report(1, {.step = 0, .samples = 10, .loss = 50.0});
+  ledger.on_report(2, {.step = 0, .samples = 10, .loss = 2.0});
+  StepClosed closed = closed_by(0, 10ms, {{0, 7ms, 0}, {2, 8ms, 0}});
+  closed.gradients = 2;
+  closed.outliers = {{.worker = 1, .blocks = 1, .ratio = 50.0, .used = false}};
+  ledger.on_closed(0, closed, 10ms);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_DOUBLE_EQ(summaries[0].step.loss, 1.5);
+}
+
+// With partial pulls: the step counts as closed before the last shard has closed it.
+TEST(StepLedger, AfterAnAdvanceTheLastShardSaysWhoStraggledAfterAll) {
+  StepLedger ledger(2, /*asynchronous=*/false, {0, 1});
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_closed(0, closed_by(0, 20ms, {{0, 10ms, 0}, {2, 15ms, 0}}), 20ms);
+  EXPECT_TRUE(ledger.is_closed_on(0, 0));
+  EXPECT_FALSE(ledger.is_closed_on(0, 1));
+  ledger.advance(0, 21ms);
+  EXPECT_EQ(ledger.stragglers(0), std::vector<WorkerId>{1}) << "as far as is known";
+  EXPECT_EQ(ledger.steps_open_before(1), 1u);
+  EXPECT_FALSE(ledger.everything_closed());
+  StepClosed last = closed_by(0, 30ms, {{0, 11ms, 0}, {1, 30ms, 0}});
+  last.late = {};
+  EXPECT_TRUE(ledger.on_closed(1, last, 31ms));
+  EXPECT_TRUE(ledger.everything_closed());
+  EXPECT_TRUE(ledger.take_late().empty()) << "worker 1 is still missing on shard 0";
+  EXPECT_EQ(ledger.stragglers(0), (std::vector<WorkerId>{1, 2}));
+  ledger.open(1, 31ms, {0, 1, 2}, 0.1);
+  StepClosed next = closed_by(1, 10ms, {{0, 1ms, 1}});
+  next.late = {{1, 50ms, 0}};
+  ledger.on_closed(0, next, 60ms);
+  next.late = {{2, 45ms, 0}};
+  ledger.on_closed(1, next, 60ms);
+  const auto late = ledger.take_late();
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].worker, 1u);
+  EXPECT_FALSE(late[0].was_busy);
+  EXPECT_EQ(late[1].worker, 2u);
+  EXPECT_TRUE(late[1].was_busy) << "policies never saw it as a straggler";
+  const auto summaries = ledger.take_summaries(true);
+  EXPECT_EQ(summaries.at(0).step.elapsed, 21ms) << "until it counted as closed";
+  EXPECT_EQ(summaries.at(1).step.late, 0u);
+  EXPECT_EQ(summaries.at(0).step.late, 2u);
 }
 
 TEST(StepLedger, WhoIsLostHasShownNothing) {
@@ -262,7 +312,7 @@ TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}, {2, 8ms, 0}}), 10ms);
   const StepTimes times = ledger.times(0, 3);
   EXPECT_EQ(times.known, (std::vector<Known>{Known::kArrived, Known::kNothing, Known::kArrived}));
-  const auto told = ledger.take_told(true);
+  const auto told = ledger.take_summaries(true);
   ASSERT_EQ(told.at(0).arrivals.size(), 3u);
   EXPECT_TRUE(told[0].arrivals[1].censored) << "it is not known to have come";
   EXPECT_EQ(told[0].arrivals[1].run_time, 10ms);
@@ -282,7 +332,7 @@ TEST(StepLedger, KnowsTheSamplesAndTheComputingOfThoseWhoTold) {
   ledger.on_report(0, {.step = 0, .samples = 10, .compute = 4ms});
   ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});  // before the step has closed
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].arrivals[0].samples, 10u);
   EXPECT_EQ(told[0].arrivals[1].samples, 20u);
@@ -332,7 +382,7 @@ TEST(StepLedger, ForgetsStragglersThatNeverCome) {
   for (Step step = 0; step < 1'000; ++step) {
     ledger.open(step, Duration(step * 100), {0, 1}, 0.1);
     ledger.on_closed(0, closed_by(step, 10ns, {{0, 10ns, step}}), Duration(step * 100 + 10));
-    ledger.take_told(true);
+    ledger.take_summaries(true);
     most = std::max(most, ledger.pending());
   }
   EXPECT_LE(most, StepLedger::kStepsRemembered + 3);
@@ -346,7 +396,7 @@ TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
     std::mt19937_64 random(seed);
     const uint32_t shards = 1 + static_cast<uint32_t>(random() % 4);
     StepLedger ledger(shards);
-    std::vector<StepStory> told;
+    std::vector<StepSummary> told;
     for (Step step = 0; step < 20; ++step) {
       ledger.open(step, Duration(step * 100), {0, 1, 2}, 0.1);
       std::vector<int> events;  // shards, then reports as -1 - worker
@@ -362,7 +412,7 @@ TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
           ledger.on_report(static_cast<WorkerId>(-1 - event),
                            {.step = step, .samples = 4, .loss = double(step)});
         }
-        for (StepStory& story : ledger.take_told()) told.push_back(std::move(story));
+        for (StepSummary& story : ledger.take_summaries()) told.push_back(std::move(story));
       }
     }
     ASSERT_EQ(told.size(), 20u);

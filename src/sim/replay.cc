@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "core/numbers.h"
+#include "core/quantile.h"
 
 namespace drover {
 namespace {
@@ -78,14 +79,6 @@ double least_included(const std::vector<uint64_t>& used, const std::vector<uint6
         std::min(least, static_cast<double>(used[worker]) / static_cast<double>(recorded[worker]));
   }
   return least;
-}
-
-// Nearest rank. REQUIRES: values is not empty.
-Duration percentile(std::vector<Duration>& values, size_t percent) {
-  const size_t rank = (values.size() * percent + 99) / 100;
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "store/durable_file.h"
+#include "core/atomic_file.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -44,7 +44,7 @@ std::string header_of(const Checkpoint& checkpoint, bool average) {
 
 Status export_checkpoint(const Checkpoint& checkpoint, const std::string& path, bool average) {
   const Layout& layout = checkpoint.layout();
-  auto file = DurableFile::create(path);
+  auto file = AtomicFile::create(path);
   if (!file) return file.error();
   const std::string header = header_of(checkpoint, average);
   if (const Status written = file.value().write(std::as_bytes(std::span(header))); !written)

@@ -130,12 +130,13 @@ std::array<const ConstBuffer*, 4> buffers_of(const SavedBlock& block) {
 }
 
 Result<CheckpointFileEntry> write_checkpoint_part(const CheckpointPart& part,
-                                                  const std::string& folder, const GoOn& go_on) {
+                                                  const std::string& folder,
+                                                  const KeepWriting& keep_writing) {
   CheckpointFileEntry entry{.name = fmt::format("shard-{}.safetensors", part.shard)};
   const std::string header = make_header(part);
   entry.bytes = header.size();
   entry.checksum = checksum_of(std::as_bytes(std::span(header)));
-  auto file = DurableFile::create(folder + "/" + entry.name, go_on);
+  auto file = AtomicFile::create(folder + "/" + entry.name, {.keep_writing = keep_writing});
   if (!file) return file.error();
   if (const Status written = file.value().write(std::as_bytes(std::span(header))); !written)
     return written.error();

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/checkpoint_part.h"
 #include "core/result.h"
-#include "store/durable_file.h"
 
 namespace drover {
 
@@ -34,7 +34,7 @@ struct CheckpointFileEntry {
 // Writes `part` into `folder`, which must be there.
 Result<CheckpointFileEntry> write_checkpoint_part(const CheckpointPart& part,
                                                   const std::string& folder,
-                                                  const GoOn& go_on = {});
+                                                  const KeepWriting& keep_writing = {});
 
 class CheckpointFile {
  public:

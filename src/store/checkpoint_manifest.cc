@@ -120,11 +120,11 @@ Result<CheckpointManifest> parse(const std::string& text) try {
 }  // namespace
 
 Status write_manifest(const CheckpointManifest& manifest, const std::string& folder,
-                      const GoOn& go_on) {
+                      const KeepWriting& keep_writing) {
   json made = to_json(manifest);
   made["crc32"] = checksum_text(made);
   const std::string text = text_of(made, 1) + "\n";
-  auto file = DurableFile::create(folder + "/" + kManifestName, go_on);
+  auto file = AtomicFile::create(folder + "/" + kManifestName, {.keep_writing = keep_writing});
   if (!file) return file.error();
   if (const Status written = file.value().write(std::as_bytes(std::span(text))); !written)
     return written;

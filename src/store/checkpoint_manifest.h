@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/checkpoint_part.h"
 #include "core/ids.h"
 #include "core/layout.h"
 #include "core/result.h"
 #include "core/training.h"
 #include "store/checkpoint_file.h"
-#include "store/durable_file.h"
 
 namespace drover {
 
@@ -33,7 +33,7 @@ struct CheckpointManifest {
 
 // Into `folder`, beside the files.
 Status write_manifest(const CheckpointManifest& manifest, const std::string& folder,
-                      const GoOn& go_on = {});
+                      const KeepWriting& keep_writing = {});
 // An error if there is none, or one that was damaged or makes no sense.
 Result<CheckpointManifest> read_manifest(const std::string& folder);
 

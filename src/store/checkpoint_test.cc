@@ -83,20 +83,20 @@ CheckpointManifest manifest_of(const Everything& all, Version step) {
 
 // As a run does it: a part for each shard, then the manifest.
 Status save(const Everything& all, const std::string& dir, Version step, uint32_t shards,
-            const GoOn& go_on = {}) {
+            const KeepWriting& keep_writing = {}) {
   const std::string folder = checkpoint_folder(dir, step);
-  if (const Status made = make_folder(folder, go_on); !made) return made;
+  if (const Status made = make_folder(folder, keep_writing); !made) return made;
   CheckpointManifest manifest = manifest_of(all, step);
   const BlockPlan plan = plan_blocks(all.layout, shards, 500);
   for (ShardId shard = 0; shard < shards; ++shard) {
     CheckpointPart part{.shard = shard, .version = step, .blocks = {}};
     for (const BlockId id : plan.blocks_of_shard(shard))
       part.blocks.push_back(block_of(all, plan.blocks[id]));
-    const auto entry = write_checkpoint_part(part, folder, go_on);
+    const auto entry = write_checkpoint_part(part, folder, keep_writing);
     if (!entry) return entry.error();
     manifest.files.push_back(entry.value());
   }
-  return write_manifest(manifest, folder, go_on);
+  return write_manifest(manifest, folder, keep_writing);
 }
 
 std::string read_text(const fs::path& path) {

@@ -1,17 +1,16 @@
 #include "store/create_run_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "store/schema.h"
 
 namespace drover {
@@ -129,11 +128,8 @@ class Draft {
 
   // Gives the draft its name, unless somebody else has taken it meanwhile.
   Status publish(const std::string& path) const {
-    if (renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
-      return done();
-    }
-    // Some network file systems cannot promise not to replace; check_free has looked just now.
-    if (errno == EINVAL && std::rename(name_.c_str(), path.c_str()) == 0) return done();
+    // Where a file system cannot promise not to replace: check_free has looked just now.
+    if (rename_if_free(name_, path)) return done();
     return system_error(std::strerror(errno));
   }
 

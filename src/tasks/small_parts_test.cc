@@ -1,7 +1,6 @@
-// Choosing models, judging a BLAS, and replacing files.
+// Choosing models and judging a BLAS.
 #include <gtest/gtest.h>
 
-#include "tasks/atomic_file.h"
 #include "tasks/blas_check.h"
 #include "tasks/data/generated.h"
 #include "tasks/data/temp_folder.h"
@@ -75,26 +74,6 @@ TEST(BlasCheck, KnowsTheDebianOnes) {
   EXPECT_FALSE(reference.is_openblas);
   EXPECT_NE(reference.advice.find("slower"), std::string::npos);
   EXPECT_FALSE(judge_blas("", "").advice.empty());
-}
-
-TEST(AtomicFile, ReplacesAndLeavesNothingElse) {
-  const TempFolder folder;
-  const std::string path = folder.file("model.pt");
-  ASSERT_TRUE(write_file_atomically(path, std::string("old content, longer")).ok());
-  ASSERT_TRUE(write_file_atomically(path, std::string("new")).ok());
-  EXPECT_EQ(content_of(path), "new");
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"model.pt"});
-}
-
-TEST(AtomicFile, FailsWithoutATrace) {
-  const TempFolder folder;
-  EXPECT_FALSE(write_file_atomically(folder.file("nowhere/model.pt"), std::string("x")).ok());
-  std::filesystem::create_directory(folder.file("taken"));
-  folder.write("taken/file", "x");
-  const Status onto_folder = write_file_atomically(folder.file("taken"), std::string("x"));
-  ASSERT_FALSE(onto_folder.ok());
-  EXPECT_NE(onto_folder.error().message.find("taken"), std::string::npos);
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"taken"});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "web/page_asset.h"
 #include "web/run_follower.h"
@@ -103,21 +104,9 @@ Status write_report(const std::string& path, const std::string& text) {
     if (there.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kDatabase)
       return cannot_write(path, "there is a database of that name, which may be a run");
   }
-  const std::string draft = fmt::format("{}.new-{}", path, ::getpid());
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  if (!file) return cannot_write(path, std::strerror(errno));
-  file << text;
-  file.close();
-  if (!file) {
-    const std::string why = std::strerror(errno);
-    fs::remove(draft, ignored);
-    return cannot_write(path, why);
-  }
-  std::error_code trouble;
-  fs::rename(draft, path, trouble);
-  if (!trouble) return done();
-  fs::remove(draft, ignored);
-  return cannot_write(path, trouble.message());
+  const Status written = write_file_atomically(path, text, {.contended = true});
+  if (!written) return system_error(written.error().message + ". Give another place with --out");
+  return done();
 }
 
 }  // namespace drover

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/numbers.h"
+#include "core/percent.h"
 #include "store/schema.h"
 #include "web/report.h"
 
@@ -24,10 +25,6 @@ std::string cell(const std::string& text) {
 
 std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
-}
-
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f} %", share * 100.0) : "-";
 }
 
 std::string time(double value) {
@@ -79,7 +76,7 @@ const std::vector<std::pair<std::string_view, Cell>>& table_rows() {
       {"step, 90th percentile", [](const auto& run) { return time(run.totals.step_p90_s); }},
       {"training loss", [](const auto& run) { return number(run.totals.loss); }},
       {"test loss", [](const auto& run) { return number(run.totals.test_loss); }},
-      {"test accuracy", [](const auto& run) { return percent(run.totals.test_accuracy); }},
+      {"test accuracy", [](const auto& run) { return percent(run.totals.test_accuracy, 2); }},
       {"gradients per step", [](const auto& run) { return number(run.totals.contributors_mean); }},
       {"gradients too late", [](const auto& run) { return with_commas(run.totals.late); }},
       {"saved against waiting for all", [](const auto& run) { return saved(run); }},

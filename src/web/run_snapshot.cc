@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "core/quantile.h"
+
 namespace drover {
 namespace {
 
@@ -72,15 +74,6 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& pai
     if (name == key) return value;
   }
   return {};
-}
-
-// Nearest-rank: a time that really occurred.
-double percentile(std::vector<double> values, uint64_t percent) {
-  if (values.empty()) return kUnknown;
-  const size_t rank = (values.size() * percent + 99) / 100;
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(rank, 1) - 1);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
 }
 
 // Over the last steps of which it is known, weighted by samples.
@@ -179,8 +172,9 @@ PageTotals page_totals(const RunSums& sums) {
         static_cast<double>(sums.used) / static_cast<double>(sums.elapsed_s().size());
   totals.loss = recent_mean(sums.recent(), &StepRecord::loss);
   totals.accuracy = recent_mean(sums.recent(), &StepRecord::accuracy);
-  totals.step_median_s = percentile(sums.elapsed_s(), 50);
-  totals.step_p90_s = percentile(sums.elapsed_s(), 90);
+  std::vector<double> elapsed = sums.elapsed_s();
+  totals.step_median_s = elapsed.empty() ? kUnknown : percentile(elapsed, 50);
+  totals.step_p90_s = elapsed.empty() ? kUnknown : percentile(elapsed, 90);
   totals.waited_s = sums.waited_s;
   totals.saved_s = sums.saved_s;
   totals.wait_all_s = sums.waited_s + sums.saved_s;

@@ -219,7 +219,7 @@ class CoordinatorRun {
       promise(!decision->reason.empty(), "a decision has a reason");
       decided_ = decision->step;
     }
-    if (const auto* story = std::get_if<StepStory>(&happening))
+    if (const auto* story = std::get_if<StepSummary>(&happening))
       promise(story->step.step == told_++, "steps are told in order");
   }
 

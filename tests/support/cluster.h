@@ -150,7 +150,7 @@ class Cluster {
   const BlockPlan& blocks() const { return blocks_; }
 
   const Layout& layout() const { return layout_; }
-  const std::vector<StepStory>& stories() const { return stories_; }
+  const std::vector<StepSummary>& stories() const { return stories_; }
   size_t count_events(EventKind kind) const {
     return static_cast<size_t>(
         std::count_if(events_.begin(), events_.end(),
@@ -198,7 +198,7 @@ class Cluster {
     work(out);
     for (Outgoing& message : out.messages) send(0, 0, std::move(message));
     for (Happening& happening : out.happenings) {
-      if (auto* story = std::get_if<StepStory>(&happening)) stories_.push_back(*story);
+      if (auto* story = std::get_if<StepSummary>(&happening)) stories_.push_back(*story);
       if (auto* event = std::get_if<EventRecord>(&happening)) events_.push_back(*event);
       if (auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;
     }
@@ -478,7 +478,7 @@ class Cluster {
   std::map<std::pair<BlockId, Step>, std::set<WorkerId>> accepted_;
   std::map<BlockId, std::vector<float>> applied_;  // what was accepted, in order
   std::vector<EventRecord> events_;
-  std::vector<StepStory> stories_;
+  std::vector<StepSummary> stories_;
   std::optional<RunEnd> end_;
 };
 

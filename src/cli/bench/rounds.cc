@@ -37,13 +37,6 @@ void put(nlohmann::ordered_json& object, const std::string& key, const Spread& s
 
 }  // namespace
 
-double quantile(std::vector<double> values, double share) {
-  DROVER_CHECK(!values.empty());
-  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
-  return values[at];
-}
-
 Spread spread_of(const std::vector<double>& values) {
   DROVER_CHECK(!values.empty());
   std::vector<double> sorted = values;

@@ -18,9 +18,6 @@
 
 namespace drover {
 
-// REQUIRES: there are values; 0 <= share <= 1.
-double quantile(std::vector<double> values, double share);
-
 struct Spread {
   double median = 0.0;
   double least = 0.0;

@@ -27,6 +27,7 @@
 #include "cli/bench/rounds.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
+#include "core/quantile.h"
 #include "net/shared_memory.h"
 #include "net/socket.h"
 #include "node/channel.h"
@@ -278,7 +279,7 @@ Result<Figure> measure_round_trips(TransportBench& bench, uint32_t rounds) {
   std::vector<double> plain_slow;
   Status status = done();
   const auto measure = [&](NearEnd& end, std::vector<double>& half, std::vector<double>& tenth) {
-    const auto times = bench.round_trips(end);
+    auto times = bench.round_trips(end);
     if (!times) {
       status = times.error();
       return;

@@ -12,8 +12,8 @@
 #include <iterator>
 
 #include "cli/run_report.h"
+#include "core/atomic_file.h"
 #include "store/run_writer.h"
-#include "tasks/atomic_file.h"
 
 namespace drover {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/interrupts.h"
 #include "cli/page_process.h"
 #include "cli/run_report.h"
-#include "tasks/atomic_file.h"
+#include "core/atomic_file.h"
 
 namespace drover {
 namespace {

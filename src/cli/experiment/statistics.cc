@@ -8,6 +8,7 @@
 
 #include "core/chance.h"
 #include "core/check.h"
+#include "core/quantile.h"
 
 namespace drover {
 namespace {
@@ -34,12 +35,7 @@ std::optional<Interval> bootstrap_mean(std::span<const double> values) {
     }
     means.push_back(sum / count);
   }
-  const auto percentile = [&](double share) {
-    const auto nth = means.begin() + std::llround(share * static_cast<double>(means.size() - 1));
-    std::nth_element(means.begin(), nth, means.end());
-    return *nth;
-  };
-  return Interval{percentile(0.025), percentile(0.975)};
+  return Interval{quantile(means, 0.025), quantile(means, 0.975)};
 }
 
 }  // namespace drover

@@ -1,14 +1,15 @@
 // OutFile: a file that appears under its name only when it is complete.
 //
-// What is written goes to a draft beside it, which is gone again if the file is never published.
+// What is written goes to a draft beside it, which is removed if the file is never published.
 #pragma once
 
-#include <cstdio>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/result.h"
 
 namespace drover {
@@ -17,10 +18,6 @@ class OutFile {
  public:
   // Refuses a name that is taken, unless `force`.
   static Result<OutFile> create(const std::string& path, bool force);
-
-  OutFile(OutFile&& other) noexcept;
-  OutFile& operator=(OutFile&&) = delete;
-  ~OutFile();
 
   // Trouble is kept for status() and complete(); what is written after it is lost anyway.
   void write(std::string_view bytes);
@@ -33,17 +30,13 @@ class OutFile {
   Status publish();
 
  private:
-  OutFile(std::string path, std::string draft, bool force, std::FILE* file);
-  Error trouble() const;
+  OutFile(std::string path, AtomicFile file) : path_(std::move(path)), file_(std::move(file)) {}
+  void flush();
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   std::string path_;
-  std::string draft_;  // empty: moved from, or published
-  bool force_;
-  std::unique_ptr<std::FILE, Close> file_;
-  int error_ = 0;  // the first errno
+  AtomicFile file_;
+  std::string buffer_;
+  std::optional<Error> trouble_;  // the first
 };
 
 // All of them, or, as far as the disk can tell beforehand, none.

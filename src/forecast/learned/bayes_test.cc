@@ -9,6 +9,7 @@
 #include "core/chance.h"
 #include "forecast/learned/prior_model.h"
 #include "forecast/learned/random_model.h"
+#include "forecast/learned/scripted_fitter.h"
 #include "forecast/learned/worker_features.h"
 #include "forecast/normal.h"
 #include "forecast/test_steps.h"
@@ -44,43 +45,17 @@ ModelWeights model_by_hand(float offset, uint32_t workers = kWorkers) {
   return weights;
 }
 
-// Hands out what the test says, two steps after it was asked.
-class ScriptedFitter : public Fitter {
- public:
-  struct Script {
-    std::vector<FitRequest> requests;
-    std::vector<Step> asked_at;
-    float offset = 0.0F;  // of the model to come
-    bool fails = false;
-  };
-  explicit ScriptedFitter(Script& script) : script_(script) {}
-
-  void begin(Step now, FitRequest request) override {
-    busy_ = true;
-    script_.requests.push_back(std::move(request));
-    script_.asked_at.push_back(now);
-  }
-  bool busy() const override { return busy_; }
-  std::optional<Result<FitOutcome>> poll(Step now) override {
-    if (!busy_ || now < script_.asked_at.back() + 2) return {};
-    busy_ = false;
-    if (script_.fails) return Result<FitOutcome>(system_error("no libtorch here"));
-    return Result<FitOutcome>(
-        FitOutcome{model_by_hand(script_.offset, script_.requests.back().history->workers()), {}});
-  }
-
- private:
-  Script& script_;
-  bool busy_ = false;
-};
-
 struct Walk {
-  ScriptedFitter::Script script;
+  FitScript script;
+  float offset = 0.0F;  // of the model to come
   std::unique_ptr<BayesForecaster> bayes;
   std::vector<WorkerId> alive = first_workers(kWorkers);
   Forecast forecast;
 
   explicit Walk(BayesSettings settings = {}) {
+    script.model = [this](const FitRequest& request) {
+      return model_by_hand(offset, request.history->workers());
+    };
     settings.prior = false;
     settings.fitter = std::make_unique<ScriptedFitter>(script);
     bayes = std::make_unique<BayesForecaster>(std::move(settings));
@@ -144,7 +119,7 @@ TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {
 
 TEST(Bayes, AModelThatIsWrongStandsBackAndIsFittedAnew) {
   Walk run;
-  run.script.offset = 30.0F;
+  run.offset = 30.0F;
   run.steps(0, 75);
   ASSERT_GE(run.script.requests.size(), 2U) << "it did not wait until half as many steps more";
   EXPECT_LE(run.script.asked_at[1], 29 + 15 + 2U);
@@ -155,7 +130,7 @@ TEST(Bayes, AModelThatIsWrongStandsBackAndIsFittedAnew) {
     EXPECT_NEAR(quantile_of(samples_of(run.forecast, i), 0.5), i < 8 ? 1.0 : 1.5, 0.15)
         << "the wrong model has no say";
   }
-  run.script.offset = 0.0F;  // the next one is right
+  run.offset = 0.0F;  // the next one is right
   run.steps(75, 140);
   EXPECT_FALSE(run.says("stale")) << run.bayes->basis();
 }
@@ -184,29 +159,6 @@ TEST(Bayes, WhatWasCutShortIsFittedAsABoundAndRememberedBeyondIt) {
     EXPECT_FLOAT_EQ(time.bound, bound);
     EXPECT_GT(time.log_time, bound + 0.05F) << "drawn from what is expected of this worker: 1.5";
     EXPECT_LT(time.log_time, 0.8F);
-  }
-}
-
-TEST(Bayes, AsPublishedWhatWasDrawnCountsAsSeen) {
-  for (const Imputing imputing : {Imputing::kBound, Imputing::kTruncated}) {
-    BayesSettings settings;
-    settings.published = true;
-    settings.emission = Emission::kWorkers;
-    settings.imputing = imputing;
-    Walk run(std::move(settings));
-    run.steps(0, 22);
-    run.steps(22, kFirstPublishedFit + 1, 1.2);
-    ASSERT_EQ(run.script.requests.size(), 1U);
-    EXPECT_EQ(run.script.requests[0].shape.emission, Emission::kWorkers);
-    EXPECT_EQ(run.script.requests[0].settings.foresight, 0.0);
-    const PastTime& time = run.script.requests[0].history->row(28)[9];
-    EXPECT_EQ(time.known, Known::kArrived);
-    const auto bound = static_cast<float>(std::log(1.2));
-    if (imputing == Imputing::kBound) {
-      EXPECT_FLOAT_EQ(time.log_time, bound);
-    } else {
-      EXPECT_GT(time.log_time, bound);
-    }
   }
 }
 
@@ -252,22 +204,6 @@ TEST(Bayes, AModelWithAnOutputForEachWorkerServesAFewStrangers) {
   EXPECT_EQ(walk.forecast.workers, 44U);
 }
 
-TEST(Bayes, SortedModelsImputeWhoeverIsBeyondTheBound) {
-  BayesSettings settings;
-  settings.published = true;
-  settings.emission = Emission::kSorted;
-  ModelWeights sorted = random_model(default_shape(Emission::kSorted, kWorkers), 3, 0.01);
-  settings.model = std::make_shared<ModelWeights>(std::move(sorted));
-  Walk walk(std::move(settings));
-  walk.steps(0, 22);
-  walk.steps(22, kFirstPublishedFit + 1, 1.2);
-  ASSERT_EQ(walk.script.requests.size(), 1U);
-  const PastTime& time = walk.script.requests[0].history->row(40)[0];
-  EXPECT_EQ(time.known, Known::kArrived);
-  const PastTime& late = walk.script.requests[0].history->row(40)[11];
-  EXPECT_GE(late.log_time, static_cast<float>(std::log(1.2)) - 1e-5F);
-}
-
 TEST(Bayes, EqualRecordsGiveEqualForecasts) {
   Walk one;
   Walk other;
@@ -277,9 +213,9 @@ TEST(Bayes, EqualRecordsGiveEqualForecasts) {
   EXPECT_EQ(one.bayes->basis(), other.bayes->basis());
 }
 
-TEST(Bayes, NobodyIsExpectedFasterThanHeEverWas) {
+TEST(Bayes, AForecastNeverGoesBelowAWorkersFastestTime) {
   Walk run;
-  run.script.offset = -30.0F;  // it promises the impossible
+  run.offset = -30.0F;  // it promises the impossible
   run.steps(0, 40);
   for (size_t i = 0; i < kWorkers; ++i) {
     double fastest = 1e300;

@@ -17,6 +17,10 @@
 namespace drover {
 namespace {
 
+// Steps before those in its window that a new model looks back on: what it knows of workers builds
+// up over them.
+constexpr size_t kLookBack = 64;
+
 constexpr float kNothingAwaited = std::numeric_limits<float>::infinity();
 
 // So many more or less than it was fitted on a model still serves.
@@ -295,6 +299,16 @@ void LearnedModel::forecast(Step step, std::span<const WorkerId> alive, uint32_t
   }
   out.resize(samples, count);
   parts.sample(step, alive, out);
+}
+
+std::unique_ptr<LearnedModel> model_after(std::shared_ptr<const ModelWeights> weights,
+                                          uint64_t seed, const History& history) {
+  const size_t steps = history.steps();
+  const size_t wanted = kLookBack + weights->shape.window;
+  auto model = std::make_unique<LearnedModel>(std::move(weights), seed);
+  for (size_t i = steps - std::min(steps, wanted); i < steps; ++i)
+    model->learn(history.step(i), history.row(i));
+  return model;
 }
 
 }  // namespace drover

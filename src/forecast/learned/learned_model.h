@@ -41,4 +41,8 @@ class LearnedModel {
   std::unique_ptr<Parts> parts_;
 };
 
+// A model that has looked back on the newest steps of a history, as many as it remembers.
+std::unique_ptr<LearnedModel> model_after(std::shared_ptr<const ModelWeights> weights,
+                                          uint64_t seed, const History& history);
+
 }  // namespace drover

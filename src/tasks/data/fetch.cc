@@ -15,8 +15,8 @@
 #include <memory>
 #include <span>
 
+#include "core/atomic_file.h"
 #include "core/nearest.h"
-#include "tasks/atomic_file.h"
 #include "tasks/data/child_process.h"
 #include "tasks/data/cifar_png.h"
 #include "tasks/data/md5.h"

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/atomic_file.h"
 #include "core/chance.h"
 #include "core/check.h"
 #include "core/numbers.h"
-#include "tasks/atomic_file.h"
 #include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"

@@ -1,0 +1,35 @@
+#include "core/percent.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace drover {
+namespace {
+
+TEST(Percent, HasAsManyDecimalsAsAsked) {
+  EXPECT_EQ(percent(0.0423), "4.2 %");
+  EXPECT_EQ(percent(0.04236, 2), "4.24 %");
+  EXPECT_EQ(percent(1.0), "100.0 %");
+  EXPECT_EQ(percent(-0.5), "-50.0 %");
+}
+
+TEST(Percent, OfWhatIsUnknownIsADash) {
+  EXPECT_EQ(percent(std::nan("")), "-");
+  EXPECT_EQ(percent(std::numeric_limits<double>::infinity()), "-");
+  EXPECT_EQ(percent(std::numeric_limits<double>::max(), 2), "-") << "not finite in percent";
+}
+
+TEST(ShortPercent, HasNoZerosBehindThePoint) {
+  EXPECT_EQ(short_percent(0.0423), "4.2 %");
+  EXPECT_EQ(short_percent(0.00049), "0 %");
+  EXPECT_EQ(short_percent(0.12), "12 %");
+  EXPECT_EQ(short_percent(0.1239), "12.4 %");
+  EXPECT_EQ(short_percent(0.9999), "100 %");
+  EXPECT_EQ(short_percent(1.234), "123 %");
+  EXPECT_EQ(short_percent(123.4), "12340 %");
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,84 @@
+// StragglerBook: what becomes known later of gradients that missed their step.
+//
+// A straggler's run-time is known when its gradient has arrived whole on every shard. A policy
+// learns it at once (take_run_times()); the record gets it when the worker's report is there too
+// (take_records()).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/run_record.h"
+#include "core/time.h"
+#include "wire/control.h"
+
+namespace drover {
+
+// The true run-time of a straggler.
+struct LateRunTime {
+  Step step = 0;
+  WorkerId worker = 0;
+  Duration run_time{};
+  // It says nothing of how slow the worker is: the worker was busy with an earlier gradient (see
+  // StepLedger::on_busy()), or policies never saw it as a straggler.
+  bool was_busy = false;
+};
+
+// A run-time counted from when the last shard opened the step. `run_time` counts from when this
+// shard opened it, `lead` earlier. At least 1 ns: news of the opening may have been slow.
+Duration without_lead(Duration run_time, Duration lead);
+
+class StragglerBook {
+ public:
+  // A straggler is forgotten this many steps after its step.
+  static constexpr Step kStepsRemembered = 64;
+
+  // A gradient that has not arrived on some shards.
+  struct Straggler {
+    std::map<ShardId, Duration> missing_on;  // with the lead of each, see without_lead()
+    Duration run_time{};                     // the largest known so far
+    bool was_busy = false;                   // see LateRunTime
+    std::optional<StepReport> report;
+  };
+
+  // The gradient of this worker missed this step. REQUIRES: it was not added before.
+  void add(Step step, WorkerId worker, Straggler straggler);
+
+  // The gradient is whole on this shard, `run_time` after the shard opened the step. Ignored unless
+  // the shard was missing.
+  void on_arrived(ShardId shard, Step step, WorkerId worker, Duration run_time);
+
+  // Ignored unless the gradient is a straggler's whose record is not taken yet.
+  void on_report(WorkerId worker, const StepReport& report);
+
+  // `newest` has closed: stragglers of steps more than kStepsRemembered before it are forgotten.
+  // Those that have arrived are recorded without their report.
+  void forget_before(Step newest);
+
+  // Run-times that became known since the last call.
+  std::vector<LateRunTime> take_run_times() { return std::exchange(run_times_, {}); }
+  // How many since the last call; counted apart from take_run_times().
+  uint32_t take_count() { return std::exchange(count_, 0); }
+  // The same for the record, when their reports are there. With `all`, also without.
+  std::vector<ArrivalRecord> take_records(bool all);
+
+  // How much is kept, in entries.
+  size_t size() const { return stragglers_.size() + unreported_.size(); }
+
+ private:
+  using Key = std::pair<Step, WorkerId>;
+  void record(ArrivalRecord record, const StepReport& report);
+
+  std::map<Key, Straggler> stragglers_;
+  std::map<Key, ArrivalRecord> unreported_;  // arrived, without a report
+  std::vector<LateRunTime> run_times_;
+  std::vector<ArrivalRecord> records_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace drover
