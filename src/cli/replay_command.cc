@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 constexpr double kNoiseMax = 1e9;
 
 // The command line, understood.
-struct Plan {
+struct ReplayPlan {
   Job job;  // of which only the settings count that a replay has too
   std::vector<std::string> policies;
   PolicySettings policy;
@@ -84,11 +84,12 @@ std::string text_of(const Job& job, std::string_view key) {
   for (const Setting& setting : job_settings()) {
     if (setting.key == key) return flag_texts(setting.get(job)).front();
   }
-  return job.waiting.decide_every;
+  DROVER_CHECK(false);
+  return {};
 }
 
-Result<Plan> plan_of(const ReplayOptions& options) {
-  Plan plan;
+Result<ReplayPlan> plan_of(const ReplayOptions& options) {
+  ReplayPlan plan;
   Job& job = plan.job;
   if (const Status status = set_flags(options.flags, job); !status) return status.error();
   if (!(options.overhead >= 0.0 && options.overhead <= kTraceTimeMax)) {
@@ -97,7 +98,7 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   if (options.noise && !(*options.noise > 0.0 && *options.noise <= kNoiseMax)) {
     return wrong_flag("--noise", fmt::format("must be a number above 0, at most {}", kNoiseMax));
   }
-  if (job.objective == Objective::kGoodput && !options.noise) {
+  if (job.waiting.objective == Objective::kGoodput && !options.noise) {
     return wrong_flag("--objective",
                       "goodput weighs gradients by their noise, which recorded run-times do not "
                       "tell. Say with --noise N how many gradients the noise scale is (a run of "
@@ -109,23 +110,23 @@ Result<Plan> plan_of(const ReplayOptions& options) {
   const Result<StepRange> range = parse_step_range(options.steps);
   if (!range) return wrong_flag("--steps", range.error().message);
   plan.range = range.value();
-  plan.policy = {.objective = job.objective,
-                 .warmup = job.policy_warmup,
+  plan.policy = {.objective = job.waiting.objective,
+                 .warmup = job.waiting.policy_warmup,
                  .seed = job.task.seed,
-                 .live = job.live,
+                 .live = job.waiting.live,
                  // Only whether there is one matters yet.
                  .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
                  .fitter = stepped_fitters()};
-  plan.limits = {.at_least = job.min_contributors,
+  plan.limits = {.at_least = job.waiting.min_contributors,
                  .max_wait = options.max_wait,
-                 .min_inclusion = job.min_inclusion,
-                 .decide_every = job.decide_every};
-  if (job.balance)
-    plan.balance = BalanceSettings{.warmup = job.policy_warmup, .seed = job.task.seed};
-  plan.replay = {.warmup = job.policy_warmup,
+                 .min_inclusion = job.waiting.min_inclusion,
+                 .decide_every = job.waiting.decide_every};
+  if (job.waiting.balance)
+    plan.balance = BalanceSettings{.warmup = job.waiting.policy_warmup, .seed = job.task.seed};
+  plan.replay = {.warmup = job.waiting.policy_warmup,
                  .overhead = options.overhead,
                  .noise = options.noise.value_or(0.0),
-                 .probe = job.probe,
+                 .probe = job.waiting.probe,
                  .seed = job.task.seed};
   Result<std::vector<std::string>> names = names_in(options.policies, plan.policy);
   if (!names) return wrong_flag("--policy", names.error().message);
@@ -344,7 +345,7 @@ bool is_for_replay(const Setting& setting) {
 }
 
 int replay_command(const ReplayOptions& options, const std::string& command_line) {
-  Result<Plan> plan = plan_of(options);
+  Result<ReplayPlan> plan = plan_of(options);
   if (!plan) return fail(plan.error(), kExitUsage);
   if (options.dashboard && (options.save.empty() || plan.value().policies.size() != 1)) {
     return fail(
