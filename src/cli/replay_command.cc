@@ -242,7 +242,7 @@ class ReplayProgress {
 
 class ReplayJob {
  public:
-  ReplayJob(const ReplayOptions& options, const std::string& command_line, Plan plan, Trace trace)
+  ReplayJob(const ReplayOptions& options, const std::string& command_line, ReplayPlan plan, Trace trace)
       : options_(options),
         command_line_(command_line),
         plan_(std::move(plan)),
@@ -328,7 +328,7 @@ class ReplayJob {
 
   const ReplayOptions& options_;
   const std::string& command_line_;
-  Plan plan_;
+  ReplayPlan plan_;
   const Trace trace_;
   const Hindsight hindsight_;
   ReplayProgress progress_;
