@@ -406,7 +406,7 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
   const auto events = reader.events().value();
   for (const EventRecord& event : events) {
     if (event.kind() == EventKind::kExited) continue;
-    EXPECT_TRUE(!event.peer || event.peer == Peer{Role::kWorker, 1}) << event_line(event);
+    EXPECT_TRUE((!event.peer || event.peer == Peer{Role::kWorker, 1})) << event_line(event);
   }
 }
 

@@ -367,9 +367,9 @@ TEST(JobFlags, CommandsTakeSomeSettingsOfAJobUnderTheSameChecks) {
   app.parse(words);
   Job job;
   ASSERT_TRUE(set_flags(flags, job).ok());
-  EXPECT_EQ(job.policy_warmup, 7U);
-  EXPECT_EQ(job.probe, 0.25);
-  EXPECT_TRUE(job.live) << "though no policy of a run decides again: only a run asks for that";
+  EXPECT_EQ(job.waiting.policy_warmup, 7U);
+  EXPECT_EQ(job.waiting.probe, 0.25);
+  EXPECT_TRUE(job.waiting.live) << "though no policy of a run decides again: only a run asks for that";
   flags["--probe"] = {"1.5"};
   const Status refused = set_flags(flags, job);
   ASSERT_FALSE(refused.ok());

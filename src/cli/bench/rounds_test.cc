@@ -28,11 +28,6 @@ TEST(Spread, OfRatiosIsRoundByRound) {
   EXPECT_DOUBLE_EQ(ratio.most, 0.9);
 }
 
-TEST(Quantile, IsTheNearestValue) {
-  EXPECT_EQ(quantile({5.0, 1.0, 2.0, 3.0, 4.0}, 0.5), 3.0);
-  EXPECT_EQ(quantile({5.0, 1.0, 2.0, 3.0, 4.0}, 1.0), 5.0);
-}
-
 TEST(TakeTurns, GoesBackwardsEverySecondRound) {
   std::vector<int> order;
   const std::array<std::function<void()>, 2> both = {[&] { order.push_back(1); },
