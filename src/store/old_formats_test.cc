@@ -16,6 +16,7 @@ constexpr const char* kFormat2 = R"sql(
                     outcome TEXT, reason TEXT, elapsed_ns INTEGER, parameters_digest TEXT);
   INSERT INTO run VALUES (1, '00000000000000aa', '2026-01-01T00:00:00Z', 'drover train', '',
                           'failed', 'all workers are gone; the last was lost: killed', 5, '');
+  CREATE TABLE steps (step INTEGER PRIMARY KEY, at_ns INTEGER, elapsed_ns INTEGER);
   CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT);
   CREATE TABLE environment (key TEXT PRIMARY KEY, value TEXT);
   CREATE TABLE peers (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL);
