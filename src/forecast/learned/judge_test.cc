@@ -49,6 +49,10 @@ TEST(Judge, BelievesTheCandidateThatPredictsBetter) {
 
 TEST(Judge, ACandidateWithoutAForecastIsNotScored) {
   Judge judge(2, kReference, 1);
+  judge.begin(0, first_workers(4));
+  promise(judge, kOther, 4, 1.5);
+  judge.begin(0, first_workers(4));
+  EXPECT_EQ(judge.forecast_of(kOther).samples, 0U) << "that was another step's";
   judge_steps(judge, 0, 5, 1.0, 0.0);
   EXPECT_EQ(judge.weights()[kOther], 0.0);
   EXPECT_FALSE(judge.is_stale(kOther));
