@@ -319,7 +319,6 @@ void Coordinator::lose_worker(WorkerId worker, const std::string& why, TimePoint
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   const std::string name = peer_name(Role::kWorker, worker);
   remove_worker(worker);
-  quarantine_.on_left(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
   if (!members_.remove(worker)) return;
   say("left", name, "it has finished", now, out);

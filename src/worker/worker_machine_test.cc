@@ -400,5 +400,26 @@ TEST_F(PartialMachineTest, WhatComesAfterANewerVersionHasComeToo) {
   }
 }
 
+TEST_F(WorkerMachineTest, OwesNothingAnyMoreWhenItIsSentForNewerParameters) {
+  begin_step(0);
+  machine_.pull_ahead(out_);
+  machine_.begin_pull(TimePoint{}, out_);
+  out_.clear();
+  // One shard is ahead of what was asked for, so the other is asked again.
+  const Block& first = plan_.blocks[0];
+  const FrameHeader header{.type = FrameType::kParameters,
+                           .step = 2,
+                           .version = 2,
+                           .block = first.id,
+                           .length = first.length * static_cast<uint32_t>(sizeof(float))};
+  ASSERT_TRUE(machine_.on_frame(first.shard, header, TimePoint{}, out_).ok());
+  ASSERT_FALSE(out_.empty());
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kPull);
+    EXPECT_EQ(each.frame.header.version, 2u);
+    EXPECT_EQ(each.frame.header.flags & kOwingFlag, 0) << "its gradient of step 0 is complete";
+  }
+}
+
 }  // namespace
 }  // namespace drover
