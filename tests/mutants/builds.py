@@ -1,7 +1,7 @@
 """The scratch copy of the tree, built once, and programs made of it with one file changed.
 
-A mutant never touches the copy: its file is compiled apart, and the object is linked before the libraries, so that the linker takes it
-instead of theirs. So any number of mutants can be tried at once, and nothing has to be restored.
+A mutant never touches the copy: its file is compiled apart, and the object is linked before the libraries, so that the
+linker takes it instead of theirs. So any number of mutants can be tried at once, and nothing has to be restored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-# Modules of sockets and processes, and those that print or draw: programs test them, not seeds. The rest decides, decodes or stores.
+# Modules of sockets and processes, and those that print or draw. The others decide, decode or store.
 _OTHER_MODULES = {"cli", "experiment", "fit", "launch", "net", "node", "python", "tasks", "view", "web"}
 # What checks other code is checked by planted bugs (docs/reliability.md).
 _CHECKERS = re.compile(r"(hunt|referee)\w*\.(cc|h)$")
@@ -89,8 +89,11 @@ class Tree:
     def make(self, targets: Sequence[str], jobs: int) -> None:
         _run(["ninja", "-C", str(self.build), "-j", str(jobs), *targets], self.root)
         for target in targets:
-            self._links[target] = link_of(_output(["ninja", "-C", str(self.build), "-t", "commands", target], self.root), target)
-        self._depends_on = dependencies_of(_output(["ninja", "-C", str(self.build), "-t", "deps"], self.root), self.build, self.root)
+            self._links[target] = link_of(self._ask_ninja("commands", target), target)
+        self._depends_on = dependencies_of(self._ask_ninja("deps"), self.build, self.root)
+
+    def _ask_ninja(self, *words: str) -> str:
+        return _output(["ninja", "-C", str(self.build), "-t", *words], self.root)
 
     def add_headers(self, module: Module) -> None:
         """Those in the module's folder that its library is made of."""
@@ -191,7 +194,7 @@ def link_of(commands: str, target: str) -> Link:
 
 
 def linking(link: Link, replaced: Dict[str, str], program: str) -> List[str]:
-    """The command that links `program` with other objects: in place of the test's own, and ahead of those in libraries."""
+    """The command that links `program` with other objects: in place of the test's own, ahead of those in libraries."""
     words = [replaced.get(word, word) for word in link.words]
     words[words.index("-o") + 1] = program
     first = link.words.index(link.objects[0])

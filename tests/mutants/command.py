@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import sys
 import time
@@ -15,27 +16,29 @@ from .source import Mutant, mutants_of
 from .trials import Trials, draw, limit_resources
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
+_SCRATCH = _ROOT / "build" / "mutants"
 _EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tools/mutants",
-        description="Changes one line at a time in a scratch copy of the tree, and reports which changes the module's own tests miss. "
-        "A second try continues where an interrupted one ended.",
+        description="Changes one line at a time in a scratch copy of the tree, and reports which changes the module's own "
+        "tests miss. An interrupted round continues with the same command.",
     )
-    parser.add_argument("--count", type=int, default=50, help="mutants to try (default 50)")
-    parser.add_argument("--seed", type=int, default=1, help="random seed (default 1)")
-    parser.add_argument("--least", type=float, default=90.0, help="fail if less than this share is killed, in percent (default 90)")
-    parser.add_argument("--modules", nargs="+", metavar="MODULE", help="only these, such as core wire")
-    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, one core each (default 1)")
-    parser.add_argument("--minutes", type=float, help="start no more mutants after so long")
-    parser.add_argument("--no-sim", action="store_true", help="do not try the simulation and cluster tests on what survives")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON too")
-    parser.add_argument("--survivors", type=Path, metavar="FILE", help="only what an earlier result (--json) has as not killed")
-    parser.add_argument("--match", metavar="TEXT", help="only mutants whose file:line, line before or line after has this in it")
-    parser.add_argument("--list", action="store_true", help="print the mutants that would be tried first, and try none")
-    parser.add_argument("--scratch", type=Path, default=_ROOT / "build" / "mutants", help="folder of the copy (default build/mutants)")
+    add = parser.add_argument
+    add("--count", type=int, default=50, help="mutants to try (default 50)")
+    add("--seed", type=int, default=1, help="random seed (default 1)")
+    add("--least", type=float, default=90.0, help="fail if fewer are killed, in percent (default 90)")
+    add("--modules", nargs="+", metavar="MODULE", help="only these, such as core wire")
+    add("--jobs", type=int, default=1, help="mutants at a time, one core each (default 1)")
+    add("--minutes", type=float, help="start no more mutants after so long")
+    add("--no-sim", action="store_true", help="do not try simulation and cluster tests on survivors")
+    add("--json", type=Path, metavar="FILE", help="write the result as JSON too")
+    add("--survivors", type=Path, metavar="FILE", help="only what an earlier --json has as not killed")
+    add("--match", metavar="TEXT", help="only mutants with this in 'file:line before => after'")
+    add("--list", action="store_true", help="print the mutants that would be tried first, and try none")
+    add("--scratch", type=Path, default=_SCRATCH, help="folder of the copy (default build/mutants)")
     return parser.parse_args(words)
 
 
@@ -90,6 +93,15 @@ def main(words: Sequence[str] = ()) -> int:
 def _main(options: argparse.Namespace, deadline: Optional[float]) -> int:
     scratch: Path = options.scratch.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
+    with open(scratch / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildError(f"another round uses {scratch}; wait for it, or give another --scratch") from None
+        return _round(options, scratch, deadline)
+
+
+def _round(options: argparse.Namespace, scratch: Path, deadline: Optional[float]) -> int:
     tree = Tree(_ROOT, scratch)
     tree.copy()
     tree.configure()
@@ -103,7 +115,8 @@ def _main(options: argparse.Namespace, deadline: Optional[float]) -> int:
     pool = _pool(tree, modules, options)
     order = iter(pool) if options.survivors or options.match else draw(pool, options.seed)
     count = min(options.count, len(pool)) if not options.survivors else len(pool)
-    _say(f"{len(pool)} possible mutants in {', '.join(module.name for module in modules)}; trying {count} with seed {options.seed}")
+    names = ", ".join(module.name for module in modules)
+    _say(f"{len(pool)} possible mutants in {names}; trying {count} with seed {options.seed}")
     if options.list:
         return _list(order, count)
     trials = Trials(tree, modules, scratch, not options.no_sim, _say)

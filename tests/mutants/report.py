@@ -17,7 +17,8 @@ _Key = Tuple[str, str, str]  # name of the file, the line before, the line after
 class Equivalents:
     """Mutants that no test can kill, each with a reason.
 
-    A text file: "FILE: LINE BEFORE => LINE AFTER", then an indented line that says why. FILE is a name without folders, since files move.
+    A text file: "FILE: LINE BEFORE => LINE AFTER", then an indented line that says why. FILE is a name without folders,
+    since files move.
     """
 
     def __init__(self, text: str) -> None:
@@ -95,8 +96,8 @@ def table(trials: Sequence[Trial]) -> str:
     everything, by_module = tallies(trials)
     lines += ["", f"{'module':<14}{'mutants':>8}{'killed':>8}{'by sim':>8}{'survived':>10}{'killed %':>10}"]
     for name, tally in [*by_module.items(), ("all", everything)]:
-        row = f"{name:<14}{tally.all:>8}{tally.killed:>8}{tally.killed_by_second:>8}{tally.survived:>10}{tally.share:>9.1f}%"
-        lines.append(row)
+        counts = f"{tally.all:>8}{tally.killed:>8}{tally.killed_by_second:>8}{tally.survived:>10}"
+        lines.append(f"{name:<14}{counts}{tally.share:>9.1f}%")
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """C++ source text in, possible mutants out.
 
-This is no parser of C++: it finds function bodies, statements and operators in code as clang-format leaves it. What it takes for a
-statement and is none does not compile afterwards, and another mutant is drawn.
+This is no parser of C++: it finds function bodies, statements and operators in code as clang-format leaves it. What it
+mistakes for a statement does not compile afterwards, and another mutant is drawn.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _TOKEN = re.compile(
     """,
     re.X | re.S | re.M,
 )
-_SWAPPED = {
-    "&&": "||", "||": "&&", "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">",
-    "+": "-", "-": "+", "+=": "-=", "-=": "+=",
-}  # fmt: skip
-_OPERATOR_NAMES = {
-    "&&": "logic", "||": "logic", "==": "equality", "!=": "equality", "<": "boundary", "<=": "boundary", ">": "boundary",
-    ">=": "boundary", "+": "sign", "-": "sign", "+=": "sign", "-=": "sign",
-}  # fmt: skip
+_PAIRS = {
+    "logic": (("&&", "||"),),
+    "equality": (("==", "!="),),
+    "boundary": (("<", "<="), (">", ">=")),
+    "sign": (("+", "-"), ("+=", "-=")),
+}
+_SWAPPED = {one: other for pairs in _PAIRS.values() for a, b in pairs for one, other in ((a, b), (b, a))}
+_OPERATOR_NAMES = {text: name for name, pairs in _PAIRS.items() for pair in pairs for text in pair}
+_SCOPES = {"namespace", "struct", "class", "union", "extern"}
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 # A statement that begins with one of these is no expression.
-_NO_EXPRESSION = {
-    "return", "break", "continue", "goto", "throw", "using", "typedef", "static_assert", "template", "const", "auto", "constexpr",
-    "static", "struct", "class", "enum", "union", "unsigned", "friend", "public", "private", "protected", "namespace", "co_return",
-    "bool", "int", "double", "float", "char", "void", "thread_local", "mutable", "volatile", "alignas", "asm", "extern",
-}  # fmt: skip
+_NO_EXPRESSION = set(
+    "return break continue goto throw using typedef static_assert template const auto constexpr static struct class enum "
+    "union unsigned bool int double float char void thread_local volatile alignas asm extern".split()
+)
 # Checks of our own mistakes: a correct program behaves alike without them.
 _CHECKS = re.compile(r"[A-Z]\w*_CHECK\w*$|assert$|static_assert$")
 # Deleting these changes speed and nothing else.
@@ -150,7 +150,7 @@ class _Reader:
             place += 1
 
     def _kind_of_braces(self, head: int, brace: int) -> Tuple[str, str]:
-        """What `{` begins outside functions, and, if it is a body, what the function returns: void, bool or anything else."""
+        """What `{` begins outside functions, and, if it is a body, what the function returns: void, bool or other."""
         outer = list(self._outermost(head, brace))
         texts = [self._tokens[place].text for place in outer]
         if "enum" in texts:
@@ -158,7 +158,7 @@ class _Reader:
         parameters = next((at for at, text in enumerate(texts) if text == "("), None)
         before = texts if parameters is None else texts[:parameters]
         if parameters is None:
-            if any(text in ("namespace", "struct", "class", "union", "extern") for text in before) and "=" not in before:
+            if "=" not in before and not _SCOPES.isdisjoint(before):
                 return "declarations", ""
             return "data", ""
         if "=" in before and "operator" not in before:
@@ -166,11 +166,9 @@ class _Reader:
         if ":" in texts[parameters:] and self._tokens[brace - 1].kind == "name":
             if self._tokens[brace - 1].text not in ("const", "noexcept", "override", "final"):
                 return "data", ""  # a member in the list of initialisers
-        for returned in ("void", "bool"):
-            if returned in before and before[before.index(returned) + 1 : before.index(returned) + 2] not in (["*"], ["<"]):
-                # The type is what the name of the function follows, at most qualified.
-                return "body", returned if before[: before.index(returned)].count("<") == 0 or returned in before[-2:] else "other"
-        return "body", "other"
+        while before[-2:-1] == ["::"]:  # void A::B::f
+            del before[-3:-1]
+        return "body", before[-2] if before[-2:-1] in (["void"], ["bool"]) else "other"
 
     def _outermost(self, begin: int, end: int) -> Iterator[int]:
         """Places of tokens that are in no brackets; of brackets the first token."""
@@ -348,6 +346,8 @@ class _Reader:
             self._add(token, f"{number - 1}{match[2]}", "constant")
 
     def _swap_arguments(self, place: int) -> None:
+        if self._tokens[place].text in ("min", "max", "swap"):
+            return
         close = self._match[place + 1]
         arguments: List[List[int]] = [[]]
         for at in self._outermost(place + 2, close):
@@ -356,7 +356,7 @@ class _Reader:
             else:
                 arguments[-1].append(at)
         for left, right in zip(arguments, arguments[1:]):
-            if not (self._is_simple(left) and self._is_simple(right)) or self._tokens[place].text in ("min", "max", "swap"):
+            if not (self._is_simple(left) and self._is_simple(right)):
                 continue
             one, other = self._spelled(left), self._spelled(right)
             if one != other:

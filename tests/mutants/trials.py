@@ -104,7 +104,7 @@ def _kill_session(run: subprocess.Popen) -> None:  # type: ignore[type-arg]
 
 
 class Memory:
-    """What came of mutants, in a file, so that an interrupted run continues. Valid for the programs it was made with."""
+    """The outcomes of mutants, in a file, so that an interrupted round continues."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +126,9 @@ class Memory:
 class Trials:
     """A tree, the modules to mutate, and how each is tested."""
 
-    def __init__(self, tree: Tree, modules: Sequence[Module], scratch: Path, second: bool, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, tree: Tree, modules: Sequence[Module], scratch: Path, second: bool, say: Callable[[str], None]
+    ) -> None:
         self._tree, self._scratch = tree, scratch
         self._module_of = {file: module for module in modules for file in module.files}
         self._second = SECOND_TESTS if second else ()
@@ -153,7 +155,10 @@ class Trials:
         self._digests[target] = self._tree.digest(target)
 
     def run(self, mutants: Iterator[Mutant], count: int, jobs: int, deadline: Optional[float]) -> List[Trial]:
-        """Tries mutants in their order until `count` of them compiled, or time is up; with any number of jobs the same ones."""
+        """Tries mutants in their order until `count` of them compiled, or time is up.
+
+        Which ones these are does not depend on the number of jobs.
+        """
         tried: List[Trial] = []
         running: Set[Future] = set()  # type: ignore[type-arg]
         with ThreadPoolExecutor(jobs) as pool:
