@@ -129,11 +129,10 @@ void PartialPull::look(TimePoint now) {
     fresh += block.held >= wanted ? 1 : 0;
     some_missing = some_missing || block.held < 0;
   }
-  if (fresh < needed() || (first_ && some_missing)) return;
+  if (fresh < needed() || some_missing) return;
   if (!enough_since_) enough_since_ = now;
   if (fresh < blocks_.size() && now < *enough_since_ + grace_) return;
   complete_ = true;
-  first_ = false;
 }
 
 std::optional<TimePoint> PartialPull::wake_at() const {

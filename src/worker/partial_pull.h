@@ -89,7 +89,6 @@ class PartialPull {
   std::vector<OfShard> shards_;
   Version wanted_ = 0;
   int64_t newest_ = -1;
-  bool first_ = true;
   bool complete_ = false;
   TimePoint asked_at_{};
   std::optional<TimePoint> enough_since_;

@@ -194,6 +194,29 @@ TEST_F(PartialPullTest, AShardHasAnsweredWhenItsBlocksAreHereInTheVersionWanted)
     EXPECT_EQ(each, (PullResponse{0ms, true}));
 }
 
+TEST_F(PartialPullTest, AShardThatHadItsBlocksSentBeforeAnswersAtOnce) {
+  start(0.75);
+  pull_->on_late(block_of(0, 1), 10ms);
+  pull_->use_late(0, 1);
+  now_ = 20ms;
+  begin(1);
+  EXPECT_EQ(pull_->responses(25ms)[0], (PullResponse{0ms, true}));
+}
+
+TEST(PartialPull, AsksAgainWhenAsManyBlocksHaveComeAsTheShardHas) {
+  const BlockPlan plan = blocks_on_shards(2, 1);
+  PartialPull pull(7, plan, {.share = 1.0});
+  Outbox out;
+  pull.begin(0, 0ms, out);
+  for (const BlockId block : {0u, 1u}) pull.on_parameters(block_of(block, 0), 0ms, out);
+  pull.begin(5, 0ms, out);
+  out.clear();
+  pull.on_parameters(block_of(0, 3), 0ms, out);
+  EXPECT_TRUE(out.empty());
+  pull.on_parameters(block_of(1, 3), 0ms, out);
+  EXPECT_EQ(out.size(), 1u);
+}
+
 // Against the definition, written down plainly.
 TEST(PartialPull, AgreesWithItsDefinition) {
   for (uint64_t seed = 0; seed < 300; ++seed) {

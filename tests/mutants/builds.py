@@ -125,7 +125,7 @@ class Tree:
             if not self._compile(each, made, overlay, changed if each.file == file else None):
                 return None
             replaced[each.object] = made
-        program = folder / target
+        program = program_in(folder, target)
         words = linking(self._links[target], replaced, str(program))
         linked = subprocess.run(words, cwd=self.build, capture_output=True)
         return program if linked.returncode == 0 else None
@@ -148,6 +148,12 @@ class Tree:
         # Another operator may want brackets that the one before did not.
         words.append("-Wno-parentheses")
         return subprocess.run(words, cwd=self.build, capture_output=True).returncode == 0
+
+
+def program_in(folder: Path, target: str) -> Path:
+    """Where a program is made in a folder. Some look for files beside themselves, so it is in bin, as in every build."""
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    return folder / "bin" / target
 
 
 def compilations_of(commands: Sequence[Dict[str, str]], root: Path) -> List[Compilation]:
