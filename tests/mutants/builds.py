@@ -63,9 +63,8 @@ class Tree:
         self._links: Dict[str, Link] = {}
 
     def copy(self) -> None:
-        """Makes the copy equal to the source's files, tracked and untracked; what is equal keeps its time."""
-        listed = _output(["git", "ls-files", "-coz", "--exclude-standard"], self.source)
-        names = {name for name in listed.split("\0") if name and (self.source / name).is_file()}
+        """Makes the copy equal to the source, without what was built there; files that are equal keep their time."""
+        names = _files_of(self.source)
         for name in names:
             before, copied = self.source / name, self.root / name
             if not copied.exists() or copied.read_bytes() != before.read_bytes():
@@ -151,7 +150,7 @@ class Tree:
 
 
 def program_in(folder: Path, target: str) -> Path:
-    """Where a program is made in a folder. Some look for files beside themselves, so it is in bin, as in every build."""
+    """Where a program is made in a folder: in bin, as in every build, since some look for files beside themselves."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     return folder / "bin" / target
 
@@ -221,8 +220,22 @@ def dependencies_of(listing: str, build: Path, root: Path) -> Dict[str, Set[str]
     return found
 
 
+def _files_of(source: Path) -> Set[str]:
+    """What git would take from a working tree; without git, all but what is built or hidden."""
+    words = ["git", "ls-files", "-coz", "--exclude-standard"]
+    try:
+        listed = _output(words, source).split("\0") if (source / ".git").exists() else None
+    except (OSError, subprocess.CalledProcessError):
+        listed = None
+    if listed is not None:
+        return {name for name in listed if name and (source / name).is_file()}
+    files = (each.relative_to(source) for each in source.rglob("*") if each.is_file())
+    return {str(each) for each in files if each.parts[0] != "build" and not each.parts[0].startswith(".")}
+
+
 def _output(words: Sequence[str], folder: Path) -> str:
-    return subprocess.run(words, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(words, cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return done.stdout
 
 
 def _run(words: Sequence[str], folder: Path) -> None:

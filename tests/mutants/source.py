@@ -34,8 +34,8 @@ _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 # A statement that begins with one of these is no expression.
 _NO_EXPRESSION = set(
-    "return break continue goto throw using typedef static_assert template const auto constexpr static struct class enum "
-    "union unsigned bool int double float char void thread_local volatile alignas asm extern".split()
+    "return break continue goto throw using typedef static_assert template const auto constexpr static struct class "
+    "enum union unsigned bool int double float char void thread_local volatile alignas asm extern".split()
 )
 # Checks of our own mistakes: a correct program behaves alike without them.
 _CHECKS = re.compile(r"[A-Z]\w*_CHECK\w*$|assert$|static_assert$")

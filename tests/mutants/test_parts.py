@@ -1,12 +1,13 @@
 """What the parts of mutation testing promise, without a compiler: mutants of small texts, trials, the report."""
 
 import json
+import os
 import tempfile
 import threading
 import unittest
 from pathlib import Path
 
-from .builds import Module, compilations_of, dependencies_of, is_test, link_of, linking, modules_of
+from .builds import Module, Tree, compilations_of, dependencies_of, is_test, link_of, linking, modules_of
 from .report import Equivalents, as_json, survivors_in, table, tallies
 from .source import mutants_of, tokens_of
 from .trials import INVALID, KILLED, KILLED_BY_SECOND, SURVIVED, Memory, Trial, Trials, draw, judge_output, run_test
@@ -107,11 +108,29 @@ COMMANDS = [
 ]
 LINKED = (
     "c++ -c a.cc\n"
-    ": && c++ -O1 src/m/CMakeFiles/m_test.dir/a_test.cc.o -o bin/m_test  src/m/libm.a  /usr/lib/libgtest.a && cd /t && cmake"
+    ": && c++ -O1 src/m/CMakeFiles/m_test.dir/a_test.cc.o -o bin/m_test  src/m/libm.a  /usr/lib/libgtest.a && cmake"
 )
 
 
 class Builds(unittest.TestCase):
+    def test_the_copy_of_a_tree_has_its_files_and_only_writes_what_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, scratch = Path(folder) / "source", Path(folder) / "source/build/mutants"
+            for name in ("src/a.cc", "src/b.cc", "build/dev/c.o"):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_text(name)
+            tree = Tree(source, scratch)
+            tree.copy()
+            copied = {str(each.relative_to(tree.root)) for each in tree.root.rglob("*") if each.is_file()}
+            self.assertEqual(copied, {"src/a.cc", "src/b.cc"})
+            os.utime(tree.root / "src/a.cc", (1, 1))
+            (source / "src/b.cc").unlink()
+            (source / "src/d.cc").write_text("new")
+            tree.copy()
+            copied = {str(each.relative_to(tree.root)) for each in tree.root.rglob("*") if each.is_file()}
+            self.assertEqual(copied, {"src/a.cc", "src/d.cc"})
+            self.assertEqual((tree.root / "src/a.cc").stat().st_mtime, 1)
+
     def test_modules_are_folders_with_a_library_and_tests(self):
         compilations = compilations_of(COMMANDS, Path("/t"))
         self.assertEqual(modules_of(compilations), [Module("m", "src/m", "m_test", ["src/m/a.cc"])])
@@ -126,7 +145,8 @@ class Builds(unittest.TestCase):
         self.assertEqual(made[6:], ["src/m/libm.a", "/usr/lib/libgtest.a"])
 
     def test_dependencies_are_files_of_the_tree(self):
-        listing = "src/m/a.o: #deps 3 (VALID)\n    ../../src/m/a.cc\n    /usr/include/x.h\n    src/m/g.h\n\nb.o: #deps 0\n"
+        files = "    ../../src/m/a.cc\n    /usr/include/x.h\n    src/m/g.h\n"
+        listing = f"src/m/a.o: #deps 3 (VALID)\n{files}\nb.o: #deps 0\n"
         found = dependencies_of(listing, Path("/t/build/dev"), Path("/t"))
         self.assertEqual(found, {"src/m/a.o": {"src/m/a.cc"}, "b.o": set()})
 
