@@ -19,7 +19,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 # Modules of sockets and processes, and those that print or draw. The others decide, decode or store.
 _OTHER_MODULES = {"cli", "experiment", "fit", "launch", "net", "node", "python", "tasks", "view", "web"}
-# What checks other code is checked by planted bugs (docs/reliability.md).
+# Planted bugs test the code that checks other code (docs/reliability.md).
 _CHECKERS = re.compile(r"(hunt|referee)\w*\.(cc|h)$")
 # Tests of several modules at once, tried where the module's own miss a mutant.
 SECOND_TESTS = (("cluster_test", ()), ("sim_test", ("--gtest_filter=*Hunt*",)))
@@ -221,7 +221,7 @@ def dependencies_of(listing: str, build: Path, root: Path) -> Dict[str, Set[str]
 
 
 def _files_of(source: Path) -> Set[str]:
-    """What git would take from a working tree; without git, all but what is built or hidden."""
+    """The files that git sees in a working tree; without git, all that are not built or hidden."""
     words = ["git", "ls-files", "-coz", "--exclude-standard"]
     try:
         listed = _output(words, source).split("\0") if (source / ".git").exists() else None

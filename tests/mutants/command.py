@@ -23,8 +23,8 @@ _EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tools/mutants",
-        description="Changes one line at a time in a scratch copy of the tree, and reports which changes the tests of its "
-        "module miss. An interrupted round continues with the same command.",
+        description="Changes one line at a time in a scratch copy of the tree, and reports which changes the tests "
+        "of its module miss. An interrupted round continues with the same command.",
     )
     add = parser.add_argument
     add("--count", type=int, default=50, help="mutants to try (default 50)")

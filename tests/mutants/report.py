@@ -1,4 +1,4 @@
-"""What a round of mutants has shown: a table for people, JSON for programs, and the mutants known to change nothing."""
+"""The result of a round of mutants, as a table and as JSON, and the list of mutants that change nothing."""
 
 from __future__ import annotations
 

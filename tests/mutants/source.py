@@ -1,7 +1,7 @@
 """C++ source text in, possible mutants out.
 
-This is no parser of C++: it finds function bodies, statements and operators in code as clang-format leaves it. What it
-mistakes for a statement does not compile afterwards, and another mutant is drawn.
+This is no parser of C++: it finds function bodies, statements and operators in code as clang-format leaves it. By
+mistake it may make a mutant that does not compile; then another one is drawn.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Reader:
             place += 1
 
     def _kind_of_braces(self, head: int, brace: int) -> Tuple[str, str]:
-        """What `{` begins outside functions, and, if it is a body, what the function returns: void, bool or other."""
+        """The kind of the braces that open outside functions; of a body also what is returned: void, bool or other."""
         outer = list(self._outermost(head, brace))
         texts = [self._tokens[place].text for place in outer]
         if "enum" in texts:

@@ -1,4 +1,4 @@
-"""What the parts of mutation testing promise, without a compiler: mutants of small texts, trials, the report."""
+"""Tests of mutation testing without a compiler: mutants of small texts, builds, trials, the report."""
 
 import json
 import os

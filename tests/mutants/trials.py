@@ -43,15 +43,15 @@ class TestEnd:
 
 def draw(mutants: Iterable[Mutant], seed: int) -> Iterator[Mutant]:
     """Mutants in the order of a seed, no two of one line."""
-    chance = random.Random(seed)
+    source = random.Random(seed)
     lines = list(line_choices(list(mutants)).values())
-    chance.shuffle(lines)
+    source.shuffle(lines)
     for choices in lines:
-        yield chance.choice(choices)
+        yield source.choice(choices)
 
 
 def judge_output(status: int, output: str) -> TestEnd:
-    """What a gtest program says of itself: passed, or which test failed first."""
+    """Reads the output of a gtest program: passed, or which test failed first."""
     if status == 0:
         return TestEnd(True)
     failed = re.search(r"^\[  FAILED  \] ([\w./]+)", output, re.M)
@@ -217,7 +217,7 @@ class Trials:
         for target, words in self._second:
             if target != module.test and self._tree.uses(target, module):
                 end = self._test(target, words, mutant, text, folder)
-                # What breaks a test that is not the module's own at compile time cannot be in a build.
+                # A change of a header may break the build of another module.
                 if end is None or not end.passed:
                     return KILLED_BY_SECOND, end.by if end else f"{target} does not compile"
         return SURVIVED, ""
