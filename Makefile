@@ -11,7 +11,7 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
 
 .DEFAULT_GOAL := build
-.PHONY: build test browser faults fuzz demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
+.PHONY: build test browser faults fuzz mutants demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
 	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
@@ -32,6 +32,12 @@ faults: build ## Break hundreds of real runs on purpose, and judge how they end 
 
 fuzz: ## Look for inputs that break decoders and state machines, FUZZ_SECONDS=60 for each (clang is needed, and installed)
 	@JOBS=$(JOBS) tools/fuzz
+
+MUTANTS ?= 50
+MUTANTS_SEED ?= 1
+MUTANTS_LEAST ?= 90
+mutants: setup-build ## Change MUTANTS=50 lines of code, one at a time, and list the changes that the tests miss
+	tools/mutants --count $(MUTANTS) --seed $(MUTANTS_SEED) --least $(MUTANTS_LEAST) --jobs $(JOBS)
 
 demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on this machine
 	build/release/drover train examples/demo.toml

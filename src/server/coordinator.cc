@@ -326,7 +326,6 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
 // It has done all that it was to do. When the last has, so has the run.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   remove_worker(worker);
-  quarantine_.on_left(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
   if (!members_.remove(worker)) return;
   report(Peer{Role::kWorker, worker}, event::Left{}, now, out);

@@ -333,5 +333,44 @@ TEST_F(CoordinatorTest, RefusesNewsThatComesTwiceBeforeItsStepIsOpen) {
   EXPECT_EQ(coordinator_.step(), 2u) << "the other shard's news was kept, once";
 }
 
+TEST_F(CoordinatorTest, TheTimeOfARunBeginsWithItsFirstStepAndEndsWithItsLast) {
+  now_ = 5s;
+  gather();
+  for (Step step = 0; step < 3; ++step) {
+    now_ += 2s;
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  now_ += 10s;
+  tell(Role::kEvaluator, 0, Evaluated{.version = 3});
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].elapsed, 6s) << "the last evaluation is not training";
+}
+
+TEST_F(CoordinatorTest, ARunThatNeverBeganTookNoTime) {
+  now_ = 5s;
+  ASSERT_TRUE(hello(shard(0)).ok());
+  coordinator_.on_interrupt(now_, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].elapsed, 0s);
+}
+
+TEST_F(EndlessCoordinatorTest, DivergesWithTheLastOfSoManyEmptyStepsInARow) {
+  gather();
+  const auto close_step = [this](Step step, std::vector<StepClosed::Refused> refused) {
+    report(step, {0, 1});
+    close(step, {0, 1}, std::move(refused));
+  };
+  const std::vector<StepClosed::Refused> all = {{0, 0}, {1, 0}};
+  Step step = 0;
+  for (uint32_t empty = 1; empty < Coordinator::kEmptyStepsMax; ++empty) close_step(step++, all);
+  close_step(step++, {{0, 0}});  // one gradient was used: counting begins again
+  for (uint32_t empty = 1; empty < Coordinator::kEmptyStepsMax; ++empty) close_step(step++, all);
+  EXPECT_FALSE(coordinator_.ended());
+  close_step(step++, all);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
 }  // namespace
 }  // namespace drover

@@ -27,7 +27,7 @@ class Quarantine {
   static constexpr Duration kLongest = std::chrono::minutes(5);
   static constexpr Duration kSettled = std::chrono::minutes(2);  // a stay that clears the record
 
-  // `who`: whose record it is, here and below.
+  // `who`: whose record it is, here and below. One that leaves as it should needs no word.
   void on_joined(WorkerId worker, const std::string& who, TimePoint now) {
     here_[worker] = {who, now};
   }
@@ -54,8 +54,6 @@ class Quarantine {
     }
     return kept_out(stay.who, now);
   }
-  // It has gone as it should.
-  void on_left(WorkerId worker) { here_.erase(worker); }
 
   KeptOut kept_out(const std::string& who, TimePoint now) const {
     const auto found = records_.find(who);

@@ -797,5 +797,16 @@ TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
   EXPECT_TRUE(shard_.on_frame(1, header, filled(4, 1.0f), now_, out_).ok());
 }
 
+TEST_F(ShardTest, OnlyAWorkerCanSayThatItOwesNothing) {
+  start();
+  open();
+  const FrameHeader done{.type = FrameType::kOwesNothing, .version = 1};
+  EXPECT_TRUE(shard_.on_frame(kEvaluator, done, nullptr, now_, out_).ok());
+  push_all(0, 0, 1.0f);
+  EXPECT_FALSE(closed_in_outbox());
+  push_all(1, 0, 1.0f);
+  EXPECT_TRUE(closed_in_outbox()) << "both are waited for";
+}
+
 }  // namespace
 }  // namespace drover

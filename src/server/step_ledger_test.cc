@@ -425,5 +425,20 @@ TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
   }
 }
 
+TEST(StepLedger, ARoundDropsTheReportOfAGradientThatWasOutOfLine) {
+  StepLedger ledger(1, /*free_running=*/true);
+  ledger.open(0, 0s, {0, 1, 2}, 0.1);
+  ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0});
+  ledger.on_report(1, {.step = 0, .samples = 10, .loss = 100.0});
+  ledger.on_report(2, {.step = 0, .samples = 10, .loss = 3.0});
+  StepClosed closed = closed_by(0, 10ms, {{0, 7ms, 0}, {1, 8ms, 0}, {2, 9ms, 0}});
+  closed.gradients = 2;
+  closed.outliers = {{.worker = 1, .block = 0, .blocks = 1, .ratio = 50.0, .used = false}};
+  ledger.on_closed(0, closed, 10ms);
+  const auto told = ledger.take_told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_DOUBLE_EQ(told[0].step.loss, 2.0);
+}
+
 }  // namespace
 }  // namespace drover

@@ -339,5 +339,144 @@ TEST(Control, AChallengeIsSmallEnoughForAStranger) {
 
 TEST(Control, RefusesAnEmptyMessage) { EXPECT_FALSE(decode_control({}).ok()); }
 
+bool is_taken(const Control& message) {
+  return decode_control(bytes_of(encode_control(message))).ok();
+}
+
+// The largest value of everything that has a limit, and one more.
+TEST(Control, TakesWhatIsAtItsLimitAndNothingBeyond) {
+  struct Limit {
+    const char* what;
+    Control largest;
+    Control too_large;
+  };
+  const auto hello = [](std::vector<TensorSpec> tensors) {
+    return Hello{.tensors = std::move(tensors)};
+  };
+  const auto shape = [&](size_t dimensions) {
+    return hello({{.name = "w", .size = 1, .shape = std::vector<uint64_t>(dimensions, 1)}});
+  };
+  const auto arrivals = [](size_t count) {
+    return StepClosed{.arrivals = std::vector<StepClosed::Arrival>(count)};
+  };
+  const auto replica = [](const Replica::Block& block) { return Replica{.blocks = {block}}; };
+  const uint32_t all_floats = (1u << Replica::kFloatsMax) - 1;
+  const std::string text(kTextBytesMax, 'x');
+  const std::string too_long = text + "x";
+  const Duration longest(kDurationMaxNs);
+  const size_t arrivals_max = size_t{kWorkersMax} * 64;
+  const std::vector<Limit> limits = {
+      {"text", Hello{.host = text}, Hello{.host = too_long}},
+      {"address", Hello{.address = text}, Hello{.address = too_long}},
+      {"index", Hello{.index = kWorkersMax}, Hello{.index = kWorkersMax + 1}},
+      {"role", Hello{.role = Role::kStandby}, Hello{.role = static_cast<Role>(5)}},
+      {"lane", Hello{.lane = Lane::kBulk}, Hello{.lane = static_cast<Lane>(2)}},
+      {"kept", Hello{.kept = std::vector<KeptVersion>(kKeptMax)},
+       Hello{.kept = std::vector<KeptVersion>(kKeptMax + 1)}},
+      {"rank", Hello{.mpi = MpiPlace{kMpiRankMax, 1}}, Hello{.mpi = MpiPlace{kMpiRankMax + 1, 1}}},
+      {"tag", Hello{.mpi = MpiPlace{1, kMpiTagMax}}, Hello{.mpi = MpiPlace{1, kMpiTagMax + 1}}},
+      {"tensors", hello(std::vector<TensorSpec>(kTensorsMax)),
+       hello(std::vector<TensorSpec>(kTensorsMax + 1))},
+      {"parameters", hello({{"a", kParametersMax, {}}}),
+       hello({{"a", kParametersMax, {}}, {"b", 1, {}}})},
+      {"dimensions", shape(kDimensionsMax), shape(kDimensionsMax + 1)},
+      {"tensor kind", hello({{"a", 1, TensorKind::kAveraged}}),
+       hello({{"a", 1, static_cast<TensorKind>(2)}})},
+      {"workers", Welcome{.workers = kWorkersMax}, Welcome{.workers = kWorkersMax + 1}},
+      {"batch", Welcome{.batch = kSamplesMax}, Welcome{.batch = kSamplesMax + 1}},
+      {"place", Welcome{.index = kWorkersMax}, Welcome{.index = kWorkersMax + 1}},
+      {"its rank", Welcome{.mpi_rank = kMpiRankMax}, Welcome{.mpi_rank = kMpiRankMax + 1}},
+      {"job", Welcome{.job = text}, Welcome{.job = too_long}},
+      {"number type", Welcome{.wire_dtype = NumberType::kFloat16},
+       Welcome{.wire_dtype = static_cast<NumberType>(3)}},
+      {"slow rules", Welcome{.slow = std::vector<std::string>(kSlowRulesMax)},
+       Welcome{.slow = std::vector<std::string>(kSlowRulesMax + 1)}},
+      {"shards", Welcome{.shards = std::vector<std::string>(kShardsMax)},
+       Welcome{.shards = std::vector<std::string>(kShardsMax + 1)}},
+      {"alive", Decision{.alive = std::vector<WorkerId>(kWorkersMax)},
+       Decision{.alive = std::vector<WorkerId>(kWorkersMax + 1)}},
+      {"one alive", Decision{.alive = {kWorkersMax}}, Decision{.alive = {kWorkersMax + 1}}},
+      {"time", Decision{.time_limit = longest}, Decision{.time_limit = longest + Duration(1)}},
+      {"noise", Decision{.noise_scale = 0.0}, Decision{.noise_scale = -1e-9}},
+      {"arrivals", arrivals(arrivals_max), arrivals(arrivals_max + 1)},
+      {"arrived", StepClosed{.arrivals = {{.worker = kWorkersMax}}},
+       StepClosed{.arrivals = {{.worker = kWorkersMax + 1}}}},
+      {"contributors", StepClosed{.block_counts = {{kWorkersMax, kBlocksMax}}},
+       StepClosed{.block_counts = {{kWorkersMax + 1, kBlocksMax}}}},
+      {"counted blocks", StepClosed{.block_counts = {{1, kBlocksMax}}},
+       StepClosed{.block_counts = {{1, kBlocksMax + 1}}}},
+      {"refused worker", StepClosed{.refused = {{kWorkersMax, 0}}},
+       StepClosed{.refused = {{kWorkersMax + 1, 0}}}},
+      {"refused block", StepClosed{.refused = {{0, kBlocksMax}}},
+       StepClosed{.refused = {{0, kBlocksMax + 1}}}},
+      {"outlier", StepClosed{.outliers = {{.worker = kWorkersMax}}},
+       StepClosed{.outliers = {{.worker = kWorkersMax + 1}}}},
+      {"its block", StepClosed{.outliers = {{.block = kBlocksMax}}},
+       StepClosed{.outliers = {{.block = kBlocksMax + 1}}}},
+      {"its blocks", StepClosed{.outliers = {{.blocks = kBlocksMax}}},
+       StepClosed{.outliers = {{.blocks = kBlocksMax + 1}}}},
+      {"share", Share{.count = kSamplesMax, .total = 1u << 30},
+       Share{.count = kSamplesMax + 1, .total = 1u << 30}},
+      {"end of a share", Share{.first = 4, .count = 4, .total = 8},
+       Share{.first = 5, .count = 4, .total = 8}},
+      {"samples", StepReport{.samples = kSamplesMax}, StepReport{.samples = kSamplesMax + 1}},
+      {"blocks", StepReport{.blocks = kBlocksMax}, StepReport{.blocks = kBlocksMax + 1}},
+      {"fresh", StepReport{.blocks = 4, .fresh = 4}, StepReport{.blocks = 4, .fresh = 5}},
+      {"responses", StepReport{.responses = std::vector<PullResponse>(kShardsMax)},
+       StepReport{.responses = std::vector<PullResponse>(kShardsMax + 1)}},
+      {"pull share", PullShare{.share = 1.0}, PullShare{.share = 1.0 + 1e-9}},
+      {"rate", LearningRate{.rate = 0.0}, LearningRate{.rate = -1e-9}},
+      {"file", CheckpointSaved{.file = text}, CheckpointSaved{.file = too_long}},
+      {"error", CheckpointSaved{.error = text}, CheckpointSaved{.error = too_long}},
+      {"standby", StandBy{.address = text}, StandBy{.address = too_long}},
+      {"refusal", Refusal{.reason = text}, Refusal{.reason = too_long}},
+      {"farewell", Farewell{.reason = text}, Farewell{.reason = too_long}},
+      {"offset", replica({.offset = kParametersMax, .length = 1, .floats = 1}),
+       replica({.offset = kParametersMax + 1, .length = 1, .floats = 1})},
+      {"length", replica({.length = kBlockFloatsMax, .floats = 1}),
+       replica({.length = kBlockFloatsMax + 1, .floats = 1})},
+      {"floats", replica({.length = 1, .floats = all_floats}),
+       replica({.length = 1, .floats = all_floats + 2})},
+      {"parameters of a block", replica({.length = 1, .floats = 1}),
+       replica({.length = 1, .floats = 2})},
+      {"length above none", replica({.length = 1, .floats = 1}),
+       replica({.length = 0, .floats = 1})},
+  };
+  for (const Limit& limit : limits) {
+    EXPECT_TRUE(is_taken(limit.largest)) << limit.what;
+    EXPECT_FALSE(is_taken(limit.too_large)) << limit.what;
+  }
+}
+
+TEST(Control, TakesAPlanAtItsLimits) {
+  const auto is_taken_with = [](const auto& change) {
+    Plan plan = sample_plan();
+    change(plan);
+    return is_taken(plan);
+  };
+  EXPECT_TRUE(is_taken_with([](Plan& plan) { plan.workers = kWorkersMax; }));
+  EXPECT_TRUE(is_taken_with([](Plan& plan) { plan.first_step = plan.steps; }));
+  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.blocks.shards = kShardsMax + 1; }));
+  EXPECT_TRUE(is_taken_with([](Plan& plan) { plan.blocks.shards = kShardsMax; }));
+  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.blocks.blocks[0].length = 0; }));
+  EXPECT_FALSE(
+      is_taken_with([](Plan& plan) { plan.schedule.kind = static_cast<ScheduleKind>(200); }));
+  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.guard = static_cast<GuardRule>(200); }));
+  for (const double factor : {kGuardFactorMin, kGuardFactorMax}) {
+    EXPECT_TRUE(is_taken_with([&](Plan& plan) {
+      plan.guard = GuardRule::kRefuse;
+      plan.guard_factor = factor;
+    })) << factor;
+  }
+}
+
+TEST(Control, RefusesAMessageThatIsTooLongAltogether) {
+  const std::string name(kTextBytesMax, 'x');
+  const std::vector<TensorSpec> few(kControlBytesMax / kTextBytesMax / 2, {name, 1, {}});
+  const std::vector<TensorSpec> many(kControlBytesMax / kTextBytesMax + 1, {name, 1, {}});
+  EXPECT_TRUE(is_taken(Hello{.tensors = few}));
+  EXPECT_FALSE(is_taken(Hello{.tensors = many}));
+}
+
 }  // namespace
 }  // namespace drover

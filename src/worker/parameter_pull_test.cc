@@ -22,6 +22,7 @@ TEST(ParameterPull, AsksEveryShardOnce) {
     EXPECT_EQ(each.frame.header.type, FrameType::kPull);
     EXPECT_EQ(each.frame.header.version, 7u);
     EXPECT_EQ(each.frame.header.worker, 3u);
+    EXPECT_EQ(each.frame.header.flags, 0u);
   }
   EXPECT_FALSE(pull.complete());
 }

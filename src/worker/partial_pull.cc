@@ -1,7 +1,6 @@
 #include "worker/partial_pull.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/block_share.h"
 #include "core/check.h"
@@ -123,7 +122,6 @@ void PartialPull::use_late(BlockId block, Version version) {
 
 void PartialPull::look(TimePoint now) {
   complete_ = false;
-  version_ = wanted_;
   const auto wanted = static_cast<int64_t>(wanted_);
   size_t fresh = 0;
   bool some_missing = false;
@@ -131,17 +129,10 @@ void PartialPull::look(TimePoint now) {
     fresh += block.held >= wanted ? 1 : 0;
     some_missing = some_missing || block.held < 0;
   }
-  const size_t needs = needed();
-  if (fresh < needs || (first_ && some_missing)) return;
+  if (fresh < needed() || some_missing) return;
   if (!enough_since_) enough_since_ = now;
   if (fresh < blocks_.size() && now < *enough_since_ + grace_) return;
   complete_ = true;
-  first_ = false;
-  scratch_.clear();
-  for (const OfBlock& block : blocks_) scratch_.push_back(block.held);
-  const auto last = scratch_.begin() + static_cast<std::ptrdiff_t>(needs - 1);
-  std::nth_element(scratch_.begin(), last, scratch_.end(), std::greater<>());
-  version_ = static_cast<Version>(*last);
 }
 
 std::optional<TimePoint> PartialPull::wake_at() const {
@@ -152,11 +143,11 @@ std::optional<TimePoint> PartialPull::wake_at() const {
 PartialPull::Freshness PartialPull::freshness() const {
   Freshness freshness{.blocks = static_cast<uint32_t>(blocks_.size())};
   for (const OfBlock& block : blocks_) {
-    if (block.held >= static_cast<int64_t>(version_)) {
+    if (block.held >= static_cast<int64_t>(wanted_)) {
       ++freshness.fresh;
       continue;
     }
-    const Version behind = version_ - static_cast<Version>(block.held);
+    const Version behind = wanted_ - static_cast<Version>(block.held);
     freshness.staleness_sum += behind;
     freshness.staleness_max = std::max<uint64_t>(freshness.staleness_max, behind);
   }

@@ -50,7 +50,7 @@ class PartialPull {
   void use_late(BlockId block, Version version);
 
   bool complete() const { return complete_; }
-  Version version() const { return version_; }
+  Version version() const { return wanted_; }
   // When the grace ends, if it has begun.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now) { look(now); }
@@ -88,13 +88,10 @@ class PartialPull {
   std::vector<OfBlock> blocks_;
   std::vector<OfShard> shards_;
   Version wanted_ = 0;
-  Version version_ = 0;
   int64_t newest_ = -1;
-  bool first_ = true;
   bool complete_ = false;
   TimePoint asked_at_{};
   std::optional<TimePoint> enough_since_;
-  std::vector<int64_t> scratch_;
 };
 
 }  // namespace drover

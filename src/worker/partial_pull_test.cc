@@ -159,6 +159,64 @@ TEST_F(PartialPullTest, AnotherShareHoldsFromItsStepOn) {
   EXPECT_TRUE(pull_->complete());
 }
 
+TEST_F(PartialPullTest, WhatIsWantedIsNotAskedForAgain) {
+  start(1.0);
+  begin(1);
+  EXPECT_EQ(pull_->version(), 1u);
+  out_.clear();
+  come(0, 1);
+  EXPECT_TRUE(out_.empty());
+}
+
+TEST_F(PartialPullTest, TheGraceBeginsAgainWithANewerVersion) {
+  start(0.5, 10ms);
+  begin(1);
+  for (const BlockId block : {0u, 1u}) come(block, 1);
+  EXPECT_EQ(pull_->wake_at(), TimePoint(10ms));
+  now_ = 5ms;
+  come(2, 2);
+  EXPECT_FALSE(pull_->wake_at()) << "not enough have come in version 2";
+  now_ = 6ms;
+  come(0, 2);
+  EXPECT_EQ(pull_->wake_at(), TimePoint(16ms));
+}
+
+TEST_F(PartialPullTest, AShardHasAnsweredWhenItsBlocksAreHereInTheVersionWanted) {
+  start(0.75);
+  begin(1);
+  for (const BlockId block : {0u, 1u, 2u}) come(block, 1);
+  EXPECT_EQ(pull_->responses(9ms)[3], (PullResponse{9ms, false}));
+  now_ = 20ms;
+  begin(2);
+  for (BlockId block = 0; block < 4; ++block) come(block, 2);
+  pull_->on_late(block_of(0, 3), 30ms);
+  for (const PullResponse& each : pull_->responses(40ms))
+    EXPECT_EQ(each, (PullResponse{0ms, true}));
+}
+
+TEST_F(PartialPullTest, AShardThatHadItsBlocksSentBeforeAnswersAtOnce) {
+  start(0.75);
+  pull_->on_late(block_of(0, 1), 10ms);
+  pull_->use_late(0, 1);
+  now_ = 20ms;
+  begin(1);
+  EXPECT_EQ(pull_->responses(25ms)[0], (PullResponse{0ms, true}));
+}
+
+TEST(PartialPull, AsksAgainWhenAsManyBlocksHaveComeAsTheShardHas) {
+  const BlockPlan plan = blocks_on_shards(2, 1);
+  PartialPull pull(7, plan, {.share = 1.0});
+  Outbox out;
+  pull.begin(0, 0ms, out);
+  for (const BlockId block : {0u, 1u}) pull.on_parameters(block_of(block, 0), 0ms, out);
+  pull.begin(5, 0ms, out);
+  out.clear();
+  pull.on_parameters(block_of(0, 3), 0ms, out);
+  EXPECT_TRUE(out.empty());
+  pull.on_parameters(block_of(1, 3), 0ms, out);
+  EXPECT_EQ(out.size(), 1u);
+}
+
 // Against the definition, written down plainly.
 TEST(PartialPull, AgreesWithItsDefinition) {
   for (uint64_t seed = 0; seed < 300; ++seed) {

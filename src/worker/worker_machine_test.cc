@@ -423,5 +423,148 @@ TEST_F(PartialMachineTest, WhatComesAfterANewerVersionHasComeToo) {
   }
 }
 
+TEST_F(WorkerMachineTest, OwesNothingAnyMoreWhenItIsSentForNewerParameters) {
+  begin_step(0);
+  machine_.pull_ahead(out_);
+  machine_.begin_pull(TimePoint{}, out_);
+  out_.clear();
+  // One shard is ahead of what was asked for, so the other is asked again.
+  const Block& first = plan_.blocks[0];
+  const FrameHeader header{.type = FrameType::kParameters,
+                           .step = 2,
+                           .version = 2,
+                           .block = first.id,
+                           .length = first.length * static_cast<uint32_t>(sizeof(float))};
+  ASSERT_TRUE(machine_.on_frame(first.shard, header, TimePoint{}, out_).ok());
+  ASSERT_FALSE(out_.empty());
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kPull);
+    EXPECT_EQ(each.frame.header.version, 2u);
+    EXPECT_EQ(each.frame.header.flags & kOwingFlag, 0) << "its gradient of step 0 is complete";
+  }
+}
+
+TEST_F(WorkerMachineTest, SendsItsInitialParametersOnlyUntilItsFirstStep) {
+  const Block& small = plan_.blocks.back();
+  ASSERT_LE(small.length * sizeof(float), kInlineBytesMax);
+  const auto sent = [&] {
+    out_.clear();
+    machine_.on_want_initial(small.shard, out_);
+    return out_.back().frame.payload;
+  };
+  const auto before = sent();
+  ASSERT_TRUE(std::holds_alternative<FloatSlice>(before));
+  EXPECT_EQ(std::get<FloatSlice>(before).buffer, parameters_);
+  EXPECT_EQ(std::get<FloatSlice>(before).offset, small.offset);
+  begin_step(0);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(sent())) << "they have changed since";
+}
+
+TEST_F(WorkerMachineTest, AStopFrameIsAnOrderToStop) {
+  begin_step(0);
+  ASSERT_TRUE(machine_.on_frame(0, {.type = FrameType::kStop, .step = 4}, TimePoint{}, out_).ok());
+  EXPECT_FALSE(machine_.wanted(4));
+  EXPECT_TRUE(machine_.wanted(5));
+}
+
+TEST_F(WorkerMachineTest, RefusesGrantsOfBlocksThatTheShardDoesNotHave) {
+  begin_step(0);
+  const auto grant = [&](ShardId shard, BlockId id) {
+    const FrameHeader header{.type = FrameType::kGrant, .step = 0, .block = id};
+    return machine_.on_frame(shard, header, TimePoint{}, out_).ok();
+  };
+  const Block& block = plan_.blocks[0];
+  EXPECT_TRUE(grant(block.shard, block.id));
+  EXPECT_FALSE(grant(1 - block.shard, block.id));
+  const auto count = static_cast<BlockId>(plan_.blocks.size());
+  for (const BlockId beyond : {count, count + 1, ~BlockId{0}}) EXPECT_FALSE(grant(0, beyond));
+}
+
+TEST_F(WorkerMachineTest, ParametersInPlaceHaveNoBytes) {
+  machine_.begin_pull(TimePoint{}, out_);
+  const Block& block = plan_.blocks[0];
+  FrameHeader header{.type = FrameType::kParameters, .flags = kInPlaceFlag, .block = block.id};
+  EXPECT_TRUE(machine_.destination(block.shard, header).ok());
+  header.length = 1;
+  EXPECT_FALSE(machine_.destination(block.shard, header).ok());
+  header.flags = kOwingFlag;
+  header.length = 0;
+  EXPECT_FALSE(machine_.destination(block.shard, header).ok());
+}
+
+TEST_F(PartialMachineTest, APullAsksEveryShardForTheNextVersion) {
+  machine_.begin_pull(TimePoint{}, out_);
+  ASSERT_EQ(out_.size(), plan_.shards);
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.type, FrameType::kPull);
+    EXPECT_EQ(each.frame.header.version, 1u);
+  }
+}
+
+TEST_F(PartialMachineTest, ABlockThatCameWhileComputingIsFreshInTheNextPull) {
+  deliver(1, 1, 5.0f);
+  machine_.begin_pull(TimePoint{}, out_);
+  EXPECT_TRUE(machine_.ready()) << "half of the blocks are enough";
+  EXPECT_EQ(machine_.step(), 1u);
+}
+
+TEST_F(PartialMachineTest, AnotherShareIsWaitedForFromItsStepOn) {
+  machine_.on_pull_share({.from = 1, .share = 1.0});
+  pull();
+  deliver(0, 1, 1.0f);
+  EXPECT_FALSE(machine_.ready());
+  deliver(1, 1, 1.0f);
+  EXPECT_TRUE(machine_.ready());
+}
+
+TEST_F(PartialMachineTest, EveryAnswerAllowsAnotherOffer) {
+  const auto offered = [&](Step step) {
+    machine_.offer(1, 4, out_);
+    const size_t offers = out_.size();
+    pull();
+    deliver(0, step, 1.0f);
+    begin();
+    return offers;
+  };
+  for (const Step step : {Step{1}, Step{2}}) EXPECT_EQ(offered(step), 1u);
+  EXPECT_EQ(offered(3), 0u);
+  const FrameHeader answer{.type = FrameType::kAnswer, .step = 0, .block = 1};
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(machine_.on_frame(plan_.blocks[1].shard, answer, TimePoint{}, out_).ok());
+  for (const Step step : {Step{4}, Step{5}}) EXPECT_EQ(offered(step), 1u);
+  EXPECT_EQ(offered(6), 0u);
+}
+
+TEST(PartialMachine, WaitsForTheGraceWithEnoughBlocks) {
+  using namespace std::chrono_literals;
+  const Layout layout({{"a", 6'000, TensorKind::kTrained}, {"b", 6'000, TensorKind::kTrained}});
+  const BlockPlan plan = plan_blocks(layout, 2);
+  const auto buffer = std::make_shared<FloatBuffer>(layout.buffer_size());
+  WorkerMachine machine(3, plan, buffer, buffer, PullKind::kTogether,
+                        PartialPull::Settings{0.5, 10ms});
+  Outbox out;
+  const auto deliver = [&](BlockId id, Version version, TimePoint now) {
+    const Block& block = plan.blocks[id];
+    const FrameHeader header{.type = FrameType::kParameters,
+                             .version = version,
+                             .block = id,
+                             .length = block.length * static_cast<uint32_t>(sizeof(float))};
+    machine.begin_receiving(header);
+    ASSERT_TRUE(machine.on_frame(block.shard, header, now, out).ok());
+  };
+  machine.begin_pull(0ms, out);
+  EXPECT_FALSE(machine.wake_at());
+  for (const Block& block : plan.blocks) deliver(block.id, 0, 0ms);
+  machine.begin_step();
+  machine.begin_pull(1s, out);
+  deliver(0, 1, 1s);
+  EXPECT_FALSE(machine.ready());
+  EXPECT_EQ(machine.wake_at(), TimePoint{1s + 10ms});
+  machine.on_time(1s + 9ms);
+  EXPECT_FALSE(machine.ready());
+  machine.on_time(1s + 10ms);
+  EXPECT_TRUE(machine.ready());
+}
+
 }  // namespace
 }  // namespace drover
