@@ -121,17 +121,21 @@ TEST(StepSummary, AShardThatUsedNothingCountsOnlyIfGradientsWereRefused) {
 
 TEST(StepSummary, AddsUpAWorkersOutliersAndNamesItsWorstBlock) {
   OpenStep step = two_shards();
-  step.closed[0].outliers = {{.worker = 1, .block = 2, .blocks = 3, .ratio = 8.0, .used = true}};
+  step.closed[0].outliers = {{.worker = 1, .block = 2, .blocks = 3, .ratio = 8.0, .used = true},
+                             {.worker = 2, .block = 4, .blocks = 1, .ratio = 9.0, .used = true}};
   step.closed[1].outliers = {{.worker = 0, .block = 9, .blocks = 1, .ratio = 5.0, .used = true},
-                             {.worker = 1, .block = 7, .blocks = 2, .ratio = 11.0, .used = false}};
+                             {.worker = 1, .block = 7, .blocks = 2, .ratio = 11.0, .used = false},
+                             {.worker = 2, .block = 5, .blocks = 1, .ratio = 3.0, .used = true}};
   const StepSummary summary = summary_of(step);
-  ASSERT_EQ(summary.outliers.size(), 2u);
+  ASSERT_EQ(summary.outliers.size(), 3u);
   EXPECT_EQ(summary.outliers[0].worker, 0u);
   EXPECT_EQ(summary.outliers[1].blocks, 5u);
   EXPECT_EQ(summary.outliers[1].block, 7u);
   EXPECT_DOUBLE_EQ(summary.outliers[1].ratio, 11.0);
   EXPECT_FALSE(summary.outliers[1].used) << "one shard dropped it";
-  ASSERT_EQ(summary.step.outliers.size(), 2u);
+  EXPECT_EQ(summary.outliers[2].block, 4u);
+  EXPECT_DOUBLE_EQ(summary.outliers[2].ratio, 9.0) << "the first shard had the worst";
+  ASSERT_EQ(summary.step.outliers.size(), 3u);
   EXPECT_EQ(summary.step.outliers[1].blocks, 5u);
   EXPECT_DOUBLE_EQ(summary.step.loss, 1.0) << "its loss does not count";
 }
