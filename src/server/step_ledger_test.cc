@@ -435,7 +435,7 @@ TEST(StepLedger, ARoundDropsTheReportOfAGradientThatWasOutOfLine) {
   closed.gradients = 2;
   closed.outliers = {{.worker = 1, .block = 0, .blocks = 1, .ratio = 50.0, .used = false}};
   ledger.on_closed(0, closed, 10ms);
-  const auto told = ledger.take_told();
+  const auto told = ledger.take_summaries();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_DOUBLE_EQ(told[0].step.loss, 2.0);
 }

@@ -384,13 +384,13 @@ TEST(Control, TakesWhatIsAtItsLimitAndNothingBeyond) {
        hello({{"a", 1, static_cast<TensorKind>(2)}})},
       {"workers", Welcome{.workers = kWorkersMax}, Welcome{.workers = kWorkersMax + 1}},
       {"batch", Welcome{.batch = kSamplesMax}, Welcome{.batch = kSamplesMax + 1}},
-      {"place", Welcome{.index = kWorkersMax}, Welcome{.index = kWorkersMax + 1}},
-      {"its rank", Welcome{.mpi_rank = kMpiRankMax}, Welcome{.mpi_rank = kMpiRankMax + 1}},
-      {"job", Welcome{.job = text}, Welcome{.job = too_long}},
+      {"place", PlaceOffer{.worker = kWorkersMax}, PlaceOffer{.worker = kWorkersMax + 1}},
+      {"its rank", Connected{.mpi_rank = kMpiRankMax}, Connected{.mpi_rank = kMpiRankMax + 1}},
+      {"job", PlaceOffer{.job = text}, PlaceOffer{.job = too_long}},
       {"number type", Welcome{.wire_dtype = NumberType::kFloat16},
        Welcome{.wire_dtype = static_cast<NumberType>(3)}},
-      {"slow rules", Welcome{.slow = std::vector<std::string>(kSlowRulesMax)},
-       Welcome{.slow = std::vector<std::string>(kSlowRulesMax + 1)}},
+      {"slow rules", Welcome{.slow = std::vector<SlowRule>(kSlowRulesMax)},
+       Welcome{.slow = std::vector<SlowRule>(kSlowRulesMax + 1)}},
       {"shards", Welcome{.shards = std::vector<std::string>(kShardsMax)},
        Welcome{.shards = std::vector<std::string>(kShardsMax + 1)}},
       {"alive", Decision{.alive = std::vector<WorkerId>(kWorkersMax)},
@@ -460,12 +460,12 @@ TEST(Control, TakesAPlanAtItsLimits) {
   EXPECT_TRUE(is_taken_with([](Plan& plan) { plan.blocks.shards = kShardsMax; }));
   EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.blocks.blocks[0].length = 0; }));
   EXPECT_FALSE(
-      is_taken_with([](Plan& plan) { plan.schedule.kind = static_cast<ScheduleKind>(200); }));
-  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.guard = static_cast<GuardRule>(200); }));
+      is_taken_with([](Plan& plan) { plan.learning.schedule.kind = static_cast<ScheduleKind>(200); }));
+  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.learning.guard = static_cast<GuardRule>(200); }));
   for (const double factor : {kGuardFactorMin, kGuardFactorMax}) {
     EXPECT_TRUE(is_taken_with([&](Plan& plan) {
-      plan.guard = GuardRule::kRefuse;
-      plan.guard_factor = factor;
+      plan.learning.guard = GuardRule::kRefuse;
+      plan.learning.guard_factor = factor;
     })) << factor;
   }
 }
