@@ -235,8 +235,9 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
 }
 
 TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {
-  referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout});
-  EXPECT_EQ(referee_.verdict(), "the run failed: not everybody was ready (at 0.000 s)");
+  referee_.on_run_over(
+      {.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout, .reason = "late"});
+  EXPECT_EQ(referee_.verdict(), "the run failed: late (at 0.000 s)");
 }
 
 }  // namespace
