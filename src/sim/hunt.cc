@@ -386,9 +386,9 @@ bool interrupted(const HuntCase& hunt) {
 bool is_calm(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const Scenario& scenario = hunt.settings.scenario;
-  return job.learning.deterministic && hunt.policy == "sync" && job.limits.max_wait == kNoTimeLimit &&
-         scenario.deaths.empty() && scenario.joins.empty() && scenario.leaves.empty() &&
-         !job.balance &&
+  return job.learning.deterministic && hunt.policy == "sync" &&
+         job.limits.max_wait == kNoTimeLimit && scenario.deaths.empty() && scenario.joins.empty() &&
+         scenario.leaves.empty() && !job.balance &&
          (!interrupted(hunt) ||
           (scenario.partitions.empty() && !scenario.slow_coordinator && job.recovers));
 }

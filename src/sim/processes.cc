@@ -5,7 +5,6 @@ namespace drover {
 uint64_t Processes::start(Party who) {
   Process& process = processes_[who];
   process.alive = true;
-  process.incarnation = 0;
   return ++process.number;
 }
 
@@ -70,9 +69,11 @@ bool Processes::delivers(Party from, uint64_t from_number, Party to, uint64_t to
   return connected(to, to_number, from, from_number) || connected(from, from_number, to, to_number);
 }
 
-bool Processes::takes_part(Party who, uint64_t incarnation) const {
+bool Processes::takes_part(Party who, uint64_t number, uint64_t incarnation) const {
   const auto found = processes_.find(who);
-  return found != processes_.end() && found->second.incarnation == incarnation;
+  if (found == processes_.end()) return false;
+  const auto joined = found->second.incarnations.find(number);
+  return joined != found->second.incarnations.end() && joined->second == incarnation;
 }
 
 }  // namespace drover

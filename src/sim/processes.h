@@ -45,16 +45,18 @@ class Processes {
   // Whether a message between these processes can still arrive.
   bool delivers(Party from, uint64_t from_number, Party to, uint64_t to_number) const;
 
-  // The incarnation of the run's coordinator that a process takes part under.
-  void join(Party who, uint64_t incarnation) { processes_[who].incarnation = incarnation; }
-  bool takes_part(Party who, uint64_t incarnation) const;
+  // The incarnation of the run's coordinator that a process takes part under; 0: none.
+  void join(Party who, uint64_t incarnation) {
+    processes_[who].incarnations[number(who)] = incarnation;
+  }
+  bool takes_part(Party who, uint64_t number, uint64_t incarnation) const;
 
  private:
   struct Process {
     uint64_t number = 0;
     bool alive = false;
-    uint64_t incarnation = 0;
-    std::set<uint64_t> silenced;  // numbers of those whose messages are lost
+    std::map<uint64_t, uint64_t> incarnations = {};  // by number
+    std::set<uint64_t> silenced;                     // numbers of those whose messages are lost
   };
   struct Link {
     uint64_t server = 0;

@@ -54,13 +54,14 @@ TEST_F(ProcessesTest, NothingReachesTheNextProcessOfThatName) {
 }
 
 TEST_F(ProcessesTest, TakesPartUnderOneCoordinatorAtATime) {
-  EXPECT_FALSE(processes_.takes_part(kWorker, 1));
+  EXPECT_FALSE(processes_.takes_part(kWorker, 1, 1));
   processes_.join(kWorker, 1);
-  EXPECT_TRUE(processes_.takes_part(kWorker, 1));
-  EXPECT_FALSE(processes_.takes_part(kWorker, 2));
+  EXPECT_TRUE(processes_.takes_part(kWorker, 1, 1));
+  EXPECT_FALSE(processes_.takes_part(kWorker, 1, 2));
   processes_.end(kWorker, false);
   processes_.start(kWorker);
-  EXPECT_FALSE(processes_.takes_part(kWorker, 1));
+  EXPECT_FALSE(processes_.takes_part(kWorker, 2, 1));
+  EXPECT_TRUE(processes_.takes_part(kWorker, 1, 1)) << "what it has sent is still its own";
 }
 
 }  // namespace

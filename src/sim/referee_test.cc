@@ -25,7 +25,7 @@ class RefereeTest : public ::testing::Test {
                             .tensors = layout.tensors(),
                             .blocks = plan_blocks(layout, 1)}));
     for (const WorkerId worker : {0u, 1u})
-      sent(kShard, to_worker(worker, Lane::kControl), control_frame(Connected{}));
+      sent(kShard, to_worker(worker, Lane::kControl), control_frame(Welcome{}));
     const Outgoing decision{{Role::kShard, 0, Lane::kControl},
                             control_frame(Decision{.step = 0, .cutoff = 2, .alive = {0, 1}})};
     referee_.on_received(kCoordinator, decision, now_);
@@ -235,8 +235,9 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
 }
 
 TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {
-  referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout});
-  EXPECT_TRUE(referee_.verdict().starts_with("the run failed")) << referee_.verdict();
+  referee_.on_run_over(
+      {.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout, .reason = "late"});
+  EXPECT_EQ(referee_.verdict(), "the run failed: late (at 0.000 s)");
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ void Simulation::start_server(Party self) {
         if (processes_.is_current(self, number)) send_all(self, std::move(out));
       },
       [this, self](const Outgoing& message) {
-        if (witness_ != nullptr && is_watched(self))
+        if (witness_ != nullptr && is_watched(self, processes_.number(self)))
           witness_->on_sent(seen_as(self), message, time_.now());
       });
   // The first of a run are started together with the coordinator.
@@ -351,7 +351,8 @@ void Simulation::kill(Party who, bool loses_messages) {
   if (!processes_.is_alive(who)) return;
   retire(who);
   const bool serves = is_server(who) && server_of(who.index) == who;
-  if (serves && witness_ != nullptr && is_watched(who)) witness_->on_server_lost(who.index);
+  if (serves && witness_ != nullptr && is_watched(who, processes_.number(who)))
+    witness_->on_server_lost(who.index);
   const uint64_t number = processes_.number(who);
   processes_.end(who, loses_messages);
   close_connections(who, number);
@@ -436,7 +437,8 @@ void Simulation::plan_close(Party server, Party client, Lane lane, uint64_t serv
 }
 
 void Simulation::on_client_lost(Party server, Party client) {
-  const bool watched = witness_ != nullptr && client.role == Role::kWorker && is_watched(server);
+  const bool watched = witness_ != nullptr && client.role == Role::kWorker &&
+                       is_watched(server, processes_.number(server));
   if (watched) witness_->on_lost(seen_as(server), client.index, time_.now());
   if (server == kCoordinatorEnd) {
     return with_coordinator([&](Coordinator& machine, CoordinatorOutput& out) {
@@ -547,8 +549,8 @@ SimulatedServer* Simulation::find_server(Party who) const {
 }
 
 // The witness sees one incarnation of the run at a time, and the processes that take part in it.
-bool Simulation::is_watched(Party who) const {
-  return !coordinator_->is_over() && processes_.takes_part(who, incarnation_);
+bool Simulation::is_watched(Party who, uint64_t number) const {
+  return !coordinator_->is_over() && processes_.takes_part(who, number, incarnation_);
 }
 
 // Workers, the record and the witness know a shard, whichever process serves it.
@@ -577,7 +579,7 @@ void Simulation::send(Party from, Outgoing message) {
   }
   const Duration extra = extra_delay(from, to, header);
   // What a shard says to the coordinator was shown when it was said.
-  const bool shown = witness_ != nullptr && is_watched(from) &&
+  const bool shown = witness_ != nullptr && is_watched(from, processes_.number(from)) &&
                      header.type != FrameType::kReplica &&
                      !(is_server(from) && to.role == Role::kCoordinator);
   if (shown) witness_->on_sent(seen_as(from), message, time_.now());
@@ -639,7 +641,8 @@ void Simulation::deliver(Party from, uint64_t from_number, Party to, uint64_t to
         });
   }
   const bool to_server = is_server(to) || to.role == Role::kCoordinator;
-  const bool shown = witness_ != nullptr && is_watched(from) && is_watched(to);
+  const bool shown =
+      witness_ != nullptr && is_watched(from, from_number) && is_watched(to, to_number);
   if (to_server && shown && !is_server(from) && (!is_server(to) || server_of(to.index) == to))
     witness_->on_received(seen_as(from), message, time_.now());
   if (is_server(to)) return deliver_to_server(to, from, message, std::move(floats));

@@ -109,7 +109,7 @@ class Simulation {
   // --- messages
   Party server_of(ShardId shard) const;
   SimulatedServer* find_server(Party who) const;
-  bool is_watched(Party who) const;
+  bool is_watched(Party who, uint64_t number) const;
   Party seen_as(Party who) const;
   void send_all(Party from, Outbox out);
   void send(Party from, Outgoing message);
