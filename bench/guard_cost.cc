@@ -30,7 +30,7 @@ class BlockSteps {
                     .tensors = layout_.tensors(),
                     .blocks = plan_blocks(layout_, 1, floats)};
     block_ = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool_, &pool_);
-    block_->start(std::vector<float>(floats, 0.0F), members_);
+    block_->start(std::vector<float>(floats, 0.0F));
     for (uint32_t worker = 0; worker < workers; ++worker) {
       auto gradient = std::make_shared<FloatBuffer>(floats);
       for (size_t i = 0; i < floats; ++i)
@@ -41,10 +41,11 @@ class BlockSteps {
 
   double seconds_per_step() {
     const auto began = std::chrono::steady_clock::now();
-    for (int step = 0; step < kSteps; ++step, ++step_) {
+    for (int step = 0; step < kSteps; ++step) {
       for (WorkerId worker = 0; worker < gradients_.size(); ++worker)
-        block_->push(step_, worker, 1, view(worker), members_);
-      block_->close(1e-6, members_);
+        block_->add(worker, 1, view(worker));
+      block_->publish(1e-6);
+      block_->next_version(members_);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     return took.count() / kSteps;
@@ -65,7 +66,6 @@ class BlockSteps {
   BufferPool pool_;
   std::unique_ptr<ShardBlock> block_;
   std::vector<SharedBuffer> gradients_;
-  Step step_ = 0;
 };
 
 void measure(bool shared, uint32_t workers, uint32_t floats) {

@@ -153,7 +153,8 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
                                              .alive = members_.count(),
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),
-                                             .at = now - opened_,
+                                             // Zero is the decision that opened the step.
+                                             .at = std::max(now - opened_, Duration(1)),
                                              .expected = {},
                                              .model_stale = choice_.model_stale});
   send_decision(out);

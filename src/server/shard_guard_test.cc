@@ -237,49 +237,5 @@ TEST_F(ShardGuardTest, AGradientInSharedMemoryIsMeasuredAsItIsTaken) {
   EXPECT_FLOAT_EQ(parameter(6), -6.0F) << "what came after the measuring is not in it";
 }
 
-// With --deterministic the order of arrival changes nothing, outliers or not; nor does going on
-// from a checkpoint.
-TEST(ShardGuard, ResultsDependOnTheGradientsAlone) {
-  const Layout layout({{"one", kLength, TensorKind::kTrained}});
-  const auto run = [&](uint64_t order, bool interrupted) {
-    const Plan plan{
-        .workers = 4,
-        .steps = 30,
-        .learning = {.schedule = {.base = 0.1}, .deterministic = true, .guard = GuardRule::kNorm},
-        .checkpoint_every = 15,
-        .tensors = layout.tensors(),
-        .blocks = plan_blocks(layout, 1)};
-    BufferPool pool;
-    Membership members(4);
-    auto block = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool, &pool);
-    block->start(std::vector<float>(kLength, 0.0F), members);
-    uint32_t outliers = 0;
-    for (Step step = 0; step < plan.steps; ++step) {
-      for (uint32_t i = 0; i < 4; ++i) {
-        const auto worker = static_cast<WorkerId>((i * (order % 2 == 0 ? 1UL : 3UL) + order) % 4);
-        SharedBuffer gradient = pool.take(kLength);
-        for (size_t k = 0; k < kLength; ++k)
-          gradient->data()[k] = std::sin(static_cast<float>(step * 31 + worker * 7UL + k));
-        if ((step + worker) % 9 == 0) {
-          for (float& value : gradient->span()) value *= 300.0F;
-        }
-        EXPECT_EQ(block->push(step, worker, 1 + worker, gradient, members), Answer::kAccepted);
-        outliers += block->out_of_line() ? 1 : 0;
-      }
-      block->close(0.1, members);
-      if (!interrupted || step + 1 != 15) continue;
-      auto saved = block->take_saved(15);
-      block = std::make_unique<ShardBlock>(plan.blocks.blocks[0], plan, &pool, &pool);
-      block->restore(*saved, 15, members);
-    }
-    EXPECT_GT(outliers, 5u);
-    return std::vector<float>(block->parameters()->span().begin(),
-                              block->parameters()->span().end());
-  };
-  const std::vector<float> first = run(0, false);
-  for (uint64_t order = 1; order < 4; ++order) EXPECT_EQ(run(order, false), first) << order;
-  EXPECT_EQ(run(2, true), first) << "interrupted";
-}
-
 }  // namespace
 }  // namespace drover

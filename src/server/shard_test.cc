@@ -186,36 +186,10 @@ TEST_F(ShardTest, OneWhoSaysThatItOwesNothingIsNotWaitedFor) {
   open();
   push_all(0, 0, 1.0f);
   out_.clear();
-  const FrameHeader owes_nothing{.type = FrameType::kOwesNothing, .version = 1, .worker = 1};
-  ASSERT_TRUE(shard_.on_frame(1, owes_nothing, nullptr, now_, out_).ok());
+  const FrameHeader nothing_more{.type = FrameType::kOwesNothing, .version = 1, .worker = 1};
+  ASSERT_TRUE(shard_.on_frame(1, nothing_more, nullptr, now_, out_).ok());
   EXPECT_TRUE(closed_in_outbox());
   EXPECT_TRUE(parameters_in_outbox().empty()) << "nothing was asked for";
-}
-
-TEST(Shard, ChangesEachTensorWithItsOwnRateAndDecay) {
-  const Layout layout({{"plain", 4, TensorKind::kTrained},
-                       {"slow", 4, TensorKind::kTrained, 0.1},
-                       {"undecayed", 4, TensorKind::kTrained, 1.0, 0.0}});
-  const Plan plan{.workers = 1,
-                  .steps = 2,
-                  .learning = {.optimizer = {.weight_decay = 0.5}, .schedule = {.base = 1.0}},
-                  .tensors = layout.tensors(),
-                  .blocks = plan_blocks(layout, 1)};
-  ASSERT_EQ(plan.blocks.blocks.size(), 3u);
-  const float expected[] = {2.0f - (1.0f + 0.5f * 2.0f), 2.0f - 0.1f * (1.0f + 0.5f * 2.0f),
-                            2.0f - 1.0f};
-  for (const Block& block : plan.blocks.blocks) {
-    BufferPool pool;
-    ShardBlock hosted(block, plan, &pool, &pool);
-    Membership members(1);
-    const std::vector<float> initial(4, 2.0f);
-    hosted.start(initial, members);
-    SharedBuffer gradient = pool.take(4);
-    std::fill(gradient->span().begin(), gradient->span().end(), 1.0f);
-    ASSERT_EQ(hosted.push(0, 0, 8, gradient, members), Answer::kAccepted);
-    hosted.close(1.0, members);
-    EXPECT_FLOAT_EQ(hosted.parameters()->span()[0], expected[block.id]) << block.id;
-  }
 }
 
 TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {

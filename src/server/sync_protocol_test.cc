@@ -1,4 +1,7 @@
-// Graces, blocks that are behind their workers, and pulls that are never starved.
+// A synchronous shard: graces, and partial pull, where blocks may be behind their workers and pulls
+// are never starved.
+#include "server/sync_protocol.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,16 +14,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ShardWeakTest : public ::testing::Test {
+class SyncProtocolTest : public ::testing::Test {
  protected:
-  void start(uint32_t workers, bool weak, Duration grace = {}, RateRule rule = RateRule::kNone) {
+  void start(uint32_t workers, bool partial_pull, Duration grace = {},
+             RateRule rule = RateRule::kNone) {
     const Layout layout({{"a", 4, TensorKind::kTrained}, {"b", 5'000, TensorKind::kTrained}});
     workers_ = workers;
     Plan plan{.workers = workers,
               .steps = 100,
               .learning = {.schedule = {.base = 1.0, .rule = rule}},
               .full_samples = workers,
-              .weak = weak,
+              .weak = partial_pull,
               .push_grace = grace,
               .tensors = layout.tensors(),
               .blocks = plan_blocks(layout, 1)};
@@ -129,7 +133,7 @@ class ShardWeakTest : public ::testing::Test {
   uint64_t request_ = 0;
 };
 
-TEST_F(ShardWeakTest, ABlockThatHasEnoughClosesAGraceLater) {
+TEST_F(SyncProtocolTest, ABlockThatHasEnoughClosesAGraceLater) {
   start(4, false, 5ms);
   decide(0, 2);
   now_ = 10ms;
@@ -144,11 +148,11 @@ TEST_F(ShardWeakTest, ABlockThatHasEnoughClosesAGraceLater) {
   wait_until(17ms);
   const auto steps = closed();
   ASSERT_EQ(steps.size(), 1u);
-  EXPECT_EQ(steps[0].arrivals.size(), 3u) << "whoever came in the grace is in it";
+  EXPECT_EQ(steps[0].arrivals.size(), 3u) << "a push within the grace is in it";
   EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{3, 2}}));
 }
 
-TEST_F(ShardWeakTest, NoGraceWhenNobodyIsLeftToWaitFor) {
+TEST_F(SyncProtocolTest, NoGraceWithNoWorkerLeftToWaitFor) {
   start(2, false, 5ms);
   decide(0, 1);
   push_all(0, 0);
@@ -157,7 +161,7 @@ TEST_F(ShardWeakTest, NoGraceWhenNobodyIsLeftToWaitFor) {
   EXPECT_EQ(closed().size(), 1u);
 }
 
-TEST_F(ShardWeakTest, ATimeLimitIsALimitAlsoForTheGrace) {
+TEST_F(SyncProtocolTest, ATimeLimitIsALimitAlsoForTheGrace) {
   start(4, false, 50ms);
   decide(0, 2, 20ms);
   now_ = 15ms;
@@ -172,7 +176,7 @@ TEST_F(ShardWeakTest, ATimeLimitIsALimitAlsoForTheGrace) {
   EXPECT_EQ(closed().size(), 1u) << "the time is over, and the least number is here";
 }
 
-TEST_F(ShardWeakTest, ADecisionInsideTheStepMovesTheEndOfTheGrace) {
+TEST_F(SyncProtocolTest, ADecisionInsideTheStepMovesTheEndOfTheGrace) {
   start(4, false, 5ms);
   decide(0, 3);
   now_ = 10ms;
@@ -191,7 +195,7 @@ TEST_F(ShardWeakTest, ADecisionInsideTheStepMovesTheEndOfTheGrace) {
 }
 
 // The rule is applied with each block's own number of gradients.
-TEST_F(ShardWeakTest, EachBlockHasItsOwnLearningRate) {
+TEST_F(SyncProtocolTest, EachBlockHasItsOwnLearningRate) {
   start(4, false, {}, RateRule::kLinear);
   decide(0, 2);
   push_all(0, 0);
@@ -213,27 +217,27 @@ TEST_F(ShardWeakTest, EachBlockHasItsOwnLearningRate) {
   EXPECT_FLOAT_EQ(large, -3.0f / 4.0f);
 }
 
-TEST_F(ShardWeakTest, OnlyWhereTheyMayBeAreWorkersAheadOfABlock) {
+TEST_F(SyncProtocolTest, WithoutPartialPullNoWorkerIsAheadOfABlock) {
   start(2, false);
   decide(0, 2);
   EXPECT_FALSE(push(0, 1).ok());
 }
 
-TEST_F(ShardWeakTest, NobodyIsAheadWithoutBound) {
+TEST_F(SyncProtocolTest, NoWorkerIsAheadWithoutBound) {
   start(2, true);
   decide(0, 2);
   EXPECT_TRUE(push(0, kPushedAheadMax).ok());
   EXPECT_FALSE(push(0, kPushedAheadMax + 1).ok());
 }
 
-TEST_F(ShardWeakTest, APushForAStepToComeIsKeptAndTakenThen) {
+TEST_F(SyncProtocolTest, APushForAStepToComeIsKeptAndTakenThen) {
   start(2, true);
   decide(0, 2);
   ASSERT_TRUE(push(0, 1).ok());
   offer(0, 1);
   EXPECT_TRUE(answers(0, 1, 0).empty());
   EXPECT_FALSE(granted(0, 1)) << "its bytes are not wanted yet";
-  pull(0, 2);  // it owes nothing for steps 0 and 1
+  pull(0, 2);  // it is done with steps 0 and 1
   push_all(1, 0);
   EXPECT_EQ(answers(0, 1, 0), std::vector<Answer>{Answer::kAccepted});
   EXPECT_TRUE(granted(0, 1));
@@ -245,7 +249,7 @@ TEST_F(ShardWeakTest, APushForAStepToComeIsKeptAndTakenThen) {
   EXPECT_EQ(steps[1].arrivals.size(), 2u);
 }
 
-TEST_F(ShardWeakTest, OfPushesForStepsToComeTheLastOfEachWorkerIsKept) {
+TEST_F(SyncProtocolTest, KeepsTheLastPushOfEachWorkerForStepsToCome) {
   start(2, true);
   decide(0, 2);
   const size_t before = shard_.pending();
@@ -259,7 +263,7 @@ TEST_F(ShardWeakTest, OfPushesForStepsToComeTheLastOfEachWorkerIsKept) {
   EXPECT_LE(shard_.pending(), before + 41) << "of each step one line of account, one push in all";
 }
 
-TEST_F(ShardWeakTest, WhatIsWithdrawnIsNotWaitedFor) {
+TEST_F(SyncProtocolTest, APushThatWasWithdrawnIsNotWaitedFor) {
   start(2, true);
   decide(0, 2);
   push_all(1, 0);
@@ -267,20 +271,21 @@ TEST_F(ShardWeakTest, WhatIsWithdrawnIsNotWaitedFor) {
   offer(0, 0);
   pull(0, 1);
   out_.clear();
-  // It has gone on twice, and its buffer belongs to another step.
+  // It has continued twice, and its buffer belongs to another step.
   ASSERT_TRUE(shard_.on_frame(0, header(FrameType::kBlock, 0, 0, 1), nullptr, now_, out_).ok());
   EXPECT_EQ(answers(0, 0, 1), std::vector<Answer>{Answer::kLate});
   EXPECT_EQ(closed().size(), 1u);
 }
 
-TEST_F(ShardWeakTest, AShardThatWasBehindCatchesUp) {
+TEST_F(SyncProtocolTest, AShardThatWasBehindCatchesUp) {
   start(3, true);
   decide(0, 3);
   for (const WorkerId worker : {0u, 1u, 2u}) {
     for (Step step = 1; step <= 5; ++step) ASSERT_TRUE(push(worker, step).ok());
     pull(worker, 6);
   }
-  // All have gone on to step 6: the steps before 5 close without a gradient, 5 with what was kept.
+  // All are done with the steps before 6: the steps before 5 close without a gradient, 5 with what
+  // was kept.
   const auto steps = closed();
   ASSERT_EQ(steps.size(), 6u);
   for (Step step = 0; step < 6; ++step) {
@@ -291,7 +296,7 @@ TEST_F(ShardWeakTest, AShardThatWasBehindCatchesUp) {
   EXPECT_EQ(steps[5].block_counts.back(), (BlockCount{3, 1}));
 }
 
-TEST_F(ShardWeakTest, WithoutDecisionsItGoesNoFurtherThanItsBound) {
+TEST_F(SyncProtocolTest, WithoutDecisionsItGoesNoFurtherThanItsBound) {
   start(1, true);
   decide(0, 1);
   pull(0, 60);
@@ -300,14 +305,14 @@ TEST_F(ShardWeakTest, WithoutDecisionsItGoesNoFurtherThanItsBound) {
   EXPECT_EQ(closed().size(), 10u);
 }
 
-TEST_F(ShardWeakTest, APullIsServedTheNewestAndWaitsOnForWhatItWants) {
+TEST_F(SyncProtocolTest, APullIsServedTheNewestAndWaitsOnForWhatItWants) {
   start(2, true);
   decide(0, 2);
   out_.clear();
   pull(0, 3);
   EXPECT_EQ(sent(0, 0), std::vector<Version>{0});
   pull(1, 1);
-  EXPECT_EQ(sent(0, 0), (std::vector<Version>{0, 1})) << "both have gone on, the step is over";
+  EXPECT_EQ(sent(0, 0), (std::vector<Version>{0, 1})) << "both are done, the step is over";
   out_.clear();
   pull(0, 3, 2);
   EXPECT_TRUE(sent(0, 0).empty()) << "nothing is newer than what was sent";
@@ -318,7 +323,7 @@ TEST_F(ShardWeakTest, APullIsServedTheNewestAndWaitsOnForWhatItWants) {
   EXPECT_TRUE(sent(0, 0).empty()) << "it has what it wanted";
 }
 
-TEST_F(ShardWeakTest, ASlowReaderIsNotSentMoreAndMore) {
+TEST_F(SyncProtocolTest, ASlowReaderIsNotSentMoreAndMore) {
   start(2, true);
   decide(0, 2);
   out_.clear();
@@ -331,7 +336,7 @@ TEST_F(ShardWeakTest, ASlowReaderIsNotSentMoreAndMore) {
   EXPECT_EQ(sent(0, 0), std::vector<Version>{15}) << "then the newest";
 }
 
-TEST_F(ShardWeakTest, WhoIsLostLeavesNothingBehind) {
+TEST_F(SyncProtocolTest, ALostWorkerLeavesNothingBehind) {
   start(2, true);
   decide(0, 2);
   const size_t before = shard_.pending();

@@ -1,5 +1,7 @@
-// Where workers run freely: every gradient is applied at once, a round is as many as there are
-// workers, and with a bound on staleness nobody gets further ahead of the slowest.
+// An asynchronous shard: every gradient is applied at once, a round is as many as there are
+// workers, and with a bound on staleness no worker gets further ahead of the slowest.
+#include "server/async_protocol.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,51 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(FreeClocks, AGradientIsWholeWithItsLastBlock) {
-  FreeClocks clocks(2, 2, {});
-  clocks.on_served(1, 10ns);
-  EXPECT_FALSE(clocks.on_block(1, 0, true, 20ns));
-  EXPECT_TRUE(clocks.on_block(1, 0, true, 35ns));
-  EXPECT_EQ(clocks.take_arrivals(7), (std::vector<StepClosed::Arrival>{{1, 25ns, 7}}));
-  EXPECT_TRUE(clocks.take_arrivals(8).empty()) << "each is told once";
-}
-
-TEST(FreeClocks, AGradientOfWhichAPartWasNotUsedHasNotArrived) {
-  FreeClocks clocks(1, 2, {});
-  clocks.on_block(0, 0, true, 1ns);
-  EXPECT_TRUE(clocks.on_block(0, 0, false, 2ns));
-  EXPECT_TRUE(clocks.take_arrivals(0).empty());
-}
-
-TEST(FreeClocks, TheSlowestMemberHoldsTheOthersBack) {
-  FreeClocks clocks(3, 1, 1);
-  Membership members(3);
-  for (const WorkerId worker : {0u, 1u, 2u}) clocks.place(worker, 0);
-  EXPECT_TRUE(clocks.may_begin(1));
-  EXPECT_FALSE(clocks.may_begin(2));
-  clocks.on_block(0, 0, true, 1ns);
-  clocks.on_block(1, 0, true, 1ns);
-  EXPECT_FALSE(clocks.find_slowest(members)) << "worker 2 stands where it stood";
-  members.remove(2);
-  EXPECT_TRUE(clocks.find_slowest(members));
-  EXPECT_TRUE(clocks.may_begin(2));
-  EXPECT_FALSE(clocks.may_begin(3));
-}
-
-TEST(FreeClocks, WhoComesLaterStartsWhereItIsPlaced) {
-  FreeClocks clocks(2, 1, 0);
-  Membership members(2);
-  clocks.place(0, 0);
-  for (Step step = 0; step < 5; ++step) clocks.on_block(0, step, true, 1ns);
-  clocks.on_joined(1);
-  clocks.place(1, 4);
-  clocks.place(1, 0);
-  clocks.find_slowest(members);
-  EXPECT_TRUE(clocks.may_begin(4)) << "it does not hold up the other as if it were at 0";
-  EXPECT_FALSE(clocks.may_begin(5));
-}
-
-TEST(FreeShard, ShutsOutWhoPushesBeforeThereAreParameters) {
+TEST(AsyncProtocol, RefusesPushesBeforeThereAreParameters) {
   const Layout layout({{"a", 4, TensorKind::kTrained}});
   Shard shard(0);
   Outbox out;
@@ -72,7 +30,7 @@ TEST(FreeShard, ShutsOutWhoPushesBeforeThereAreParameters) {
   EXPECT_FALSE(shard.on_frame(0, push, shard.pool().take(4), 0s, out).ok());
 }
 
-class FreeShardTest : public ::testing::Test {
+class AsyncProtocolTest : public ::testing::Test {
  protected:
   void start(uint32_t workers, std::optional<uint64_t> staleness = {}, Step steps = 3,
              RateRule rule = RateRule::kNone) {
@@ -154,24 +112,24 @@ class FreeShardTest : public ::testing::Test {
   float last_ = 0.0f;
 };
 
-TEST_F(FreeShardTest, AppliesEachGradientAtOnce) {
+TEST_F(AsyncProtocolTest, AppliesEachGradientAtOnce) {
   start(3);
   push(1, 0, 1.0f);
-  EXPECT_TRUE(pull(1, 1)) << "and its worker goes on without waiting for anybody";
+  EXPECT_TRUE(pull(1, 1)) << "and its worker continues without waiting for others";
   EXPECT_EQ(last_, -1.0f);
   push(1, 1, 4.0f);
   EXPECT_TRUE(pull(1, 2));
   EXPECT_EQ(last_, -5.0f);
 }
 
-TEST_F(FreeShardTest, ALearningRateRuleLooksAtTheSamplesOfEachGradient) {
+TEST_F(AsyncProtocolTest, ALearningRateRuleLooksAtTheSamplesOfEachGradient) {
   start(3, {}, 3, RateRule::kLinear);
   push(1, 0, 1.0f);
   EXPECT_TRUE(pull(1, 1));
   EXPECT_EQ(last_, -0.25f) << "two samples of eight";
 }
 
-TEST_F(FreeShardTest, ARoundSaysNothingAboutNoise) {
+TEST_F(AsyncProtocolTest, ARoundSaysNothingAboutNoise) {
   start(2);
   push(0, 0, 1.0f);
   push(1, 0, 2.0f);
@@ -180,7 +138,7 @@ TEST_F(FreeShardTest, ARoundSaysNothingAboutNoise) {
   EXPECT_TRUE(std::isnan(closed()->noise));
 }
 
-TEST_F(FreeShardTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
+TEST_F(AsyncProtocolTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
   start(2);
   now_ = 30ns;
   push(1, 0, 1.0f);
@@ -197,7 +155,7 @@ TEST_F(FreeShardTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
   EXPECT_EQ(closed()->arrivals, expected) << "its last one, since it got its parameters";
 }
 
-TEST_F(FreeShardTest, GivesAWorkerWhatHasItsOwnGradientInIt) {
+TEST_F(AsyncProtocolTest, ServesAWorkerParametersWithItsOwnGradientInThem) {
   start(1);
   push_block(0, 0, 0, 1.0f);
   EXPECT_FALSE(pull(0, 1)) << "the second block has not come yet";
@@ -205,14 +163,14 @@ TEST_F(FreeShardTest, GivesAWorkerWhatHasItsOwnGradientInIt) {
   EXPECT_EQ(sent_to(0), 1u);
 }
 
-TEST_F(FreeShardTest, CountsAGradientOnce) {
+TEST_F(AsyncProtocolTest, CountsAGradientOnce) {
   start(2);
   push(0, 0, 1.0f);
   EXPECT_EQ(push_block(0, 0, 0, 1.0f), Answer::kDuplicate);
   EXPECT_FALSE(closed());
 }
 
-TEST_F(FreeShardTest, HoldsBackWhoIsTooFarAhead) {
+TEST_F(AsyncProtocolTest, HoldsBackAWorkerThatIsTooFarAhead) {
   start(2, 1);
   push(0, 0, 1.0f);
   EXPECT_TRUE(pull(0, 1)) << "one ahead is allowed";
@@ -222,7 +180,7 @@ TEST_F(FreeShardTest, HoldsBackWhoIsTooFarAhead) {
   EXPECT_EQ(sent_to(0), 2u) << "the slowest has moved";
 }
 
-TEST_F(FreeShardTest, DoesNotHoldAnybodyBackForTheDead) {
+TEST_F(AsyncProtocolTest, HoldsNoWorkerBackForALostOne) {
   start(2, 0);
   push(0, 0, 1.0f);
   EXPECT_FALSE(pull(0, 1));
@@ -233,7 +191,7 @@ TEST_F(FreeShardTest, DoesNotHoldAnybodyBackForTheDead) {
   EXPECT_EQ(closed()->gradients, 1u);
 }
 
-TEST_F(FreeShardTest, WhoComesBackGoesOnFromTheNewest) {
+TEST_F(AsyncProtocolTest, AWorkerThatComesBackContinuesFromTheNewest) {
   start(2, {}, 10);
   push(1, 0, 1.0f);
   shard_.on_lost(1, now_, out_);
@@ -247,7 +205,7 @@ TEST_F(FreeShardTest, WhoComesBackGoesOnFromTheNewest) {
   push(1, 6, 1.0f);
 }
 
-TEST_F(FreeShardTest, RefusesNanAndCountsItInTheRound) {
+TEST_F(AsyncProtocolTest, RefusesNanAndCountsItInTheRound) {
   start(1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(push_block(0, 0, 0, nan), Answer::kNotFinite);
@@ -258,7 +216,7 @@ TEST_F(FreeShardTest, RefusesNanAndCountsItInTheRound) {
   EXPECT_TRUE(pull(0, 1));
 }
 
-TEST_F(FreeShardTest, EndsAfterItsRoundsButServesOn) {
+TEST_F(AsyncProtocolTest, ServesPullsAfterItsLastRound) {
   start(1);
   for (Step step = 0; step < 3; ++step) push(0, step, 1.0f);
   EXPECT_TRUE(shard_.finished());

@@ -1,4 +1,4 @@
-// FreeClocks: how far each worker is where workers do not wait for a step together (async, ssp).
+// AsyncClocks: how far each worker is where workers do not wait for a step together (async, ssp).
 //
 // A worker numbers its gradients by itself, one after the other; its clock on a shard is the number
 // of the first that is not whole there yet. With a bound on staleness it may begin gradient v only
@@ -16,15 +16,15 @@
 
 namespace drover {
 
-class FreeClocks {
+class AsyncClocks {
  public:
   // `blocks`: a gradient is whole when so many of its blocks have come.
-  FreeClocks(uint32_t workers, size_t blocks, std::optional<uint64_t> staleness);
+  AsyncClocks(uint32_t workers, size_t blocks, std::optional<uint64_t> staleness);
 
   // A worker has connected, for the first time or again: nothing is known of it.
   void on_joined(WorkerId worker);
-  // It stands at `clock` if it was not known where it stands: it begins with what is newest, and
-  // must not hold up those who are there already.
+  // Sets its clock, unless it is known: the worker begins with the newest parameters, and must not
+  // hold up the others.
   void place(WorkerId worker, Step clock);
 
   // Whether `worker` may have parameters to begin its gradient number `step` with.
@@ -35,7 +35,7 @@ class FreeClocks {
   // is whole now.
   bool on_block(WorkerId worker, Step step, bool used, TimePoint now);
 
-  // Looks again for the slowest of the members. Returns whether somebody may begin who might not
+  // Looks again for the slowest of the members. Returns whether a worker may begin that might not
   // before.
   bool find_slowest(const Membership& members);
 

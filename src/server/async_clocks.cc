@@ -1,24 +1,24 @@
-#include "server/free_clocks.h"
+#include "server/async_clocks.h"
 
 #include <algorithm>
 
 namespace drover {
 
-FreeClocks::FreeClocks(uint32_t workers, size_t blocks, std::optional<uint64_t> staleness)
+AsyncClocks::AsyncClocks(uint32_t workers, size_t blocks, std::optional<uint64_t> staleness)
     : blocks_(blocks), staleness_(staleness), runners_(workers) {}
 
-void FreeClocks::on_joined(WorkerId worker) {
-  const auto arrival = runners_[worker].arrival;  // of its earlier life, not told yet
+void AsyncClocks::on_joined(WorkerId worker) {
+  const auto arrival = runners_[worker].arrival;  // of its earlier incarnation, not reported yet
   runners_[worker] = Runner{.arrival = arrival};
 }
 
-void FreeClocks::place(WorkerId worker, Step clock) {
+void AsyncClocks::place(WorkerId worker, Step clock) {
   if (!runners_[worker].clock) runners_[worker].clock = clock;
 }
 
-void FreeClocks::on_served(WorkerId worker, TimePoint now) { runners_[worker].served = now; }
+void AsyncClocks::on_served(WorkerId worker, TimePoint now) { runners_[worker].served = now; }
 
-bool FreeClocks::on_block(WorkerId worker, Step step, bool used, TimePoint now) {
+bool AsyncClocks::on_block(WorkerId worker, Step step, bool used, TimePoint now) {
   Runner& runner = runners_[worker];
   if (runner.step != step || runner.blocks == 0) {
     runner.step = step;
@@ -33,7 +33,7 @@ bool FreeClocks::on_block(WorkerId worker, Step step, bool used, TimePoint now) 
   return true;
 }
 
-bool FreeClocks::find_slowest(const Membership& members) {
+bool AsyncClocks::find_slowest(const Membership& members) {
   if (!staleness_) return false;
   std::optional<Step> slowest;
   for (WorkerId worker = 0; worker < runners_.size(); ++worker) {
@@ -45,7 +45,7 @@ bool FreeClocks::find_slowest(const Membership& members) {
   return slowest_ > before;
 }
 
-std::vector<StepClosed::Arrival> FreeClocks::take_arrivals(Step step) {
+std::vector<StepClosed::Arrival> AsyncClocks::take_arrivals(Step step) {
   std::vector<StepClosed::Arrival> arrivals;
   for (WorkerId worker = 0; worker < runners_.size(); ++worker) {
     auto& arrival = runners_[worker].arrival;

@@ -1,0 +1,75 @@
+// BlockCopies: versions of one block that are kept besides the newest: snapshots for the evaluator,
+// and what is saved for checkpoints and the standby.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/checkpoint_part.h"
+#include "core/float_buffer.h"
+#include "core/ids.h"
+#include "wire/control.h"
+
+namespace drover {
+
+class BlockCopies {
+ public:
+  explicit BlockCopies(const Plan& plan)
+      : steps_(plan.steps),
+        evaluate_every_(plan.evaluate_every),
+        checkpoint_every_(plan.checkpoint_every),
+        standby_(plan.standby) {}
+
+  // Whether a snapshot of this version is to be kept.
+  bool snapshot_due(Version version) const {
+    return version >= steps_ || (evaluate_every_ > 0 && version % evaluate_every_ == 0);
+  }
+  // Whether this version is to be saved.
+  bool save_due(Version version) const {
+    return standby_ || is_checkpoint(version, checkpoint_every_, steps_);
+  }
+
+  // Keeps a snapshot; the one before the last is dropped.
+  void keep_snapshot(Version version, ConstBuffer values) {
+    snapshots_[0] = std::move(snapshots_[1]);
+    snapshots_[1] = {version, std::move(values)};
+  }
+  // The snapshot of that version; null if it is not kept (any more).
+  ConstBuffer snapshot(Version version) const {
+    for (const Snapshot& each : snapshots_) {
+      if (each.values && each.version == version) return each.values;
+    }
+    return nullptr;
+  }
+  // The newest version of which a snapshot is kept; 0 if there is none.
+  Version newest_snapshot() const { return snapshots_[1].values ? snapshots_[1].version : 0; }
+
+  // Keeps what was saved, until all blocks of the shard have come so far.
+  void keep_saved(Version version, SavedBlock saved) { saved_[version] = std::move(saved); }
+  // Removes and returns what was saved of that version, if the block was there already.
+  std::optional<SavedBlock> take_saved(Version version) {
+    const auto found = saved_.find(version);
+    if (found == saved_.end()) return std::nullopt;
+    std::optional<SavedBlock> taken = std::move(found->second);
+    saved_.erase(found);
+    return taken;
+  }
+
+ private:
+  struct Snapshot {
+    Version version = 0;
+    ConstBuffer values;
+  };
+  const Step steps_;
+  const Step evaluate_every_;
+  const Step checkpoint_every_;
+  const bool standby_;
+  // Two, so that an evaluator that has begun to fetch one from the first shard still finds it on
+  // the last.
+  std::array<Snapshot, 2> snapshots_;
+  std::map<Version, SavedBlock> saved_;
+};
+
+}  // namespace drover

@@ -1,0 +1,47 @@
+// RateTable: the learning rate of each step, from the schedule or from the workers' scripts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/training.h"
+#include "wire/control.h"
+
+namespace drover {
+
+class RateTable {
+ public:
+  RateTable() = default;
+  // `full_samples`: of a step to which all workers contribute.
+  RateTable(const ScheduleSettings& schedule, uint64_t full_samples)
+      : schedule_(schedule), full_samples_(full_samples) {}
+
+  // A worker sets the rate from step `rate.from` on, in place of the schedule's. If workers
+  // disagree about a step, the lowest worker number wins. Rates that are superseded before step
+  // `open` are dropped. An error: the step is too far ahead of `open`.
+  Status on_rate(WorkerId worker, const LearningRate& rate, Step open);
+
+  // The noise scale of the gradients, in samples; 0: unknown.
+  void set_noise_scale(double noise_scale) { noise_scale_ = noise_scale; }
+
+  // The rate of an update in `step` with so many samples behind it.
+  double rate_of(Step step, uint64_t samples) const;
+
+  // How much is kept for later, in entries.
+  size_t pending() const { return rates_.size(); }
+
+ private:
+  struct Rate {
+    WorkerId worker = 0;
+    double rate = 0.0;
+  };
+  ScheduleSettings schedule_;
+  uint64_t full_samples_ = 0;
+  double noise_scale_ = 0.0;
+  std::map<Step, Rate> rates_;  // by the first step that each is in force for
+};
+
+}  // namespace drover
