@@ -322,8 +322,8 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told(both + Words{"--min-inclusion", "2"}, 2, HasSubstr("--min-inclusion"));
   expect_told(both + Words{"--max-wait", "0"}, 2, HasSubstr("--max-wait"));
   expect_told(both + Words{"--min-contributors", "0"}, 2, HasSubstr("--min-contributors"));
-  expect_told(both + Words{"--warmup", "some"}, 2, HasSubstr("--warmup"));
-  for (const std::string flag : {"--warmup", "--seed", "--min-contributors"})
+  expect_told(both + Words{"--warmup", "some"}, 2, HasSubstr("--policy-warmup"));
+  for (const std::string flag : {"--policy-warmup", "--seed", "--min-contributors"})
     expect_told(both + Words{flag, "-1"}, 2, HasSubstr(flag + ": expected a whole number"));
 }
 

@@ -196,7 +196,7 @@ int hunt_for_bugs(const SimulateOptions& options) {
   progress.clear();
   const std::string ended =
       completed == tried ? std::string("all runs completed")
-                         : fmt::format("{} runs completed, {} lost all their workers",
+                         : fmt::format("{} runs completed, {} failed because of their faults",
                                        with_commas(completed), with_commas(tried - completed));
   if (options.json) {
     fmt::print("{{\"schedules\":{},\"completed\":{},\"found\":0,\"seed\":{}}}\n", tried, completed,

@@ -25,7 +25,7 @@ class RefereeTest : public ::testing::Test {
                             .tensors = layout.tensors(),
                             .blocks = plan_blocks(layout, 1)}));
     for (const WorkerId worker : {0u, 1u})
-      sent(kShard, to_worker(worker, Lane::kControl), control_frame(Welcome{}));
+      sent(kShard, to_worker(worker, Lane::kControl), control_frame(Connected{}));
     const Outgoing decision{{Role::kShard, 0, Lane::kControl},
                             control_frame(Decision{.step = 0, .cutoff = 2, .alive = {0, 1}})};
     referee_.on_received(kCoordinator, decision, now_);
