@@ -69,6 +69,8 @@ void Referee::on_restart(const Restart& restart, TimePoint now) {
     wrong(fmt::format("the run continues from step {} ({}), but should from {}", restart.version,
                       restart.from_memory ? "in memory" : "a checkpoint", expected),
           now);
+  if (restart.loses_none && !restart.from_memory)
+    wrong("steps are lost with a shard, though its standby had all of them", now);
   take_back(restart.version);
 }
 

@@ -136,7 +136,10 @@ void Simulation::restart(const std::optional<ResumeFrom>& committed) {
   next.before = settings_.coordinator.before + time_.now() + kCoordinatorRestart;
   next.life = incarnation_ + 1;
   if (witness_ != nullptr)
-    witness_->on_restart({.version = version, .from_memory = committed.has_value()}, time_.now());
+    witness_->on_restart({.version = version,
+                          .from_memory = committed.has_value(),
+                          .loses_none = std::exchange(covered_, false)},
+                         time_.now());
   if (restarted_) check(restarted_(version));
   time_.plan(time_.now() + kCoordinatorRestart, [this, next] {
     if (!is_over()) begin_incarnation(next);
@@ -145,6 +148,7 @@ void Simulation::restart(const std::optional<ResumeFrom>& committed) {
 
 void Simulation::lose_coordinator(const ServerDeath& death) {
   if (coordinator_->is_over()) return;
+  note_loss(kCoordinatorEnd);
   coordinator_->on_over();
   kill(kCoordinatorEnd, death.loses_messages);
   if (!settings_.coordinator.recovers)
@@ -369,6 +373,7 @@ void Simulation::kill_server(const ServerDeath& death) {
   if (is_over()) return;
   if (death.role == Role::kCoordinator) return lose_coordinator(death);
   if (!processes_.is_alive(who)) return;
+  note_loss(who);
   kill(who, death.loses_messages);
   if (is_server(who)) servers_[who].kept.clear();
   if (!settings_.coordinator.recovers) return;
@@ -377,6 +382,21 @@ void Simulation::kill_server(const ServerDeath& death) {
     if (who.role == Role::kEvaluator) return start_evaluator();
     start_server(who);
   });
+}
+
+// Nothing else was lost so far, and the other process for this shard keeps what it has made: then
+// no step may be lost.
+void Simulation::note_loss(Party who) {
+  const Party other{who.role == Role::kShard ? Role::kStandby : Role::kShard, who.index};
+  ++server_losses_;
+  covered_ = false;
+  if (server_losses_ > 1 || !is_server(who) || server_of(who.index) != who) return;
+  if (!processes_.connected(who, other) || !processes_.is_alive(other)) return;
+  const Step open = coordinator_->machine().step();
+  const auto kept = servers_[other].kept.versions();
+  covered_ = open < settings_.coordinator.steps &&
+             std::any_of(kept.begin(), kept.end(),
+                         [&](const KeptVersion& each) { return each.version == open; });
 }
 
 // A member throws away all that it knows of the run, and joins it again.
@@ -518,6 +538,7 @@ void Simulation::refuse(Party who, const Status& status) {
   });
   if (!expected) return breach(name_of(who) + ": " + status.error().message);
   // Its connection is closed, and it joins again where the run recovers.
+  note_loss(who);
   rejoin(who);
 }
 

@@ -89,6 +89,7 @@ class Simulation {
   void connect(Party client, uint64_t number, Party server);
   void kill(Party who, bool loses_messages);
   void kill_server(const ServerDeath& death);
+  void note_loss(Party who);
   void retire(Party who);
   void rejoin(Party who);
   void close_connections(Party who, uint64_t number);
@@ -153,6 +154,8 @@ class Simulation {
   std::multimap<Step, std::function<void()>> at_step_;
   std::vector<RepeatedClosing> repeated_closings_;  // that are still to come
   uint64_t coordinator_said_ = 0;                   // messages: the key of their delays
+  uint32_t server_losses_ = 0;
+  bool covered_ = false;  // the last one: its standby had everything
   bool training_ = false;
   std::vector<uint16_t> halves_;  // a gradient on its way
   std::string failure_;           // to record the run

@@ -22,8 +22,9 @@ struct Load {
 // From where a run continues that restarts.
 struct Restart {
   Version version = 0;
-  bool from_memory =
-      false;  // of the shards' processes; otherwise from a checkpoint, if there is one
+  // Of the shards' processes; otherwise from a checkpoint, if there is one.
+  bool from_memory = false;
+  bool loses_none = false;  // it must be from memory: the standby of the lost shard had everything
 };
 
 class Witness {
