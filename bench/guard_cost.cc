@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/shard_block.h"
+#include "shard/shard_block.h"
 
 namespace drover {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "core/float_buffer.h"
 #include "core/training.h"
-#include "server/gradient_sum.h"
-#include "server/kernels.h"
-#include "server/optimizer.h"
+#include "shard/gradient_sum.h"
+#include "shard/kernels.h"
+#include "shard/optimizer.h"
 
 namespace drover {
 namespace {

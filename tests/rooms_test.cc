@@ -157,14 +157,14 @@ TEST(CheckWords, NoticesStateMachinesThatHelpThemselves) {
                            "int x = rand();", "auto now = std::chrono::steady_clock::now();",
                            "#include <mutex>", "std::random_device r;"}) {
     for (const char* path :
-         {"src/server/x.cc", "src/worker/x.h", "src/core/x.cc", "src/worker/deep/x.cc"}) {
+         {"src/shard/x.cc", "src/worker/x.h", "src/core/x.cc", "src/worker/deep/x.cc"}) {
       EXPECT_NE(after(check_words, path, code), "") << path << ": " << code;
     }
-    for (const char* path : {"src/node/x.cc", "src/server/x_test.cc", "src/core/float_buffer.cc"}) {
+    for (const char* path : {"src/node/x.cc", "src/shard/x_test.cc", "src/core/float_buffer.cc"}) {
       EXPECT_EQ(after(check_words, path, code), "") << path << ": " << code;
     }
   }
-  EXPECT_EQ(after(check_words, "src/server/x.cc", "int operand(int); std::chrono::nanoseconds n;"),
+  EXPECT_EQ(after(check_words, "src/shard/x.cc", "int operand(int); std::chrono::nanoseconds n;"),
             "");
 }
 

@@ -23,7 +23,7 @@ struct SavedBlock {
   ConstBuffer momentum;
   ConstBuffer squares;
   ConstBuffer average;
-  // What its guard remembers (server/norm_guard.h); empty: it has none.
+  // What its guard remembers (shard/norm_guard.h); empty: it has none.
   std::vector<float> lengths = {};
 };
 
@@ -33,7 +33,7 @@ struct CheckpointPart {
   std::vector<SavedBlock> blocks;  // in the order of the flat buffer
 };
 
-// What the coordinator remembers of the gradients' noise (server/gradient_noise.h).
+// What the coordinator remembers of the gradients' noise (core/gradient_noise.h).
 struct SavedNoise {
   double signal = 0.0;
   double noise = 0.0;

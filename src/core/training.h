@@ -58,7 +58,7 @@ double learning_rate(const ScheduleSettings& schedule, Step step);
 
 // What the learning rate of an update with M samples behind it is multiplied with, when the
 // schedule is meant for T. With phi the noise scale of the gradients (samples;
-// server/gradient_noise.h):
+// core/gradient_noise.h):
 //
 //   none      1
 //   linear    M / T

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "core/checkpoint_part.h"
 #include "core/result.h"
 #include "node/background_thread.h"
-#include "server/coordinator.h"
 #include "wire/control.h"
 
 namespace drover {

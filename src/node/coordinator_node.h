@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "core/run_record.h"
 #include "node/acceptor.h"
 #include "node/channel.h"
@@ -25,7 +26,6 @@
 #include "node/run_recorder.h"
 #include "node/timer.h"
 #include "policy/policy.h"
-#include "server/coordinator.h"
 
 namespace drover {
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "coordinator/coordinator.h"
 #include "core/peer.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -15,7 +16,6 @@
 #include "node/job.h"
 #include "node/launcher.h"
 #include "node/process_group.h"
-#include "server/coordinator.h"
 #include "store/run_header.h"
 #include "store/run_writer.h"
 

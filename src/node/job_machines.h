@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "coordinator/coordinator.h"
 #include "core/result.h"
 #include "node/job.h"
 #include "policy/catalogue.h"
-#include "server/coordinator.h"
 
 namespace drover {
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "coordinator/quarantine.h"
 #include "net/mpi_module.h"
 #include "node/clock.h"
 #include "node/cluster_address.h"
@@ -25,7 +26,6 @@
 #include "node/process_group.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
-#include "server/quarantine.h"
 #include "store/schema.h"
 
 namespace drover {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/happening.h"
 #include "core/peer.h"
 #include "core/run_record.h"
-#include "server/happening.h"
 
 namespace drover {
 

@@ -7,7 +7,7 @@
 
 #include "core/checkpoint_part.h"
 #include "core/result.h"
-#include "server/kept_parts.h"
+#include "shard/kept_parts.h"
 #include "wire/control.h"
 
 namespace drover {

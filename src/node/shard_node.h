@@ -24,9 +24,9 @@
 #include "node/standby_feed.h"
 #include "node/standby_link.h"
 #include "node/timer.h"
-#include "server/grant_window.h"
-#include "server/kept_parts.h"
-#include "server/shard.h"
+#include "shard/grant_window.h"
+#include "shard/kept_parts.h"
+#include "shard/shard.h"
 
 namespace drover {
 

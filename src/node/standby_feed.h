@@ -7,8 +7,8 @@
 
 #include "core/checkpoint_part.h"
 #include "node/channel.h"
-#include "server/kept_parts.h"
-#include "server/replication.h"
+#include "shard/kept_parts.h"
+#include "shard/replication.h"
 
 namespace drover {
 

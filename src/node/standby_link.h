@@ -12,8 +12,8 @@
 #include "net/socket.h"
 #include "node/channel.h"
 #include "node/credentials.h"
-#include "server/kept_parts.h"
-#include "server/replication.h"
+#include "shard/kept_parts.h"
+#include "shard/replication.h"
 
 namespace drover {
 

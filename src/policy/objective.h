@@ -7,7 +7,7 @@
 //   rate        argmax_c E[ c - lambda (o + x_(c)) ], lambda the throughput in the long run: the
 //               next gradient is waited for only while it is expected sooner than 1/lambda
 // p(c) is the progress of a step with c gradients, in steps with one: nu = phi / m is the noise
-// scale (server/gradient_noise.h) in gradients of m samples, and M samples bring a step forward by
+// scale (core/gradient_noise.h) in gradients of m samples, and M samples bring a step forward by
 // M / (phi + M), up to a factor (McCandlish et al. 2018), which for c m samples over m is p(c). So
 // goodput is throughput times an efficiency (nu + 1) / (nu + c), as in Pollux: with much noise each
 // gradient counts (p(c) = c), with none the first is all it takes (p(c) = 1). Until nu is known,

@@ -1,4 +1,4 @@
-// GuardBook: what a guard of norms (server/norm_guard.h) may and must do with a gradient, from the
+// GuardBook: what a guard of norms (shard/norm_guard.h) may and must do with a gradient, from the
 // lengths that a block was sent. It does not repeat the guard's arithmetic: it knows bounds that
 // hold whatever the medians are.
 #pragma once

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/chance.h"
-#include "server/norm_guard.h"
+#include "shard/norm_guard.h"
 
 namespace drover {
 namespace {

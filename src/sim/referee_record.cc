@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/step_ledger.h"
+#include "coordinator/step_ledger.h"
 #include "sim/referee.h"
 
 namespace drover {

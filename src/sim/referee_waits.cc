@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "coordinator/step_ledger.h"
 #include "core/chance.h"
-#include "server/step_ledger.h"
 #include "sim/referee.h"
 
 namespace drover {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "server/coordinator.h"
+#include "coordinator/coordinator.h"
 #include "sim/event_queue.h"
 #include "sim/simulated_disk.h"
 

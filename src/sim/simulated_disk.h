@@ -6,9 +6,9 @@
 #include <map>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "core/checkpoint_part.h"
 #include "core/result.h"
-#include "server/coordinator.h"
 #include "sim/scenario.h"
 
 namespace drover {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "server/kept_parts.h"
-#include "server/replication.h"
-#include "server/shard_server.h"
+#include "shard/kept_parts.h"
+#include "shard/replication.h"
+#include "shard/shard_server.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
 #include "sim/simulated_disk.h"

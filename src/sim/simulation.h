@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "core/result.h"
 #include "core/run_record.h"
 #include "policy/policy.h"
-#include "server/coordinator.h"
-#include "server/kept_parts.h"
+#include "shard/kept_parts.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
 #include "sim/processes.h"

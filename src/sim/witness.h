@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
+#include "coordinator/coordinator.h"
 #include "core/checkpoint_part.h"
 #include "core/run_record.h"
 #include "core/time.h"
-#include "server/coordinator.h"
 #include "sim/network.h"
 #include "wire/outbox.h"
 

@@ -193,7 +193,7 @@ struct StepClosed {
   std::vector<Refused> refused;
   uint64_t samples = 0;    // behind the update of the least served block
   uint32_t gradients = 0;  // free-running: those applied to the least served block in the round
-  // Sums over this shard's blocks, see server/gradient_noise.h; NaN: fewer than two gradients.
+  // Sums over this shard's blocks, see core/gradient_noise.h; NaN: fewer than two gradients.
   double signal = 0.0;
   double noise = 0.0;
   std::vector<BlockCount> block_counts;  // how many gradients this shard's blocks got

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "fuzz/any_message.h"
 #include "fuzz/choices.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
 #include "policy/catalogue.h"
-#include "server/coordinator.h"
 #include "wire/limits.h"
 
 namespace drover::fuzz {

@@ -16,7 +16,7 @@
 #include "fuzz/choices.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
-#include "server/shard.h"
+#include "shard/shard.h"
 #include "wire/limits.h"
 
 namespace drover::fuzz {

@@ -10,7 +10,7 @@
 #include "fuzz/choices.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
-#include "server/replication.h"
+#include "shard/replication.h"
 
 namespace drover::fuzz {
 namespace {

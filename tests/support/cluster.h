@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/coordinator.h"
 #include "policy/simple.h"
-#include "server/coordinator.h"
-#include "server/shard.h"
+#include "shard/shard.h"
 #include "worker/worker_machine.h"
 
 namespace drover::testing_support {

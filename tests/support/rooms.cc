@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 bool is_source(std::string_view path) { return path.ends_with(".cc") || path.ends_with(".h"); }
 
-// "server" of "src/server/shard.cc"; "" for what is in no room.
+// "shard" of "src/shard/shard.cc"; "" for what is in no room.
 std::string room_of(const std::string& path) {
   if (!path.starts_with("src/")) return {};
   const size_t end = path.find('/', 4);
@@ -64,7 +64,7 @@ const std::vector<WordRule>& word_rules() {
       {std::regex(R"(.*_test\.cc)"),
        std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\()"),
        "tests wait for an event with a deadline, they do not sleep"},
-      {std::regex(R"(src/(server|worker|core|forecast|policy|sim)/(?!.*_test\.cc).*)"),
+      {std::regex(R"(src/(shard|coordinator|worker|core|forecast|policy|sim)/(?!.*_test\.cc).*)"),
        std::regex(R"(std::(thread|jthread|mutex|shared_mutex|recursive_mutex)\b)"
                   R"(|std::(condition_variable|random_device)\b)"
                   R"(|\b(asio|steady_clock|system_clock|high_resolution_clock)\b|\bs?rand\s*\()"

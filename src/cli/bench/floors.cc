@@ -1,6 +1,6 @@
 #include "cli/bench/floors.h"
 
-#include "server/kernels.h"
+#include "shard/kernels.h"
 
 namespace drover {
 namespace {

@@ -23,8 +23,8 @@
 #include "core/layout.h"
 #include "core/training.h"
 #include "node/clock.h"
-#include "server/gradient_sum.h"
-#include "server/optimizer.h"
+#include "shard/gradient_sum.h"
+#include "shard/optimizer.h"
 
 namespace drover {
 namespace {

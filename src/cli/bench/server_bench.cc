@@ -30,7 +30,7 @@
 #include "core/float_buffer.h"
 #include "core/layout.h"
 #include "node/clock.h"
-#include "server/kernels.h"
+#include "shard/kernels.h"
 #include "wire/limits.h"
 
 namespace drover {

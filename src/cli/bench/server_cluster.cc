@@ -27,7 +27,7 @@
 #include "node/host.h"
 #include "node/shard_node.h"
 #include "node/worker_node.h"
-#include "server/kernels.h"
+#include "shard/kernels.h"
 
 namespace drover {
 namespace {

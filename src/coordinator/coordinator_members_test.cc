@@ -1,0 +1,357 @@
+// Who takes part in a run, who comes, who is lost, and who is not let in.
+#include "coordinator/coordinator_fixture.h"
+
+namespace drover {
+namespace {
+
+TEST_F(CoordinatorTest, RefusesStrangersDuplicatesAndOtherModels) {
+  gather();
+  EXPECT_FALSE(hello(worker(0)).ok());
+  EXPECT_FALSE(hello(worker(2)).ok());
+  EXPECT_FALSE(hello(shard(2)).ok());
+  EXPECT_FALSE(hello(shard(0)).ok());
+  EXPECT_FALSE(hello(evaluator()).ok());
+}
+
+TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
+  ASSERT_TRUE(hello(worker(0)).ok());
+  Hello other = worker(1);
+  other.tensors.pop_back();
+  const Status refused = hello(other);
+  ASSERT_FALSE(refused.ok());
+  for (const char* value : {"64", "96", " b"})
+    EXPECT_NE(refused.error().message.find(value), std::string::npos) << refused.error().message;
+  other = worker(1);
+  other.tensors[0].rate = 0.5;
+  EXPECT_NE(hello(other).error().message.find(" w"), std::string::npos);
+}
+
+TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
+  gather();
+  close(0, {0, 1});
+  out_ = {};
+  tell(Role::kWorker, 1, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kLeft);
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
+  EXPECT_TRUE(happened<RunEnd>().empty()) << "the others go on";
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("it is gone"), now_, out_);
+  EXPECT_EQ(happened<EventRecord>().size(), 1u) << "who has left is not lost";
+  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+class BroughtModelTest : public CoordinatorTest {
+ protected:
+  BroughtModelTest()
+      : CoordinatorTest(
+            {.workers = 2,
+             .shards = 2,
+             .steps = 3,
+             .learning = {.optimizer = {.ema_decay = 0.9}, .schedule = {.rule = RateRule::kSqrt}},
+             .workers_bring_model = true,
+             .told = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
+             .batch = 16,
+             .seed = 5}) {}
+  Hello learner(uint32_t index, double rate = 0.25) {
+    Hello hello = worker(index);
+    hello.learning = Learning{.optimizer = {.kind = OptimizerKind::kAdam}, .rate = rate};
+    return hello;
+  }
+};
+
+TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
+  for (const Hello& who : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(who).ok());
+  const Plan plan = sent<Plan>().at(0).second;
+  EXPECT_EQ(plan.learning.optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(plan.learning.optimizer.ema_decay, 0.9);
+  EXPECT_EQ(plan.learning.schedule.base, 0.25);
+  EXPECT_EQ(plan.learning.schedule.rule, RateRule::kSqrt);
+  const Welcome welcome = sent<Welcome>().at(0).second;
+  EXPECT_EQ(std::tuple(welcome.workers, welcome.batch, welcome.seed), std::tuple(2u, 16u, 5u));
+  EXPECT_EQ(welcome.slow, (std::vector<SlowRule>{{.workers = {{1, 1}}, .factor = 2.0}}));
+}
+
+TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveLeftWithTheModel) {
+  for (const Hello& who : {shard(0), shard(1), learner(0), learner(1), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  coordinator_.on_lost(Role::kEvaluator, 0, disconnected("there is none"), now_, out_);
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  EXPECT_EQ(sent<Farewell>().size(), 2u) << "workers, but shards stay";
+  EXPECT_TRUE(happened<RunEnd>().empty());
+  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  EXPECT_TRUE(happened<RunEnd>().empty());
+  const auto patience = coordinator_.wake_at();
+  ASSERT_TRUE(patience) << "one that never leaves is not waited for";
+  now_ = *patience;
+  coordinator_.on_time(now_, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(BroughtModelTest, RefusesWhoWantsToLearnOtherwise) {
+  ASSERT_TRUE(hello(learner(0)).ok());
+  const Status other = hello(learner(1, 0.5));
+  ASSERT_FALSE(other.ok());
+  for (const char* value : {"adam", "0.5"})
+    EXPECT_NE(other.error().message.find(value), std::string::npos) << other.error().message;
+  EXPECT_FALSE(hello(worker(1)).ok()) << "who does not say how";
+  EXPECT_TRUE(hello(learner(1)).ok());
+}
+
+TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
+  gather();
+  out_ = {};
+  now_ = 2s;
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("the connection was closed"), now_, out_);
+  ASSERT_EQ(sent<Decision>().size(), 2u);
+  EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 1, .alive = {0}}));
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  const EventRecord event = happened<EventRecord>()[0];
+  EXPECT_EQ(event.peer, (Peer{Role::kWorker, 1}));
+  EXPECT_EQ(event.at, 2s);
+  EXPECT_EQ(event.payload,
+            EventPayload(event::Lost{.loss = disconnected("the connection was closed"),
+                                     .effect = event::LossEffect::kContinues}));
+  close(0, {0});
+  EXPECT_FALSE(coordinator_.ended());
+  EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 1, .cutoff = 1, .alive = {0}}));
+}
+
+TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  out_ = {};
+  ASSERT_TRUE(hello(worker(1)).ok());
+  EXPECT_EQ(sent<Welcome>().size(), 1u);
+  EXPECT_EQ(happened<PeerRecord>().size(), 1u) << "it has another process now";
+  close(0, {0});
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0}) << "not ready yet";
+  tell(Role::kWorker, 1, Ready{});
+  EXPECT_EQ(sent<Decision>().back().second.step, 1u) << "nothing changes inside a step";
+  out_ = {};
+  close(1, {0});
+  EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 2, .cutoff = 2, .alive = {0, 1}}));
+  ASSERT_EQ(happened<EventRecord>().size(), 1u);
+  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kJoined);
+  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
+  close(2, {0, 1});
+  EXPECT_EQ(policy_.learned[1].contributors, 1u);
+  EXPECT_EQ(policy_.learned[2].contributors, 2u);
+}
+
+TEST_F(CoordinatorTest, OneThatIsLostAgainBeforeItTakesPartChangesNothing) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  ASSERT_TRUE(hello(worker(1)).ok());
+  tell(Role::kWorker, 1, Ready{});
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  close(0, {0});
+  EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
+  EXPECT_TRUE(hello(worker(1)).ok()) << "and may try again";
+}
+
+TEST_F(CoordinatorTest, WhenTheTrainingIsOverNobodyIsAdmitted) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  for (Step step = 0; step < 3; ++step) close(step, {0});
+  EXPECT_FALSE(hello(worker(1)).ok());
+}
+
+class LatecomersTest : public CoordinatorTest {
+ protected:
+  LatecomersTest()
+      : CoordinatorTest({.workers = 4, .workers_at_start = 2, .shards = 2, .steps = 3}) {}
+};
+
+TEST_F(LatecomersTest, AreNotWaitedForAndAreWelcomeWhenTheyCome) {
+  gather();
+  EXPECT_EQ(sent<Decision>()[0].second.alive, (std::vector<WorkerId>{0, 1}));
+  ASSERT_TRUE(hello(worker(3)).ok());
+  tell(Role::kWorker, 3, Ready{});
+  EXPECT_FALSE(hello(worker(4)).ok()) << "there are 4";
+  close(0, {0, 1});
+  EXPECT_EQ(sent<Decision>().back().second.alive, (std::vector<WorkerId>{0, 1, 3}));
+  close(1, {0, 1, 3});
+  EXPECT_EQ(policy_.learned[0].known[3], Known::kNothing);
+  EXPECT_EQ(policy_.learned[1].known[3], Known::kArrived);
+}
+
+class JoinersTest : public CoordinatorTest {
+ protected:
+  JoinersTest()
+      : CoordinatorTest({.workers = 4,
+                         .workers_at_start = 2,
+                         .shards = 2,
+                         .steps = 3,
+                         .told = {.job = "steps = 3"}}) {}
+};
+
+TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
+  gather();
+  const auto first = coordinator_.offer_place("there", now_);
+  const auto second = coordinator_.offer_place("there", now_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first.value().job, "steps = 3");
+  EXPECT_EQ(first.value().worker, 2u);
+  EXPECT_EQ(second.value().worker, 3u);
+  const auto third = coordinator_.offer_place("there", now_);
+  ASSERT_FALSE(third.ok());
+  EXPECT_NE(third.error().message.find("--workers-max"), std::string::npos);
+}
+
+TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
+  gather();
+  ASSERT_TRUE(coordinator_.offer_place("there", now_).ok());
+  ASSERT_TRUE(hello(worker(2)).ok());
+  ASSERT_EQ(coordinator_.offer_place("there", now_).value().worker, 3u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_ + Coordinator::kPlaceKept).value().worker, 3u);
+}
+
+TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u);
+  ASSERT_TRUE(hello(worker(2)).ok());
+  coordinator_.on_lost(Role::kWorker, 2, disconnected("x"), now_, out_);
+  EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u)
+      << "a joiner's is free again";
+}
+
+TEST_F(JoinersTest, OfAHostThatComesAndGoesAllTheTimeAreKeptOutInWhateverPlace) {
+  gather();
+  const auto joiner = [&](WorkerId index, const std::string& host) {
+    Hello who = worker(index);
+    who.host = host;
+    return who;
+  };
+  for (uint32_t loss = 0; loss <= Quarantine::kForgiven; ++loss) {
+    for (const WorkerId place : {2u, 3u}) ASSERT_TRUE(hello(joiner(place, "flaps")).ok()) << loss;
+    now_ += 1s;
+    for (const WorkerId place : {2u, 3u})
+      coordinator_.on_lost(Role::kWorker, place, disconnected("no route"), now_, out_);
+  }
+  const auto refused = coordinator_.offer_place("flaps", now_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
+  EXPECT_NE(refused.error().message.find("flaps"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(hello(joiner(3, "flaps")).ok());
+  EXPECT_TRUE(hello(joiner(3, "there")).ok()) << "another host's worker may have the same place";
+  now_ += Quarantine::kFirst;
+  EXPECT_TRUE(coordinator_.offer_place("flaps", now_).ok());
+  EXPECT_TRUE(hello(joiner(2, "flaps")).ok());
+}
+
+TEST_F(JoinersTest, AreNotWantedWhenThereIsNothingToDo) {
+  gather();
+  for (Step step = 0; step < 3; ++step) close(step, {0, 1});
+  EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
+}
+
+TEST_F(LatecomersTest, NeedAJobThatCanBeTold) {
+  gather();
+  EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
+}
+
+class IndispensableTest : public CoordinatorTest {
+ protected:
+  IndispensableTest()
+      : CoordinatorTest({.workers = 3,
+                         .workers_at_start = 2,
+                         .shards = 2,
+                         .steps = 1,
+                         .told = {.job = "steps = 1"},
+                         .workers_indispensable = true}) {}
+};
+
+TEST_F(IndispensableTest, ALostWorkerEndsTheRunAndTheReasonSaysWhatToDo) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("killed"), now_, out_);
+  ASSERT_EQ(happened<RunEnd>().size(), 1u);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kRankLost);
+  EXPECT_NE(happened<RunEnd>()[0].reason.find("worker 1"), std::string::npos);
+  EXPECT_NE(happened<RunEnd>()[0].reason.find("--resume"), std::string::npos);
+}
+
+TEST_F(IndispensableTest, WhoJoinedLaterOrWasToldToGoIsNotMissed) {
+  gather();
+  ASSERT_TRUE(hello(worker(2)).ok());
+  coordinator_.on_lost(Role::kWorker, 2, disconnected("killed"), now_, out_);
+  EXPECT_FALSE(coordinator_.ended());
+  close(0, {0, 1});
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("it has left"), now_, out_);
+  for (const RunEnd& end : happened<RunEnd>()) EXPECT_EQ(end.outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  close(0, {0});
+  ASSERT_EQ(policy_.learned.size(), 1u);
+  EXPECT_EQ(policy_.learned[0].known, (std::vector<Known>{Known::kArrived, Known::kNothing}));
+}
+
+TEST_F(CoordinatorTest, WithoutWorkersThereIsNoRun) {
+  gather();
+  coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
+  coordinator_.on_lost(Role::kWorker, 0, disconnected("x"), now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+}
+
+TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
+  gather();
+  close(0, {0, 1});
+  out_ = {};
+  coordinator_.on_lost(Role::kShard, 1, disconnected("the connection was closed"), now_, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told";
+  EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1"), std::string::npos);
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kServerLost);
+}
+
+TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
+  gather();
+  coordinator_.on_lost(Role::kEvaluator, 0, disconnected("x"), now_, out_);
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(CoordinatorTest, LeavesOutWhoDoesNotJoinInTime) {
+  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()})
+    ASSERT_TRUE(hello(who).ok());
+  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  tell(Role::kWorker, 0, Ready{});
+  coordinator_.on_tick(59s, out_);
+  EXPECT_TRUE(sent<Decision>().empty());
+  coordinator_.on_tick(60s, out_);
+  ASSERT_EQ(sent<Decision>().size(), 2u);
+  EXPECT_EQ(sent<Decision>()[0].second.alive, std::vector<WorkerId>{0});
+  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
+  EXPECT_EQ(happened<EventRecord>()[0].as<event::Lost>()->loss,
+            (Loss{.cause = LossCause::kJoinTimeout, .waited = 60s}));
+}
+
+TEST_F(CoordinatorTest, AMissingShardIsNamed) {
+  ASSERT_TRUE(hello(shard(0)).ok());
+  coordinator_.on_tick(61s, out_);
+  ASSERT_TRUE(coordinator_.ended());
+  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kJoinTimeout);
+  for (const char* value : {"shard 1", "2 of 2 workers", "60 s"})
+    EXPECT_NE(happened<RunEnd>()[0].reason.find(value), std::string::npos) << value;
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,68 @@
+#include "shard/gradient_intake.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace drover {
+
+GradientIntake::GradientIntake(const Block& block, const Plan& plan, BufferPool* pool)
+    : rule_(plan.learning.guard),
+      sum_(plan.learning.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length,
+           pool) {
+  // What is averaged is no gradient: its length says nothing.
+  if (rule_ != GuardRule::kOff && block.kind == TensorKind::kTrained)
+    guard_.emplace(plan.workers, plan.learning.guard_factor);
+}
+
+Answer GradientIntake::add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
+  out_of_line_.reset();
+  const NormGuard::Bound bound = guard_ ? guard_->bound() : NormGuard::Bound{};
+  const bool clips = rule_ == GuardRule::kNorm;
+  const bool too_heavy = static_cast<double>(samples) > bound.most_samples;
+  LengthLimit limit;
+  if (bound.usual > 0.0)
+    limit = {.squares = bound.most * bound.most, .shorten_to = clips ? bound.usual : 0.0};
+  if (too_heavy && !clips) limit.squares = -1.0;  // however short it is
+  const uint32_t weight = too_heavy ? bound.usual_samples : samples;
+  const auto squares = sum_.add(worker, weight, std::move(gradient), limit);
+  if (!squares) return Answer::kLate;
+  if (!std::isfinite(*squares)) return Answer::kNotFinite;
+  if (guard_) guard_->note(worker, *squares, samples);
+  const bool too_long = *squares > limit.squares;
+  if (too_long || too_heavy) {
+    const double heavier = too_heavy ? static_cast<double>(samples) / bound.usual_samples : 0.0;
+    out_of_line_ = std::max(std::sqrt(*squares) / bound.usual, heavier);
+    if (!clips) return Answer::kOutlier;
+  }
+  const double used = too_long ? limit.shorten_to * limit.shorten_to : *squares;
+  weighted_squares_ += static_cast<double>(weight) * used;
+  return Answer::kAccepted;
+}
+
+NoiseEstimate GradientIntake::noise(double mean_square) const {
+  return estimate_noise(weighted_squares_, mean_square, sum_.samples(), sum_.contributors());
+}
+
+void GradientIntake::reset() {
+  sum_.reset();
+  weighted_squares_ = 0.0;
+}
+
+void GradientIntake::learn(const Membership& members) {
+  if (guard_) guard_->learn(members);
+}
+
+void GradientIntake::forget(WorkerId worker) {
+  if (guard_) guard_->forget(worker);
+}
+
+std::vector<float> GradientIntake::save() const {
+  return guard_ ? guard_->save() : std::vector<float>{};
+}
+
+void GradientIntake::restore(const std::vector<float>& saved, const Membership& members) {
+  if (guard_) guard_->restore(saved, members);
+}
+
+}  // namespace drover

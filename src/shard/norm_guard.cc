@@ -1,0 +1,122 @@
+#include "shard/norm_guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+constexpr double kStandardPerMedian = 1.4826;
+
+// The lower one of two in the middle: of few workers, rather too short than too long.
+float lower_median(std::span<float> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The upper one: rather too tolerant than too strict.
+float upper_median(std::span<float> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void NormGuard::note(WorkerId worker, double squares, uint32_t samples) {
+  DROVER_CHECK(std::isfinite(squares));
+  const double length = std::sqrt(squares);
+  History& each = workers_[worker];
+  each.noted =
+      static_cast<float>(std::min(length, static_cast<double>(std::numeric_limits<float>::max())));
+  each.noted_samples = static_cast<float>(samples);
+}
+
+void NormGuard::learn(const Membership& members) {
+  for (History& each : workers_) {
+    if (each.silent < kStepsFresh) ++each.silent;
+    if (!(each.noted > 0.0F)) continue;
+    each.lengths[each.next] = each.noted;
+    each.next = (each.next + 1) % kRemembered;
+    each.count = std::min<uint32_t>(each.count + 1, kRemembered);
+    each.samples = each.noted_samples;
+    each.silent = 0;
+    each.noted = 0.0F;
+  }
+  find_bound(members);
+}
+
+void NormGuard::forget(WorkerId worker) { workers_[worker] = {}; }
+
+void NormGuard::find_bound(const Membership& members) {
+  bound_ = {};
+  voters_.clear();
+  scratch_.clear();
+  for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
+    const History& each = workers_[worker];
+    if (each.count < kLengthsMin || each.silent >= kStepsFresh || !members.has(worker)) continue;
+    voters_.push_back(worker);
+    std::array<float, kRemembered> lengths = each.lengths;
+    scratch_.push_back(lower_median(std::span(lengths).first(each.count)));
+  }
+  if (voters_.size() < kVotersMin) return;
+  const float usual = lower_median(scratch_);
+  scratch_.clear();
+  for (const WorkerId worker : voters_) {
+    const History& each = workers_[worker];
+    std::array<float, kRemembered> ratios{};
+    for (size_t i = 0; i < each.count; ++i)
+      ratios[i] = std::max(each.lengths[i] / usual, usual / each.lengths[i]);
+    scratch_.push_back(upper_median(std::span(ratios).first(each.count)));
+  }
+  const double deviation =
+      std::clamp(static_cast<double>(upper_median(scratch_)), kDeviationMin, kDeviationMax);
+  scratch_.clear();
+  for (const WorkerId worker : voters_) scratch_.push_back(workers_[worker].samples);
+  bound_.usual_samples = static_cast<uint32_t>(lower_median(scratch_));
+  if (bound_.usual_samples > 0) bound_.most_samples = kSamplesMost * bound_.usual_samples;
+  bound_.usual = static_cast<double>(usual);
+  bound_.most = bound_.usual * std::pow(deviation, factor_ * kStandardPerMedian);
+}
+
+// As floats, like everything that a checkpoint keeps.
+std::vector<float> NormGuard::save() const {
+  std::vector<float> saved;
+  saved.reserve(workers_.size() * kSavedOfEach);
+  for (const History& each : workers_) {
+    saved.insert(saved.end(), each.lengths.begin(), each.lengths.end());
+    saved.push_back(static_cast<float>(each.count));
+    saved.push_back(static_cast<float>(each.next));
+    saved.push_back(static_cast<float>(each.silent));
+    saved.push_back(each.samples);
+  }
+  return saved;
+}
+
+// A file may say anything: a worker of which it makes no sense begins anew.
+void NormGuard::restore(std::span<const float> saved, const Membership& members) {
+  const size_t known = std::min(workers_.size(), saved.size() / kSavedOfEach);
+  for (size_t worker = 0; worker < known; ++worker) {
+    const auto from = saved.subspan(worker * kSavedOfEach, kSavedOfEach);
+    const auto is_length = [](float length) { return length >= 0.0F && std::isfinite(length); };
+    const bool makes_sense =
+        std::all_of(from.begin(), from.end(), is_length) && from[kRemembered] <= kRemembered &&
+        from[kRemembered + 1] < kRemembered && from[kRemembered + 2] <= kStepsFresh &&
+        from[kRemembered + 3] <= kSamplesMax;
+    const auto used = from.first(makes_sense ? static_cast<size_t>(from[kRemembered]) : 0);
+    if (!makes_sense || std::count(used.begin(), used.end(), 0.0F) > 0) continue;
+    History& each = workers_[worker];
+    std::copy_n(from.begin(), kRemembered, each.lengths.begin());
+    each.count = static_cast<uint32_t>(from[kRemembered]);
+    each.next = static_cast<uint32_t>(from[kRemembered + 1]);
+    each.silent = static_cast<uint32_t>(from[kRemembered + 2]);
+    each.samples = from[kRemembered + 3];
+  }
+  find_bound(members);
+}
+
+}  // namespace drover

@@ -1,0 +1,34 @@
+#include "shard/rate_table.h"
+
+#include <iterator>
+#include <string>
+
+namespace drover {
+namespace {
+
+// No worker needs to set a rate for a step further ahead than this.
+constexpr Step kRatesMax = 1'024;
+
+}  // namespace
+
+Status RateTable::on_rate(WorkerId worker, const LearningRate& rate, Step open) {
+  if (rate.from >= open + kRatesMax)
+    return invalid_input("a learning rate for step " + std::to_string(rate.from) +
+                         ", which is far ahead");
+  const auto [place, is_new] = rates_.try_emplace(rate.from, Rate{worker, rate.rate});
+  if (!is_new && worker <= place->second.worker) place->second = {worker, rate.rate};
+  // Keeps the rate in force now, and those after it.
+  auto in_force = rates_.upper_bound(open);
+  if (in_force != rates_.begin()) rates_.erase(rates_.begin(), std::prev(in_force));
+  return done();
+}
+
+double RateTable::rate_of(Step step, uint64_t samples) const {
+  const auto after = rates_.upper_bound(step);
+  const double rate =
+      after == rates_.begin() ? learning_rate(schedule_, step) : std::prev(after)->second.rate;
+  return rate * rate_factor(schedule_.rule, static_cast<double>(samples),
+                            static_cast<double>(full_samples_), noise_scale_);
+}
+
+}  // namespace drover

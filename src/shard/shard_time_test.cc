@@ -1,0 +1,308 @@
+// Time limits: a shard closes a step when its time is up and enough is there, neither earlier nor
+// later, and agrees with policy/close_rule.h about who is in it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <queue>
+#include <random>
+
+#include "policy/close_rule.h"
+#include "shard/shard.h"
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ShardTimeTest : public ::testing::Test {
+ protected:
+  void start(uint32_t workers, Step steps = 100) {
+    const Layout layout({{"a", 4, TensorKind::kTrained}, {"b", 4, TensorKind::kTrained}});
+    workers_ = workers;
+    shard_.on_plan({.workers = workers,
+                    .steps = steps,
+                    .tensors = layout.tensors(),
+                    .blocks = plan_blocks(layout, 1)});
+    for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
+    for (const BlockId block : {0u, 1u}) push_block(0, kInitialStep, block, 0);
+  }
+
+  void push_block(WorkerId worker, Step step, BlockId block, uint32_t samples = 1) {
+    const FrameHeader header{.type = FrameType::kOffer,
+                             .step = step,
+                             .worker = worker,
+                             .block = block,
+                             .samples = samples,
+                             .length = 16};
+    SharedBuffer values = shard_.pool().take(4);
+    std::fill(values->span().begin(), values->span().end(), 1.0f);
+    ASSERT_TRUE(shard_.on_frame(worker, header, std::move(values), now_, out_).ok());
+  }
+  void push(WorkerId worker, Step step) {
+    for (const BlockId block : {0u, 1u}) push_block(worker, step, block);
+  }
+
+  void decide(Step step, const Choice& choice) {
+    Decision decision{.step = step,
+                      .cutoff = choice.cutoff,
+                      .time_limit = choice.time_limit == kNoTimeLimit
+                                        ? Duration::zero()
+                                        : Duration(static_cast<int64_t>(choice.time_limit)),
+                      .at_least = choice.at_least};
+    for (WorkerId worker = 0; worker < workers_; ++worker) decision.alive.push_back(worker);
+    shard_.on_decision(decision, now_, out_);
+  }
+
+  // Lets time pass as a real clock would: the alarm goes off at its moment.
+  void wait_until(TimePoint when) {
+    while (const auto alarm = shard_.wake_at()) {
+      if (*alarm >= when) break;
+      now_ = std::max(now_, *alarm);
+      shard_.on_time(now_, out_);
+    }
+    now_ = when;
+  }
+
+  template <typename Message>
+  std::vector<Message> take() {
+    std::vector<Message> found;
+    for (const Outgoing& each : out_) {
+      const auto* control = std::get_if<Control>(&each.frame.payload);
+      if (control == nullptr) continue;
+      if (const auto* message = std::get_if<Message>(control)) found.push_back(*message);
+    }
+    out_.clear();
+    return found;
+  }
+
+  uint32_t workers_ = 0;
+  Shard shard_{0};
+  Outbox out_;
+  TimePoint now_{};
+};
+
+TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
+  start(4);
+  Decision decision{.step = 0, .cutoff = 4, .alive = {0, 1, 2, 3}, .news_every = 2};
+  shard_.on_decision(decision, now_, out_);
+  now_ = 10ms;
+  push_block(1, 0, 0);
+  EXPECT_TRUE(take<Arrived>().empty()) << "half a gradient has not arrived";
+  push_block(1, 0, 1);
+  EXPECT_TRUE(take<Arrived>().empty()) << "two at a time";
+  now_ = 12ms;
+  push(3, 0);
+  const std::vector<Arrived> news = take<Arrived>();
+  ASSERT_EQ(news.size(), 1u);
+  EXPECT_EQ(news[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
+  // Decided again: what is here is enough.
+  decision.cutoff = 2;
+  shard_.on_decision(decision, now_, out_);
+  EXPECT_EQ(take<StepClosed>().size(), 1u);
+}
+
+TEST_F(ShardTimeTest, TellsOfThoseWhoCameBeforeTheDecision) {
+  start(3);
+  shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
+  take<Arrived>();
+  now_ = 5ms;
+  push(2, 1);  // quicker than the decision
+  EXPECT_TRUE(take<Arrived>().empty());
+  shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  ASSERT_EQ(take<Arrived>().size(), 1u);
+}
+
+TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
+  start(3);
+  decide(0, {.cutoff = 3, .time_limit = 50.0});
+  EXPECT_FALSE(shard_.wake_at()) << "with nobody there, the time limit closes nothing";
+  now_ = 10ns;
+  push(0, 0);
+  EXPECT_EQ(shard_.wake_at(), 50ns);
+  now_ = 49ns;
+  shard_.on_time(now_, out_);
+  EXPECT_TRUE(take<StepClosed>().empty());
+  now_ = 50ns;
+  shard_.on_time(now_, out_);
+  const auto closed = take<StepClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].elapsed, 50ns);
+  EXPECT_EQ(closed[0].arrivals.size(), 1u);
+  EXPECT_FALSE(shard_.wake_at()) << "nothing is decided about step 1 yet";
+}
+
+TEST_F(ShardTimeTest, TellsHowLongABlockHadEnoughBeforeTheDecisionCame) {
+  start(3);
+  decide(0, {.cutoff = 2});
+  push(0, 0);
+  push(1, 0);
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "decided before";
+  now_ = 100ns;
+  push(0, 1);
+  now_ = 130ns;
+  push_block(1, 1, 0);
+  now_ = 150ns;
+  push_block(1, 1, 1);
+  EXPECT_TRUE(take<StepClosed>().empty()) << "undecided: everybody is waited for";
+  now_ = 190ns;
+  decide(1, {.cutoff = 2});
+  const auto closed = take<StepClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].undecided, 60ns) << "of the block that waited longest";
+  EXPECT_EQ(closed[0].closing, 60ns);
+}
+
+TEST_F(ShardTimeTest, ADecisionAboutAStepThatIsOverLeavesNothingBehind) {
+  start(1);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  for (Step step = 1; step < 40; ++step) push(0, step);
+  const size_t before = shard_.pending();
+  for (Step step = 1; step < 40; ++step) decide(step, {.cutoff = 1});
+  EXPECT_EQ(shard_.pending(), before);
+}
+
+TEST_F(ShardTimeTest, OnlyTheFirstDecisionAboutAStepIsWaitedFor) {
+  start(3);
+  decide(0, {.cutoff = 3});
+  push(0, 0);
+  push(1, 0);
+  now_ = 100ns;
+  decide(0, {.cutoff = 2});  // again, and fewer
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns);
+  push(0, 1);
+  now_ = 140ns;
+  decide(1, {.cutoff = 2});
+  now_ = 200ns;
+  push(1, 1);
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "it had not enough when it came";
+}
+
+TEST_F(ShardTimeTest, ATimeLimitThatIsOverWhenItIsDecidedWasWaitedForToo) {
+  start(3);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  take<StepClosed>();
+  now_ = 10ns;
+  push(0, 1);
+  now_ = 90ns;
+  decide(1, {.cutoff = 3, .time_limit = 50.0});
+  const auto closed = take<StepClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].undecided, 40ns) << "since the limit, for one was there";
+}
+
+TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
+  start(3);
+  decide(0, {.cutoff = 1});
+  push(0, 0);
+  take<StepClosed>();
+  now_ = 10ns;
+  push(0, 1);
+  shard_.on_lost(0, now_, out_);
+  now_ = 30ns;
+  push(1, 1);
+  now_ = 70ns;
+  Decision decision{.step = 1, .cutoff = 1, .alive = {1, 2}};
+  shard_.on_decision(decision, now_, out_);
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 40ns);
+}
+
+TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
+  start(3);
+  decide(0, {.cutoff = 3, .time_limit = 50.0, .at_least = 2});
+  push(0, 0);
+  EXPECT_FALSE(shard_.wake_at());
+  now_ = 80ns;
+  push(1, 0);
+  const auto closed = take<StepClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].elapsed, 80ns);
+}
+
+TEST_F(ShardTimeTest, ADecisionThatComesAfterItsLimitClosesAtOnce) {
+  start(3);
+  decide(0, {.cutoff = 3});
+  for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
+  ASSERT_EQ(take<StepClosed>().size(), 1u);
+  now_ = 30ns;
+  push(0, 1);
+  now_ = 90ns;
+  decide(1, {.cutoff = 3, .time_limit = 50.0});
+  const auto closed = take<StepClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].step, 1u);
+  EXPECT_EQ(closed[0].elapsed, 90ns);
+}
+
+TEST_F(ShardTimeTest, HalfAGradientIsNotEnough) {
+  start(2);
+  decide(0, {.cutoff = 2, .time_limit = 50.0});
+  push_block(0, 0, 0);
+  now_ = 60ns;
+  shard_.on_time(now_, out_);
+  EXPECT_TRUE(take<StepClosed>().empty()) << "the other block has nothing";
+  EXPECT_FALSE(shard_.wake_at()) << "the one with a gradient has closed";
+  push_block(0, 0, 1);
+  EXPECT_EQ(take<StepClosed>().size(), 1u);
+}
+
+TEST_F(ShardTimeTest, WhatALostWorkerDeliveredIsNotTheLeastNumber) {
+  start(3);
+  decide(0, {.cutoff = 3, .time_limit = 50.0});
+  push(0, 0);
+  shard_.on_lost(0, now_, out_);
+  EXPECT_FALSE(shard_.wake_at());
+  now_ = 60ns;
+  push(1, 0);
+  ASSERT_EQ(take<StepClosed>().size(), 1u);
+}
+
+TEST_F(ShardTimeTest, ANewDecisionForTheSameStepMovesTheAlarm) {
+  start(2);
+  decide(0, {.cutoff = 2, .time_limit = 50.0});
+  push(0, 0);
+  decide(0, {.cutoff = 2, .time_limit = 70.0});
+  EXPECT_EQ(shard_.wake_at(), 70ns);
+  decide(0, {.cutoff = 2});
+  EXPECT_FALSE(shard_.wake_at());
+}
+
+// Random run-times, many of them equal, under random choices: step by step the shard ends as the
+// rule says.
+TEST_F(ShardTimeTest, AgreesWithTheCloseRule) {
+  std::mt19937_64 random(1);
+  start(7, 2'000);
+  for (Step step = 0; step < 2'000; ++step) {
+    const TimePoint opened = now_;
+    std::vector<std::pair<Duration, WorkerId>> arrivals;
+    std::vector<double> sorted;
+    for (WorkerId worker = 0; worker < workers_; ++worker) {
+      arrivals.emplace_back(Duration(1 + random() % 12), worker);
+      sorted.push_back(static_cast<double>(arrivals.back().first.count()));
+    }
+    std::sort(arrivals.begin(), arrivals.end());
+    std::sort(sorted.begin(), sorted.end());
+    Choice choice{.cutoff = static_cast<uint32_t>(1 + random() % workers_)};
+    if (random() % 4 != 0) choice.time_limit = static_cast<double>(1 + random() % 14);
+    choice.at_least = static_cast<uint32_t>(1 + random() % choice.cutoff);
+
+    decide(step, choice);
+    std::vector<StepClosed> closed;
+    for (const auto& [run_time, worker] : arrivals) {
+      wait_until(opened + run_time);
+      if (closed = take<StepClosed>(); !closed.empty()) break;
+      push(worker, step);
+      if (closed = take<StepClosed>(); !closed.empty()) break;
+    }
+    const StepClose expected = close_of(choice, sorted);
+    ASSERT_EQ(closed.size(), 1u) << "step " << step;
+    ASSERT_EQ(closed[0].arrivals.size(), expected.contributors) << "step " << step;
+    ASSERT_EQ(static_cast<double>(closed[0].elapsed.count()), expected.elapsed) << "step " << step;
+    now_ = opened + closed[0].elapsed;  // the next one opens when this one closes
+  }
+}
+
+}  // namespace
+}  // namespace drover

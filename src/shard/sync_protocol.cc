@@ -1,0 +1,282 @@
+#include "shard/sync_protocol.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shard/shard_frames.h"
+
+namespace drover {
+
+SyncProtocol::SyncProtocol(ShardState& state)
+    : ShardProtocol(state),
+      rule_(state.plan.push_grace, state.plan.weak, state.limits.undecided),
+      least_push_(state.plan.workers, 0) {
+  for (auto& [id, hosted] : state.blocks) blocks_.push_back({*hosted, StepPushes(state.members)});
+  if (state.plan.weak) sent_.emplace(state.plan.workers, blocks_.size());
+}
+
+void SyncProtocol::on_joined(WorkerId worker) {
+  least_push_[worker] = 0;
+  if (sent_) sent_->on_joined(worker);
+}
+
+void SyncProtocol::on_lost(WorkerId worker) {
+  for (Collected& each : blocks_) {
+    each.pushes.stop_expecting(worker);
+    each.early.forget(worker);
+  }
+}
+
+void SyncProtocol::on_members_changed(TimePoint, Outbox&) {
+  for (Collected& each : blocks_) each.pushes.on_members_changed(state_.members);
+}
+
+void SyncProtocol::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
+  if (rule_.on_decision(decision, state_.tally.step())) note_undecided(decision.step, now);
+  report_news(out);
+  settle_all(now, out);
+}
+
+// A first decision has come: how long have blocks that could have closed waited for it? Nothing, if
+// the coordinator is quick. (The whole step may be over: with all pushes here it needs none.)
+void SyncProtocol::note_undecided(Step step, TimePoint now) {
+  Duration longest{};
+  for (const Collected& each : blocks_) {
+    if (each.hosted.block.version() != step) continue;
+    if (const auto since = rule_.enough_since(collecting(each)))
+      longest = std::max(longest, now - *since);
+  }
+  if (longest > Duration::zero()) state_.tally.on_undecided(step, longest);
+}
+
+void SyncProtocol::report_news(Outbox& out) {
+  const std::optional<Decision>& decision = rule_.last();
+  if (!decision || decision->step != state_.tally.step()) return;
+  if (auto news = state_.tally.take_news(decision->news_every))
+    out.push_back({to_coordinator(), control_frame(std::move(*news))});
+}
+
+// A worker that has just come (back) may have parameters of a step in which it is not a member yet.
+Answer SyncProtocol::judge(const Collected& each, const Push& push) const {
+  if (push.step < each.hosted.block.version() || each.hosted.block.finished()) return Answer::kLate;
+  if (each.pushes.answered(push.worker)) return Answer::kDuplicate;
+  return state_.members.has(push.worker) ? Answer::kAccepted : Answer::kLate;
+}
+
+Status SyncProtocol::on_offer(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) {
+  Collected& each = blocks_[push.hosted.index];
+  if (push.step > push.hosted.block.version()) {
+    keep_early(each, push, std::move(payload), out);
+    return done();
+  }
+  if (!payload) return take_offer(each, push, now, out);
+  on_block(push, std::move(payload), now, out);
+  return done();
+}
+
+// An offer that cannot count is answered at once: its bytes need not move.
+Status SyncProtocol::take_offer(Collected& each, const Push& push, TimePoint now, Outbox& out) {
+  const Answer verdict = judge(each, push);
+  if (verdict == Answer::kAccepted) {
+    each.pushes.expect(push.worker);
+    return enqueue(push, out);
+  }
+  if (verdict == Answer::kLate) state_.tally.on_late(push.worker, push.step, now);
+  answer(push, verdict, out);
+  return done();
+}
+
+void SyncProtocol::on_block(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) {
+  Collected& each = blocks_[push.hosted.index];
+  if (payload) {
+    if (take(each, push, std::move(payload), now, out)) settle(each, now, out);
+    return;
+  }
+  state_.tally.on_late(push.worker, push.step, now);
+  answer(push, Answer::kLate, out);
+  if (push.step != push.hosted.block.version()) return;
+  each.pushes.withdraw(push.worker, state_.members);
+  settle(each, now, out);
+}
+
+bool SyncProtocol::take(Collected& each, const Push& push, ConstBuffer payload, TimePoint now,
+                        Outbox& out) {
+  ShardBlock& block = push.hosted.block;
+  StepTally& tally = state_.tally;
+  Answer verdict = judge(each, push);
+  if (verdict == Answer::kAccepted) {
+    verdict = block.add(push.worker, push.samples, std::move(payload));
+    each.pushes.on_push(push.worker, verdict, now, state_.members);
+    note_outlier(push, push.step, verdict);
+  }
+  answer(push, verdict, out);
+  if (verdict == Answer::kLate) tally.on_late(push.worker, push.step, now);
+  if (verdict == Answer::kLate || verdict == Answer::kDuplicate) return false;
+  if (verdict == Answer::kNotFinite) tally.on_refused(push.worker, push.step, block.block().id);
+  if (tally.on_block(push.worker, push.step, now)) report_news(out);
+  return true;
+}
+
+// Of each worker the newest is enough: a worker that pushes again has continued, and the step of
+// the older push is over before it has begun here.
+void SyncProtocol::keep_early(Collected& each, const Push& push, ConstBuffer payload, Outbox& out) {
+  const EarlyPush* const kept = each.early.of(push.worker);
+  const bool older = kept != nullptr && push.step < kept->step;
+  if (push.step >= state_.plan.steps || !state_.members.has(push.worker) || older)
+    return drop_early(push, out);
+  if (kept != nullptr) {
+    if (push.step == kept->step) return answer(push, Answer::kDuplicate, out);
+    drop_early({kept->worker, kept->step, kept->samples, push.hosted}, out);
+  }
+  each.early.keep({push.worker, push.step, push.samples, std::move(payload)});
+}
+
+// It has come, but is not used: late, before its step has opened.
+void SyncProtocol::drop_early(const Push& push, Outbox& out) {
+  if (push.step < state_.plan.steps) state_.tally.on_dropped(push.worker, push.step);
+  answer(push, Answer::kLate, out);
+}
+
+// Its block has reached its step: it counts as if it came now.
+bool SyncProtocol::take_early(Collected& each, EarlyPush early, TimePoint now, Outbox& out) {
+  const Push push{early.worker, early.step, early.samples, each.hosted};
+  if (early.payload) return take(each, push, std::move(early.payload), now, out);
+  // A worker with too many offers is answered; its next offer is the error.
+  if (!take_offer(each, push, now, out)) answer(push, Answer::kLate, out);
+  return false;
+}
+
+CutoffRule::Collecting SyncProtocol::collecting(const Collected& each) const {
+  const Step step = each.hosted.block.version();
+  const bool open = step == state_.tally.step() && !state_.finished();
+  return {.step = step,
+          .pushes = each.pushes,
+          .members = state_.members,
+          .opened = open ? std::optional(state_.tally.opened()) : std::nullopt};
+}
+
+bool SyncProtocol::may_close(const Collected& each, TimePoint now) const {
+  // With no member left the run is over: a step in which no worker took part is no step.
+  return state_.open && state_.members.count() > 0 && each.hosted.block.collects() &&
+         rule_.may_close(collecting(each), now);
+}
+
+void SyncProtocol::settle_all(TimePoint now, Outbox& out) {
+  for (Collected& each : blocks_) settle(each, now, out);
+}
+
+void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
+  bool changed = true;  // since the rule was asked last
+  while (true) {
+    const Version version = each.hosted.block.version();
+    if (std::exchange(changed, false) && may_close(each, now)) {
+      close(each, now, out);
+    } else if (auto due = each.early.take(version)) {
+      changed = take_early(each, std::move(*due), now, out);
+    } else if (!each.released) {
+      release_done(each);
+      // Workers that wait for all blocks are never ahead of one.
+      if (!sent_) return;
+      changed = true;
+    } else if (auto late = each.early.take_before(version)) {
+      take_early(each, std::move(*late), now, out);
+    } else {
+      return;
+    }
+  }
+}
+
+void SyncProtocol::close(Collected& each, TimePoint now, Outbox& out) {
+  ShardBlock& block = each.hosted.block;
+  const Step step = block.version();
+  const uint64_t samples = block.sum().samples();
+  const uint32_t gradients = block.sum().contributors();
+  const NoiseEstimate noise = block.publish(state_.rates.rate_of(step, samples));
+  block.next_version(state_.members);
+  state_.tally.on_block_closed(step, samples, gradients, noise);
+  each.pushes.open_next(state_.members);
+  each.released = false;
+  // Workers that need not wait for all blocks begin a step before the last block has closed.
+  if (sent_) state_.tally.open(block.version(), now);
+  serve_waiting(each.hosted, now, out);
+  for (const Offer& late : state_.offers.withdraw_late(block.block().id, block.version())) {
+    state_.tally.on_late(late.worker, late.step, now);
+    out.push_back(answer_frame(late.worker, late.step, block, Answer::kLate));
+  }
+  close_step_if_done(now, out);
+}
+
+void SyncProtocol::on_step_closing(StepClosed& closed) {
+  state_.tally.add_arrivals(state_.members, closed);
+  rule_.forget_before(closed.step + 1);
+}
+
+void SyncProtocol::release_done(Collected& each) {
+  for (WorkerId worker = 0; worker < least_push_.size(); ++worker) {
+    if (least_push_[worker] > each.hosted.block.version())
+      each.pushes.release(worker, state_.members);
+  }
+  each.released = true;
+}
+
+void SyncProtocol::on_pull(WorkerId worker, uint32_t came) {
+  if (sent_) sent_->on_pull(worker, came);
+}
+
+// A worker that asks for version v has offered all that it ever will for the steps before. Waiting
+// for more could hang: if another shard closed a step without that worker, it passes that step
+// over, and begins the next only when this shard has closed it too.
+void SyncProtocol::on_done(WorkerId worker, Version version, TimePoint now, Outbox& out) {
+  least_push_[worker] = version;
+  for (Collected& each : blocks_) {
+    if (each.hosted.block.version() >= version) continue;
+    each.pushes.release(worker, state_.members);
+    settle(each, now, out);
+  }
+}
+
+// In partial pull a shard that is always a step behind would never answer a pull that waits for its
+// version alone: so a pull brings the newest there is, and waits on until it has brought what was
+// wanted.
+bool SyncProtocol::serve_worker(HostedBlock& hosted, const Pull& pull, TimePoint, Outbox& out) {
+  const Version version = hosted.block.version();
+  if (sent_) {
+    if (sent_->has(pull.worker, hosted.index, pull.version)) return true;
+    if (!sent_->may_send(pull.worker, hosted.index, version)) return false;
+    sent_->on_sent(pull.worker, hosted.index, version);
+  } else if (version < pull.version) {
+    return false;
+  }
+  out.push_back(parameters_frame(hosted.block, pull, version, hosted.block.parameters()));
+  return version >= pull.version;
+}
+
+std::optional<TimePoint> SyncProtocol::wake_at() const {
+  if (!state_.open || state_.finished() || !rule_.has_timer(state_.tally.step()))
+    return std::nullopt;
+  std::optional<TimePoint> next;
+  for (const Collected& each : blocks_) {
+    if (each.pushes.contributions().empty()) continue;  // nothing to close with
+    if (const auto at = rule_.wake_at(collecting(each))) next = std::min(next.value_or(*at), *at);
+    if (next && !rule_.has_grace()) break;  // the limit is the same for all blocks
+  }
+  return next;
+}
+
+void SyncProtocol::on_time(TimePoint now, Outbox& out) {
+  for (Collected& each : blocks_) {
+    if (!state_.open || state_.finished() || state_.members.count() == 0) return;
+    const auto due = rule_.enough_since(collecting(each));
+    if (!due || now < *due) continue;
+    close(each, now, out);
+    settle(each, now, out);
+  }
+}
+
+size_t SyncProtocol::pending() const {
+  size_t all = rule_.pending();
+  for (const Collected& each : blocks_) all += each.early.size();
+  return all;
+}
+
+}  // namespace drover
