@@ -43,12 +43,12 @@ demo: build ## Train LeNet on Fashion-MNIST with four workers and two shards on 
 	build/release/drover train examples/demo.toml
 
 bench: setup-bench build ## Run the benchmarks: a shard's arithmetic, replay and simulation, and a step against PyTorch's DistributedDataParallel
-	@cmake --build --preset release --target drover_bench make_trace -j $(JOBS)
-	build/release/bin/drover_bench --benchmark_min_time=0.1
+	@cmake --build --preset release --target shard_bench system_bench make_trace -j $(JOBS)
+	build/release/bin/shard_bench --benchmark_min_time=0.1
 	bench/sim_speed
-	build/release/drover bench optimizer
-	for transport in shm uds tcp; do build/release/drover bench transport --transport $$transport && \
-	  build/release/drover bench server --transport $$transport || exit 1; done
+	build/release/bin/system_bench optimizer
+	for transport in shm uds tcp; do build/release/bin/system_bench transport --transport $$transport && \
+	  build/release/bin/system_bench server --transport $$transport || exit 1; done
 	/usr/bin/python3 bench/compare_ddp.py
 
 lint: setup-lint build/clang/build.ninja ## Formatting, clang's warnings, clang-tidy, headers that stand alone

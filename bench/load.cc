@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
+#include "launch/launcher.h"
 #include "node/clock.h"
 #include "node/host.h"
-#include "node/launcher.h"
 #include "node/live_session.h"
 #include "node/worker_node.h"
 

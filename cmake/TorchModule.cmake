@@ -15,14 +15,14 @@ function(torch_module name)
     return()
   endif()
   add_library(${name}_objects OBJECT ${arg_SOURCES})
-  target_link_libraries(${name}_objects PUBLIC ${arg_USES} ${TORCH_LIBRARIES} PRIVATE house_flags)
+  target_link_libraries(${name}_objects PUBLIC ${arg_USES} ${TORCH_LIBRARIES} PRIVATE project_flags)
   set_target_properties(${name}_objects PROPERTIES
     POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   add_library(${name} MODULE)
   target_link_libraries(${name} PRIVATE ${name}_objects)
-  # Our own rooms are inside as static libraries; nothing of them but the entry may be seen from outside.
+  # Our own modules are inside as static libraries; nothing of them but the entry may be seen from outside.
   target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   install(TARGETS ${name} LIBRARY DESTINATION lib/drover)

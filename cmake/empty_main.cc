@@ -1,2 +1,2 @@
-// Nothing to do: a <room>_links program exists only to be linked (see Room.cmake).
+// Nothing to do: a <module>_links program exists only to be linked (see Module.cmake).
 int main() { return 0; }

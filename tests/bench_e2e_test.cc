@@ -1,4 +1,4 @@
-// drover bench as people use it. How fast it is depends on the machine; what it prints does not.
+// system_bench as people use it. How fast it is depends on the machine; what it prints does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 Outcome bench(const Words& words) {
   const TemporaryFolder folder;
-  return drover(Words{"bench", "decide"} + words, folder.path());
+  return run_program(SYSTEM_BENCH, Words{"decide"} + words, folder.path());
 }
 
 TEST(BenchDecide, GivesJsonForEveryNumberOfWorkers) {
@@ -78,7 +78,7 @@ TEST(BenchDecide, SaysWhatIsWrong) {
 // One JSON object, whose figures have all that they should.
 nlohmann::json figures(const Words& words) {
   const TemporaryFolder folder;
-  const Outcome outcome = drover(Words{"bench"} + words + Words{"--json"}, folder.path());
+  const Outcome outcome = run_program(SYSTEM_BENCH, words + Words{"--json"}, folder.path());
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_THAT(outcome.err, IsEmpty());
   const nlohmann::json all = nlohmann::json::parse(outcome.out);
@@ -147,8 +147,8 @@ TEST(BenchServer, TakesGradientsOfAnySize) {
 
 TEST(BenchDataPath, ShowsATable) {
   const TemporaryFolder folder;
-  const Outcome outcome =
-      drover({"bench", "server", "--workers", "2", "--mb", "1", "--rounds", "1"}, folder.path());
+  const Outcome outcome = run_program(
+      SYSTEM_BENCH, {"server", "--workers", "2", "--mb", "1", "--rounds", "1"}, folder.path());
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(StartsWith("2 workers and a shard over uds"), HasSubstr("floor"),
                                  HasSubstr("\npush "), HasSubstr("\npublish ")));
@@ -157,7 +157,7 @@ TEST(BenchDataPath, ShowsATable) {
 TEST(BenchDataPath, SaysWhatIsWrong) {
   const auto told = [](const Words& words, int status = 2) {
     const TemporaryFolder folder;
-    const Outcome outcome = drover(Words{"bench"} + words, folder.path());
+    const Outcome outcome = run_program(SYSTEM_BENCH, words, folder.path());
     EXPECT_EQ(outcome.status(), status);
     EXPECT_THAT(outcome.out, IsEmpty());
     return outcome.err;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "node/live_session.h"
-#include "node/test_view.h"
+#include "node/test_observer.h"
 #include "store/run_reader.h"
 #include "support/drover_run.h"
 #include "support/task_run.h"

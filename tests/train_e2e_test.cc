@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/slowness.h"
 #include "support/drover_run.h"
-#include "worker/slowness.h"
 
 namespace drover::testing_support {
 namespace {

@@ -7,11 +7,24 @@
 
 #include "cli/commands.h"
 #include "cli/run_report.h"
+#include "core/shell_quote.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_export.h"
 
 namespace drover {
 namespace {
+
+struct CheckpointInspectOptions {
+  std::string dir;
+  bool json = false;
+};
+
+struct CheckpointExportOptions {
+  std::string dir;
+  std::string out;
+  bool average = false;
+  bool force = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -65,8 +78,6 @@ int exit_status(const std::vector<CheckpointFound>& found) {
   return all_bad && !found.empty() ? kExitFailed : 0;
 }
 
-}  // namespace
-
 int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
   const auto found = look(options.dir);
   if (!found) return fail(found.error());
@@ -89,7 +100,8 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
   if (options.out.ends_with(".pt") || options.out.ends_with(".pth")) {
     return fail(invalid_input(fmt::format(
         "a PyTorch file is written by PyTorch: python3 -m drover.checkpoint export {} --out {}{}",
-        quoted(options.dir), quoted(options.out), options.average ? " --average" : "")));
+        shell_quoted(options.dir), shell_quoted(options.out),
+        options.average ? " --average" : "")));
   }
   auto newest = newest_checkpoint(options.dir);
   if (!newest) return fail(newest.error());
@@ -106,6 +118,30 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
   fmt::print("{}: {} tensors of step {}\n", options.out, checkpoint.manifest().tensors.size(),
              checkpoint.manifest().step);
   return 0;
+}
+
+}  // namespace
+
+void add_checkpoint_commands(CommandTable& commands) {
+  CommandGroup group =
+      commands.add_group("checkpoint", "Checkpoints of runs: what there is, and as a model");
+  {
+    auto [app, options] = group.add<CheckpointInspectOptions>(
+        "inspect", "List checkpoints, and what is wrong with them", checkpoint_inspect_command);
+    app.add_option("DIR", options.dir, "a folder of checkpoints, or one of them")->required();
+    app.add_flag("--json", options.json, "one JSON array instead of a table");
+  }
+  {
+    auto [app, options] = group.add<CheckpointExportOptions>(
+        "export", "Write the model of the newest checkpoint as one safetensors file",
+        checkpoint_export_command);
+    app.add_option("DIR", options.dir, "a folder of checkpoints, or one of them")->required();
+    app.add_option("--out", options.out, "the file to write")
+        ->required()
+        ->type_name("MODEL.safetensors");
+    app.add_flag("--average", options.average, "the averaged parameters of a run with --ema");
+    app.add_flag("--force", options.force, "replace a file that is there");
+  }
 }
 
 }  // namespace drover

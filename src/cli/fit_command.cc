@@ -8,19 +8,34 @@
 #include "cli/commands.h"
 #include "cli/fit_progress.h"
 #include "cli/fit_report.h"
-#include "cli/interrupts.h"
-#include "cli/model_fitting.h"
 #include "cli/run_report.h"
 #include "core/atomic_file.h"
 #include "forecast/forecasters.h"
 #include "forecast/learned/impute.h"
 #include "forecast/learned/model_file.h"
 #include "forecast/learned/model_forecaster.h"
+#include "launch/model_fitting.h"
+#include "launch/run_setup.h"
 #include "node/clock.h"
+#include "node/interrupts.h"
 #include "sim/times_record.h"
 
 namespace drover {
 namespace {
+
+struct FitOptions {
+  std::string trace;  // one of the two
+  std::vector<std::string> runs;
+  std::string out;
+  std::string emission = "auto";
+  std::string steps = ":";
+  uint64_t seed = 1;
+  std::optional<uint32_t> iterations;  // absent: as many as a fit usually takes at most
+  bool progress = false;               // plain lines, even on a terminal
+  bool quiet = false;
+  bool json = false;
+  std::string show;  // a model file to be told of, instead of all that
+};
 
 namespace fs = std::filesystem;
 
@@ -260,8 +275,6 @@ int show_model(const FitOptions& options) {
   return 0;
 }
 
-}  // namespace
-
 int fit_command(const FitOptions& options) {
   if (!options.show.empty()) return show_model(options);
   const Result<Plan> plan = plan_of(options);
@@ -282,6 +295,43 @@ int fit_command(const FitOptions& options) {
   }
   fmt::print("{}", options.json ? to_json_line(summary.value()) + "\n" : to_text(summary.value()));
   return summary.value().interrupted ? kExitInterrupted : 0;
+}
+
+void add_fit_options(CLI::App& app, FitOptions& options) {
+  app.add_option(
+         "--trace", options.trace,
+         "fit to recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+      ->type_name("FILE");
+  app.add_option("--run", options.runs, "fit to these run files, one after the other")
+      ->type_name("FILE");
+  app.add_option("--out", options.out, "save the model to this file")->type_name("MODEL");
+  app.add_option("--emission", options.emission,
+                 "shared, workers or sorted; auto: the better of shared and what suits the number "
+                 "of workers")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "only these steps, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_option("--seed", options.seed, "equal seeds give equal models")
+      ->check(check_whole_number)
+      ->type_name("COUNT")
+      ->capture_default_str();
+  app.add_option("--iterations", options.iterations, "stop after so many at the latest")
+      ->check(check_whole_number)
+      ->type_name("COUNT");
+  app.add_option("--show", options.show, "tell what is in a model file, and fit nothing")
+      ->type_name("MODEL");
+  app.add_flag("--progress", options.progress, "plain lines of progress, also on a terminal");
+  app.add_flag("--json", options.json, "one JSON object instead of text");
+  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+}
+
+}  // namespace
+
+void add_fit_command(CommandTable& commands) {
+  auto [app, options] = commands.add<FitOptions>(
+      "fit", "Fit a learned model to recorded run-times, for --policy bayes", fit_command);
+  add_fit_options(app, options);
 }
 
 }  // namespace drover

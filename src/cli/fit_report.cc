@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "core/numbers.h"
 #include "core/percent.h"
+#include "core/shell_quote.h"
 
 namespace drover {
 namespace {
@@ -143,7 +144,7 @@ std::string to_text(const FitSummary& summary) {
   // bayes has to know whose the run-times are.
   const bool sorted = summary.shape.emission == Emission::kSorted;
   return text + fmt::format("saved {0}; use it with --policy {1}:model={0}\n",
-                            quoted(summary.model_file), sorted ? "bayes-paper" : "bayes");
+                            shell_quoted(summary.model_file), sorted ? "bayes-paper" : "bayes");
 }
 
 std::string to_json_line(const FitSummary& summary) {

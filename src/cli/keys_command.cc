@@ -9,6 +9,19 @@
 #include "net/tls_keys.h"
 
 namespace drover {
+namespace {
+
+// Keys for TLS between a run's machines.
+struct KeysMakeOptions {
+  std::string out;
+  std::vector<std::string> hosts;
+  int days = 30;
+};
+
+struct KeysShowOptions {
+  std::string folder;
+  bool json = false;
+};
 
 int keys_make_command(const KeysMakeOptions& options) {
   const Status made = make_keys(options.out, {.hosts = options.hosts, .days = options.days});
@@ -53,6 +66,31 @@ int keys_show_command(const KeysShowOptions& options) {
     }
   }
   return news.expired || news.too_early ? kExitFailed : 0;
+}
+
+}  // namespace
+
+void add_keys_commands(CommandTable& commands) {
+  CommandGroup group = commands.add_group("keys", "Keys that encrypt a run between machines");
+  {
+    auto [app, options] = group.add<KeysMakeOptions>("make", "Make keys for the machines of a run",
+                                                     keys_make_command);
+    app.add_option("--out", options.out, "the folder for ca.pem, cert.pem and key.pem")
+        ->required()
+        ->type_name("DIR");
+    app.add_option("--host", options.hosts, "names or addresses of machines, for people to read")
+        ->type_name("NAME");
+    app.add_option("--days", options.days, "until they expire")
+        ->check(CLI::Range(1, 3650))
+        ->type_name("COUNT")
+        ->capture_default_str();
+  }
+  {
+    auto [app, options] =
+        group.add<KeysShowOptions>("show", "Tell what keys are, and until when", keys_show_command);
+    app.add_option("DIR", options.folder, "the folder")->required()->type_name("DIR");
+    app.add_flag("--json", options.json, "one JSON object instead of text");
+  }
 }
 
 }  // namespace drover

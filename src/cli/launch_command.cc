@@ -16,13 +16,14 @@
 
 #include "cli/commands.h"
 #include "cli/launch_options.h"
-#include "cli/model_fitting.h"
-#include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
+#include "launch/job_machines.h"
+#include "launch/launcher.h"
+#include "launch/model_fitting.h"
+#include "launch/page_process.h"
+#include "launch/run_setup.h"
 #include "net/descriptor.h"
-#include "node/job_machines.h"
-#include "node/launcher.h"
 #include "node/live_session.h"
 
 namespace drover {
@@ -197,8 +198,6 @@ class InvitationFile {
   Descriptor file_;
 };
 
-}  // namespace
-
 int launch_command(const LaunchOptions& options, const std::string& command_line) {
   const auto job = job_of(options);
   const Status script = check_script(options);
@@ -246,6 +245,28 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
   const int status = run_crew(job.value(), factory, options, command_line, invite);
   file.value().remove();
   return status;
+}
+
+}  // namespace
+
+void add_launch_command(CommandTable& commands) {
+  auto [app, options] = commands.add<LaunchOptions>(
+      "launch", "Run a PyTorch script as workers, with everything they need, on this machine",
+      launch_command);
+  add_launch_options(app, options);
+  // What follows the script is left over, and is the script's.
+  app.final_callback([&app = app, &options = options] {
+    options.script = app.remaining();
+    if (!options.script.empty() && options.script.front().starts_with("-"))
+      throw CLI::ExtrasError(app.get_name(), options.script);
+  });
+}
+
+void add_serve_command(CommandTable& commands) {
+  auto [app, options] = commands.add<LaunchOptions>(
+      "serve", "Start everything but the workers, which torchrun or somebody else starts",
+      serve_command);
+  add_serve_options(app, options);
 }
 
 }  // namespace drover

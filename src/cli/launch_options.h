@@ -9,7 +9,7 @@
 
 #include "cli/train_options.h"
 #include "core/result.h"
-#include "node/job.h"
+#include "job/job.h"
 
 namespace drover {
 

@@ -8,6 +8,11 @@
 #include "policy/catalogue.h"
 
 namespace drover {
+namespace {
+
+struct PoliciesOptions {
+  bool json = false;
+};
 
 int policies_command(const PoliciesOptions& options) {
   size_t width = 0;
@@ -26,6 +31,14 @@ int policies_command(const PoliciesOptions& options) {
     fmt::print("\nWrite NAME or NAME:OPTION:OPTION, an option KEY=VALUE or the bare value.\n");
   }
   return 0;
+}
+
+}  // namespace
+
+void add_policies_command(CommandTable& commands) {
+  auto [app, options] =
+      commands.add<PoliciesOptions>("policies", "List what --policy takes", policies_command);
+  app.add_flag("--json", options.json, "one JSON object for each policy");
 }
 
 }  // namespace drover

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/run_record.h"
-#include "node/launcher.h"
+#include "launch/launcher.h"
 
 namespace drover {
 

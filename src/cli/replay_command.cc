@@ -13,24 +13,41 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/interrupts.h"
-#include "cli/model_fitting.h"
-#include "cli/page_process.h"
+#include "cli/page_flags.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/run_report.h"
-#include "cli/settings.h"
-#include "cli/version.h"
+#include "cli/train_options.h"
 #include "core/chance.h"
 #include "core/check.h"
+#include "core/version.h"
+#include "job/settings.h"
+#include "launch/model_fitting.h"
+#include "launch/page_process.h"
 #include "node/clock.h"
 #include "node/host.h"
+#include "node/interrupts.h"
 #include "sim/replay.h"
 #include "sim/replay_record.h"
-#include "sim/trace.h"
+#include "store/trace.h"
 
 namespace drover {
 namespace {
+
+struct ReplayOptions {
+  std::string trace;
+  std::vector<std::string> policies;  // lists with commas
+  GivenFlags flags;                   // of settings that a run has too, see is_for_replay()
+  std::string steps = ":";            // rows of the trace
+  double overhead = 0.0;
+  std::optional<double> noise;  // noise scale of the gradients, in gradients
+  double max_wait = std::numeric_limits<double>::infinity();  // in the unit of the trace
+  std::string decisions;                                      // a CSV file; empty: none
+  std::string save;                                           // a run file; empty: none
+  std::optional<uint16_t> dashboard;                          // the port of its page; absent: none
+  bool json = false;
+  bool quiet = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -242,7 +259,8 @@ class ReplayProgress {
 
 class ReplayJob {
  public:
-  ReplayJob(const ReplayOptions& options, const std::string& command_line, ReplayPlan plan, Trace trace)
+  ReplayJob(const ReplayOptions& options, const std::string& command_line, ReplayPlan plan,
+            Trace trace)
       : options_(options),
         command_line_(command_line),
         plan_(std::move(plan)),
@@ -335,8 +353,6 @@ class ReplayJob {
   std::unique_ptr<DecisionsFile> decisions_;
 };
 
-}  // namespace
-
 bool is_for_replay(const Setting& setting) {
   static constexpr std::array<std::string_view, 9> kKeys = {
       "seed",         "objective", "policy_warmup", "min_contributors", "min_inclusion", "live",
@@ -370,6 +386,46 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
   if (status) return 0;
   return fail(status.error(),
               status.error().kind == ErrorKind::kStopped ? kExitInterrupted : kExitFailed);
+}
+
+void add_replay_options(CLI::App& app, ReplayOptions& options) {
+  app.add_option("--trace", options.trace,
+                 "recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--policy", options.policies,
+                 "policies, separated by commas, or 'all'; 'drover policies' lists them")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("NAME,NAME");
+  app.add_option("--steps", options.steps, "only these rows of the trace, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_option("--overhead", options.overhead,
+                 "what a step costs beyond waiting, in the unit of the trace")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--noise", options.noise,
+                 "noise scale of the gradients, in gradients; for goodput and dbw")
+      ->type_name("NUMBER");
+  app.add_option("--max-wait", options.max_wait,
+                 "the longest a step waits if those are there, in the unit of the trace")
+      ->type_name("TIME");
+  add_job_flags(app, options.flags, is_for_replay, {{"--policy-warmup", "--warmup"}});
+  app.add_option("--decisions", options.decisions, "write every decision to this CSV file")
+      ->type_name("OUT.csv");
+  app.add_option("--save", options.save, "record the replay in this run file; one for each policy")
+      ->type_name("RUN");
+  add_dashboard_flag(app, options.dashboard);
+  app.add_flag("--json", options.json, "one JSON object for each policy instead of a table");
+  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+}
+
+}  // namespace
+
+void add_replay_command(CommandTable& commands) {
+  auto [app, options] = commands.add<ReplayOptions>(
+      "replay", "What policies would have done with recorded run-times", replay_command);
+  add_replay_options(app, options);
 }
 
 }  // namespace drover

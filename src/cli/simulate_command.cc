@@ -5,25 +5,37 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/interrupts.h"
-#include "cli/model_fitting.h"
-#include "cli/page_process.h"
+#include "cli/page_flags.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
-#include "cli/scenario_file.h"
-#include "cli/simulate_options.h"
+#include "cli/train_options.h"
 #include "core/chance.h"
 #include "core/numbers.h"
+#include "launch/job_machines.h"
+#include "launch/launcher.h"
+#include "launch/model_fitting.h"
+#include "launch/page_process.h"
+#include "launch/run_setup.h"
 #include "node/clock.h"
-#include "node/job_machines.h"
-#include "node/launcher.h"
+#include "node/interrupts.h"
 #include "sim/hunt.h"
+#include "sim/scenario_file.h"
+#include "sim/scenario_flags.h"
 #include "sim/simulation.h"
 #include "store/run_writer.h"
 #include "tasks/load_task.h"
 
 namespace drover {
 namespace {
+
+struct SimulateOptions {
+  std::string scenario;
+  GivenFlags flags;                   // of the job: they win over the scenario
+  uint64_t hunt = 0;                  // so many random fault schedules instead of a scenario
+  std::optional<uint16_t> dashboard;  // the port of its page; absent: none
+  bool json = false;
+  bool quiet = false;
+};
 
 constexpr Duration kPulse = std::chrono::milliseconds(200);
 
@@ -208,8 +220,6 @@ int hunt_for_bugs(const SimulateOptions& options) {
   return interrupted() ? kExitInterrupted : 0;
 }
 
-}  // namespace
-
 int simulate_command(const SimulateOptions& options, const std::string& command_line) {
   if (options.hunt > 0) return hunt_for_bugs(options);
   if (options.scenario.empty()) {
@@ -219,6 +229,24 @@ int simulate_command(const SimulateOptions& options, const std::string& command_
     return kExitUsage;
   }
   return simulate_scenario(options, command_line);
+}
+
+}  // namespace
+
+void add_simulate_command(CommandTable& commands) {
+  auto [app, options] = commands.add<SimulateOptions>(
+      "simulate", "Train on a cluster that is only described: virtual time, real gradients",
+      simulate_command);
+  app.add_option("scenario", options.scenario, "what the cluster is like")
+      ->type_name("SCENARIO.toml");
+  app.add_option("--hunt", options.hunt,
+                 "run so many short random fault schedules and check what must hold")
+      ->check(check_whole_number)
+      ->type_name("COUNT");
+  app.add_flag("--json", options.json, "print the result as one line of JSON");
+  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  add_job_flags(app, options.flags);
+  add_dashboard_flag(app, options.dashboard);
 }
 
 }  // namespace drover

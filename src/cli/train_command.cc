@@ -5,16 +5,18 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/cluster_seat.h"
 #include "cli/commands.h"
-#include "cli/job_file.h"
-#include "cli/model_fitting.h"
-#include "cli/page_process.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
+#include "cli/train_options.h"
+#include "job/job_file.h"
+#include "launch/cluster_seat.h"
+#include "launch/job_machines.h"
+#include "launch/launcher.h"
+#include "launch/model_fitting.h"
+#include "launch/page_process.h"
+#include "launch/run_setup.h"
 #include "net/mpi_module.h"
-#include "node/job_machines.h"
-#include "node/launcher.h"
 #include "tasks/load_task.h"
 
 namespace drover {
@@ -54,8 +56,6 @@ Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   }
   return job;
 }
-
-}  // namespace
 
 int train_command(const TrainOptions& options, const std::string& command_line) {
   const auto found = find_placement(process_environment(), options.cluster.placement);
@@ -147,6 +147,14 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     return status != 0 ? status : failed;
   }
   return status != 0 ? status : reported;
+}
+
+}  // namespace
+
+void add_train_command(CommandTable& commands) {
+  auto [app, options] = commands.add<TrainOptions>(
+      "train", "Train a model, starting all processes on this machine", train_command);
+  add_train_options(app, options);
 }
 
 }  // namespace drover

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
-#include "cli/job_file.h"
-#include "cli/page_process.h"
+#include "cli/cluster_flags.h"
+#include "cli/page_flags.h"
 #include "core/check.h"
 #include "core/nearest.h"
+#include "launch/run_setup.h"
 
 namespace drover {
 namespace {
@@ -64,41 +63,6 @@ void add_flag(CLI::App& app, GivenFlags& flags, const Setting& setting, std::str
   option->group(std::string(setting.group));
 }
 
-template <typename Number>
-bool read_number(const std::string& text, Number& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, trouble] = std::from_chars(text.data(), end, number);
-  return trouble == std::errc{} && stop == end;
-}
-
-// What the flag was given as a value of the setting's kind.
-Result<SettingValue> value_of(const Setting& setting, const std::vector<std::string>& texts) {
-  if (setting.kind == SettingKind::kTexts) return SettingValue(texts);
-  DROVER_CHECK(texts.size() == 1);
-  const std::string& text = texts.front();
-  switch (setting.kind) {
-    case SettingKind::kSwitch:
-      return SettingValue(text == "true");
-    case SettingKind::kCount:
-      if (uint64_t count = 0; read_number(text, count)) return SettingValue(count);
-      break;
-    case SettingKind::kNumber:
-      if (double number = 0.0; read_number(text, number)) return SettingValue(number);
-      break;
-    case SettingKind::kText:
-      return SettingValue(text);
-    case SettingKind::kTexts:
-      break;
-  }
-  return invalid_input(fmt::format("expected {}, not '{}'", words_for(setting.kind), text));
-}
-
-Status apply_flag(const Setting& setting, const std::vector<std::string>& texts, Job& job) {
-  const Result<SettingValue> value = value_of(setting, texts);
-  if (!value) return value.error();
-  return setting.set(job, value.value());
-}
-
 // The app the user got to: `drover train` rather than `drover`.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* inner = &app;
@@ -118,32 +82,6 @@ void add_job_flags(CLI::App& app, GivenFlags& flags,
   }
 }
 
-std::vector<std::string> flag_texts(const SettingValue& value) {
-  if (const auto* on = std::get_if<bool>(&value)) return {*on ? "true" : "false"};
-  if (const auto* count = std::get_if<uint64_t>(&value)) return {fmt::format("{}", *count)};
-  if (const auto* number = std::get_if<double>(&value)) return {fmt::format("{}", *number)};
-  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
-  return std::get<std::vector<std::string>>(value);
-}
-
-std::vector<std::string> command_words(const GivenFlags& flags) {
-  std::vector<std::string> words;
-  for (const Setting& setting : job_settings()) {
-    const auto given = flags.find(setting.flag);
-    if (given == flags.end()) continue;
-    const std::string flag(setting.flag);
-    if (setting.kind == SettingKind::kSwitch) {
-      words.push_back(given->second.front() == "true" ? flag : "--no-" + flag.substr(2));
-      continue;
-    }
-    for (const std::string& text : given->second) {
-      words.push_back(flag);
-      words.push_back(text);
-    }
-  }
-  return words;
-}
-
 void add_train_options(CLI::App& app, TrainOptions& options) {
   app.add_option("job", options.job_file, "a job file; flags win over what it says")
       ->type_name("JOB.toml")
@@ -160,33 +98,10 @@ void add_train_options(CLI::App& app, TrainOptions& options) {
 }
 
 Result<Job> job_of(const TrainOptions& options, const Job& defaults) {
-  Job job = defaults;
-  if (!options.job_file.empty()) {
-    Result<Job> from_file = read_job_file(options.job_file, defaults);
-    if (!from_file) return from_file;
-    job = std::move(from_file).value();
-  }
-  const Status status = apply_flags(options.flags, job);
-  if (!status) return status.error();
+  const Result<Job> job = job_of(options.job_file, options.flags, defaults);
+  if (!job) return job;
+  if (const Status may = check_listen(job.value().cluster); !may) return may.error();
   return job;
-}
-
-Status set_flags(const GivenFlags& flags, Job& job) {
-  for (const Setting& setting : job_settings()) {
-    const auto given = flags.find(setting.flag);
-    if (given == flags.end()) continue;
-    const Status status = apply_flag(setting, given->second, job);
-    if (!status) {
-      return invalid_input(fmt::format("{}: {}", setting.flag, status.error().message));
-    }
-  }
-  return done();
-}
-
-Status apply_flags(const GivenFlags& flags, Job& job) {
-  if (const Status status = set_flags(flags, job); !status) return status;
-  finish(job);
-  return validate(job);
 }
 
 std::string explain_unknown_option(const CLI::App& app, const std::vector<std::string>& extras) {

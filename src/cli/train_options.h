@@ -9,15 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/cluster_options.h"
-#include "cli/settings.h"
 #include "core/result.h"
-#include "node/job.h"
+#include "job/given_flags.h"
+#include "job/job.h"
+#include "job/settings.h"
+#include "launch/cluster_options.h"
 
 namespace drover {
-
-// What each flag of a setting was given, by flag; flags that were not given are absent.
-using GivenFlags = std::map<std::string_view, std::vector<std::string>>;
 
 struct TrainOptions {
   std::string job_file;               // empty: none was given
@@ -35,23 +33,11 @@ struct TrainOptions {
 void add_job_flags(CLI::App& app, GivenFlags& flags,
                    const std::function<bool(const Setting&)>& choose = nullptr,
                    const std::map<std::string_view, std::string_view>& also = {});
-// Takes over what the flags say, each checked by itself alone.
-Status set_flags(const GivenFlags& flags, Job& job);
-// The same; the job is then finished and valid.
-Status apply_flags(const GivenFlags& flags, Job& job);
-
-// The other way round: a setting's value as its flag is given it, and what a user would type.
-std::vector<std::string> flag_texts(const SettingValue& value);
-std::vector<std::string> command_words(const GivenFlags& flags);
-
 // Adds a flag for each setting, and those above. `options` must outlive the parsing of `app`.
 void add_train_options(CLI::App& app, TrainOptions& options);
 
 // Flags win over the job file, which wins over the defaults. The job is finished and valid.
 Result<Job> job_of(const TrainOptions& options, const Job& defaults = {});
-
-// The exit status for a command line that cannot be understood.
-inline constexpr int kExitUsage = 2;
 
 // "unknown option '--workrs'. Did you mean '--workers'?", or the same for a command.
 // REQUIRES: extras, what `app` could not place, is not empty.

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/job_file.h"
-#include "cli/settings.h"
-#include "worker/slowness.h"
+#include "core/slowness.h"
+#include "job/job_file.h"
+#include "job/settings.h"
 
 namespace drover {
 namespace {
@@ -369,7 +369,8 @@ TEST(JobFlags, CommandsTakeSomeSettingsOfAJobUnderTheSameChecks) {
   ASSERT_TRUE(set_flags(flags, job).ok());
   EXPECT_EQ(job.waiting.policy_warmup, 7U);
   EXPECT_EQ(job.waiting.probe, 0.25);
-  EXPECT_TRUE(job.waiting.live) << "though no policy of a run decides again: only a run asks for that";
+  EXPECT_TRUE(job.waiting.live)
+      << "though no policy of a run decides again: only a run asks for that";
   flags["--probe"] = {"1.5"};
   const Status refused = set_flags(flags, job);
   ASSERT_FALSE(refused.ok());

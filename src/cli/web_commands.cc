@@ -6,13 +6,28 @@
 #include <ctime>
 
 #include "cli/commands.h"
-#include "cli/page_process.h"
 #include "cli/run_report.h"
+#include "launch/page_process.h"
 #include "store/run_reader.h"
-#include "web/page_server.h"
-#include "web/report.h"
+#include "view/page_server.h"
+#include "view/report.h"
 
 namespace drover {
+namespace {
+
+// A live page of a run, until Ctrl-C.
+struct DashboardOptions {
+  std::string run_file;
+  std::string listen = "127.0.0.1";
+  uint16_t port = 8410;  // 0: any that is free
+  std::string token;     // empty: none; others than this machine need one
+};
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string out;              // empty: standard output
+  std::string format = "html";  // or md
+};
 
 int dashboard_command(const DashboardOptions& options) {
   // Before anything is served: a name that was mistyped should not become an empty page.
@@ -60,6 +75,45 @@ int report_command(const ReportOptions& options, const std::string& command_line
     return fail(written.error());
   fmt::print("The report is in {}\n", options.out);
   return 0;
+}
+
+void add_dashboard_options(CLI::App& app, DashboardOptions& options) {
+  app.add_option("FILE", options.run_file, "the run file")->required()->type_name("RUN.db");
+  app.add_option("--port", options.port, "where the page is served; 0: any port that is free")
+      ->check(check_whole_number)
+      ->type_name("PORT")
+      ->capture_default_str();
+  app.add_option("--listen", options.listen,
+                 "the address it is served on; others than this machine's own need --token")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--token", options.token, "only who knows it may look")->type_name("TEXT");
+}
+
+void add_report_options(CLI::App& app, ReportOptions& options) {
+  app.add_option("RUN", options.runs, "run files; several are compared")
+      ->required()
+      ->type_name("RUN.db");
+  app.add_option("--out", options.out, "the file to write; default: standard output")
+      ->type_name("FILE");
+  app.add_option("--format", options.format, "html: a page with everything; md: short, in Markdown")
+      ->check(CLI::IsMember({"html", "md"}))
+      ->type_name("html|md")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_dashboard_command(CommandTable& commands) {
+  auto [app, options] = commands.add<DashboardOptions>(
+      "dashboard", "Show a run on a live page, also while it goes", dashboard_command);
+  add_dashboard_options(app, options);
+}
+
+void add_report_command(CommandTable& commands) {
+  auto [app, options] = commands.add<ReportOptions>(
+      "report", "Make one file of one or several runs, to keep, send or print", report_command);
+  add_report_options(app, options);
 }
 
 }  // namespace drover

@@ -4,13 +4,16 @@
 
 #include <csignal>
 
+#include "cli/cluster_flags.h"
 #include "cli/commands.h"
-#include "cli/interrupts.h"
-#include "cli/job_file.h"
 #include "cli/run_report.h"
-#include "node/cluster_join.h"
-#include "node/cluster_meeting.h"
-#include "node/cluster_part.h"
+#include "job/job_file.h"
+#include "launch/cluster_join.h"
+#include "launch/cluster_meeting.h"
+#include "launch/cluster_options.h"
+#include "launch/cluster_part.h"
+#include "launch/run_setup.h"
+#include "node/interrupts.h"
 #include "node/log.h"
 #include "node/worker_node.h"
 #include "tasks/load_task.h"
@@ -18,13 +21,19 @@
 namespace drover {
 namespace {
 
+// A worker for a run that goes on already.
+struct WorkerOptions {
+  std::string join;      // HOST:PORT of the coordinator; empty: as the token file says
+  std::string data_dir;  // empty: as the job says
+  std::string tls;       // folder of keys; empty: connections are not encrypted
+  ClusterOptions cluster;
+};
+
 // "node1:29600" is an address of TCP; one of this machine may be given as it is told.
 std::string address_of(const std::string& join) {
   if (join.empty() || join.starts_with("unix:") || join.starts_with("tcp:")) return join;
   return "tcp:" + join;
 }
-
-}  // namespace
 
 int worker_command(const WorkerOptions& options) {
   const std::string address = address_of(options.join);
@@ -61,6 +70,21 @@ int worker_command(const WorkerOptions& options) {
                      .rejoin_for = worker_rejoins_for(job.value()),
                      .wants_to_leave = interrupted},
                     *task.value());
+}
+
+}  // namespace
+
+void add_worker_command(CommandTable& commands) {
+  auto [app, options] = commands.add<WorkerOptions>(
+      "worker", "Join a run that goes on already, as one more worker", worker_command);
+  app.add_option("--join", options.join, "where the run is; default: as the token file says")
+      ->type_name("HOST:PORT");
+  app.add_option("--data-dir", options.data_dir, "where data sets are kept on this host")
+      ->type_name("FOLDER");
+  app.add_option("--tls", options.tls, "folder with the run's keys, if it uses TLS")
+      ->type_name("FOLDER")
+      ->envname("DROVER_TLS");
+  add_token_options(app, options.cluster);
 }
 
 }  // namespace drover

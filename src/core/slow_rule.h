@@ -10,7 +10,7 @@
 
 namespace drover {
 
-// worker/slowness.h reads and writes its text form.
+// core/slowness.h reads and writes its text form.
 struct SlowRule {
   static constexpr double kFactorMax = 1e6;
   static constexpr Duration kDelayMax = std::chrono::hours(1);

@@ -9,7 +9,6 @@
 
 #include "node/clock.h"
 #include "node/host.h"
-#include "node/process_group.h"
 #include "wire/limits.h"
 
 namespace drover {

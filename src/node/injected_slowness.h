@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/slow_rule.h"
-#include "worker/slowness.h"
+#include "core/slowness.h"
 
 namespace drover {
 

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "node/clock.h"
-#include "node/test_view.h"
+#include "node/test_observer.h"
 
 namespace drover {
 namespace {
 
-class Observer : public SilentView {
+class Observer : public Silent<RunObserver> {
  public:
   Status on_peer(const PeerRecord&) override { return done(); }
   Status on_step(const StepRecord&, const std::vector<ArrivalRecord>&) override { return done(); }

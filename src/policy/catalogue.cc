@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "core/asynchronous.h"
 #include "core/nearest.h"
 #include "forecast/forecasters.h"
 #include "forecast/learned/bayes.h"
@@ -282,10 +283,10 @@ constexpr std::array kEntries = {
     Entry{{"oracle", "the best cutoff in hindsight; for replays and simulations only", ""},
           {},
           make_oracle},
-    Entry{{"async", "nobody waits for anybody: no steps together, no cutoff", ""},
+    Entry{{kAsyncPolicy, "nobody waits for anybody: no steps together, no cutoff", ""},
           {},
           refuse_free_running},
-    Entry{{"ssp", "stale synchronous: the fastest at most some steps ahead of the slowest",
+    Entry{{kSspPolicy, "stale synchronous: the fastest at most some steps ahead of the slowest",
            "4 (staleness, in steps)"},
           kSspOptions,
           refuse_free_running},
@@ -348,8 +349,8 @@ Result<std::optional<FreeRunning>> free_running_of(std::string_view text) {
   const Result<Named> named = parse(text);
   if (!named) return named.error();
   const std::string_view name = named.value().entry->info.name;
-  if (name == "async") return std::optional(FreeRunning{});
-  if (name == "ssp") {
+  if (name == kAsyncPolicy) return std::optional(FreeRunning{});
+  if (name == kSspPolicy) {
     uint32_t staleness = 4;
     named.value().options.take("staleness", staleness);
     return std::optional(FreeRunning{staleness});

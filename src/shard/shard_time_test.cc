@@ -1,85 +1,11 @@
 // Time limits: a shard closes a step when its time is up and enough is there, neither earlier nor
-// later, and agrees with policy/close_rule.h about who is in it.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <queue>
-#include <random>
-
-#include "policy/close_rule.h"
-#include "shard/shard.h"
+// later.
+#include "shard/shard_time_fixture.h"
 
 namespace drover {
 namespace {
 
 using namespace std::chrono_literals;
-
-class ShardTimeTest : public ::testing::Test {
- protected:
-  void start(uint32_t workers, Step steps = 100) {
-    const Layout layout({{"a", 4, TensorKind::kTrained}, {"b", 4, TensorKind::kTrained}});
-    workers_ = workers;
-    shard_.on_plan({.workers = workers,
-                    .steps = steps,
-                    .tensors = layout.tensors(),
-                    .blocks = plan_blocks(layout, 1)});
-    for (WorkerId worker = 0; worker < workers; ++worker) shard_.on_joined(worker, out_);
-    for (const BlockId block : {0u, 1u}) push_block(0, kInitialStep, block, 0);
-  }
-
-  void push_block(WorkerId worker, Step step, BlockId block, uint32_t samples = 1) {
-    const FrameHeader header{.type = FrameType::kOffer,
-                             .step = step,
-                             .worker = worker,
-                             .block = block,
-                             .samples = samples,
-                             .length = 16};
-    SharedBuffer values = shard_.pool().take(4);
-    std::fill(values->span().begin(), values->span().end(), 1.0f);
-    ASSERT_TRUE(shard_.on_frame(worker, header, std::move(values), now_, out_).ok());
-  }
-  void push(WorkerId worker, Step step) {
-    for (const BlockId block : {0u, 1u}) push_block(worker, step, block);
-  }
-
-  void decide(Step step, const Choice& choice) {
-    Decision decision{.step = step,
-                      .cutoff = choice.cutoff,
-                      .time_limit = choice.time_limit == kNoTimeLimit
-                                        ? Duration::zero()
-                                        : Duration(static_cast<int64_t>(choice.time_limit)),
-                      .at_least = choice.at_least};
-    for (WorkerId worker = 0; worker < workers_; ++worker) decision.alive.push_back(worker);
-    shard_.on_decision(decision, now_, out_);
-  }
-
-  // Lets time pass as a real clock would: the alarm goes off at its moment.
-  void wait_until(TimePoint when) {
-    while (const auto alarm = shard_.wake_at()) {
-      if (*alarm >= when) break;
-      now_ = std::max(now_, *alarm);
-      shard_.on_time(now_, out_);
-    }
-    now_ = when;
-  }
-
-  template <typename Message>
-  std::vector<Message> take() {
-    std::vector<Message> found;
-    for (const Outgoing& each : out_) {
-      const auto* control = std::get_if<Control>(&each.frame.payload);
-      if (control == nullptr) continue;
-      if (const auto* message = std::get_if<Message>(control)) found.push_back(*message);
-    }
-    out_.clear();
-    return found;
-  }
-
-  uint32_t workers_ = 0;
-  Shard shard_{0};
-  Outbox out_;
-  TimePoint now_{};
-};
 
 TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
   start(4);
@@ -267,41 +193,6 @@ TEST_F(ShardTimeTest, ANewDecisionForTheSameStepMovesTheAlarm) {
   EXPECT_EQ(shard_.wake_at(), 70ns);
   decide(0, {.cutoff = 2});
   EXPECT_FALSE(shard_.wake_at());
-}
-
-// Random run-times, many of them equal, under random choices: step by step the shard ends as the
-// rule says.
-TEST_F(ShardTimeTest, AgreesWithTheCloseRule) {
-  std::mt19937_64 random(1);
-  start(7, 2'000);
-  for (Step step = 0; step < 2'000; ++step) {
-    const TimePoint opened = now_;
-    std::vector<std::pair<Duration, WorkerId>> arrivals;
-    std::vector<double> sorted;
-    for (WorkerId worker = 0; worker < workers_; ++worker) {
-      arrivals.emplace_back(Duration(1 + random() % 12), worker);
-      sorted.push_back(static_cast<double>(arrivals.back().first.count()));
-    }
-    std::sort(arrivals.begin(), arrivals.end());
-    std::sort(sorted.begin(), sorted.end());
-    Choice choice{.cutoff = static_cast<uint32_t>(1 + random() % workers_)};
-    if (random() % 4 != 0) choice.time_limit = static_cast<double>(1 + random() % 14);
-    choice.at_least = static_cast<uint32_t>(1 + random() % choice.cutoff);
-
-    decide(step, choice);
-    std::vector<StepClosed> closed;
-    for (const auto& [run_time, worker] : arrivals) {
-      wait_until(opened + run_time);
-      if (closed = take<StepClosed>(); !closed.empty()) break;
-      push(worker, step);
-      if (closed = take<StepClosed>(); !closed.empty()) break;
-    }
-    const StepClose expected = close_of(choice, sorted);
-    ASSERT_EQ(closed.size(), 1u) << "step " << step;
-    ASSERT_EQ(closed[0].arrivals.size(), expected.contributors) << "step " << step;
-    ASSERT_EQ(static_cast<double>(closed[0].elapsed.count()), expected.elapsed) << "step " << step;
-    now_ = opened + closed[0].elapsed;  // the next one opens when this one closes
-  }
 }
 
 }  // namespace

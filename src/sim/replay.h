@@ -13,8 +13,8 @@
 #include "policy/catalogue.h"
 #include "policy/close_rule.h"
 #include "policy/decider.h"
-#include "sim/trace.h"
 #include "sim/what_was_seen.h"
+#include "store/trace.h"
 
 namespace drover {
 

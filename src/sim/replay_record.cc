@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/csv.h"
+
 namespace drover {
 namespace {
 
@@ -14,16 +16,6 @@ namespace {
 constexpr double kSecondsMax = 4.6e9;
 
 }  // namespace
-
-std::string csv_quoted(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 DecisionsFile::DecisionsFile(std::string path)
     : path_(std::move(path)), file_(path_, std::ios::binary) {}

@@ -31,9 +31,6 @@ class DecisionsFile {
   std::ofstream file_;
 };
 
-// As CSV wants it: in quotes if it has a comma, a quote or a line break.
-std::string csv_quoted(std::string_view text);
-
 // Steps, decisions and arrivals of a replay, as a run records them. Times count as seconds.
 class ReplayRecorder {
  public:

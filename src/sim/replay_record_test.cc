@@ -22,13 +22,6 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
-TEST(CsvQuoted, OnlyWhereItMustBe) {
-  EXPECT_EQ(csv_quoted("plain: 9 of 10"), "plain: 9 of 10");
-  EXPECT_EQ(csv_quoted("a, b"), "\"a, b\"");
-  EXPECT_EQ(csv_quoted("the \"best\""), "\"the \"\"best\"\"\"");
-  EXPECT_EQ(csv_quoted("two\nlines"), "\"two\nlines\"");
-}
-
 // Two workers of three, the third not there, in a step of 2 s.
 struct Sample {
   Choice choice{.cutoff = 2, .reason = "two, \"surely\""};

@@ -1,5 +1,5 @@
 // Scenario: a cluster that does not exist, as values: how fast its workers are, how its network
-// behaves, and what goes wrong when. The job it trains is described apart (node/job.h).
+// behaves, and what goes wrong when. The job it trains is described apart (job/job.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "core/ids.h"
 #include "core/time.h"
-#include "sim/trace.h"
+#include "store/trace.h"
 #include "wire/control.h"
 
 namespace drover {

@@ -10,8 +10,8 @@
 #include "core/check.h"
 #include "core/numbers.h"
 #include "core/time.h"
-#include "sim/trace_run.h"
 #include "sim/what_was_seen.h"
+#include "store/trace_run.h"
 
 namespace drover {
 namespace {

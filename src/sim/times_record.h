@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "core/step_times.h"
-#include "sim/trace.h"
+#include "store/trace.h"
 
 namespace drover {
 

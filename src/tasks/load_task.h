@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/result.h"
+#include "core/task_spec.h"
 #include "worker/task.h"
-#include "worker/task_spec.h"
 
 namespace drover {
 

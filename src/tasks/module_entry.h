@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "core/result.h"
+#include "core/task_spec.h"
 #include "tasks/data/dataset.h"
 #include "worker/task.h"
-#include "worker/task_spec.h"
 
 namespace drover {
 

@@ -1,8 +1,8 @@
 // Job files: what is taken is written and read again as the same job.
-#include "cli/job_file.h"
-#include "cli/settings.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
+#include "job/job_file.h"
+#include "job/settings.h"
 
 namespace drover::fuzz {
 

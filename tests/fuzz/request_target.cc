@@ -4,7 +4,7 @@
 #include "fuzz/choices.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
-#include "web/request.h"
+#include "view/request.h"
 
 namespace drover::fuzz {
 

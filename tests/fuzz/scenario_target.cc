@@ -1,7 +1,7 @@
 // Scenario files: whatever they say, they are read or refused.
-#include "cli/scenario_file.h"
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
+#include "sim/scenario_file.h"
 
 namespace drover::fuzz {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/job_file.h"
 #include "forecast/learned/model_file.h"
 #include "forecast/learned/random_model.h"
 #include "fuzz/scratch_file.h"
+#include "job/job_file.h"
 #include "store/checkpoint.h"
 #include "wire/control.h"
 #include "wire/header.h"

@@ -5,8 +5,8 @@
 #include "fuzz/promise.h"
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
-#include "sim/npy.h"
-#include "sim/trace.h"
+#include "store/npy.h"
+#include "store/trace.h"
 
 namespace drover::fuzz {
 

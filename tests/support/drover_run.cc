@@ -81,6 +81,10 @@ std::multimap<std::string, std::string> unix_sockets() {
 
 void PrintTo(const Ending& ending, std::ostream* out) { *out << to_text(ending); }
 
+Outcome run_program(const std::string& program, const Words& words, const std::string& directory) {
+  return run_to_end({.words = Words{program} + words, .directory = directory});
+}
+
 Outcome drover(const Words& words, const std::string& directory) {
   return run_to_end({.words = Words{DROVER_BINARY} + words,
                      .environment = {{"TERM", "dumb"}},

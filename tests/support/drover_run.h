@@ -43,6 +43,8 @@ struct Outcome {
 
 // Runs the drover binary with `words` in `directory` until it ends.
 Outcome drover(const Words& words, const std::string& directory);
+// The same of another program of the tree: its path, and its words.
+Outcome run_program(const std::string& program, const Words& words, const std::string& directory);
 // The same under a shell's `setup`, such as "ulimit -f 100".
 Outcome drover_under(const std::string& setup, const Words& words, const std::string& directory);
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/task_spec.h"
 #include "tasks/data/dataset.h"
-#include "worker/task_spec.h"
 
 namespace drover {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/task_spec.h"
 #include "tasks/data/dataset.h"
 #include "worker/task.h"
-#include "worker/task_spec.h"
 
 namespace drover {
 

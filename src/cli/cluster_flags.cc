@@ -1,0 +1,50 @@
+#include "cli/cluster_flags.h"
+
+namespace drover {
+namespace {
+
+constexpr const char* kGroup = "Several hosts";
+
+}  // namespace
+
+void add_token_options(CLI::App& app, ClusterOptions& options) {
+  app.add_option("--token-file", options.token_file,
+                 "the token by which processes of a run know each other, in a file that only you "
+                 "can read; default: DROVER_TOKEN, or a file that rank 0 makes in ~/.cache/drover")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--join-timeout", options.join_timeout,
+                 "seconds within which everybody must have come")
+      ->check(CLI::Range(0.1, 1e6))
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+void add_cluster_options(CLI::App& app, ClusterOptions& options) {
+  app.add_option("--bind", options.listen.bind,
+                 "where coordinator and shards listen; default: an address that others can reach")
+      ->type_name("ADDRESS")
+      ->group(kGroup);
+  app.add_option("--interface", options.listen.interface, "the same by the name of an interface")
+      ->type_name("NAME")
+      ->group(kGroup);
+  app.add_option("--port", options.placement.port,
+                 "of the coordinator; default: 29600, or from the number of the job")
+      ->check(CLI::Range(1, 65535))
+      ->type_name("PORT")
+      ->group(kGroup);
+  add_token_options(app, options);
+  app.add_option("--role", options.placement.role,
+                 "without a launcher: be only the coordinator, a shard or a worker")
+      ->type_name("ROLE")
+      ->group(kGroup);
+  app.add_option("--rank", options.placement.rank, "with --role: which shard, or which worker")
+      ->type_name("COUNT")
+      ->group(kGroup);
+  app.add_option("--coordinator", options.placement.coordinator, "where the coordinator is")
+      ->type_name("HOST:PORT")
+      ->group(kGroup);
+}
+
+}  // namespace drover

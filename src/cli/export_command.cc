@@ -1,0 +1,182 @@
+// drover export: a run in the formats of other tools.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/run_report.h"
+#include "core/nearest.h"
+#include "core/numbers.h"
+#include "node/clock.h"
+#include "node/interrupts.h"
+#include "store/trace.h"
+#include "view/export/exports.h"
+
+namespace drover {
+namespace {
+
+struct ExportOptions {
+  std::string run_file;
+  std::string format;
+  std::string out;
+  std::string steps = ":";
+  bool force = false;
+  bool quiet = false;
+};
+
+using Exporter = Result<Exported> (*)(const RunReader&, const ExportPlan&);
+
+struct Format {
+  std::string_view name;
+  Exporter exporter;
+};
+constexpr std::array<Format, 4> kFormats = {Format{"csv", export_csv}, Format{"npy", export_npy},
+                                            Format{"perfetto", export_perfetto},
+                                            Format{"trace", export_trace}};
+
+Result<Format> format_of(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Format& format : kFormats) {
+    if (format.name == name) return format;
+    names.push_back(format.name);
+  }
+  return invalid_input(
+      fmt::format("--format: there is no format '{}'; there are csv, npy, perfetto and trace.{}",
+                  name, did_you_mean(name, names)));
+}
+
+// The steps asked for, of those recorded.
+Result<StepSpan> span_of(const RunReader& reader, const StepRange& range) {
+  const auto recorded = recorded_steps(reader);
+  if (!recorded) return recorded.error();
+  const Step steps = recorded.value().to;
+  if (steps == 0) {
+    return invalid_input(fmt::format(
+        "there is nothing to export from '{}': the run has recorded no step{}", reader.path(),
+        reader.end() && reader.end().value().outcome == RunOutcome::kRunning
+            ? ". If it has only just begun, try again in a moment"
+            : ""));
+  }
+  const Step to = range.open_ended ? steps : range.to;
+  if (range.from >= steps || to > steps) {
+    return invalid_input(
+        fmt::format("--steps: the run '{}' has recorded {} steps, 0 to {}; it asks for {} to {}",
+                    reader.path(), with_commas(steps), steps - 1, range.from,
+                    range.open_ended ? "the last" : std::to_string(to - 1)));
+  }
+  return StepSpan{range.from, to};
+}
+
+// How far it is, and whether somebody has had enough of it.
+class Watch {
+ public:
+  explicit Watch(ProgressStyle style) : line_(style), began_(clock_now()) {}
+
+  Status look(double share) {
+    if (interrupted()) return Error{ErrorKind::kStopped, "interrupted; nothing was written"};
+    const double passed = seconds(clock_now() - began_);
+    if (passed < 1.0 || !line_.due()) return done();
+    line_.show([&](size_t width) {
+      const auto percent = static_cast<uint64_t>(100.0 * share);
+      return join_parts({{progress_bar(percent, 100), 1},
+                         {fmt::format("exporting {} %", percent), 3},
+                         {share > 0.0 ? time_left(passed / share * (1.0 - share)) : "", 2}},
+                        width);
+    });
+    return done();
+  }
+  void clear() { line_.clear(); }
+
+ private:
+  StatusLine line_;
+  const TimePoint began_;
+};
+
+std::string size_text(const std::string& path) {
+  std::error_code missing;
+  const auto bytes = std::filesystem::file_size(path, missing);
+  if (missing) return "";
+  const auto size = static_cast<double>(bytes);
+  if (size < 1e4) return fmt::format("{} bytes", bytes);
+  if (size < 1e6) return fmt::format("{:.0f} kB", size / 1e3);
+  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
+}
+
+const char* hint_of(std::string_view format) {
+  if (format == "perfetto") return "Open it at ui.perfetto.dev; nothing is uploaded.";
+  return "";
+}
+
+int export_command(const ExportOptions& options) {
+  const auto format = format_of(options.format);
+  if (!format) return fail(format.error(), kExitUsage);
+  const auto range = parse_step_range(options.steps);
+  if (!range) return fail(invalid_input("--steps: " + range.error().message), kExitUsage);
+  const auto reader = RunReader::open(options.run_file);
+  if (!reader) return fail(reader.error());
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.out, options.run_file, ignored))
+    return fail(invalid_input("--out is the run file itself; name another place"), kExitUsage);
+  const auto span = span_of(reader.value(), range.value());
+  if (!span) return fail(span.error());
+  const auto totals = reader.value().totals();
+  if (!totals) return fail(totals.error());
+  const auto end = reader.value().end();
+  if (!end) return fail(end.error());
+
+  listen_for_interrupts();
+  Watch watch(choose_progress_style(options.quiet));
+  const auto exported = format.value().exporter(
+      reader.value(), {.out = options.out,
+                       .steps = span.value(),
+                       .workers = totals.value().workers,
+                       .force = options.force,
+                       .watch = [&](double share) { return watch.look(share); }});
+  watch.clear();
+  if (!exported) {
+    const bool stopped = exported.error().kind == ErrorKind::kStopped;
+    return fail(exported.error(), stopped ? kExitInterrupted : kExitFailed);
+  }
+  std::vector<std::string> notes = exported.value().notes;
+  if (!reader.value().warning().empty()) notes.insert(notes.begin(), reader.value().warning());
+  if (end.value().outcome == RunOutcome::kRunning) {
+    notes.insert(notes.begin(), fmt::format("the run was killed or is still going; this is what "
+                                            "there was of it, {} steps",
+                                            with_commas(span.value().to)));
+  }
+  for (const std::string& note : notes) fmt::print(stderr, "drover: note: {}\n", note);
+  if (options.quiet) return 0;
+  for (const std::string& file : exported.value().files)
+    fmt::print("{}  {}\n", file, size_text(file));
+  if (const std::string hint = hint_of(options.format); !hint.empty()) fmt::print("{}\n", hint);
+  return 0;
+}
+
+void add_export_options(CLI::App& app, ExportOptions& options) {
+  app.add_option("run", options.run_file, "the run file; the run may still be going")
+      ->required()
+      ->type_name("RUN");
+  app.add_option("--format", options.format,
+                 "csv (a folder of tables), npy (run-times, steps by workers), perfetto (for "
+                 "ui.perfetto.dev) or trace (for drover replay)")
+      ->required()
+      ->type_name("NAME");
+  app.add_option("--out", options.out, "where to")->required()->type_name("PATH");
+  app.add_option("--steps", options.steps, "only these steps, from 0, without the last")
+      ->type_name("FROM:TO");
+  app.add_flag("--force", options.force, "replace files that are there");
+  app.add_flag("--quiet", options.quiet, "report only trouble");
+}
+
+}  // namespace
+
+void add_export_command(CommandTable& commands) {
+  auto [app, options] = commands.add<ExportOptions>(
+      "export", "Write a run as tables, matrices, a trace or a timeline", export_command);
+  add_export_options(app, options);
+}
+
+}  // namespace drover

@@ -1,0 +1,191 @@
+// Cells run in order, so many at once, real ones alone; an interruption stops what runs and starts
+// nothing more; what is finished is never run again.
+#include "experiment/cell_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <set>
+
+#include "experiment/cell_folder.h"
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Cells that end one at a time, the oldest first.
+class FakeHost : public CellHost {
+ public:
+  Status start(size_t cell) override {
+    if (cell == refuses) return system_error("no more processes");
+    EXPECT_FALSE(stopped) << "nothing starts after the end";
+    running.push_back(cell);
+    started.push_back(cell);
+    most = std::max(most, running.size());
+    for (const size_t each : running)
+      EXPECT_TRUE(running.size() == 1 || !alone.contains(each)) << each << " is not alone";
+    return done();
+  }
+  Result<std::vector<EndedCell>> wait() override {
+    EXPECT_FALSE(running.empty());
+    EndedCell ended{.cell = running.front(),
+                    .ending = stopped ? CellEnding::kInterrupted : CellEnding::kKept,
+                    .reason = "",
+                    .seconds = 1.0};
+    running.pop_front();
+    return std::vector<EndedCell>{ended};
+  }
+  bool interrupted() override { return started.size() >= interrupt_after; }
+  void stop_all() override { stopped = true; }
+
+  std::set<size_t> alone;
+  size_t refuses = 1000;
+  size_t interrupt_after = 1000;
+  std::deque<size_t> running;
+  std::vector<size_t> started;
+  size_t most = 0;
+  bool stopped = false;
+};
+
+struct Outcome {
+  Status status;
+  std::vector<size_t> kept;
+};
+
+Outcome run(FakeHost& host, const std::vector<CellToRun>& cells, size_t jobs) {
+  for (const CellToRun& each : cells) {
+    if (each.alone) host.alone.insert(each.cell);
+  }
+  std::vector<size_t> kept;
+  const Status status = run_cells(
+      cells, jobs, host,
+      [&](const EndedCell& ended) {
+        if (ended.ending == CellEnding::kKept) kept.push_back(ended.cell);
+      },
+      [&](const std::vector<size_t>& running) {
+        EXPECT_THAT(running, SizeIs(host.running.size()));
+      });
+  return {status, kept};
+}
+
+TEST(CellLoop, RunsAllInOrderAndNoMoreAtOnceThanItMay) {
+  FakeHost host;
+  const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}, {4}}, 2);
+  EXPECT_TRUE(status.ok());
+  EXPECT_THAT(kept, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(host.most, 2u);
+}
+
+TEST(CellLoop, RealCellsHaveTheMachineToThemselves) {
+  FakeHost host;
+  const auto [status, kept] = run(host, {{0}, {1}, {2, true}, {3, true}, {4}, {5}}, 4);
+  EXPECT_TRUE(status.ok());
+  EXPECT_THAT(kept, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(host.most, 2u);
+}
+
+TEST(CellLoop, AnInterruptionStopsWhatRunsAndStartsNothingMore) {
+  FakeHost host;
+  host.interrupt_after = 4;
+  const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}, {4}, {5}}, 2);
+  EXPECT_TRUE(status.ok());
+  EXPECT_TRUE(host.stopped);
+  EXPECT_THAT(host.started, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(kept, ElementsAre(0, 1));
+}
+
+TEST(CellLoop, ACellThatCannotBeStartedEndsIt) {
+  FakeHost host;
+  host.refuses = 2;
+  const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}}, 3);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "no more processes");
+  EXPECT_THAT(host.running, IsEmpty()) << "nobody is left behind";
+}
+
+TEST(CellLoop, WithoutCellsThereIsNothingToDo) {
+  FakeHost host;
+  EXPECT_TRUE(run(host, {}, 2).status.ok());
+}
+
+// --- What is kept of them.
+
+std::vector<Cell> three_cells() {
+  std::vector<Cell> cells(3);
+  for (size_t i = 0; i < 3; ++i) {
+    cells[i].name = "cell-" + std::to_string(i);
+    cells[i].identity = "drover simulate x.toml --seed " + std::to_string(i) + "\n";
+  }
+  return cells;
+}
+
+TEST(CellFolder, KnowsWhatIsDoneFailedAndMissing) {
+  const TempFolder temp;
+  const std::vector<Cell> cells = three_cells();
+  {
+    CellFolder folder(temp.file("out"));
+    DROVER_EXPECT_OK(folder.open(cells, false));
+    for (const Cell& cell : cells) {
+      DROVER_EXPECT_OK(folder.begin(cell));
+      std::ofstream(folder.part(cell)) << "run";
+    }
+    DROVER_EXPECT_OK(folder.keep(cells[0]));
+    DROVER_EXPECT_OK(folder.fail(cells[1], "it diverged"));
+    EXPECT_EQ(folder.state(cells[0]), CellState::kDone);
+    EXPECT_EQ(folder.state(cells[1]), CellState::kFailed);
+    EXPECT_EQ(folder.failure(cells[1]), "it diverged");
+    EXPECT_EQ(folder.state(cells[2]), CellState::kMissing) << "half a cell is none";
+    CellFolder other(temp.file("out"));
+    const Status locked = other.open(cells, true);
+    ASSERT_FALSE(locked.ok());
+    EXPECT_THAT(locked.error().message, HasSubstr("another drover"));
+  }
+  CellFolder again(temp.file("out"));
+  const Status refused = again.open(cells, false);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("--resume"));
+  CellFolder resumed(temp.file("out"));
+  // The one that was refused still has the lock.
+  const Status held = resumed.open(cells, true);
+  EXPECT_FALSE(held.ok());
+}
+
+TEST(CellFolder, GoesOnOnlyWithTheSameCells) {
+  const TempFolder temp;
+  std::vector<Cell> cells = three_cells();
+  {
+    CellFolder folder(temp.file("out"));
+    DROVER_EXPECT_OK(folder.open(cells, false));
+    DROVER_EXPECT_OK(folder.begin(cells[0]));
+    std::ofstream(folder.part(cells[0])) << "run";
+    DROVER_EXPECT_OK(folder.keep(cells[0]));
+    DROVER_EXPECT_OK(folder.begin(cells[1]));
+    std::ofstream(folder.part(cells[1])) << "half";
+  }
+  cells[1].identity = "drover simulate y.toml --seed 1\n";
+  {
+    CellFolder folder(temp.file("out"));
+    DROVER_EXPECT_OK(folder.open(cells, true));
+    EXPECT_EQ(folder.state(cells[0]), CellState::kDone);
+    DROVER_EXPECT_OK(folder.begin(cells[1]));
+    EXPECT_FALSE(std::filesystem::exists(folder.part(cells[1]))) << "begun anew";
+  }
+  cells[0].identity = "drover simulate z.toml --seed 0\n";
+  CellFolder folder(temp.file("out"));
+  const Status refused = folder.open(cells, true);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("cell-0"));
+  EXPECT_THAT(refused.error().message, HasSubstr("it was  drover simulate x.toml --seed 0"));
+  EXPECT_THAT(refused.error().message, HasSubstr("it is   drover simulate z.toml --seed 0"));
+}
+
+}  // namespace
+}  // namespace drover

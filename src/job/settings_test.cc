@@ -1,0 +1,387 @@
+// The list of settings must cover every field of a Job, with names that fit together, and
+// validate() must know what a run cannot be started with.
+#include "job/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/slowness.h"
+#include "job/job_file.h"
+#include "wire/limits.h"
+
+namespace drover {
+namespace {
+
+// A valid, finished job of which no field has its default. EveryFieldDiffers proves that.
+Job unusual_job() {
+  Job job;
+  job.task = {.model = "mlp",
+              .data = "generated",
+              .data_dir = "d",
+              .seed = 7,
+              .generated_samples = 8,
+              .micro_batch = 5,
+              .partition = DataPartition::kLabel};
+  job.cluster.workers = 9;
+  job.cluster.shards = 3;
+  job.steps = 123;
+  job.batch = 17;
+  job.learning.optimizer = {.kind = OptimizerKind::kAdamW,
+                            .momentum = 0.1,
+                            .rms_decay = 0.2,
+                            .rms_momentum = 0.3,
+                            .beta1 = 0.4,
+                            .beta2 = 0.5,
+                            .epsilon = 0.6,
+                            .weight_decay = 0.7,
+                            .ema_decay = 0.8};
+  job.learning.schedule = {.kind = ScheduleKind::kStep,
+                           .base = 0.5,
+                           .warmup_steps = 4,
+                           .decay_every = 5,
+                           .decay_factor = 0.6,
+                           .floor = 0.07,
+                           .total_steps = 123,
+                           .rule = RateRule::kSqrt};
+  job.waiting.policy = "ecdf:half-life=3";
+  job.waiting.objective = Objective::kRate;
+  job.waiting.policy_warmup = 3;
+  job.waiting.min_contributors = 2;
+  job.waiting.max_wait = std::chrono::milliseconds(1'500);
+  job.waiting.min_inclusion = 0.25;
+  job.waiting.pull = 0.875;
+  job.waiting.pull_grace = std::chrono::milliseconds(5);
+  job.waiting.push_grace = std::chrono::microseconds(1'500);
+  job.waiting.stragglers = StragglerRule::kFinish;
+  job.waiting.live = true;
+  job.waiting.decide_every = 7;
+  job.waiting.balance = true;
+  job.waiting.balance_least = 0.5;
+  job.waiting.balance_most = 2.5;
+  job.waiting.probe = 0.125;
+  job.learning.guard = GuardRule::kRefuse;
+  job.learning.guard_factor = 7.5;
+  job.learning.deterministic = true;
+  job.record.evaluate_every = 6;
+  job.cluster.slow = {parse_slow_rule("worker=8,factor=2").value()};
+  job.record.stop_at = Target{TargetKind::kLoss, 0.25};
+  job.cluster.transport = Transport::kTcp;
+  job.cluster.wire_dtype = NumberType::kBfloat16;
+  job.cluster.listen = "localhost:1";
+  job.cluster.tls = "keys";
+  job.cluster.insecure = true;
+  job.cluster.workers_max = 300;
+  job.cluster.window = 65'536;
+  job.record.run_file = "r";
+  job.record.save_model = "s";
+  job.record.checkpoint = "c";
+  job.record.checkpoint_every = 7;
+  job.record.keep = 9;
+  job.record.resume = "d";
+  job.cluster.supervise = true;
+  job.cluster.standby = true;
+  return job;
+}
+
+// The bindings stop compiling when a struct gets a new field: then add it here, to unusual_job()
+// and to job_settings().
+TEST(Settings, EveryFieldDiffersInTheUnusualJob) {
+  const Job usual_job;
+  const Job unusual = unusual_job();
+  const auto& [task, steps, batch, learning, waiting, cluster, record] = unusual;
+  const auto& [optimizer, schedule, deterministic, guard, guard_factor] = learning;
+  const auto& [policy, objective, policy_warmup, min_contributors, max_wait, min_inclusion, live,
+               decide_every, balance, balance_least, balance_most, pull, pull_grace, push_grace,
+               stragglers, probe] = waiting;
+  const auto& [workers, workers_max, shards, slow, transport, wire_dtype, listen, tls, insecure,
+               window, supervise, standby] = cluster;
+  const auto& [evaluate_every, stop_at, run_file, save_model, checkpoint, checkpoint_every, keep,
+               resume] = record;
+  const auto& [model, data, data_dir, seed, generated_samples, micro_batch, partition] = task;
+  const auto& [kind, momentum, rms_decay, rms_momentum, beta1, beta2, epsilon, weight_decay,
+               ema_decay] = optimizer;
+  const auto& [schedule_kind, base, warmup_steps, decay_every, decay_factor, floor, total_steps,
+               rule] = schedule;
+  EXPECT_NE(model, usual_job.task.model);
+  EXPECT_NE(data, usual_job.task.data);
+  EXPECT_NE(data_dir, usual_job.task.data_dir);
+  EXPECT_NE(seed, usual_job.task.seed);
+  EXPECT_NE(generated_samples, usual_job.task.generated_samples);
+  EXPECT_NE(micro_batch, usual_job.task.micro_batch);
+  EXPECT_NE(partition, usual_job.task.partition);
+  EXPECT_NE(stragglers, usual_job.waiting.stragglers);
+  EXPECT_NE(live, usual_job.waiting.live);
+  EXPECT_NE(pull, usual_job.waiting.pull);
+  EXPECT_NE(pull_grace, usual_job.waiting.pull_grace);
+  EXPECT_NE(push_grace, usual_job.waiting.push_grace);
+  EXPECT_NE(decide_every, usual_job.waiting.decide_every);
+  EXPECT_NE(balance, usual_job.waiting.balance);
+  EXPECT_NE(balance_least, usual_job.waiting.balance_least);
+  EXPECT_NE(balance_most, usual_job.waiting.balance_most);
+  EXPECT_NE(probe, usual_job.waiting.probe);
+  EXPECT_NE(guard, usual_job.learning.guard);
+  EXPECT_NE(guard_factor, usual_job.learning.guard_factor);
+  EXPECT_NE(workers, usual_job.cluster.workers);
+  EXPECT_NE(supervise, usual_job.cluster.supervise);
+  EXPECT_NE(standby, usual_job.cluster.standby);
+  EXPECT_NE(workers_max, usual_job.cluster.workers_max);
+  EXPECT_NE(shards, usual_job.cluster.shards);
+  EXPECT_NE(steps, usual_job.steps);
+  EXPECT_NE(batch, usual_job.batch);
+  EXPECT_NE(kind, usual_job.learning.optimizer.kind);
+  EXPECT_NE(momentum, usual_job.learning.optimizer.momentum);
+  EXPECT_NE(rms_decay, usual_job.learning.optimizer.rms_decay);
+  EXPECT_NE(rms_momentum, usual_job.learning.optimizer.rms_momentum);
+  EXPECT_NE(beta1, usual_job.learning.optimizer.beta1);
+  EXPECT_NE(beta2, usual_job.learning.optimizer.beta2);
+  EXPECT_NE(epsilon, usual_job.learning.optimizer.epsilon);
+  EXPECT_NE(weight_decay, usual_job.learning.optimizer.weight_decay);
+  EXPECT_NE(ema_decay, usual_job.learning.optimizer.ema_decay);
+  EXPECT_NE(schedule_kind, usual_job.learning.schedule.kind);
+  EXPECT_NE(base, usual_job.learning.schedule.base);
+  EXPECT_NE(warmup_steps, usual_job.learning.schedule.warmup_steps);
+  EXPECT_NE(decay_every, usual_job.learning.schedule.decay_every);
+  EXPECT_NE(decay_factor, usual_job.learning.schedule.decay_factor);
+  EXPECT_NE(floor, usual_job.learning.schedule.floor);
+  EXPECT_NE(total_steps, usual_job.learning.schedule.total_steps);
+  EXPECT_NE(rule, usual_job.learning.schedule.rule);
+  EXPECT_NE(deterministic, usual_job.learning.deterministic);
+  EXPECT_NE(evaluate_every, usual_job.record.evaluate_every);
+  EXPECT_NE(stop_at, usual_job.record.stop_at);
+  EXPECT_NE(slow, usual_job.cluster.slow);
+  EXPECT_NE(transport, usual_job.cluster.transport);
+  EXPECT_NE(wire_dtype, usual_job.cluster.wire_dtype);
+  EXPECT_NE(listen, usual_job.cluster.listen);
+  EXPECT_NE(tls, usual_job.cluster.tls);
+  EXPECT_NE(insecure, usual_job.cluster.insecure);
+  EXPECT_NE(window, usual_job.cluster.window);
+  EXPECT_NE(run_file, usual_job.record.run_file);
+  EXPECT_NE(save_model, usual_job.record.save_model);
+  EXPECT_NE(checkpoint, usual_job.record.checkpoint);
+  EXPECT_NE(checkpoint_every, usual_job.record.checkpoint_every);
+  EXPECT_NE(keep, usual_job.record.keep);
+  EXPECT_NE(resume, usual_job.record.resume);
+  EXPECT_NE(objective, usual_job.waiting.objective);
+  EXPECT_NE(policy_warmup, usual_job.waiting.policy_warmup);
+  EXPECT_NE(min_contributors, usual_job.waiting.min_contributors);
+  EXPECT_NE(max_wait, usual_job.waiting.max_wait);
+  EXPECT_NE(min_inclusion, usual_job.waiting.min_inclusion);
+  EXPECT_NE(policy, usual_job.waiting.policy);
+}
+
+TEST(Settings, CarryEveryFieldOfAJob) {
+  Job copy;
+  for (const Setting& setting : job_settings()) {
+    const Status status = setting.set(copy, setting.get(unusual_job()));
+    ASSERT_TRUE(status.ok()) << setting.key << ": " << status.error().message;
+  }
+  finish(copy);
+  EXPECT_EQ(copy, unusual_job());
+}
+
+TEST(Settings, EachChangesWhatItReadsAndNothingElse) {
+  for (const Setting& setting : job_settings()) {
+    SCOPED_TRACE(setting.key);
+    Job job;
+    ASSERT_TRUE(setting.set(job, setting.get(unusual_job())).ok());
+    for (const Setting& other : job_settings()) {
+      EXPECT_EQ(other.get(job) != other.get(Job{}), &other == &setting) << other.key;
+    }
+  }
+}
+
+TEST(Settings, HaveKindsThatFitTheirValuesAndNamesThatFitTogether) {
+  std::set<std::string_view> keys;
+  std::set<std::string_view> flags;
+  bool in_tables = false;
+  for (const Setting& setting : job_settings()) {
+    SCOPED_TRACE(setting.key);
+    EXPECT_EQ(setting.get(Job{}).index(), static_cast<size_t>(setting.kind));
+    EXPECT_TRUE(keys.insert(setting.key).second);
+    EXPECT_TRUE(flags.insert(setting.flag).second);
+    EXPECT_TRUE(setting.flag.starts_with("--"));
+    EXPECT_EQ(setting.flag.find('_'), std::string_view::npos);
+    EXPECT_FALSE(setting.help.empty());
+    // TOML has no way back to the top once a table has begun.
+    in_tables = in_tables || !table_of(setting).empty();
+    EXPECT_EQ(table_of(setting).empty(), !in_tables);
+  }
+}
+
+TEST(Settings, FinishEndsTheScheduleWithTheRun) {
+  Job job;
+  job.steps = 77;
+  finish(job);
+  EXPECT_EQ(job.learning.schedule.total_steps, 77u);
+}
+
+std::string complaint_about(const Job& job) {
+  const Status status = validate(job);
+  EXPECT_FALSE(status.ok());
+  return status.ok() ? "" : status.error().message;
+}
+
+TEST(Validate, AcceptsDefaultsAndTheUnusual) {
+  EXPECT_TRUE(validate(Job{}).ok());
+  Job unusual = unusual_job();
+  unusual.cluster.standby = false;
+  EXPECT_TRUE(validate(unusual).ok());
+}
+
+TEST(Validate, KeepsToTheLimits) {
+  const auto says = [](auto change, std::string_view part) {
+    Job job;
+    change(job);
+    const std::string complaint = complaint_about(job);
+    EXPECT_NE(complaint.find(part), std::string::npos) << complaint << "\nlacks " << part;
+  };
+  says([](Job& job) { job.cluster.workers_max = job.cluster.workers - 1; },
+       "workers_max (--workers-max): must be at least the number of workers");
+  says([](Job& job) { job.cluster.workers = 0; },
+       "workers (--workers): must be from 1 to 10000, not 0");
+  says([](Job& job) { job.cluster.workers = kWorkersMax + 1; }, "from 1 to 10000, not 10001");
+  says([](Job& job) { job.cluster.shards = 0; },
+       "shards (--shards): must be from 1 to 1000, not 0");
+  says([](Job& job) { job.cluster.shards = kShardsMax + 1; }, "not 1001");
+  says([](Job& job) { job.steps = 0; }, "steps (--steps): must be from 1");
+  says([](Job& job) { job.batch = 0; }, "batch (--batch): must be from 1");
+  says([](Job& job) { job.task.generated_samples = 0; }, "generated_samples");
+  says([](Job& job) { job.task.model = ""; }, "model (--model): must not be empty");
+  says([](Job& job) { job.task.seed = kSeedMax + 1; }, "seed (--seed)");
+  says([](Job& job) { job.learning.schedule.base = 0.0; },
+       "schedule.lr (--lr): must be more than 0 and at most 1000, not 0");
+  says([](Job& job) { job.learning.schedule.base = -0.1; }, "schedule.lr");
+  says([](Job& job) { job.learning.schedule.base = std::nan(""); }, "schedule.lr");
+  says([](Job& job) { job.learning.schedule.base = HUGE_VAL; }, "schedule.lr");
+  says([](Job& job) { job.learning.optimizer.momentum = 1.0; },
+       "optimizer.momentum (--momentum): must be at least 0 and less than 1, not 1");
+  says([](Job& job) { job.learning.optimizer.momentum = -0.1; }, "optimizer.momentum");
+  says([](Job& job) { job.learning.optimizer.ema_decay = 1.0; }, "optimizer.ema_decay (--ema)");
+  says([](Job& job) { job.learning.optimizer.epsilon = 0.0; }, "optimizer.epsilon");
+  says([](Job& job) { job.waiting.policy = "snyc"; },
+       "policy (--policy): there is no policy 'snyc'");
+  says([](Job& job) { job.waiting.min_contributors = 0; },
+       "min_contributors (--min-contributors): must be");
+  says([](Job& job) { job.waiting.probe = -0.1; }, "probe (--probe): must be");
+  says([](Job& job) { job.waiting.live = true; }, "no forecast to decide by again");
+  says([](Job& job) { job.cluster.standby = true, job.waiting.policy = "async"; },
+       "Use --supervise");
+  says([](Job& job) { job.cluster.standby = true, job.waiting.pull = 0.5; },
+       "with --pull shards are not");
+  says([](Job& job) { job.waiting.live = true, job.waiting.policy = "async"; },
+       "take no steps together");
+  says([](Job& job) { job.waiting.balance = true, job.waiting.policy = "ssp"; },
+       "take no steps together");
+  says([](Job& job) { job.waiting.balance = true, job.batch = 4; }, "less than one sample");
+  says([](Job& job) { job.waiting.balance_most = 0.5; }, "balance_most (--balance-most): must be");
+  says([](Job& job) { job.waiting.min_inclusion = 1.5; },
+       "min_inclusion (--min-inclusion): must be");
+  says([](Job& job) { job.waiting.max_wait = std::chrono::hours(25); },
+       "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");
+  says([](Job& job) { job.cluster.listen = "nowhere"; }, "HOST:PORT");
+  says(
+      [](Job& job) {
+        job.cluster.transport = Transport::kTcp;
+        job.cluster.listen = "0.0.0.0:0";
+      },
+      "--insecure");
+  says([](Job& job) { job.cluster.transport = Transport::kMpi, job.cluster.supervise = true; },
+       "supervise (--supervise): with the transport mpi nobody can be started again");
+  says([](Job& job) { job.cluster.listen = ":80"; }, "HOST:PORT");
+  says([](Job& job) { job.cluster.listen = "host:65536"; }, "HOST:PORT");
+  says(
+      [](Job& job) {
+        job.record.stop_at = Target{TargetKind::kAccuracy, 97.0};
+      },
+      "stop_at (--stop-at): an accuracy is a share");
+  says([](Job& job) { job.cluster.slow.resize(kSlowRulesMax + 1); },
+       "at most 1000 rules, not 1001");
+}
+
+TEST(Validate, LooksAtSettingsTogether) {
+  Job job;
+  job.learning.schedule.kind = ScheduleKind::kStep;
+  EXPECT_NE(complaint_about(job).find("--decay-every"), std::string::npos);
+  job.learning.schedule.decay_every = 10;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.learning.schedule.floor = 2 * job.learning.schedule.base;
+  EXPECT_NE(complaint_about(job).find("--lr-floor"), std::string::npos);
+  job.learning.schedule.floor = job.learning.schedule.base;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.cluster.slow = {parse_slow_rule("worker=3-4,factor=2").value()};
+  EXPECT_NE(complaint_about(job).find("names worker 4, but 4 workers are numbered 0 to 3"),
+            std::string::npos);
+  job.cluster.workers = 5;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.waiting.min_contributors = 6;
+  EXPECT_NE(complaint_about(job).find("at most the number of workers, 5, not 6"),
+            std::string::npos);
+  job.waiting.min_contributors = 5;
+  EXPECT_TRUE(validate(job).ok());
+
+  job.record.stop_at = Target{TargetKind::kLoss, 0.2};
+  EXPECT_NE(complaint_about(job).find("evaluate_every (--evaluate-every): is 0"),
+            std::string::npos);
+  job.record.evaluate_every = 10;
+  EXPECT_TRUE(validate(job).ok());
+
+  for (const char* policy : {"async", "ssp:2"}) {
+    job.waiting.policy = policy;
+    job.learning.deterministic = true;
+    EXPECT_NE(complaint_about(job).find("no run repeats bit for bit"), std::string::npos);
+    job.learning.deterministic = false;
+    EXPECT_TRUE(validate(job).ok()) << policy;
+    for (const double share : {0.9, kPullAuto}) {
+      job.waiting.pull = share;
+      EXPECT_NE(complaint_about(job).find("none to go on without"), std::string::npos);
+    }
+    job.waiting.pull = 1.0;
+    job.waiting.pull_grace = std::chrono::milliseconds(5);  // without meaning, and without effect
+    EXPECT_TRUE(validate(job).ok()) << policy;
+  }
+}
+
+TEST(Settings, SharesOfBlocksAndGracesAreHeldWithinReason) {
+  const auto set = [](std::string_view key, const std::string& text) {
+    for (const Setting& setting : job_settings()) {
+      if (setting.key != key) continue;
+      Job job;
+      const Status status = setting.set(job, SettingValue(text));
+      return status ? std::get<std::string>(setting.get(job)) : status.error().message;
+    }
+    return std::string("no such setting");
+  };
+  EXPECT_EQ(set("pull", "0.9"), "0.9");
+  EXPECT_EQ(set("pull", "1"), "1");
+  EXPECT_EQ(set("pull", "auto"), "auto");
+  for (const char* text : {"0", "-0.5", "1.5", "nan", "most", "90%", ""})
+    EXPECT_NE(set("pull", text).find("or auto"), std::string::npos) << text;
+  EXPECT_EQ(set("pull_grace", "5ms"), "5ms");
+  EXPECT_EQ(set("push_grace", "0s"), set("push_grace", "0ms"));
+  for (const char* text : {"-5ms", "5", "two days", "100000s"})
+    EXPECT_NE(set("push_grace", text).find("must be a time"), std::string::npos) << text;
+}
+
+TEST(Settings, AGuardNeedsEnoughToCompare) {
+  Job job;
+  job.learning.guard = GuardRule::kNorm;
+  for (const uint32_t workers : {1u, 2u}) {
+    job.cluster.workers = workers;
+    EXPECT_NE(complaint_about(job).find("needs at least 3 workers, not"), std::string::npos);
+    job.learning.guard = GuardRule::kOff;
+    EXPECT_TRUE(validate(job).ok());
+    job.learning.guard = GuardRule::kRefuse;
+  }
+  job.cluster.workers = 3;
+  EXPECT_TRUE(validate(job).ok());
+  job.learning.guard_factor = 0.5;
+  EXPECT_NE(complaint_about(job).find("guard_factor (--guard-factor)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,76 @@
+// What a job becomes where a launcher has put it.
+#include "launch/cluster_seat.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace drover {
+namespace {
+
+Placement mpi_ranks(uint32_t ranks, uint32_t hosts) {
+  return {.launcher = LaunchedBy::kOpenMpi,
+          .rank = 1,
+          .ranks = ranks,
+          .local_rank = 1,
+          .hosts = hosts,
+          .mpi = true};
+}
+
+Job mpi_job() {
+  Job job;
+  job.cluster.transport = Transport::kMpi;
+  return job;
+}
+
+std::string trouble(const Placement& placement, Job job) {
+  const Status fits = fit_to(placement, {}, job);
+  return fits ? "" : fits.error().message;
+}
+
+TEST(ClusterSeat, BetweenHostsTheTransportIsTcp) {
+  Job job;
+  const Placement placement{.launcher = LaunchedBy::kSlurm, .ranks = 4, .hosts = 2};
+  ASSERT_TRUE(fit_to(placement, {}, job).ok());
+  EXPECT_EQ(job.cluster.transport, Transport::kTcp);
+  job.cluster.transport = Transport::kShm;
+  EXPECT_NE(trouble(placement, job), "");
+}
+
+TEST(ClusterSeat, MpiStaysMpi) {
+  Job job = mpi_job();
+  ASSERT_TRUE(fit_to(mpi_ranks(4, 1), {}, job).ok());
+  EXPECT_EQ(job.cluster.transport, Transport::kMpi);
+}
+
+TEST(ClusterSeat, MpiNeedsALauncherThatSpeaksIt) {
+  EXPECT_NE(trouble({}, mpi_job()).find("mpirun"), std::string::npos);
+  EXPECT_NE(trouble({.launcher = LaunchedBy::kSlurm, .ranks = 4}, mpi_job()).find("--mpi=pmix"),
+            std::string::npos);
+}
+
+TEST(ClusterSeat, MpiBetweenHostsIsOnlyForTrustedNetworks) {
+  Job job = mpi_job();
+  EXPECT_NE(trouble(mpi_ranks(4, 2), job).find("--insecure"), std::string::npos);
+  job.cluster.tls = "keys";
+  EXPECT_NE(trouble(mpi_ranks(4, 2), job).find("encrypts no blocks"), std::string::npos);
+  job.cluster.insecure = true;
+  EXPECT_EQ(trouble(mpi_ranks(4, 2), job), "");
+}
+
+TEST(ClusterSeat, WithMpiRanksAreShardsOrWorkers) {
+  const auto job = defaults_with_mpi(mpi_ranks(8, 2), 2);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job.value().cluster.shards, 2u);
+  EXPECT_EQ(job.value().cluster.workers, 6u);
+  const auto none_left = defaults_with_mpi(mpi_ranks(2, 2), 2);
+  ASSERT_FALSE(none_left.ok());
+  EXPECT_NE(none_left.error().message.find("--shards 1"), std::string::npos);
+  Job split = mpi_job();
+  split.cluster.shards = 2;
+  EXPECT_EQ(duties_in(mpi_ranks(8, 2), split),
+            (Duties{.coordinator = false, .shards = {}, .workers = {0}}));
+}
+
+}  // namespace
+}  // namespace drover

@@ -1,0 +1,49 @@
+#include "sim/scenario_flags.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace drover {
+namespace {
+
+// Better told than ignored: what a job can say and a simulation cannot do.
+struct OnlyLive {
+  std::string_view flag;
+  std::string_view why;
+};
+constexpr std::array<OnlyLive, 6> kOnlyLive = {
+    {{"--slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
+     {"--save-model", "a simulation keeps its run file, and no model"},
+     {"--transport", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"--tls", "a simulation has no sockets, and nothing to encrypt"},
+     {"--insecure", "a simulation has no sockets, and nothing to encrypt"}}};
+
+Status check_can_be_simulated(const std::string& path, const GivenFlags& flags, const Job& job) {
+  for (const auto& [flag, why] : kOnlyLive) {
+    if (!flags.contains(flag)) continue;
+    return invalid_input(fmt::format("{}: {}", flag, why));
+  }
+  if (!job.record.save_model.empty())
+    return invalid_input(path + ": save_model: a simulation keeps its run file, and no model");
+  return done();
+}
+
+}  // namespace
+
+Result<ScenarioFile> scenario_of(const std::string& path, const GivenFlags& flags) {
+  auto file = read_scenario_file(path);
+  if (!file) return file;
+  Job& job = file.value().job;
+  if (const Status status = check_can_be_simulated(path, flags, job); !status)
+    return status.error();
+  if (const Status status = apply_flags(flags, job); !status) return status.error();
+  place_workers(file.value());
+  if (const Status status = validate(file.value().scenario, job); !status)
+    return invalid_input(path + ": " + status.error().message);
+  return file;
+}
+
+}  // namespace drover

@@ -1,0 +1,162 @@
+#include "store/npy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/chance.h"
+#include "store/test_run.h"
+
+namespace drover {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Float>
+std::string bytes_of(const std::vector<Float>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Float));
+}
+
+// A file as numpy.save writes it: mark, version, length of the header, header, numbers.
+std::string npy(const std::string& header, const std::string& numbers, int version = 1) {
+  const size_t fixed = version == 1 ? 10 : 12;
+  std::string padded = header;
+  while ((fixed + padded.size() + 1) % 64 != 0) padded += ' ';
+  padded += '\n';
+  std::string file(kNpyMark);
+  file += static_cast<char>(version);
+  file += '\0';
+  for (size_t i = 0; i < (version == 1 ? 2u : 4u); ++i) {
+    file += static_cast<char>(padded.size() >> (8 * i));
+  }
+  return file + padded + numbers;
+}
+
+std::string header(const std::string& type, const std::string& order, const std::string& shape) {
+  return "{'descr': " + type + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+}
+
+Result<Trace> read(const std::string& content, const TempFolder& folder = TempFolder()) {
+  // Not called .npy: what a file is, its content says.
+  const std::string path = folder.file("trace.csv");
+  std::ofstream(path, std::ios::binary) << content;
+  return read_trace(path);
+}
+
+const std::vector<double> kDoubles = {1, 2, 3, 4, 5, 6};
+const std::vector<float> kFloats = {1, 2, 3, 4, 5, 6};
+
+TEST(Npy, IsReadInAllItsForms) {
+  const std::vector<double> by_column = {1, 4, 2, 5, 3, 6};
+  for (int version = 1; version <= 3; ++version) {
+    for (const std::string& content : {
+             npy(header("'<f8'", "False", "(2, 3)"), bytes_of(kDoubles), version),
+             npy(header("'<f4'", "False", "(2, 3)"), bytes_of(kFloats), version),
+             npy(header("'<f8'", "True", "(2, 3)"), bytes_of(by_column), version),
+             npy("{\"shape\":(2,3),\"descr\":\"<f8\",\"fortran_order\":False}", bytes_of(kDoubles),
+                 version),
+         }) {
+      const Result<Trace> trace = read(content);
+      ASSERT_TRUE(trace.ok()) << trace.error().message;
+      EXPECT_EQ(trace.value().workers, (std::vector<std::string>{"w0", "w1", "w2"}));
+      EXPECT_EQ(trace.value().times, kDoubles);
+    }
+  }
+}
+
+TEST(Npy, LargerThanOneChunkIsReadWhole) {
+  const size_t rows = 1'300;
+  const size_t columns = 211;
+  std::vector<float> by_column(rows * columns);
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t column = 0; column < columns; ++column) {
+      by_column[column * rows + row] = static_cast<float>(row * 1'000 + column + 1);
+    }
+  }
+  const Result<Trace> trace =
+      read(npy(header("'<f4'", "True", "(1300, 211)"), bytes_of(by_column)));
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t column = 0; column < columns; ++column) {
+      ASSERT_EQ(trace.value().row(row)[column], static_cast<double>(row * 1'000 + column + 1));
+    }
+  }
+}
+
+TEST(Npy, NanMeansNotRecorded) {
+  std::vector<double> values = kDoubles;
+  values[4] = std::nan("");
+  const Result<Trace> trace = read(npy(header("'<f8'", "False", "(2, 3)"), bytes_of(values)));
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_TRUE(std::isnan(trace.value().row(1)[1]));
+}
+
+std::string error_of(const std::string& content) {
+  const Result<Trace> trace = read(content);
+  EXPECT_FALSE(trace.ok());
+  return trace ? "" : trace.error().message;
+}
+
+std::string with_value(double value) {
+  std::vector<double> values = kDoubles;
+  values[5] = value;
+  return npy(header("'<f8'", "False", "(2, 3)"), bytes_of(values));
+}
+
+TEST(Npy, ThatCannotBeUsedSaysWhyAndWhatToDo) {
+  const std::string six = bytes_of(kDoubles);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {npy(header("'>f8'", "False", "(2, 3)"), six), "astype('<f8')"},
+      {npy(header("'<i8'", "False", "(2, 3)"), six), "'<i8'"},
+      {npy(header("'<f2'", "False", "(2, 3)"), six), "'<f2'"},
+      {npy(header("[('a', '<f8')]", "False", "(6,)"), six), "of type [('a'"},
+      {npy(header("'<f8'", "False", "(6,)"), six), "1 dimension,"},
+      {npy(header("'<f8'", "False", "()"), six), "0 dimensions"},
+      {npy(header("'<f8'", "False", "(1, 2, 3)"), six), "3 dimensions"},
+      {npy(header("'<f8'", "False", "(3, 3)"), six), "cut short"},
+      {npy(header("'<f8'", "False", "(1, 3)"), six), "more bytes"},
+      {npy(header("'<f8'", "False", "(2, 3)"), six + "x"), "more bytes"},
+      {npy(header("'<f8'", "False", "(0, 3)"), ""), "no numbers"},
+      {npy(header("'<f8'", "False", "(6, 1)"), six), "at least two"},
+      {npy(header("'<f8'", "False", "(2, 99999999)"), six), "transpose"},
+      {npy(header("'<f8'", "False", "(4611686018427387904, 4)"), six), "cut short"},
+      {npy(header("'<f8'", "False", "(18446744073709551615, 1000000)"), six), "cut short"},
+      {npy(header("'<f8'", "False", "(99999999999999999999, 3)"), six), "shape"},
+      {npy(header("'<f8'", "False", "(-2, 3)"), six), "shape"},
+      {npy(header("'<f8'", "False", "(2, 3"), six), "shape"},
+      {npy(header("'<f8'", "Maybe", "(2, 3)"), six), "fortran_order"},
+      {npy("{}", six), "descr"},
+      {npy(header("'<f8'", "False", "(2, 3)"), six, 4), "format 4.0"},
+      {std::string(kNpyMark), "cut short"},
+      {npy(header("'<f8'", "False", "(2, 3)"), six).substr(0, 9), "cut short"},
+      {npy(header("'<f8'", "False", "(2, 3)"), six).substr(0, 40), "cut short"},
+      {with_value(-1.0), "element [1, 2]"},
+      {with_value(0.0), "zero"},
+      {with_value(std::numeric_limits<double>::infinity()), "infinite"},
+  };
+  for (const auto& [content, told] : cases) {
+    SCOPED_TRACE(content);
+    EXPECT_THAT(error_of(content), HasSubstr(told));
+  }
+}
+
+TEST(Npy, DamageIsAnsweredAndNeverBelieved) {
+  const std::string good = npy(header("'<f8'", "False", "(2, 3)"), bytes_of(kDoubles));
+  const TempFolder folder;
+  for (uint64_t seed = 0; seed < 1'000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::string damaged = good;
+    damaged[draw({seed, 1}) % (good.size() - 6) + 6] = static_cast<char>(draw({seed, 2}));
+    if (seed % 5 == 0) damaged.resize(6 + draw({seed, 3}) % (good.size() - 6));
+    const Result<Trace> trace = read(damaged, folder);
+    if (trace) {
+      EXPECT_EQ(trace.value().times.size(), 6u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace drover

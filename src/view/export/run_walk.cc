@@ -1,0 +1,95 @@
+#include "view/export/run_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace drover {
+namespace {
+
+constexpr uint64_t kArrivalsAtOnce = 100'000;
+
+// By step, keeping the order within a step. They nearly always are already.
+void sort_by_step(std::vector<DecisionRecord>& decisions) {
+  const auto before = [](const DecisionRecord& a, const DecisionRecord& b) {
+    return a.step < b.step;
+  };
+  if (std::is_sorted(decisions.begin(), decisions.end(), before)) return;
+  std::vector<std::pair<Step, size_t>> order;
+  for (size_t i = 0; i < decisions.size(); ++i) order.emplace_back(decisions[i].step, i);
+  std::sort(order.begin(), order.end());
+  std::vector<DecisionRecord> sorted;
+  sorted.reserve(decisions.size());
+  for (const auto& [step, place] : order) sorted.push_back(std::move(decisions[place]));
+  decisions = std::move(sorted);
+}
+
+// The records of `step` in `records`, which are sorted, from `begin` on; moves `begin` behind them.
+template <typename Record, typename StepOf>
+std::span<const Record> take_step(const std::vector<Record>& records, size_t& begin, Step step,
+                                  StepOf&& step_of) {
+  while (begin < records.size() && step_of(records[begin]) < step) ++begin;
+  const size_t first = begin;
+  while (begin < records.size() && step_of(records[begin]) == step) ++begin;
+  return std::span(records).subspan(first, begin - first);
+}
+
+Status walk_stretch(const RunReader& reader, Step from, Step to,
+                    const std::function<Status(const WalkedStep&)>& visit) {
+  const auto steps = reader.steps(from, to);
+  if (!steps) return steps.error();
+  const auto arrivals = reader.arrivals(from, to);
+  if (!arrivals) return arrivals.error();
+  auto decisions = reader.decisions(from, to);
+  if (!decisions) return decisions.error();
+  sort_by_step(decisions.value());
+  size_t arrival = 0;
+  size_t decision = 0;
+  for (const StepRecord& step : steps.value()) {
+    const WalkedStep walked{
+        .step = step,
+        .arrivals = take_step(arrivals.value(), arrival, step.step,
+                              [](const RecordedArrival& each) { return each.arrival.step; }),
+        .decisions = take_step(decisions.value(), decision, step.step,
+                               [](const DecisionRecord& each) { return each.step; })};
+    if (Status status = visit(walked); !status) return status;
+  }
+  return done();
+}
+
+}  // namespace
+
+Result<StepSpan> recorded_steps(const RunReader& reader) {
+  const auto totals = reader.totals();
+  if (!totals) return totals.error();
+  const Step steps = totals.value().steps;
+  if (steps == 0) return StepSpan{};
+  // A run records its steps in order, from 0. Were it not so, the last ones would be missed.
+  const auto last = reader.steps(steps - 1, steps);
+  if (!last) return last.error();
+  if (last.value().empty()) {
+    return invalid_input(
+        fmt::format("the run file '{}' has {} steps, but no step {}: some are missing",
+                    reader.path(), steps, steps - 1));
+  }
+  return StepSpan{0, steps};
+}
+
+Step stretch_for(uint32_t workers) {
+  return std::max<Step>(1, kArrivalsAtOnce / std::max(1U, workers));
+}
+
+Status walk_steps(const RunReader& reader, const StepSpan& span, uint32_t workers,
+                  const std::function<Status(const WalkedStep&)>& visit) {
+  const Step stretch = stretch_for(workers);
+  for (Step from = span.from; from < span.to; from += stretch) {
+    const Step to = std::min(span.to, from + stretch);
+    if (Status status = walk_stretch(reader, from, to, visit); !status) return status;
+  }
+  return done();
+}
+
+}  // namespace drover

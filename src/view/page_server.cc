@@ -1,0 +1,286 @@
+#include "view/page_server.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "view/page_asset.h"
+#include "view/page_connection.h"
+#include "view/run_json.h"
+
+namespace drover {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::chrono::seconds kLastWordsPatience{1};
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+Duration wall_clock() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch());
+}
+TimePoint steady_clock() {
+  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+PageAnswer refusal(unsigned status, const std::string& message) {
+  return {status, kJson, error_json(message), false};
+}
+
+std::shared_ptr<const std::string> event_text(std::string_view name, std::string_view data) {
+  return std::make_shared<const std::string>(fmt::format("event: {}\ndata: {}\n\n", name, data));
+}
+
+tcp protocol_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  return address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
+}
+
+}  // namespace
+
+class PageServer::Impl {
+ public:
+  Impl(PageListener listener, RunChooser choose, const PageServerSettings& settings)
+      : settings_(settings), token_(listener.token()), follower_(std::move(choose)) {
+    const int fd = listener.release();
+    acceptor_.assign(protocol_of(fd), fd);
+  }
+
+  void stop_on_signals() {
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+    signals_.async_wait([this](const error_code& trouble, int) {
+      if (!trouble) leave();
+    });
+  }
+
+  void stop_when_readable(int fd) {
+    orders_.assign(fd);
+    orders_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                       [this](const error_code& trouble) {
+                         if (!trouble) leave();
+                       });
+  }
+
+  void serve() {
+    accept();
+    tick();
+    loop_.run();
+  }
+
+  void stop() {
+    boost::asio::post(loop_, [this] { leave(); });
+  }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const error_code& trouble, tcp::socket socket) {
+      if (trouble == boost::asio::error::operation_aborted || leaving_) return;
+      if (trouble) {  // no descriptor is free, most likely; one may be soon
+        accept_pause_.expires_after(kAcceptPause);
+        accept_pause_.async_wait([this](const error_code& stopped) {
+          if (!stopped) accept();
+        });
+        return;
+      }
+      welcome(std::move(socket));
+      accept();
+    });
+  }
+
+  void welcome(tcp::socket socket) {
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    if (connections_.size() >= settings_.connections_max) {
+      const std::string text =
+          to_http(refusal(503, "too many are looking at this run already; close some pages"));
+      socket.write_some(boost::asio::buffer(text), ignored);
+      return;
+    }
+    socket.set_option(tcp::no_delay(true), ignored);
+    auto connection = std::make_shared<PageConnection>(
+        std::move(socket), settings_.unread_max,
+        PageConnection::Callbacks{
+            .answer = [this](const PageRequest& request) { return answer(request); },
+            .events_begin = [this](PageConnection& self) { begin_events(self); },
+            .closed = [this](PageConnection& self) { forget(self); }});
+    connections_[connection.get()] = connection;
+    connection->start();
+  }
+
+  void forget(PageConnection& connection) {
+    connections_.erase(&connection);
+    if (leaving_ && connections_.empty()) loop_.stop();
+  }
+
+  PageAnswer answer(const PageRequest& request) {
+    struct Answering {
+      Impl& server;
+      PageAnswer operator()(const WantsPage&) const {
+        return {200, "text/html; charset=utf-8", std::string(page_html()), false};
+      }
+      PageAnswer operator()(const WantsEvents&) const {
+        return {200, "text/event-stream", "", true};
+      }
+      PageAnswer operator()(const WantsStep& wish) const { return server.answer_step(wish.step); }
+      PageAnswer operator()(const WantsMetrics&) const { return server.answer_metrics(); }
+      PageAnswer operator()(const WantsIcon&) const { return {204, "image/x-icon", "", false}; }
+      PageAnswer operator()(const Refused& refused) const {
+        return refusal(refused.status, refused.message);
+      }
+    };
+    return std::visit(Answering{*this}, wish_of(request, token_));
+  }
+
+  PageAnswer answer_metrics() const {
+    if (!settings_.metrics) return refusal(404, "there are no metrics here");
+    auto text = settings_.metrics();
+    if (!text) return refusal(503, text.error().message);
+    return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text).value(), false};
+  }
+
+  PageAnswer answer_step(Step step) {
+    const auto detail = follower_.step(step);
+    if (!detail) return refusal(503, detail.error().message);
+    if (!detail.value())
+      return refusal(404, fmt::format("the run has no step {}, or not yet", step));
+    return {200, kJson, step_json(*detail.value()), false};
+  }
+
+  void begin_events(PageConnection& connection) {
+    // Nobody was listening, so nobody looked.
+    if (listeners() == 1) look();
+    if (!follower_.knows_the_run()) {
+      connection.send(std::make_shared<const std::string>(": the run has not begun\n\n"));
+      return;
+    }
+    publish();
+  }
+
+  size_t listeners() const {
+    return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                             [](const auto& c) { return c.second->wants_events; }));
+  }
+
+  void look() {
+    const auto news = follower_.look();
+    behind_ = news && news.value() == RunFollower::News::kMore;
+    // An Error is in the next snapshot's warning.
+    changed_ |= !news || news.value() != RunFollower::News::kNone;
+  }
+
+  // Everything to those who know nothing yet, to the others what has changed.
+  void publish() {
+    changed_ = false;
+    told_at_ = steady_clock();
+    RunSnapshot now = follower_.snapshot(wall_clock());
+    if (told_ && told_->file != now.file) {  // another run: what was told is of no use
+      told_.reset();
+      for (const auto& connection : everybody()) connection->was_told_all = false;
+    }
+    const std::string update = told_ ? update_json(*told_, now) : std::string();
+    const auto update_event = update.empty() ? nullptr : event_text("update", update);
+    std::shared_ptr<const std::string> all_event;
+    for (const auto& connection : everybody()) {
+      if (!connection->wants_events) continue;
+      if (connection->was_told_all) {
+        if (update_event) connection->send(update_event);
+        continue;
+      }
+      if (!all_event) all_event = event_text("all", all_json(now));
+      connection->was_told_all = true;
+      connection->send(all_event);
+    }
+    told_ = std::move(now);
+  }
+
+  // A connection may be forgotten while it is told something.
+  std::vector<std::shared_ptr<PageConnection>> everybody() const {
+    std::vector<std::shared_ptr<PageConnection>> all;
+    for (const auto& [key, connection] : connections_) all.push_back(connection);
+    return all;
+  }
+
+  void tick() {
+    const bool heard = listeners() > 0;
+    if (heard || behind_ || !follower_.knows_the_run()) look();
+    const TimePoint now = steady_clock();
+    if (heard && now - alive_at_ >= settings_.alive_every) {
+      alive_at_ = now;
+      const auto sign = std::make_shared<const std::string>(": here\n\n");
+      for (const auto& connection : everybody()) {
+        if (connection->wants_events) connection->send(sign);
+      }
+      // Also of a run that has become silent.
+      changed_ |= told_ && told_->end.outcome == RunOutcome::kRunning;
+    }
+    if (heard && changed_ && follower_.knows_the_run() && now - told_at_ >= settings_.tell_every)
+      publish();
+    timer_.expires_after(behind_ ? Duration::zero() : settings_.look_every);
+    timer_.async_wait([this](const error_code& stopped) {
+      if (!stopped && !leaving_) tick();
+    });
+  }
+
+  void leave() {
+    if (std::exchange(leaving_, true)) return;
+    error_code ignored;
+    acceptor_.close(ignored);
+    if (listeners() > 0) {
+      look();
+      if (follower_.knows_the_run()) publish();
+    }
+    for (const auto& connection : everybody()) connection->finish();
+    if (connections_.empty()) loop_.stop();
+    timer_.expires_after(kLastWordsPatience);
+    timer_.async_wait([this](const error_code& stopped) {
+      if (!stopped) loop_.stop();
+    });
+  }
+
+  const PageServerSettings settings_;
+  const std::string token_;
+  RunFollower follower_;
+  boost::asio::io_context loop_{1};
+  tcp::acceptor acceptor_{loop_};
+  boost::asio::steady_timer timer_{loop_};
+  boost::asio::steady_timer accept_pause_{loop_};
+  boost::asio::signal_set signals_{loop_};
+  boost::asio::posix::stream_descriptor orders_{loop_};
+  std::map<PageConnection*, std::shared_ptr<PageConnection>> connections_;
+
+  bool behind_ = false;              // there is more to read
+  bool changed_ = false;             // since told_
+  std::optional<RunSnapshot> told_;  // what whoever listens knows
+  TimePoint told_at_{};
+  TimePoint alive_at_ = steady_clock();
+  bool leaving_ = false;
+};
+
+PageServer::PageServer(PageListener listener, std::string run_file,
+                       const PageServerSettings& settings)
+    : PageServer(std::move(listener), only_run(std::move(run_file)), settings) {}
+PageServer::PageServer(PageListener listener, RunChooser choose, const PageServerSettings& settings)
+    : impl_(std::make_unique<Impl>(std::move(listener), std::move(choose), settings)) {}
+PageServer::~PageServer() = default;
+void PageServer::stop_on_signals() { impl_->stop_on_signals(); }
+void PageServer::stop_when_readable(int fd) { impl_->stop_when_readable(fd); }
+void PageServer::serve() { impl_->serve(); }
+void PageServer::stop() { impl_->stop(); }
+
+}  // namespace drover

@@ -1,0 +1,77 @@
+#include "view/run_follower.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace drover {
+
+RunChooser only_run(std::string file) {
+  return [run = WatchedRun{.file = std::move(file)}] { return run; };
+}
+
+RunFollower::Stamps RunFollower::stamps_of(const std::string& file) {
+  Stamps stamps;
+  size_t place = 0;
+  for (const std::string& path : {file, file + "-wal"}) {
+    struct stat status {};
+    Stamp& stamp = stamps[place++];
+    if (::stat(path.c_str(), &status) != 0) continue;
+    stamp = {status.st_ino, status.st_size,
+             std::chrono::seconds(status.st_mtim.tv_sec) +
+                 std::chrono::nanoseconds(status.st_mtim.tv_nsec)};
+  }
+  return stamps;
+}
+
+Result<RunFollower::News> RunFollower::look() {
+  const WatchedRun wanted = choose_();
+  if (wanted.file.empty()) return News::kNone;
+  if (!wanted.gone.empty()) {
+    if (std::exchange(trouble_, wanted.gone) == wanted.gone) return News::kNone;
+    return News::kSome;
+  }
+  const bool other = wanted.file != watched_.file;
+  // Before reading: what is written meanwhile is then noticed the next time.
+  const Stamps now = stamps_of(wanted.file);
+  if (wanted == watched_ && now == read_ && trouble_.empty()) return News::kNone;
+  RunPicture begun;
+  RunPicture& picture = other ? begun : picture_;
+  const Result<RunReader> reader = RunReader::open(wanted.file);
+  const Result<bool> more = reader ? picture.read(reader.value()) : reader.error();
+  if (!more) {
+    // Another run may only not be there yet, which is no trouble of the one that is shown.
+    if (!other) trouble_ = more.error().message;
+    return more.error();
+  }
+  if (other) {
+    picture_ = std::move(begun);
+    read_.reset();
+  }
+  watched_ = wanted;
+  trouble_.clear();
+  knows_ = true;
+  if (more.value()) return News::kMore;
+  read_ = now;
+  return News::kSome;
+}
+
+RunSnapshot RunFollower::snapshot(Duration wall_clock) const {
+  Stamps now = stamps_of(watched_.file);
+  if (now == Stamps{} && read_) now = *read_;  // it is gone; this was the last of it
+  RunSnapshot snapshot = picture_.snapshot(wall_clock - std::max(now[0].written, now[1].written));
+  snapshot.place = watched_.place;
+  if (!trouble_.empty()) snapshot.warning = trouble_;
+  return snapshot;
+}
+
+Result<std::optional<StepDetail>> RunFollower::step(Step step) const {
+  const std::string file = knows_ ? watched_.file : choose_().file;
+  if (file.empty()) return invalid_input("no run has begun yet");
+  const Result<RunReader> reader = RunReader::open(file);
+  if (!reader) return reader.error();
+  return read_step(reader.value(), step);
+}
+
+}  // namespace drover

@@ -1,0 +1,144 @@
+// RunSnapshot: everything that a page shows of a run at one moment, as values.
+//
+// What each number means is said in docs/dashboard.md. Numbers that are not known are NaN. Times
+// are seconds; those called `at` are since the start of the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/run_record.h"
+#include "store/run_header.h"
+#include "view/run_sums.h"
+
+namespace drover {
+
+enum class RunState : uint8_t {
+  kWaiting,  // for the first step
+  kRunning,
+  kSilent,  // says that it is running, but nothing was written for long
+  kCompleted,
+  kInterrupted,
+  kFailed,
+};
+std::string_view name_of(RunState state);
+
+struct RunProgress {
+  uint64_t step = 0;              // so many are done
+  std::optional<uint64_t> steps;  // of so many; nothing: as many as its workers make
+  double elapsed_s = 0.0;
+  double left_s = kUnknown;
+  double steps_per_s = kUnknown;
+  RunState state = RunState::kWaiting;
+  double quiet_s = 0.0;  // since something was written
+};
+
+struct PageTotals {
+  uint64_t samples = 0, used = 0, late = 0, refused = 0, censored = 0;
+  double contributors_mean = kUnknown;
+  double loss = kUnknown, accuracy = kUnknown;  // over the last steps of which they are known
+  double test_loss = kUnknown, test_accuracy = kUnknown;
+  double step_median_s = kUnknown, step_p90_s = kUnknown;
+  double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;
+  bool saved_exact = true;
+  double saved_about_s = kUnknown;  // not known: no forecast says more than saved_s
+};
+
+// Columns of numbers, all of the same length, by name; the first is the first step of each bucket.
+struct StepSeries {
+  uint64_t per = 1;
+  std::vector<std::pair<std::string_view, std::vector<double>>> columns;
+};
+
+struct HeatMap {
+  uint64_t per = 1;
+  std::vector<HeatRow> rows;
+  std::vector<Step> step;                   // first of each column
+  std::vector<std::vector<double>> time_s;  // by column, then row: mean run-time
+  std::vector<std::vector<double>> late;    // ... share of those not in time
+};
+
+struct DecisionLine {
+  DecisionRecord decision;
+  double at_s = 0.0;
+};
+
+enum class WorkerState : uint8_t {
+  kAlive,
+  kLost,
+  kFinished,  // it had done what it was to do
+};
+std::string_view name_of(WorkerState state);
+
+struct WorkerLine {
+  WorkerId worker = 0;
+  std::string node;
+  WorkerState state = WorkerState::kAlive;
+  uint64_t steps = 0;
+  double inclusion = kUnknown;   // share of its steps in which it was in time
+  double recurrence = kUnknown;  // of the steps after one that it missed, the share it missed too
+  double median_s = kUnknown;
+  bool median_exact = true;  // false: it is that or more
+  uint64_t late = 0, censored = 0, last = 0;
+};
+
+struct ShardLine {
+  ShardId shard = 0;
+  double busy_share = kUnknown;
+};
+
+// Of a run that is one of several: which, for people.
+struct RunPlace {
+  std::string title;    // "calm / sync / seed 1"
+  uint32_t number = 0;  // 3 of 12;
+  uint32_t of = 0;      // of none: it is by itself
+  bool operator==(const RunPlace&) const = default;
+};
+
+struct RunSnapshot {
+  std::string file;
+  RunPlace place;
+  RunHeader header;
+  RunEnd end;
+  std::string warning;
+  uint32_t workers = 0, shards = 0;
+  RunProgress progress;
+  PageTotals totals;
+  StepSeries steps;
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<DecisionLine> decisions;  // newest first
+  HeatMap heat;
+  std::vector<WorkerLine> worker_lines;
+  std::vector<ShardLine> shard_lines;
+  std::vector<EventRecord> events;  // newest first
+
+  // A setting's value, or a fact's of the environment; empty: not among them.
+  std::string setting(std::string_view key) const;
+  std::string environment(std::string_view key) const;
+};
+
+// A forecast of a step's order statistics, made before it: of the r-th arrival, the mean and where
+// it lies with 80 % (from 10 % to 90 %).
+struct OrderForecast {
+  std::vector<uint32_t> rank;
+  std::vector<double> mean_s, low_s, high_s;
+};
+
+StepSeries step_series(const Buckets<StepBucket>& buckets);
+HeatMap heat_map(const Buckets<HeatColumn>& columns, const HeatLayout& layout);
+// All but what the test data says.
+PageTotals page_totals(const RunSums& sums);
+
+// One step, close up.
+struct StepDetail {
+  StepFacts facts;
+  std::vector<DecisionRecord> decisions;  // in order; the last one counted
+  std::vector<RecordedArrival> arrivals;  // ascending by run-time, first those in time
+  std::optional<OrderForecast> forecast;
+};
+
+}  // namespace drover
