@@ -12,6 +12,7 @@
 #include "core/slowness.h"
 #include "job/job_file.h"
 #include "job/settings.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

@@ -11,6 +11,7 @@
 #include "core/slowness.h"
 #include "job/settings.h"
 #include "job/toml_complaint.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "core/slowness.h"
 #include "job/job_file.h"
+#include "job/validation.h"
 #include "wire/limits.h"
 
 namespace drover {
@@ -281,12 +282,6 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.waiting.max_wait = std::chrono::hours(25); },
        "max_wait (--max-wait): must be a time such as 10s or 500ms, of at most a day, or none");
   says([](Job& job) { job.cluster.listen = "nowhere"; }, "HOST:PORT");
-  says(
-      [](Job& job) {
-        job.cluster.transport = Transport::kTcp;
-        job.cluster.listen = "0.0.0.0:0";
-      },
-      "--insecure");
   says([](Job& job) { job.cluster.transport = Transport::kMpi, job.cluster.supervise = true; },
        "supervise (--supervise): with the transport mpi nobody can be started again");
   says([](Job& job) { job.cluster.listen = ":80"; }, "HOST:PORT");
