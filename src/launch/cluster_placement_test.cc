@@ -6,8 +6,6 @@
 #include <map>
 #include <set>
 
-#include "launch/cluster_hosts.h"
-
 namespace drover {
 namespace {
 

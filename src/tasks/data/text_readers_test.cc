@@ -4,10 +4,8 @@
 #include <map>
 #include <set>
 
-#include "tasks/data/generated.h"
-#include "tasks/data/libsvm.h"
+#include "tasks/data/readers.h"
 #include "tasks/data/temp_folder.h"
-#include "tasks/data/text.h"
 
 namespace drover {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/percent.h"
+#include "core/text.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,13 @@
 
 namespace drover {
 namespace {
+
+TEST(WithCommas, GroupsByThree) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1000), "1,000");
+  EXPECT_EQ(with_commas(1234567), "1,234,567");
+}
 
 TEST(Percent, HasAsManyDecimalsAsAsked) {
   EXPECT_EQ(percent(0.0423), "4.2 %");
@@ -29,6 +36,19 @@ TEST(ShortPercent, HasNoZerosBehindThePoint) {
   EXPECT_EQ(short_percent(0.9999), "100 %");
   EXPECT_EQ(short_percent(1.234), "123 %");
   EXPECT_EQ(short_percent(123.4), "12340 %");
+}
+
+TEST(CsvQuoted, OnlyWhereItMustBe) {
+  EXPECT_EQ(csv_quoted("plain: 9 of 10"), "plain: 9 of 10");
+  EXPECT_EQ(csv_quoted("a, b"), "\"a, b\"");
+  EXPECT_EQ(csv_quoted("the \"best\""), "\"the \"\"best\"\"\"");
+  EXPECT_EQ(csv_quoted("two\nlines"), "\"two\nlines\"");
+}
+
+TEST(ShellQuoted, OnlyWhereItMustBe) {
+  EXPECT_EQ(shell_quoted("runs/a-b_1.db"), "runs/a-b_1.db");
+  EXPECT_EQ(shell_quoted("my run.db"), "'my run.db'");
+  EXPECT_EQ(shell_quoted("a;b"), "'a;b'");
 }
 
 }  // namespace

@@ -1,11 +1,18 @@
-// --dashboard and --metrics: the flags of commands whose run is shown while it goes.
+// Flags of several commands: of runs on several hosts, and of runs that are shown while they go.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 
+#include "launch/cluster_options.h"
+
 namespace drover {
+
+// `options` must outlive the parsing of `app`.
+void add_cluster_options(CLI::App& app, ClusterOptions& options);
+// Of these, what somebody needs who only joins.
+void add_token_options(CLI::App& app, ClusterOptions& options);
 
 // --dashboard [PORT], --metrics [PORT]. `port` must outlive the parsing of `app`, and stays empty
 // without the flag.
