@@ -10,22 +10,30 @@
 #include "wire/limits.h"
 
 namespace drover {
+namespace {
+
+std::optional<ModelAgreement::Prior> prior_of(const std::optional<ResumeFrom>& resume) {
+  if (!resume) return std::nullopt;
+  return ModelAgreement::Prior{.tensors = resume->tensors, .settings = resume->settings};
+}
+
+}  // namespace
 
 Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
                          TimePoint now)
     : settings_(settings),
       started_(now),
       members_(settings_.workers),
-      seats_(settings_.shards),
+      servers_(settings_.shards),
+      model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
-  learning_.rules = settings_.learning;
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
   if (settings_.free_running) DROVER_CHECK(!settings_.pull.weak());
   if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   if (settings_.resume) step_ = settings_.resume->step;
-  for (WorkerId worker = workers_at_start(); worker < settings_.workers; ++worker)
+  for (WorkerId worker = settings_.at_start(); worker < settings_.workers; ++worker)
     members_.remove(worker);
 }
 
@@ -38,7 +46,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
     case Role::kStandby:
       if (hello.role == Role::kStandby && !settings_.standby)
         return invalid_input("this run has no standbys");
-      if (const Status admitted = seats_.on_hello(hello); !admitted) return admitted;
+      if (const Status admitted = servers_.on_hello(hello); !admitted) return admitted;
       break;
     case Role::kWorker:
       if (const Status admitted = admit_worker(hello, now); !admitted) return admitted;
@@ -47,7 +55,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
       if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
       // Its earlier life, perhaps, whose end has not been noticed yet.
       if (evaluator_here_) return Error{ErrorKind::kNotNow, name + " is here already"};
-      if (const Status same = admit_model(hello); !same) return same;
+      if (const Status same = model_.admit(hello); !same) return same;
       evaluator_here_ = true;
       evaluator_lost_ = false;
       break;
@@ -62,7 +70,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
     send_welcome(hello.role, hello.index, out);
   } else {
     out.messages.push_back({{hello.role, hello.index, Lane::kControl},
-                            control_frame(StandBy{.address = seats_.address(hello.index)})});
+                            control_frame(StandBy{.address = servers_.address(hello.index)})});
   }
   begin_if_ready(now, out);
   return done();
@@ -74,7 +82,7 @@ Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint n
   if (settings_.told.job.empty())
     return invalid_input("only scripts can be workers of this run: its model is their own");
   if (const Status welcome = check_record("host " + host, now); !welcome) return welcome.error();
-  const uint32_t at_start = workers_at_start();
+  const uint32_t at_start = settings_.at_start();
   for (WorkerId worker = at_start; worker < settings_.workers; ++worker) {
     const auto offered = offered_.find(worker);
     const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
@@ -96,11 +104,10 @@ Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
   // Its earlier life, perhaps, whose end has not been noticed yet.
   if (joined_.contains(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
-  const std::string who = hello.index < workers_at_start() ? name : "host " + hello.host;
+  const std::string who = hello.index < settings_.at_start() ? name : "host " + hello.host;
   if (const Status welcome = check_record(who, now); !welcome) return welcome;
   if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
-  if (const Status same = admit_model(hello); !same) return same;
-  if (const Status same = admit_learning(hello); !same) return same;
+  if (const Status same = model_.admit(hello); !same) return same;
   joined_.insert(hello.index);
   quarantine_.on_joined(hello.index, who, now);
   offered_.erase(hello.index);
@@ -118,8 +125,9 @@ Status Coordinator::check_record(const std::string& who, TimePoint now) const {
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
   planned_ = true;
-  blocks_ = plan_blocks(*layout_, settings_.shards,
-                        block_floats_for(*layout_, settings_.shards, settings_.block_floats));
+  blocks_ =
+      plan_blocks(*model_.layout(), settings_.shards,
+                  block_floats_for(*model_.layout(), settings_.shards, settings_.block_floats));
   // A shard may have got no block (more shards than blocks); it has nothing to close.
   for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
   std::vector<ShardId> names;
@@ -133,7 +141,7 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
                   .evaluate_every = settings_.evaluate_every,
-                  .learning = learning_.rules,
+                  .learning = model_.rules(),
                   .full_samples = settings_.full_samples,
                   .free_running = settings_.free_running.has_value(),
                   .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
@@ -146,14 +154,14 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .life = settings_.life,
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
-                  .tensors = layout_->tensors(),
+                  .tensors = model_.layout()->tensors(),
                   .blocks = blocks_};
-  for (const auto& [role, shard] : seats_.here()) {
+  for (const auto& [role, shard] : servers_.here()) {
     const Address to{role, shard, Lane::kControl};
-    if (seats_.serves(role, shard)) {
+    if (servers_.serves(role, shard)) {
       out.messages.push_back({to, control_frame(plan)});
     } else {
-      out.messages.push_back({to, control_frame(StandBy{.address = seats_.address(shard)})});
+      out.messages.push_back({to, control_frame(StandBy{.address = servers_.address(shard)})});
     }
   }
   for (const WorkerId worker : joined_) send_welcome(Role::kWorker, worker, out);
@@ -176,7 +184,7 @@ void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out
                   .pull_grace = settings_.pull.grace,
                   .first_step = settings_.resume ? settings_.resume->step : 0};
   for (ShardId shard = 0; shard < settings_.shards; ++shard)
-    welcome.shards.push_back(seats_.address(shard));
+    welcome.shards.push_back(servers_.address(shard));
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
 }
 
@@ -184,9 +192,9 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
                                CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded) return done();
   const std::string name = peer_name(role, index);
-  const bool serves = seats_.serves(role, index);
+  const bool serves = servers_.serves(role, index);
   if (std::holds_alternative<Ready>(message)) {
-    if (serves) shards_ready_.insert(index);
+    servers_.on_ready(role, index);
     if (role == Role::kWorker && joined_.contains(index)) workers_ready_.insert(index);
     begin_if_ready(now, out);
   } else if (const auto* closed = std::get_if<StepClosed>(&message); closed && serves) {
@@ -220,7 +228,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
 }
 
 void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ != Phase::kGathering || shards_ready_.size() < settings_.shards) return;
+  if (phase_ != Phase::kGathering || !servers_.all_ready()) return;
   if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_) return;
   for (const WorkerId worker : members_.list()) {
     if (!workers_ready_.contains(worker)) return;
@@ -284,14 +292,14 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
   remove_worker(worker);
   const auto kept_out = was_here ? quarantine_.on_lost(worker, now) : Quarantine::KeptOut{};
   if (kept_out.wait > Duration::zero() && phase_ == Phase::kTraining) {
-    report(
-        peer,
-        event::BackedOff{
-            .losses = kept_out.losses, .wait = kept_out.wait, .host = worker >= workers_at_start()},
-        now, out);
+    report(peer,
+           event::BackedOff{.losses = kept_out.losses,
+                            .wait = kept_out.wait,
+                            .host = worker >= settings_.at_start()},
+           now, out);
   }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
-  if (was_here && settings_.workers_indispensable && worker < workers_at_start()) {
+  if (was_here && settings_.workers_indispensable && worker < settings_.at_start()) {
     report(peer, event::Lost{.loss = why}, now, out);
     return end(RunOutcome::kFailed, EndCause::kRankLost,
                "lost " + name_of(peer) + ": " + loss_text(why) +
@@ -345,7 +353,7 @@ void Coordinator::remove_worker(WorkerId worker) {
 
 // Since when those who are missing are waited for, and for how long.
 std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint now) {
-  const bool served = shards_ready_.size() == settings_.shards;
+  const bool served = servers_.all_ready();
   if (served && !served_since_) served_since_ = now;
   if (served && !workers_ready_.empty() && !some_ready_since_) some_ready_since_ = now;
   if (some_ready_since_ && settings_.return_timeout)
@@ -362,15 +370,12 @@ std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint 
 std::string Coordinator::missing_without_shards() const {
   std::string names;
   const auto name = [&](const std::string& each) { names += (names.empty() ? "" : ", ") + each; };
-  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
-    if (!shards_ready_.contains(shard) && !seats_.is_here(shard))
-      name(peer_name(Role::kShard, shard));
-  }
+  for (const ShardId shard : servers_.missing()) name(peer_name(Role::kShard, shard));
   if (names.empty()) return names;
   size_t workers = 0;
   for (const WorkerId worker : members_.list()) workers += joined_.contains(worker) ? 0 : 1;
   if (workers > 0)
-    name(std::to_string(workers) + " of " + std::to_string(workers_at_start()) + " workers");
+    name(std::to_string(workers) + " of " + std::to_string(settings_.at_start()) + " workers");
   return names;
 }
 
@@ -462,7 +467,7 @@ RestartPoint Coordinator::restart_point() const {
 }
 
 void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
-  for (const auto& [role, shard] : seats_.here()) send_farewell(role, shard, farewell, out);
+  for (const auto& [role, shard] : servers_.here()) send_farewell(role, shard, farewell, out);
   for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
   if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
 }

@@ -12,109 +12,25 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "coordinator/happening.h"
+#include "coordinator/coordinator_output.h"
+#include "coordinator/coordinator_settings.h"
 #include "coordinator/live_arrivals.h"
+#include "coordinator/model_agreement.h"
 #include "coordinator/quarantine.h"
-#include "coordinator/shard_seats.h"
+#include "coordinator/shard_assignment.h"
 #include "coordinator/step_ledger.h"
 #include "coordinator/straggler_orders.h"
-#include "core/checkpoint_part.h"
 #include "core/layout.h"
-#include "core/learning_rules.h"
 #include "core/membership.h"
 #include "core/run_record.h"
-#include "core/target.h"
 #include "core/time.h"
-#include "core/training.h"
-#include "policy/catalogue.h"
 #include "policy/decider.h"
 #include "policy/pull_choice.h"
 #include "wire/control.h"
-#include "wire/outbox.h"
 
 namespace drover {
-
-// Blocks that a worker waits for before it begins a step.
-struct PullSettings {
-  double share = 1.0;
-  bool choose = false;  // the share, from what is seen of shards' answers
-  Step warmup = 20;     // then: steps in which all are waited for
-  Duration grace{};     // how much longer the others are waited for
-  bool weak() const { return choose || share < 1.0; }
-};
-
-// What only workers need to know.
-struct WorkerTold {
-  NumberType wire_dtype = NumberType::kFloat32;
-  std::vector<SlowRule> slow = {};
-  std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
-};
-
-// A run goes on from a checkpoint, or from what its shards and their standbys keep in memory.
-struct ResumeFrom {
-  Version step = 0;                 // so many are done
-  std::string folder;               // that shards read it from; empty: it is kept in memory
-  std::vector<TensorSpec> tensors;  // what was learned, and ...
-  SettingTexts settings;            // ... how
-  SavedNoise noise;
-  std::optional<KeptVersion> kept = {};  // in memory, by processes for ...
-  std::set<ShardId> keepers = {};        // ... these
-};
-
-struct CoordinatorSettings {
-  uint32_t workers = 1;                      // indices that workers may have
-  std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
-  uint32_t shards = 1;
-  Step steps = 1;
-  bool evaluator = true;  // one takes part
-  Step evaluate_every = 0;
-  std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
-  LearningRules learning;
-  bool workers_bring_model = false;  // and say how to learn it (Hello::learning)
-  WorkerTold told;
-  uint64_t full_samples = 0;               // of a step to which everybody contributes
-  uint32_t batch = 0;                      // samples of one gradient; 0: unknown
-  DecisionLimits limits;                   // on whatever the policy says
-  std::optional<BalanceSettings> balance;  // deal out work by speed
-  StragglerRule stragglers = StragglerRule::kStop;
-  double probe = 0.0;                       // share of stragglers that is let finish all the same
-  uint64_t seed = 1;                        // decides who
-  std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
-  PullSettings pull;                        // how many blocks workers wait for
-  Duration push_grace{};                    // see Plan
-  uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
-  Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
-  std::string checkpoint_dir;
-  std::optional<ResumeFrom> resume;
-  // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
-  bool recovers = false;
-  // The loss of a worker of the start ends the run, as over MPI, which does not outlive a rank.
-  bool workers_indispensable = false;
-  Duration before{};     // since the run began, in earlier lives of the coordinator
-  bool standby = false;  // each shard has one
-  uint64_t life = 0;     // no two of a run's coordinators have the same
-  Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
-  // The same of workers that should come back to a run that starts over, if others have.
-  std::optional<Duration> return_timeout;
-};
-
-// All shards have saved their parts of a checkpoint: it becomes one when its manifest is written.
-struct CheckpointReady {
-  Version version = 0;
-  std::vector<CheckpointSaved> parts;  // by shard
-  SettingTexts settings;               // how it learns
-  SavedNoise noise;
-  std::vector<TensorSpec> tensors;
-};
-
-struct CoordinatorOutput {
-  Outbox messages;
-  std::vector<Happening> happenings;
-  std::vector<CheckpointReady> checkpoints;  // answered with on_checkpoint_kept()
-};
 
 class Coordinator {
  public:
@@ -175,8 +91,6 @@ class Coordinator {
   enum class Phase : uint8_t { kGathering, kTraining, kEvaluating, kEnded };
 
   Duration since_start(TimePoint now) const { return settings_.before + (now - started_); }
-  Status admit_model(const Hello& hello);
-  Status admit_learning(const Hello& hello);
   Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                              CoordinatorOutput& out);
   void fail_checkpoint(const std::optional<Peer>& peer, const event::CheckpointFailed& failed,
@@ -184,7 +98,9 @@ class Coordinator {
   bool await_checkpoint() const;
   void plan_if_settled(TimePoint now, CoordinatorOutput& out);
   void send_plans(CoordinatorOutput& out);
-  Address server_of(ShardId shard) const { return {seats_.serving(shard), shard, Lane::kControl}; }
+  Address server_of(ShardId shard) const {
+    return {servers_.serving(shard), shard, Lane::kControl};
+  }
   void lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
                    CoordinatorOutput& out);
   void note_committed();
@@ -206,9 +122,6 @@ class Coordinator {
   void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
   void choose_pull(TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
-  uint32_t workers_at_start() const {
-    return settings_.workers_at_start.value_or(settings_.workers);
-  }
   Status check_record(const std::string& who, TimePoint now) const;
   std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
   RestartPoint restart_point() const;
@@ -246,7 +159,7 @@ class Coordinator {
   std::optional<ResumeFrom> committed_;
 
   Membership members_;
-  ShardSeats seats_;
+  ShardAssignment servers_;
   Quarantine quarantine_;
   std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
   std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
@@ -255,13 +168,8 @@ class Coordinator {
   bool evaluator_given_up_ = false;  // it has not come back by then
   TimePoint evaluator_lost_at_{};
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
-  std::set<ShardId> shards_ready_;
   std::set<WorkerId> workers_ready_;  // of those
-  std::optional<Layout> layout_;
-  struct {
-    LearningRules rules;
-    std::optional<Learning> told;  // by the first worker, where workers bring the model
-  } learning_;
+  ModelAgreement model_;
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;

@@ -31,10 +31,9 @@ Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& sa
   if (std::all_of(whole.mapped().begin(), whole.mapped().end(), fine)) {
     CheckpointReady ready{.version = saved.version,
                           .parts = {},
-                          .settings = texts_of(learning_.rules.optimizer),
+                          .settings = model_.settings(),
                           .noise = ledger_->noise(),
-                          .tensors = layout_->tensors()};
-    ready.settings.merge(texts_of(learning_.rules.schedule));
+                          .tensors = model_.layout()->tensors()};
     uint64_t& bytes = checkpoint_bytes_[saved.version];
     for (const auto& [from, part] : whole.mapped()) {
       bytes += part.bytes;

@@ -8,16 +8,16 @@
 namespace drover {
 
 void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
-  if (!layout_ || phase_ != Phase::kGathering) return;
+  if (!model_.layout() || phase_ != Phase::kGathering) return;
   std::optional<std::pair<KeptVersion, std::set<ShardId>>> kept;
   if (settings_.resume && settings_.resume->kept)
     kept.emplace(*settings_.resume->kept, settings_.resume->keepers);
-  switch (seats_.settle(kept, now - started_ >= kKeeperAwaited)) {
-    case ShardSeats::Settled::kNotYet:
+  switch (servers_.settle(kept, now - started_ >= kKeeperAwaited)) {
+    case ShardAssignment::Settled::kNotYet:
       return;
-    case ShardSeats::Settled::kYes:
+    case ShardAssignment::Settled::kYes:
       return send_plans(out);
-    case ShardSeats::Settled::kNever:
+    case ShardAssignment::Settled::kNever:
       kept_by_nobody_ = true;
       return start_over(event::RestartCause::kStateLost, {},
                         "no process keeps all of step " + std::to_string(step_), now, out);
@@ -28,8 +28,8 @@ void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
   const Peer peer{role, shard};
-  if (settings_.standby && !seats_.serves(role, shard)) {
-    seats_.on_lost(role, shard);
+  if (settings_.standby && !servers_.serves(role, shard)) {
+    servers_.on_lost(role, shard);
     return report(
         peer,
         event::Lost{
@@ -65,11 +65,10 @@ void Coordinator::note_committed() {
   if (!is_new && !(resume && resume->kept)) return;
   committed_ = ResumeFrom{.step = version,
                           .folder = {},
-                          .tensors = layout_->tensors(),
-                          .settings = texts_of(learning_.rules.optimizer),
+                          .tensors = model_.layout()->tensors(),
+                          .settings = model_.settings(),
                           .noise = last ? noise_before_ : ledger_->noise(),
                           .kept = is_new ? KeptVersion{version, settings_.life} : resume->kept};
-  committed_->settings.merge(texts_of(learning_.rules.schedule));
   for (const auto& [shard, blocks] : blocks_on_) committed_->keepers.insert(shard);
 }
 

@@ -47,7 +47,7 @@ uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers /
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
   ledger_->open(step_, since_start(now), members_.list(),
-                learning_rate(learning_.rules.schedule, step_));
+                learning_rate(model_.rules().schedule, step_));
   counted_on_ = members_.list();
   std::erase_if(counted_on_, [&](WorkerId worker) { return orders_.is_busy(worker); });
   // With nobody else, whoever is busy has to do.
@@ -315,7 +315,7 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
 double Coordinator::rate_factor_of(const StepSummary& story) const {
   auto samples = static_cast<double>(story.step.samples);
   if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
-  return rate_factor(learning_.rules.schedule.rule, samples,
+  return rate_factor(model_.rules().schedule.rule, samples,
                      static_cast<double>(settings_.full_samples), story.noise_scale_at_open);
 }
 
@@ -325,9 +325,10 @@ void Coordinator::tell_outliers(const StepSummary& story, TimePoint now, Coordin
   for (const StepClosed::Outlier& each : story.outliers) {
     const uint64_t times = ++outliers_[each.worker];
     if (!is_power_of_ten(times)) continue;
-    const std::string tensor = each.block < blocks_.blocks.size()
-                                   ? layout_->tensors()[blocks_.blocks[each.block].tensor].name
-                                   : "?";
+    const std::string tensor =
+        each.block < blocks_.blocks.size()
+            ? model_.layout()->tensors()[blocks_.blocks[each.block].tensor].name
+            : "?";
     out.happenings.emplace_back(
         EventRecord{.at = since_start(now),
                     .step = story.step.step,
@@ -357,7 +358,7 @@ void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
     out.happenings.emplace_back(std::move(story));
     for (const auto& [worker, block] : first_refused) {
       const std::string tensor = block < blocks_.blocks.size()
-                                     ? layout_->tensors()[blocks_.blocks[block].tensor].name
+                                     ? model_.layout()->tensors()[blocks_.blocks[block].tensor].name
                                      : "?";
       out.happenings.emplace_back(EventRecord{.at = since_start(now),
                                               .step = number,
