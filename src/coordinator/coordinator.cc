@@ -23,7 +23,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
                          TimePoint now)
     : settings_(settings),
       started_(now),
-      members_(settings_.workers),
+      workers_(settings_.workers, settings_.at_start()),
       servers_(settings_.shards),
       model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
@@ -33,8 +33,6 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
   if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
   if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
   if (settings_.resume) step_ = settings_.resume->step;
-  for (WorkerId worker = settings_.at_start(); worker < settings_.workers; ++worker)
-    members_.remove(worker);
 }
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
@@ -53,11 +51,10 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
       break;
     case Role::kEvaluator:
       if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
-      // Its earlier life, perhaps, whose end has not been noticed yet.
-      if (evaluator_here_) return Error{ErrorKind::kNotNow, name + " is here already"};
+      // Perhaps its earlier incarnation, whose end has not been noticed yet.
+      if (evaluator_.is_here()) return Error{ErrorKind::kNotNow, name + " is here already"};
       if (const Status same = model_.admit(hello); !same) return same;
-      evaluator_here_ = true;
-      evaluator_lost_ = false;
+      evaluator_.on_joined();
       break;
     case Role::kCoordinator:
       return invalid_input("this run has a coordinator already");
@@ -81,46 +78,19 @@ Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint n
     return invalid_input("the training has ended");
   if (settings_.told.job.empty())
     return invalid_input("only scripts can be workers of this run: its model is their own");
-  if (const Status welcome = check_record("host " + host, now); !welcome) return welcome.error();
-  const uint32_t at_start = settings_.at_start();
-  for (WorkerId worker = at_start; worker < settings_.workers; ++worker) {
-    const auto offered = offered_.find(worker);
-    const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
-    if (kept || joined_.contains(worker)) continue;
-    offered_[worker] = now;
-    return PlaceOffer{.worker = worker, .job = settings_.told.job};
-  }
-  return invalid_input(settings_.workers == at_start
-                           ? "this run takes no more workers; start it with --workers-max"
-                           : "all " + std::to_string(settings_.workers) +
-                                 " places of workers are taken; start the run with a larger "
-                                 "--workers-max");
+  const auto worker = workers_.offer_index(host, now);
+  if (!worker) return worker.error();
+  return PlaceOffer{.worker = worker.value(), .job = settings_.told.job};
 }
 
-// One who comes while training is under way is not a member yet: it connects to the shards, says
-// that it is ready, and takes part from the next step on.
+// A worker that comes while training is under way is not a member yet: it connects to the shards,
+// says that it is ready, and takes part from the next step on.
 Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
-  const std::string name = peer_name(hello.role, hello.index);
-  if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
-  // Its earlier life, perhaps, whose end has not been noticed yet.
-  if (joined_.contains(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
-  const std::string who = hello.index < settings_.at_start() ? name : "host " + hello.host;
-  if (const Status welcome = check_record(who, now); !welcome) return welcome;
+  if (const Status free = workers_.check(hello, now); !free) return free;
   if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
   if (const Status same = model_.admit(hello); !same) return same;
-  joined_.insert(hello.index);
-  quarantine_.on_joined(hello.index, who, now);
-  offered_.erase(hello.index);
+  workers_.join(hello, now);
   return done();
-}
-
-// An error: who has this record is kept out for now.
-Status Coordinator::check_record(const std::string& who, TimePoint now) const {
-  const Quarantine::KeptOut kept_out = quarantine_.kept_out(who, now);
-  if (kept_out.wait == Duration::zero()) return done();
-  return Error{ErrorKind::kNotNow, who + " has come and gone " + std::to_string(kept_out.losses) +
-                                       " times in a row; it is let in again in " +
-                                       duration_text(kept_out.wait)};
 }
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
@@ -164,8 +134,8 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
       out.messages.push_back({to, control_frame(StandBy{.address = servers_.address(shard)})});
     }
   }
-  for (const WorkerId worker : joined_) send_welcome(Role::kWorker, worker, out);
-  if (evaluator_here_) send_welcome(Role::kEvaluator, 0, out);
+  for (const WorkerId worker : workers_.joined()) send_welcome(Role::kWorker, worker, out);
+  if (evaluator_.is_here()) send_welcome(Role::kEvaluator, 0, out);
 }
 
 void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out) {
@@ -195,7 +165,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   const bool serves = servers_.serves(role, index);
   if (std::holds_alternative<Ready>(message)) {
     servers_.on_ready(role, index);
-    if (role == Role::kWorker && joined_.contains(index)) workers_ready_.insert(index);
+    if (role == Role::kWorker) workers_.on_ready(index);
     begin_if_ready(now, out);
   } else if (const auto* closed = std::get_if<StepClosed>(&message); closed && serves) {
     return on_step_closed(index, *closed, now, out);
@@ -229,10 +199,8 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
 
 void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
   if (phase_ != Phase::kGathering || !servers_.all_ready()) return;
-  if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_) return;
-  for (const WorkerId worker : members_.list()) {
-    if (!workers_ready_.contains(worker)) return;
-  }
+  if (settings_.evaluator && evaluator_.is_awaited()) return;
+  if (!workers_.all_members_ready()) return;
   phase_ = Phase::kTraining;
   training_began_ = now;
   if (settings_.resume) {
@@ -267,9 +235,7 @@ void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint 
     case Role::kWorker:
       return lose_worker(index, why, now, out);
     case Role::kEvaluator:
-      evaluator_here_ = false;
-      evaluator_lost_ = true;
-      evaluator_lost_at_ = now;
+      evaluator_.on_lost(now);
       report(Peer{role, index},
              event::Lost{.loss = why,
                          .effect = settings_.recovers ? event::LossEffect::kMayReturn
@@ -288,18 +254,17 @@ void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint 
 void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
   const Peer peer{Role::kWorker, worker};
-  const bool was_here = joined_.contains(worker);
-  remove_worker(worker);
-  const auto kept_out = was_here ? quarantine_.on_lost(worker, now) : Quarantine::KeptOut{};
-  if (kept_out.wait > Duration::zero() && phase_ == Phase::kTraining) {
+  const auto [was_here, backed_off] = workers_.on_lost(worker, now);
+  forget_worker(worker);
+  if (backed_off.wait > Duration::zero() && phase_ == Phase::kTraining) {
     report(peer,
-           event::BackedOff{.losses = kept_out.losses,
-                            .wait = kept_out.wait,
-                            .host = worker >= settings_.at_start()},
+           event::BackedOff{.losses = backed_off.losses,
+                            .wait = backed_off.wait,
+                            .host = !workers_.is_of_start(worker)},
            now, out);
   }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
-  if (was_here && settings_.workers_indispensable && worker < settings_.at_start()) {
+  if (was_here && settings_.workers_indispensable && workers_.is_of_start(worker)) {
     report(peer, event::Lost{.loss = why}, now, out);
     return end(RunOutcome::kFailed, EndCause::kRankLost,
                "lost " + name_of(peer) + ": " + loss_text(why) +
@@ -307,13 +272,13 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
                    "checkpoint, if there is one (--checkpoint)",
                now, out);
   }
-  if (!members_.remove(worker)) {
+  if (!workers_.remove_member(worker)) {
     if (was_here) {
       report(peer, event::Lost{.loss = why, .effect = event::LossEffect::kNotStarted}, now, out);
     }
     return;
   }
-  const bool others = members_.count() > 0;
+  const bool others = workers_.members().count() > 0;
   report(peer,
          event::Lost{.loss = why,
                      .effect = others ? event::LossEffect::kContinues : event::LossEffect::kNone},
@@ -333,21 +298,20 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
 
 // It has done all that it was to do. When the last has, so has the run.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
-  remove_worker(worker);
+  workers_.on_left(worker);
+  forget_worker(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
-  if (!members_.remove(worker)) return;
+  if (!workers_.remove_member(worker)) return;
   report(Peer{Role::kWorker, worker}, event::Left{}, now, out);
-  if (members_.count() == 0)
+  if (workers_.members().count() == 0)
     return end(RunOutcome::kCompleted, EndCause::kWorkersLeft, "", now, out);
   if (ledger_) ledger_->on_lost(worker);
   if (phase_ == Phase::kTraining) return send_decision(out);
   begin_if_ready(now, out);
 }
 
-void Coordinator::remove_worker(WorkerId worker) {
-  joined_.erase(worker);
-  workers_ready_.erase(worker);
-  shares_.erase(worker);  // its next life has to be told anew
+void Coordinator::forget_worker(WorkerId worker) {
+  shares_.erase(worker);  // its next incarnation has to be told anew
   orders_.on_lost(worker);
 }
 
@@ -355,15 +319,15 @@ void Coordinator::remove_worker(WorkerId worker) {
 std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint now) {
   const bool served = servers_.all_ready();
   if (served && !served_since_) served_since_ = now;
-  if (served && !workers_ready_.empty() && !some_ready_since_) some_ready_since_ = now;
+  if (served && !workers_.none_ready() && !some_ready_since_) some_ready_since_ = now;
   if (some_ready_since_ && settings_.return_timeout)
     return {*some_ready_since_, *settings_.return_timeout};
   const bool reads = settings_.resume && !settings_.resume->kept;
   if (!reads) return {started_, settings_.join_timeout};
   // Nobody is ready before the shards have read what they go on from.
   if (served) return {*served_since_, settings_.join_timeout};
-  return {started_,
-          joined_.empty() ? settings_.join_timeout : std::max(settings_.join_timeout, kReadingMax)};
+  return {started_, workers_.joined().empty() ? settings_.join_timeout
+                                              : std::max(settings_.join_timeout, kReadingMax)};
 }
 
 // Who has not come, if a shard is among them: without one a run cannot begin.
@@ -372,8 +336,7 @@ std::string Coordinator::missing_without_shards() const {
   const auto name = [&](const std::string& each) { names += (names.empty() ? "" : ", ") + each; };
   for (const ShardId shard : servers_.missing()) name(peer_name(Role::kShard, shard));
   if (names.empty()) return names;
-  size_t workers = 0;
-  for (const WorkerId worker : members_.list()) workers += joined_.contains(worker) ? 0 : 1;
+  const uint32_t workers = workers_.missing();
   if (workers > 0)
     name(std::to_string(workers) + " of " + std::to_string(settings_.at_start()) + " workers");
   return names;
@@ -388,15 +351,14 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
     return end(RunOutcome::kFailed, EndCause::kJoinTimeout, missing + " " + loss_text(late), now,
                out);
   // A run whose workers do not come would otherwise start over for ever.
-  if (settings_.recovers && workers_ready_.empty())
+  if (settings_.recovers && workers_.none_ready())
     return end(RunOutcome::kFailed, EndCause::kJoinTimeout,
                "no worker was ready: they " + loss_text(late), now, out);
-  if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
-    on_lost(Role::kEvaluator, 0, late, now, out);
+  if (settings_.evaluator && evaluator_.is_awaited()) on_lost(Role::kEvaluator, 0, late, now, out);
   // Workers that came to be there later take the places of those that have not come.
   add_members(now, out);
-  for (const WorkerId worker : members_.list()) {
-    if (workers_ready_.contains(worker) || ended()) continue;
+  for (const WorkerId worker : workers_.members().list()) {
+    if (workers_.is_ready(worker) || ended()) continue;
     send_farewell(Role::kWorker, worker,
                   {.outcome = RunOutcome::kFailed,
                    .reason = "it " + loss_text(late),
@@ -468,8 +430,9 @@ RestartPoint Coordinator::restart_point() const {
 
 void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
   for (const auto& [role, shard] : servers_.here()) send_farewell(role, shard, farewell, out);
-  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
-  if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
+  for (const WorkerId worker : workers_.joined())
+    send_farewell(Role::kWorker, worker, farewell, out);
+  if (evaluator_.is_here()) send_farewell(Role::kEvaluator, 0, farewell, out);
 }
 
 void Coordinator::report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,

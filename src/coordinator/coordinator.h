@@ -16,12 +16,13 @@
 
 #include "coordinator/coordinator_output.h"
 #include "coordinator/coordinator_settings.h"
+#include "coordinator/evaluator_presence.h"
 #include "coordinator/live_arrivals.h"
 #include "coordinator/model_agreement.h"
-#include "coordinator/quarantine.h"
 #include "coordinator/shard_assignment.h"
 #include "coordinator/step_ledger.h"
 #include "coordinator/straggler_orders.h"
+#include "coordinator/worker_roster.h"
 #include "core/layout.h"
 #include "core/membership.h"
 #include "core/run_record.h"
@@ -38,8 +39,6 @@ class Coordinator {
   static constexpr uint32_t kEmptyStepsMax = 3;
   // How many steps a shard's news may be ahead of the slowest shard's.
   static constexpr size_t kEarlyMax = 64;
-  // How long a place is kept for somebody who asked for one, and has data to load.
-  static constexpr Duration kPlaceKept = std::chrono::minutes(2);
   // How long is waited for whoever keeps in memory what a run that starts over could go on from.
   static constexpr Duration kKeeperAwaited = std::chrono::seconds(5);
   // How long shards may read the checkpoint that a run goes on from.
@@ -85,7 +84,7 @@ class Coordinator {
   // keeps it in memory for each of them.
   const std::optional<ResumeFrom>& committed() const { return committed_; }
   Step step() const { return step_; }
-  const Membership& members() const { return members_; }
+  const Membership& members() const { return workers_.members(); }
 
  private:
   enum class Phase : uint8_t { kGathering, kTraining, kEvaluating, kEnded };
@@ -122,7 +121,6 @@ class Coordinator {
   void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
   void choose_pull(TimePoint now, CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
-  Status check_record(const std::string& who, TimePoint now) const;
   std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
   RestartPoint restart_point() const;
   std::string missing_without_shards() const;
@@ -130,7 +128,7 @@ class Coordinator {
   void add_members(TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
-  void remove_worker(WorkerId worker);
+  void forget_worker(WorkerId worker);
   double rate_factor_of(const StepSummary& story) const;
   void tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
@@ -158,17 +156,11 @@ class Coordinator {
   bool again_ = false;
   std::optional<ResumeFrom> committed_;
 
-  Membership members_;
+  WorkerRoster workers_;
+  EvaluatorPresence evaluator_;
   ShardAssignment servers_;
-  Quarantine quarantine_;
-  std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
-  std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
-  bool evaluator_here_ = false;
-  bool evaluator_lost_ = false;
   bool evaluator_given_up_ = false;  // it has not come back by then
-  TimePoint evaluator_lost_at_{};
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
-  std::set<WorkerId> workers_ready_;  // of those
   ModelAgreement model_;
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any

@@ -46,13 +46,13 @@ uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers /
 
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
-  ledger_->open(step_, since_start(now), members_.list(),
+  ledger_->open(step_, since_start(now), workers_.members().list(),
                 learning_rate(model_.rules().schedule, step_));
-  counted_on_ = members_.list();
+  counted_on_ = workers_.members().list();
   std::erase_if(counted_on_, [&](WorkerId worker) { return orders_.is_busy(worker); });
   // With nobody else, whoever is busy has to do.
-  if (counted_on_.empty()) counted_on_ = members_.list();
-  for (const WorkerId worker : members_.list()) {
+  if (counted_on_.empty()) counted_on_ = workers_.members().list();
+  for (const WorkerId worker : workers_.members().list()) {
     if (orders_.is_busy(worker)) ledger_->on_busy(worker);
   }
   opened_ = now;
@@ -63,10 +63,8 @@ void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
 
 // Whoever has come and is ready.
 void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
-  for (const WorkerId worker : workers_ready_) {
-    if (!members_.add(worker)) continue;
+  for (const WorkerId worker : workers_.add_ready())
     report(Peer{Role::kWorker, worker}, event::Joined{}, now, out);
-  }
 }
 
 void Coordinator::decide(CoordinatorOutput& out) {
@@ -77,11 +75,11 @@ void Coordinator::decide(CoordinatorOutput& out) {
                                          .alive = counted_on_,
                                          .overhead = 0.0,
                                          .noise = noise,
-                                         .members = members_.count()})
+                                         .members = workers_.members().count()})
                      : free_choice();
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = choice_.cutoff,
-                                             .alive = members_.count(),
+                                             .alive = workers_.members().count(),
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),
                                              .at = {},
@@ -105,7 +103,7 @@ std::optional<TimePoint> Coordinator::wake_at() const {
   if (phase_ == Phase::kEvaluating && await_checkpoint())
     return training_ended_ + kCheckpointPatience;
   if (phase_ == Phase::kEvaluating && await_evaluator())
-    return std::max(training_ended_, evaluator_lost_at_) + kEvaluatorPatience;
+    return std::max(training_ended_, *evaluator_.lost_since()) + kEvaluatorPatience;
   if (phase_ != Phase::kTraining || step_ == settings_.steps) return std::nullopt;
   if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
   return opened_ + from_seconds(choice_.review.at);
@@ -150,7 +148,7 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
   if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit) return;
   out.happenings.emplace_back(DecisionRecord{.step = step_,
                                              .cutoff = std::min(choice_.cutoff, expected()),
-                                             .alive = members_.count(),
+                                             .alive = workers_.members().count(),
                                              .reason = choice_.reason,
                                              .time_limit = wire_time_limit(choice_.time_limit),
                                              // Zero is the decision that opened the step.
@@ -165,7 +163,7 @@ void Coordinator::review(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::deal_shares(CoordinatorOutput& out) {
   if (!decider_ || !decider_->balances()) return;
   const Step next = step_ + 1;
-  const std::vector<WorkerId> members = members_.list();
+  const std::vector<WorkerId> members = workers_.members().list();
   const std::vector<uint32_t> samples = decider_->deal(next, members, settings_.batch);
   uint64_t first = 0;
   for (size_t i = 0; i < members.size(); ++i) {
@@ -181,7 +179,7 @@ void Coordinator::deal_shares(CoordinatorOutput& out) {
 
 // Nothing is waited for: the number only says how many gradients make up a round.
 Choice Coordinator::free_choice() const {
-  const uint32_t alive = members_.count();
+  const uint32_t alive = workers_.members().count();
   const std::string round =
       "every gradient is used as it comes, a step is as many as there are workers: " +
       std::to_string(alive);
@@ -195,8 +193,8 @@ Choice Coordinator::free_choice() const {
 // Of those whom the choice counted on, how many are left.
 uint32_t Coordinator::expected() const {
   const auto left = std::count_if(counted_on_.begin(), counted_on_.end(),
-                                  [&](WorkerId worker) { return members_.has(worker); });
-  return left > 0 ? static_cast<uint32_t>(left) : members_.count();
+                                  [&](WorkerId worker) { return workers_.members().has(worker); });
+  return left > 0 ? static_cast<uint32_t>(left) : workers_.members().count();
 }
 
 void Coordinator::send_decision(CoordinatorOutput& out) const {
@@ -206,7 +204,7 @@ void Coordinator::send_decision(CoordinatorOutput& out) const {
                     .cutoff = std::min(choice_.cutoff, expected()),
                     .time_limit = {},
                     .at_least = std::min(choice_.at_least, expected()),
-                    .alive = members_.list(),
+                    .alive = workers_.members().list(),
                     .news_every = wants_review(choice_) ? news_every(counted_on_.size()) : 0,
                     .noise_scale = ledger_->noise_scale()};
   const Duration limit = wire_time_limit(choice_.time_limit);
@@ -275,11 +273,11 @@ void Coordinator::close_steps(TimePoint now, CoordinatorOutput& out) {
 // Of the next step, as with shares of samples.
 void Coordinator::choose_pull(TimePoint now, CoordinatorOutput& out) {
   if (!pull_choice_) return;
-  const auto chosen = pull_choice_->decide(step_, choice_.cutoff, members_.count());
+  const auto chosen = pull_choice_->decide(step_, choice_.cutoff, workers_.members().count());
   if (!chosen) return;
   pull_share_ = chosen->share;
   report({}, *chosen, now, out);
-  for (const WorkerId worker : joined_) {
+  for (const WorkerId worker : workers_.joined()) {
     out.messages.push_back({to_worker(worker, Lane::kControl),
                             control_frame(PullShare{.from = step_ + 1, .share = pull_share_})});
   }
@@ -292,7 +290,7 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
     const std::vector<WorkerId> stragglers = ledger_->stragglers(closed);
     orders_.on_closed(closed, stragglers);
     for (const WorkerId worker : stragglers) {
-      if (members_.has(worker) && orders_.stop(closed, worker, now))
+      if (workers_.members().has(worker) && orders_.stop(closed, worker, now))
         out.messages.push_back({to_worker(worker, Lane::kControl), stop});
     }
     decider_->learn(ledger_->times(closed, settings_.workers));
@@ -386,7 +384,7 @@ void Coordinator::finish_training(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
   if (settings_.recovers && !settings_.workers_bring_model) return end_if_complete(now, out);
   const std::set<WorkerId> owing = owe_reports();
-  for (const WorkerId worker : joined_) {
+  for (const WorkerId worker : workers_.joined()) {
     if (!owing.contains(worker) && dismissed_.insert(worker).second)
       send_farewell(Role::kWorker, worker, Farewell{}, out);
   }
@@ -399,24 +397,24 @@ std::set<WorkerId> Coordinator::owe_reports() const {
   std::set<WorkerId> owing;
   if (settings_.free_running || reports_given_up_) return owing;
   for (const WorkerId worker : ledger_->unreported()) {
-    if (joined_.contains(worker)) owing.insert(worker);
+    if (workers_.has_joined(worker)) owing.insert(worker);
   }
   return owing;
 }
 
 // Workers that bring the model keep it: they fetch its last version, and then leave by themselves.
 bool Coordinator::await_leaving() const {
-  return settings_.workers_bring_model && !joined_.empty() && !leaving_given_up_;
+  return settings_.workers_bring_model && !workers_.joined().empty() && !leaving_given_up_;
 }
 
 // Whoever is lost from a run that recovers is started again, and has the last version still to
 // measure and to save.
 bool Coordinator::await_evaluator() const {
-  return settings_.recovers && evaluator_lost_ && !evaluated_last_ && !evaluator_given_up_;
+  return settings_.recovers && evaluator_.lost_since() && !evaluated_last_ && !evaluator_given_up_;
 }
 
 void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
-  const bool evaluated = evaluated_last_ || !(evaluator_here_ || await_evaluator());
+  const bool evaluated = evaluated_last_ || !(evaluator_.is_here() || await_evaluator());
   if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving() &&
       !await_checkpoint())
     end(RunOutcome::kCompleted, EndCause::kCompleted, "", now, out);
