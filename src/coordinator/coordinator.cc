@@ -26,6 +26,7 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       workers_(settings_.workers, settings_.at_start()),
       servers_(settings_.shards),
       model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
+      checkpoints_(settings_.checkpoint_every, settings_.steps),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
@@ -228,6 +229,34 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
   end_if_complete(now, out);
 }
 
+Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
+                                        CoordinatorOutput& out) {
+  if (!ledger_ || saved.version > std::min<Step>(settings_.steps, step_ + kEarlyMax) ||
+      !checkpoints_.has(saved.version) || !blocks_on_.contains(shard)) {
+    return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
+                         std::to_string(saved.version) + ", which was not wanted");
+  }
+  auto answer = checkpoints_.on_saved(shard, saved, blocks_on_.size());
+  if (answer.failure) report(Peer{Role::kShard, shard}, *std::move(answer.failure), now, out);
+  if (!answer.parts.empty()) {
+    out.checkpoints.push_back({.version = saved.version,
+                               .parts = std::move(answer.parts),
+                               .settings = model_.settings(),
+                               .noise = ledger_->noise(),
+                               .tensors = model_.layout()->tensors()});
+  }
+  if (answer.all) end_if_complete(now, out);
+  return done();
+}
+
+void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Duration took,
+                                     TimePoint now, CoordinatorOutput& out) {
+  if (phase_ == Phase::kEnded) return;
+  if (auto event = checkpoints_.on_kept(version, kept, took))
+    report({}, *std::move(event), now, out);
+  end_if_complete(now, out);
+}
+
 void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint now,
                           CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded) return;
@@ -422,7 +451,7 @@ void Coordinator::start_over(event::RestartCause cause, const std::optional<Peer
 
 // Where the run can continue without what is kept in memory.
 RestartPoint Coordinator::restart_point() const {
-  if (checkpoint_there_ || (settings_.resume && !settings_.resume->kept))
+  if (checkpoints_.any_kept() || (settings_.resume && !settings_.resume->kept))
     return RestartPoint::kCheckpoint;
   if (settings_.checkpoint_dir.empty()) return RestartPoint::kBeginning;
   return settings_.resume ? RestartPoint::kCheckpointIfAny : RestartPoint::kBeginningNoneYet;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/checkpoint_tally.h"
 #include "coordinator/coordinator_output.h"
 #include "coordinator/coordinator_settings.h"
 #include "coordinator/evaluator_presence.h"
@@ -92,9 +93,6 @@ class Coordinator {
   Duration since_start(TimePoint now) const { return settings_.before + (now - started_); }
   Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                              CoordinatorOutput& out);
-  void fail_checkpoint(const std::optional<Peer>& peer, const event::CheckpointFailed& failed,
-                       TimePoint now, CoordinatorOutput& out);
-  bool await_checkpoint() const;
   void plan_if_settled(TimePoint now, CoordinatorOutput& out);
   void send_plans(CoordinatorOutput& out);
   Address server_of(ShardId shard) const {
@@ -162,11 +160,11 @@ class Coordinator {
   bool evaluator_given_up_ = false;  // it has not come back by then
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
   ModelAgreement model_;
+  CheckpointTally checkpoints_;
   BlockPlan blocks_;
   std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
   bool planned_ = false;
-  bool checkpoint_there_ = false;  // made in this life
-  bool kept_by_nobody_ = false;    // what it was to go on from
+  bool kept_by_nobody_ = false;  // what it was to go on from
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
@@ -196,11 +194,6 @@ class Coordinator {
   uint32_t empty_steps_ = 0;               // in a row
   std::map<WorkerId, uint64_t> outliers_;  // steps in which its gradient was out of line
   uint64_t digest_ = 0;
-  std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing
-  std::map<Version, uint64_t> checkpoint_bytes_;  // of those whose manifest is being written
-  // Since the last one that was kept: why others were not, with the system's reason if it has one.
-  std::set<std::pair<CheckpointFailure, int>> told_failures_;
-  bool last_checkpoint_over_ = false;  // that of the last step: kept, or given up
 };
 
 }  // namespace drover

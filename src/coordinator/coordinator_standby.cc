@@ -43,10 +43,11 @@ void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoi
   end(RunOutcome::kFailed, EndCause::kServerLost,
       name_of(peer) + " was lost at step " + std::to_string(step_) + " (" + loss_text(why) +
           "); its part of the parameters is gone, so the run cannot go on" +
-          (checkpoint_there_ ? ". --resume " + settings_.checkpoint_dir +
-                                   " goes on from the newest checkpoint; with --supervise it would "
-                                   "have done so by itself"
-                             : ". With --standby, or --checkpoint and --supervise, it would have"),
+          (checkpoints_.any_kept()
+               ? ". --resume " + settings_.checkpoint_dir +
+                     " goes on from the newest checkpoint; with --supervise it would "
+                     "have done so by itself"
+               : ". With --standby, or --checkpoint and --supervise, it would have"),
       now, out);
 }
 

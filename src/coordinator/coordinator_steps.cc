@@ -100,7 +100,7 @@ std::optional<TimePoint> Coordinator::wake_at() const {
   if (phase_ == Phase::kEvaluating && !owe_reports().empty())
     return training_ended_ + kReportPatience;
   if (phase_ == Phase::kEvaluating && await_leaving()) return training_ended_ + kLeavingPatience;
-  if (phase_ == Phase::kEvaluating && await_checkpoint())
+  if (phase_ == Phase::kEvaluating && checkpoints_.awaits_last())
     return training_ended_ + kCheckpointPatience;
   if (phase_ == Phase::kEvaluating && await_evaluator())
     return std::max(training_ended_, *evaluator_.lost_since()) + kEvaluatorPatience;
@@ -117,14 +117,10 @@ void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
     reports_given_up_ = true;
   } else if (await_leaving()) {
     leaving_given_up_ = true;
-  } else if (!await_checkpoint()) {
+  } else if (!checkpoints_.awaits_last()) {
     evaluator_given_up_ = true;
   } else {
-    fail_checkpoint({},
-                    {.version = settings_.steps,
-                     .cause = CheckpointFailure::kTimeout,
-                     .detail = "it was not written in time"},
-                    now, out);
+    if (auto event = checkpoints_.give_up_last()) report({}, *std::move(event), now, out);
   }
   dismiss_workers(now, out);
 }
@@ -416,7 +412,7 @@ bool Coordinator::await_evaluator() const {
 void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
   const bool evaluated = evaluated_last_ || !(evaluator_.is_here() || await_evaluator());
   if (phase_ == Phase::kEvaluating && evaluated && owe_reports().empty() && !await_leaving() &&
-      !await_checkpoint())
+      !checkpoints_.awaits_last())
     end(RunOutcome::kCompleted, EndCause::kCompleted, "", now, out);
 }
 
