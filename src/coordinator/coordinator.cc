@@ -27,6 +27,9 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       servers_(settings_.shards),
       model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
       checkpoints_(settings_.checkpoint_every, settings_.steps),
+      reporter_({.full_samples = settings_.full_samples,
+                 .free_running = settings_.free_running.has_value(),
+                 .partial_pull = settings_.pull.weak()}),
       orders_(settings_.stragglers, settings_.probe, settings_.seed) {
   DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
@@ -62,7 +65,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
   }
   out.happenings.emplace_back(
       PeerRecord{.peer = {hello.role, hello.index}, .host = hello.host, .pid = hello.pid});
-  if (!planned_) {
+  if (!blocks_) {
     plan_if_settled(now, out);
   } else if (hello.role == Role::kWorker || hello.role == Role::kEvaluator) {
     send_welcome(hello.role, hello.index, out);
@@ -95,20 +98,15 @@ Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
 }
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
-  planned_ = true;
-  blocks_ =
-      plan_blocks(*model_.layout(), settings_.shards,
-                  block_floats_for(*model_.layout(), settings_.shards, settings_.block_floats));
-  // A shard may have got no block (more shards than blocks); it has nothing to close.
-  for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
+  blocks_.emplace(*model_.layout(), settings_.shards, settings_.block_floats);
   std::vector<ShardId> names;
-  for (const auto& [shard, blocks] : blocks_on_) {
+  for (const auto& [shard, blocks] : blocks_->on_shards()) {
     names.push_back(shard);
     next_closing_[shard] = step_;
   }
   ledger_.emplace(static_cast<uint32_t>(names.size()), settings_.free_running.has_value(), names);
   if (settings_.resume) ledger_->resume(settings_.resume->step, settings_.resume->noise);
-  if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
+  if (settings_.pull.choose) pull_choice_.emplace(blocks_->on_shards(), settings_.pull.warmup);
   const Plan plan{.workers = settings_.workers,
                   .steps = settings_.steps,
                   .evaluate_every = settings_.evaluate_every,
@@ -126,7 +124,7 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
                   .checkpoint_every = settings_.checkpoint_every,
                   .checkpoint_dir = settings_.checkpoint_dir,
                   .tensors = model_.layout()->tensors(),
-                  .blocks = blocks_};
+                  .blocks = blocks_->plan()};
   for (const auto& [role, shard] : servers_.here()) {
     const Address to{role, shard, Lane::kControl};
     if (servers_.serves(role, shard)) {
@@ -141,7 +139,7 @@ void Coordinator::send_plans(CoordinatorOutput& out) {
 
 void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out) {
   Welcome welcome{.shards = {},
-                  .blocks = blocks_,
+                  .blocks = blocks_->plan(),
                   .steps = settings_.steps,
                   .evaluate_every = settings_.evaluate_every,
                   .free_running = settings_.free_running.has_value(),
@@ -232,11 +230,11 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
 Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                                         CoordinatorOutput& out) {
   if (!ledger_ || saved.version > std::min<Step>(settings_.steps, step_ + kEarlyMax) ||
-      !checkpoints_.has(saved.version) || !blocks_on_.contains(shard)) {
+      !checkpoints_.has(saved.version) || !blocks_->on_shards().contains(shard)) {
     return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
                          std::to_string(saved.version) + ", which was not wanted");
   }
-  auto answer = checkpoints_.on_saved(shard, saved, blocks_on_.size());
+  auto answer = checkpoints_.on_saved(shard, saved, blocks_->on_shards().size());
   if (answer.failure) report(Peer{Role::kShard, shard}, *std::move(answer.failure), now, out);
   if (!answer.parts.empty()) {
     out.checkpoints.push_back({.version = saved.version,
@@ -372,7 +370,7 @@ std::string Coordinator::missing_without_shards() const {
 }
 
 void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
-  if (!planned_) plan_if_settled(now, out);
+  if (!blocks_) plan_if_settled(now, out);
   const auto [since, patience] = patience_with_the_missing(now);
   if (phase_ != Phase::kGathering || now - since < patience) return;
   const Loss late{.cause = LossCause::kJoinTimeout, .waited = patience};

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/block_map.h"
 #include "coordinator/checkpoint_tally.h"
 #include "coordinator/coordinator_output.h"
 #include "coordinator/coordinator_settings.h"
@@ -22,6 +23,7 @@
 #include "coordinator/model_agreement.h"
 #include "coordinator/shard_assignment.h"
 #include "coordinator/step_ledger.h"
+#include "coordinator/step_reporter.h"
 #include "coordinator/straggler_orders.h"
 #include "coordinator/worker_roster.h"
 #include "core/layout.h"
@@ -36,8 +38,6 @@ namespace drover {
 
 class Coordinator {
  public:
-  // A run without a single usable gradient for so many steps has diverged, and ends.
-  static constexpr uint32_t kEmptyStepsMax = 3;
   // How many steps a shard's news may be ahead of the slowest shard's.
   static constexpr size_t kEarlyMax = 64;
   // How long is waited for whoever keeps in memory what a run that starts over could go on from.
@@ -127,8 +127,6 @@ class Coordinator {
   void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
   void forget_worker(WorkerId worker);
-  double rate_factor_of(const StepSummary& story) const;
-  void tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out);
   void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
   void finish_training(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
@@ -161,10 +159,9 @@ class Coordinator {
   bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
   ModelAgreement model_;
   CheckpointTally checkpoints_;
-  BlockPlan blocks_;
-  std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
-  bool planned_ = false;
-  bool kept_by_nobody_ = false;  // what it was to go on from
+  StepReporter reporter_;
+  std::optional<BlockMap> blocks_;  // since the plans were sent
+  bool kept_by_nobody_ = false;     // what it was to go on from
 
   std::optional<StepLedger> ledger_;  // since the blocks are planned
   // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
@@ -187,12 +184,10 @@ class Coordinator {
   std::optional<PullChoice> pull_choice_;
   std::optional<TimePoint> training_began_;
   TimePoint training_ended_{};
-  std::set<WorkerId> dismissed_;           // workers, after the last step
-  bool leaving_given_up_ = false;          // of those who have not left by then
-  bool reports_given_up_ = false;          // of those who have not sent theirs by then
-  SavedNoise noise_before_;                // the last step that has closed
-  uint32_t empty_steps_ = 0;               // in a row
-  std::map<WorkerId, uint64_t> outliers_;  // steps in which its gradient was out of line
+  std::set<WorkerId> dismissed_;   // workers, after the last step
+  bool leaving_given_up_ = false;  // of those who have not left by then
+  bool reports_given_up_ = false;  // of those who have not sent theirs by then
+  SavedNoise noise_before_;        // the last step that has closed
   uint64_t digest_ = 0;
 };
 

@@ -56,7 +56,7 @@ void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoi
 void Coordinator::note_committed() {
   if (!settings_.standby || kept_by_nobody_) return;
   const auto& resume = settings_.resume;
-  if (!planned_) {
+  if (!blocks_) {
     if (resume && resume->kept) committed_ = resume;
     return;
   }
@@ -70,7 +70,7 @@ void Coordinator::note_committed() {
                           .settings = model_.settings(),
                           .noise = last ? noise_before_ : ledger_->noise(),
                           .kept = is_new ? KeptVersion{version, settings_.life} : resume->kept};
-  for (const auto& [shard, blocks] : blocks_on_) committed_->keepers.insert(shard);
+  for (const auto& [shard, blocks] : blocks_->on_shards()) committed_->keepers.insert(shard);
 }
 
 }  // namespace drover

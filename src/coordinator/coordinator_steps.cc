@@ -34,11 +34,6 @@ bool wants_review(const Choice& choice) {
   return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
 }
 
-bool is_power_of_ten(uint64_t number) {
-  while (number >= 10 && number % 10 == 0) number /= 10;
-  return number == 1;
-}
-
 // Arrivals that a shard tells of at a time: often enough to decide by, and never thousands a step.
 uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
 
@@ -251,9 +246,9 @@ bool Coordinator::enough_closed() const {
   if (ledger_->is_closed(step_)) return true;
   if (!settings_.pull.weak() || ledger_->steps_open_before(step_) >= kDecidedAheadMax) return false;
   uint32_t closed = 0;
-  for (const auto& [shard, blocks] : blocks_on_)
+  for (const auto& [shard, blocks] : blocks_->on_shards())
     closed += ledger_->is_closed_on(step_, shard) ? blocks : 0;
-  return closed >= blocks_needed(pull_share_, static_cast<uint32_t>(blocks_.blocks.size()));
+  return closed >= blocks_needed(pull_share_, blocks_->count());
 }
 
 void Coordinator::close_steps(TimePoint now, CoordinatorOutput& out) {
@@ -304,66 +299,16 @@ void Coordinator::close_step(Step closed, TimePoint now, CoordinatorOutput& out)
   }
 }
 
-// As the shards have worked it out for the block least served. One that closed the step before the
-// decision about it had come used the noise scale of the decision before.
-double Coordinator::rate_factor_of(const StepSummary& story) const {
-  auto samples = static_cast<double>(story.step.samples);
-  if (settings_.free_running) samples /= std::max(story.step.contributors, 1u);  // of one gradient
-  return rate_factor(model_.rules().schedule.rule, samples,
-                     static_cast<double>(settings_.full_samples), story.noise_scale_at_open);
-}
-
-// Who is out of line is told the first time, the tenth, the hundredth, ...: who it is must be seen,
-// and one that lies in every step must not fill the log.
-void Coordinator::tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out) {
-  for (const StepClosed::Outlier& each : story.outliers) {
-    const uint64_t times = ++outliers_[each.worker];
-    if (!is_power_of_ten(times)) continue;
-    const std::string tensor =
-        each.block < blocks_.blocks.size()
-            ? model_.layout()->tensors()[blocks_.blocks[each.block].tensor].name
-            : "?";
-    out.happenings.emplace_back(
-        EventRecord{.at = since_start(now),
-                    .step = story.step.step,
-                    .peer = Peer{Role::kWorker, each.worker},
-                    .payload = event::Outlier{
-                        .ratio = each.ratio, .tensor = tensor, .used = each.used, .times = times}});
-  }
-}
-
 void Coordinator::tell_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!ledger_) return;
   for (const ArrivalRecord& late : ledger_->take_late_records(all))
     out.happenings.emplace_back(late);
-  bool diverged = false;
-  for (StepSummary& story : ledger_->take_summaries(all)) {
-    story.step.learning_rate *= rate_factor_of(story);
-    const StepRecord& step = story.step;
-    const bool some = std::any_of(step.block_counts.begin(), step.block_counts.end(),
-                                  [](const BlockCount& each) { return each.contributors > 0; });
-    const bool empty = step.contributors == 0 && step.refused > 0;
-    empty_steps_ = empty && !(settings_.pull.weak() && some) ? empty_steps_ + 1 : 0;
-    std::map<WorkerId, BlockId> first_refused;
-    for (const StepClosed::Refused& refused : story.refused)
-      first_refused.try_emplace(refused.worker, refused.block);
-    const Step number = step.step;
-    tell_outliers(story, now, out);
-    out.happenings.emplace_back(std::move(story));
-    for (const auto& [worker, block] : first_refused) {
-      const std::string tensor = block < blocks_.blocks.size()
-                                     ? model_.layout()->tensors()[blocks_.blocks[block].tensor].name
-                                     : "?";
-      out.happenings.emplace_back(EventRecord{.at = since_start(now),
-                                              .step = number,
-                                              .peer = Peer{Role::kWorker, worker},
-                                              .payload = event::Refused{.tensor = tensor}});
-    }
-    diverged = diverged || empty_steps_ >= kEmptyStepsMax;
-  }
-  if (diverged && phase_ == Phase::kTraining) {
+  reporter_.report(ledger_->take_summaries(all), *blocks_, model_.rules().schedule.rule,
+                   since_start(now), out.happenings);
+  if (reporter_.diverged() && phase_ == Phase::kTraining) {
     end(RunOutcome::kFailed, EndCause::kDiverged,
-        "training diverged: every gradient of the last " + std::to_string(kEmptyStepsMax) +
+        "training diverged: every gradient of the last " +
+            std::to_string(StepReporter::kEmptyStepsMax) +
             " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
         now, out);
   }
