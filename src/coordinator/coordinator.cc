@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "coordinator/end_reasons.h"
 #include "coordinator/recovery.h"
 #include "coordinator/start_messages.h"
 #include "core/check.h"
@@ -210,8 +211,7 @@ void Coordinator::leave_out_missing(Duration waited, TimePoint now, CoordinatorO
     lose_worker(worker, late, now, out);
   }
   if (phase_ != Phase::kGathering) return;
-  fail("not all processes were ready to train within " +
-       std::to_string(static_cast<int>(seconds(waited))) + " s");
+  fail(not_ready_reason(waited));
 }
 
 void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
@@ -331,10 +331,7 @@ void Coordinator::record_steps(bool all, TimePoint now, CoordinatorOutput& out) 
   reporter_.report(clock_->take_summaries(all), *blocks_, model_.rules().schedule.rule,
                    run_.at(now), out.happenings);
   if (reporter_.diverged() && phase_ == Phase::kTraining) {
-    end(RunOutcome::kFailed, EndCause::kDiverged,
-        "training diverged: every gradient of the last " +
-            std::to_string(StepReporter::kEmptyStepsMax) +
-            " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)",
+    end(RunOutcome::kFailed, EndCause::kDiverged, diverged_reason(StepReporter::kEmptyStepsMax),
         now, out);
   }
 }
@@ -417,15 +414,9 @@ void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoi
   report(peer, event::Lost{.loss = why}, now, out);
   if (settings_.recovers)
     return restart(event::RestartCause::kServerLost, peer, name_of(peer) + " was lost", now, out);
+  const std::string checkpoints = checkpoints_.any_kept() ? settings_.checkpoint_dir : "";
   end(RunOutcome::kFailed, EndCause::kServerLost,
-      name_of(peer) + " was lost at step " + std::to_string(step()) + " (" + loss_text(why) +
-          "); its part of the parameters is gone, so the run cannot go on" +
-          (checkpoints_.any_kept()
-               ? ". --resume " + settings_.checkpoint_dir +
-                     " goes on from the newest checkpoint; with --supervise it would "
-                     "have done so by itself"
-               : ". With --standby, or --checkpoint and --supervise, it would have"),
-      now, out);
+      server_lost_reason(peer, why, step(), checkpoints), now, out);
 }
 
 void Coordinator::lose_evaluator(const Loss& why, TimePoint now, CoordinatorOutput& out) {
@@ -454,11 +445,7 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was dismissed
   if (had_joined && settings_.workers_indispensable && workers_.is_of_start(worker)) {
     report(peer, event::Lost{.loss = why}, now, out);
-    return end(RunOutcome::kFailed, EndCause::kRankLost,
-               "lost " + name_of(peer) + ": " + loss_text(why) +
-                   ". With --transport mpi no rank can be missed; --resume goes on from the newest "
-                   "checkpoint, if there is one (--checkpoint)",
-               now, out);
+    return end(RunOutcome::kFailed, EndCause::kRankLost, rank_lost_reason(peer, why), now, out);
   }
   if (!workers_.remove_member(worker)) {
     if (had_joined)
@@ -558,9 +545,7 @@ RunCompletion::Unfinished Coordinator::unfinished() const {
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
   committed_.reset();  // no coordinator continues from it
-  end(RunOutcome::kInterrupted, EndCause::kInterrupted,
-      "interrupted at step " + std::to_string(step()) +
-          (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),
+  end(RunOutcome::kInterrupted, EndCause::kInterrupted, interrupted_reason(step(), settings_.steps),
       now, out);
 }
 
