@@ -1,33 +1,34 @@
-#include "coordinator/shard_seats.h"
+#include "coordinator/shard_assignment.h"
 
 #include <algorithm>
 
 namespace drover {
 
-Status ShardSeats::on_hello(const Hello& hello) {
+Status ShardAssignment::on_hello(const Hello& hello) {
   const std::string name = peer_name(hello.role, hello.index);
   if (hello.index >= shards_) return invalid_input("this run has no " + name);
-  // Its earlier life, perhaps, whose end has not been noticed yet.
+  // Perhaps its earlier incarnation, whose end has not been noticed yet.
   if (find(hello.index, hello.role) != nullptr)
     return Error{ErrorKind::kNotNow, name + " is here already"};
   here_[{hello.index, hello.role}] = {.address = hello.address, .kept = hello.kept};
   return done();
 }
 
-const ShardSeats::Sitter* ShardSeats::find(ShardId shard, Role role) const {
+const ShardAssignment::Process* ShardAssignment::find(ShardId shard, Role role) const {
   const auto found = here_.find({shard, role});
   return found == here_.end() ? nullptr : &found->second;
 }
 
-ShardSeats::Settled ShardSeats::settle(
+ShardAssignment::Settled ShardAssignment::settle(
     const std::optional<std::pair<KeptVersion, std::set<ShardId>>>& kept, bool waited) {
   std::map<ShardId, Role> serving;
   for (ShardId shard = 0; shard < shards_; ++shard) {
     const bool must_have = kept && kept->second.contains(shard);
     const auto has = [&](Role role) {
-      const Sitter* const sitter = find(shard, role);
-      return sitter != nullptr && (!must_have || std::find(sitter->kept.begin(), sitter->kept.end(),
-                                                           kept->first) != sitter->kept.end());
+      const Process* const process = find(shard, role);
+      return process != nullptr &&
+             (!must_have || std::find(process->kept.begin(), process->kept.end(), kept->first) !=
+                                process->kept.end());
     };
     const bool both = find(shard, Role::kShard) && find(shard, Role::kStandby);
     if (has(Role::kShard)) {
@@ -43,10 +44,18 @@ ShardSeats::Settled ShardSeats::settle(
   return Settled::kYes;
 }
 
-std::vector<std::pair<Role, ShardId>> ShardSeats::here() const {
+std::vector<std::pair<Role, ShardId>> ShardAssignment::here() const {
   std::vector<std::pair<Role, ShardId>> all;
-  for (const auto& [key, sitter] : here_) all.emplace_back(key.second, key.first);
+  for (const auto& [key, process] : here_) all.emplace_back(key.second, key.first);
   return all;
+}
+
+std::vector<ShardId> ShardAssignment::missing() const {
+  std::vector<ShardId> missing;
+  for (ShardId shard = 0; shard < shards_; ++shard) {
+    if (!find(shard, Role::kShard) && !find(shard, Role::kStandby)) missing.push_back(shard);
+  }
+  return missing;
 }
 
 }  // namespace drover
