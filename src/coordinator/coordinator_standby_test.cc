@@ -85,6 +85,15 @@ TEST_F(StandbyTest, WhoOnlyStandsByHasNothingToTell) {
   EXPECT_FALSE(coordinator_.on_message(Role::kStandby, 1, StepClosed{.step = 0}, now_, out_).ok());
 }
 
+TEST_F(StandbyTest, AnInterruptedRunIsNotContinued) {
+  gather();
+  for (Step step = 0; step < 4; ++step) close(step, {0, 1});
+  lose(Role::kShard, 1);
+  ASSERT_TRUE(coordinator_.committed());
+  coordinator_.on_interrupt(now_, out_);
+  EXPECT_FALSE(coordinator_.committed());
+}
+
 TEST_F(StandbyTest, AStartOverGoesOnWithTheStepThatIsOpen) {
   gather();
   for (Step step = 0; step < 4; ++step) close(step, {0, 1});

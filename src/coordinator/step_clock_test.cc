@@ -234,6 +234,15 @@ TEST_F(FinishingClockTest, WorkersThatFinishAnEarlierGradientAreNotCountedOn) {
   EXPECT_EQ(notes_.alive.back(), (Ids{0, 1})) << "again it did not arrive";
 }
 
+TEST_F(FinishingClockTest, AWorkerThatArrivesAfterAllIsNotBusyAnyMore) {
+  open();
+  close({0, 1});
+  open();
+  close({0, 1, 2});
+  open();
+  EXPECT_EQ(notes_.alive.back(), (Ids{0, 1, 2}));
+}
+
 TEST_F(FinishingClockTest, IfAllAreBusyTheyHaveToDo) {
   open();
   close({});
@@ -310,6 +319,23 @@ TEST_F(PartialPullClockTest, ItIsOverWhenAllShardsHaveClosedAllSteps) {
   EXPECT_FALSE(clock_.is_over());
   for (Step step = 0; step < 4; ++step) take(closing(1, step));
   EXPECT_TRUE(clock_.is_over());
+}
+
+class ChosenPullClockTest : public StepClockTest {
+ protected:
+  ChosenPullClockTest()
+      : StepClockTest(
+            {.workers = 3, .shards = 2, .steps = 4, .pull = {.choose = true, .warmup = 1}}) {}
+};
+
+TEST_F(ChosenPullClockTest, TheShareFollowsWhatWorkersReport) {
+  EXPECT_FALSE(open().pull);
+  StepReport slow{.compute = 1s, .responses = {{.time = 1s, .came = true}, {.time = 5s}}};
+  for (int times = 0; times < 40; ++times) clock_.on_report(0, slow);
+  close();
+  EXPECT_EQ(clock_.pull_share(), 1.0);
+  EXPECT_TRUE(open().pull);
+  EXPECT_EQ(clock_.pull_share(), 0.5) << "the slow shard is left out";
 }
 
 class LongPartialPullClockTest : public StepClockTest {

@@ -159,6 +159,26 @@ TEST_F(StepDecisionTest, PassesOnWhatIsLearned) {
   EXPECT_TRUE(decision_.deal(1, members_.list()).empty()) << "work is not dealt by speed";
 }
 
+class SmallBatchDecisionTest : public StepDecisionTest {
+ protected:
+  SmallBatchDecisionTest() : StepDecisionTest({.batch = 1}) {}
+};
+
+TEST_F(SmallBatchDecisionTest, OfOneSampleNoiseIsInGradientsAsItIs) {
+  open();
+  EXPECT_EQ(notes_.noise, 32.0);
+}
+
+class UnknownBatchDecisionTest : public StepDecisionTest {
+ protected:
+  UnknownBatchDecisionTest() : StepDecisionTest({.batch = 0}) {}
+};
+
+TEST_F(UnknownBatchDecisionTest, TheNoiseIsNotKnownEither) {
+  open();
+  EXPECT_EQ(notes_.noise, 0.0);
+}
+
 class BalancedDecisionTest : public StepDecisionTest {
  protected:
   BalancedDecisionTest() : StepDecisionTest({.batch = 8, .balance = BalanceSettings{}}) {}
