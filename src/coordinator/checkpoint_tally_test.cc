@@ -37,6 +37,7 @@ TEST_F(CheckpointTallyTest, KnowsItsVersions) {
   EXPECT_TRUE(tally_.has(8));
   EXPECT_TRUE(tally_.has(10)) << "after the last step";
   EXPECT_FALSE(tally_.has(5));
+  EXPECT_FALSE(tally_.has(0)) << "the initial parameters";
   EXPECT_FALSE(CheckpointTally(0, 10).has(10));
 }
 

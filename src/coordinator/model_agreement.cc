@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace drover {
 namespace {
@@ -34,19 +35,22 @@ std::string difference(const Layout& theirs, const Layout& wanted, bool is_first
 }  // namespace
 
 Status ModelAgreement::admit(const Hello& hello) {
-  if (const Status same = admit_model(hello); !same) return same;
-  if (hello.role != Role::kWorker || !workers_bring_model_) return done();
-  return admit_learning(hello);
+  Result<Layout> layout = check_model(hello);
+  if (!layout) return layout.error();
+  if (hello.role == Role::kWorker && workers_bring_model_) {
+    if (const Status same = admit_learning(hello); !same) return same;
+  }
+  // Only now: a peer that is refused must not decide what the run is.
+  layout_ = std::move(layout).value();
+  return done();
 }
 
-Status ModelAgreement::admit_model(const Hello& hello) {
+Result<Layout> ModelAgreement::check_model(const Hello& hello) const {
   const Layout theirs(hello.tensors);
   if (hello.tensors.empty()) return invalid_input("its model has no tensors");
-  const bool is_first = !layout_;
   const Layout wanted = layout_ ? *layout_ : prior_ ? Layout(prior_->tensors) : theirs;
-  if (!(theirs == wanted)) return invalid_input(difference(theirs, wanted, is_first));
-  layout_ = wanted;
-  return done();
+  if (!(theirs == wanted)) return invalid_input(difference(theirs, wanted, !layout_));
+  return wanted;
 }
 
 Status ModelAgreement::admit_learning(const Hello& hello) {

@@ -24,7 +24,8 @@ class ModelAgreement {
   ModelAgreement(const LearningRules& rules, bool workers_bring_model, std::optional<Prior> prior)
       : workers_bring_model_(workers_bring_model), prior_(std::move(prior)), rules_(rules) {}
 
-  // The hello of a worker or of the evaluator. An error is the reason to refuse it.
+  // The hello of a worker or of the evaluator. An error is the reason to refuse it; then nothing
+  // has changed.
   Status admit(const Hello& hello);
 
   // Nothing until a peer has brought a model.
@@ -34,7 +35,7 @@ class ModelAgreement {
   SettingTexts settings() const;
 
  private:
-  Status admit_model(const Hello& hello);
+  Result<Layout> check_model(const Hello& hello) const;
   Status admit_learning(const Hello& hello);
 
   const bool workers_bring_model_;

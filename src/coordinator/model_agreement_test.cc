@@ -93,6 +93,24 @@ TEST_F(ModelAgreementTest, TheFirstWorkerSaysHowToLearnIt) {
   EXPECT_EQ(model.rules().schedule.base, 0.25);
 }
 
+TEST_F(ModelAgreementTest, ARefusedWorkerLeavesNothing) {
+  ModelAgreement model({}, true, {});
+  EXPECT_FALSE(model.admit(worker()).ok()) << "it does not say how to learn its model";
+  EXPECT_FALSE(model.layout()) << "the plan would go out before it is known how to learn";
+  Hello other = script(0.1);
+  other.tensors = {{"another", 7}};
+  EXPECT_TRUE(model.admit(other).ok()) << "it is the first";
+  EXPECT_EQ(model.layout()->tensors(), other.tensors);
+}
+
+TEST_F(ModelAgreementTest, AWorkerRefusedForItsOptimiserLeavesNothing) {
+  const ModelAgreement::Prior prior{.tensors = worker().tensors,
+                                    .settings = texts_of(OptimizerSettings{})};
+  ModelAgreement model({}, true, prior);
+  EXPECT_FALSE(model.admit(script(0.1)).ok()) << "Adam is not the optimiser of the checkpoint";
+  EXPECT_FALSE(model.layout());
+}
+
 TEST_F(ModelAgreementTest, WhereTheRunSaysHowToLearnWorkersDoNot) {
   LearningRules rules;
   rules.schedule.base = 0.125;

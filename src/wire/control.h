@@ -96,9 +96,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Whether version `version` is to be kept as a checkpoint.
+// Whether version `version` is to be kept as a checkpoint. The initial parameters are not.
 inline bool is_checkpoint(Version version, Step every, Step steps) {
-  return every > 0 && (version % every == 0 || version == steps);
+  return every > 0 && version > 0 && (version % every == 0 || version == steps);
 }
 
 // Coordinator to worker or evaluator: where the shards are and which block is whose.
