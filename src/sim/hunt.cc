@@ -25,6 +25,8 @@ constexpr uint32_t kShardsMost = 4;
 // that it was told to stop, of 64 steps, and what is under way).
 constexpr size_t kKeptInAll = 72;
 constexpr size_t kKeptOfEach = 140;
+// What a shard remembers of each worker: of 64 steps, that it has not delivered.
+constexpr size_t kShardKeptOfEach = 68;
 // Where shards may be behind: news of those ahead, and what was pushed for steps to come.
 constexpr size_t kKeptAhead = 64;
 // Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
@@ -307,6 +309,49 @@ void write_scripts(Author& author) {
   }
 }
 
+// Workers of two speeds that never change, a network that takes the same time for all, and a policy
+// that waits for all: which worker is slower is certain.
+void write_steady_speeds(Author& author) {
+  Scenario& scenario = author.scenario();
+  Dice& dice = author.dice;
+  if (!author.job().balance || !dice.chance(0.3)) return;
+  const double fast = dice.between(0.5, 1.0);
+  const double slow = fast * dice.between(1.6, 4.0);
+  const WorkerId first_slow = dice.number(0, author.job().workers);
+  const WorkerId last = author.job().workers - 1;
+  scenario.regimes.clear();
+  scenario.run_times = {{{}, {.mean = fast}}};
+  if (first_slow <= last)
+    scenario.run_times.push_back({{.workers = std::pair(first_slow, last)}, {.mean = slow}});
+  scenario.links = {{{}, {.latency = dice.time(0.0, 0.01)}}};
+  scenario.slow_shards.clear();
+  scenario.slow_coordinator.reset();
+  scenario.partitions.clear();
+  scenario.stalls.clear();
+  author.hunt.policy = "sync";
+  author.hunt.live = false;
+  author.job().limits = {};
+  author.job().pull = {};
+  author.hunt.steady_speeds = [=](WorkerId worker) { return worker < first_slow ? fast : slow; };
+  author.tell(
+      "instead, workers from {} on take {:.2f} s and those before {:.2f} s, always; the "
+      "network is perfect, the policy is sync, and all "
+      "blocks are pulled",
+      first_slow, slow, fast);
+}
+
+void write_momentum(Author& author) {
+  CoordinatorSettings& job = author.job();
+  Dice& dice = author.dice;
+  // What was clipped is not known exactly, and momentum would add that up.
+  if (!dice.chance(0.3) || job.learning.guard != GuardRule::kOff) return;
+  job.learning.optimizer.kind = OptimizerKind::kMomentum;
+  // More of it makes a run diverge whose gradients are of old parameters.
+  const bool stale = job.free_running || job.pull.weak();
+  job.learning.optimizer.momentum = stale ? dice.between(0.1, 0.25) : dice.between(0.3, 0.9);
+  author.tell("with a momentum of {:.2f}", job.learning.optimizer.momentum);
+}
+
 // A shard breaks the protocol.
 void write_repeated_closings(Author& author) {
   const CoordinatorSettings& job = author.job();
@@ -412,6 +457,25 @@ Duration slowest(const HuntCase& hunt) {
   return from_seconds(most);
 }
 
+// All gradients and parameters of one step, through the end of one shard; several steps of them
+// where a shard may be behind.
+Duration slowest_transfer(const HuntCase& hunt) {
+  double least = 0.0;  // bytes a second; 0: no limit
+  for (const LinkRule& rule : hunt.settings.scenario.links) {
+    if (rule.law.bytes_per_second > 0.0) least = rule.law.bytes_per_second;
+  }
+  if (least == 0.0) return {};
+  constexpr double kStepsBehind = 4.0;
+  const CoordinatorSettings& job = hunt.settings.coordinator;
+  const auto floats = static_cast<double>(PullTask(true).layout().parameter_count());
+  const double step = 2.0 * job.workers * floats * sizeof(float) / least;
+  return from_seconds(job.pull.weak() ? kStepsBehind * step : step);
+}
+
+double momentum_of(const OptimizerSettings& optimizer) {
+  return optimizer.kind == OptimizerKind::kMomentum ? optimizer.momentum : 0.0;
+}
+
 RefereeSettings rules_for(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const auto target_of = [](uint64_t first, uint32_t count) {
@@ -441,12 +505,22 @@ RefereeSettings rules_for(const HuntCase& hunt) {
   if (hunt.settings.scripts) {
     rate_at = [&hunt](Step step) { return hunt.settings.scripts->rate_at(step); };
   }
+  ShareBook::Settings shares;
+  if (job.balance) {
+    shares = {.batch = job.batch,
+              .least = job.balance->least,
+              .most = job.balance->most,
+              .seconds = hunt.steady_speeds,
+              .warmup = job.balance->warmup};
+  }
   // Members that come back, and what is under way to those that have gone.
   const size_t restarts = job.recovers ? 200 : 0;
+  const size_t ahead = needed ? kKeptAhead * (job.shards + 1) + size_t{blocks} * job.workers : 0;
   return {
       .steps = job.steps,
       .learning_rate = kLearningRate,
       .rate_at = rate_at,
+      .momentum = momentum_of(job.learning.optimizer),
       .free_running = job.free_running.has_value(),
       .staleness = job.free_running.value_or(FreeRunning{}).staleness,
       .all_finish = job.stragglers == StragglerRule::kFinish,
@@ -456,18 +530,25 @@ RefereeSettings rules_for(const HuntCase& hunt) {
       .target_of = job.balance ? std::function<double(uint64_t, uint32_t)>(target_of) : nullptr,
       .lie = lie,
       .guard = {.rule = job.learning.guard, .liars = liars, .workers = job.workers},
+      .shares = shares,
+      .checkpoints = {.steps = job.steps,
+                      .every = job.checkpoint_every,
+                      .writes_fail = hunt.settings.scenario.disk.failures > 0.0,
+                      .recovers = job.recovers,
+                      .restarts_most = kRestartsPerFault * (1 + faults_in(hunt.settings.scenario))},
       .recovers = job.recovers,
       .servers_die = interrupted(hunt),
-      .restarts_most = kRestartsPerFault * (1 + faults_in(hunt.settings.scenario)),
+      .scripts = hunt.settings.scripts.has_value(),
       .may_leave = !hunt.settings.scenario.leaves.empty(),
       .blocks_needed = needed,
       .push_grace = job.push_grace,
       // The news of a step that waits for a standby is that much later.
       .exact_times = !needed && !job.standby && times_are_exact(hunt.settings.scenario),
-      .step_limit = 4 * slowest(hunt) + kDetours + (job.recovers ? kRestartMost : Duration()),
+      .step_limit = 4 * slowest(hunt) + slowest_transfer(hunt) + kDetours +
+                    (job.recovers ? kRestartMost : Duration()),
       .events_limit = 100 + restarts + 100 * size_t{job.workers} * job.shards,
-      .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers} +
-                    (needed ? kKeptAhead * (job.shards + 1) + size_t{blocks} * job.workers : 0)};
+      .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers} + ahead,
+      .shard_kept_limit = kKeptInAll + kShardKeptOfEach * size_t{job.workers} + ahead};
 }
 
 HuntResult run_once(const HuntCase& hunt) {
@@ -513,6 +594,8 @@ HuntCase make_hunt_case(uint64_t seed) {
   write_scripts(author);
   write_recovery(author);
   write_repeated_closings(author);
+  write_steady_speeds(author);
+  write_momentum(author);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < author.job().workers; ++worker)
     at_start += author.scenario().joins_later(worker) ? 0 : 1;
@@ -527,7 +610,9 @@ HuntResult run_hunt_case(const HuntCase& hunt) {
   // The same gradients in another order, through other shards.
   HuntCase again = hunt;
   again.settings.seed = ~hunt.settings.seed;
-  again.settings.coordinator.shards = 1 + hunt.settings.coordinator.shards % kShardsMost;
+  // With other shards tensors are cut into other blocks, whose norms are rounded differently.
+  if (hunt.settings.coordinator.learning.guard == GuardRule::kOff)
+    again.settings.coordinator.shards = 1 + hunt.settings.coordinator.shards % kShardsMost;
   for (Stall& stall : again.settings.scenario.stalls)
     stall.shard %= again.settings.coordinator.shards;
   // As if it had never been interrupted.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,9 @@ namespace drover {
 struct HuntCase {
   SimulationSettings settings;
   std::string policy;
-  bool live = false;               // decided again inside steps
-  std::vector<std::string> story;  // what it is, in words
+  bool live = false;                              // decided again inside steps
+  std::function<double(WorkerId)> steady_speeds;  // seconds of a gradient, where they never change
+  std::vector<std::string> story;                 // what it is, in words
 };
 HuntCase make_hunt_case(uint64_t seed);
 

@@ -160,6 +160,7 @@ void Referee::on_run_over(const RunEnd& end) {
                       block, static_cast<int64_t>(step)),
           end.elapsed);
   }
+  wrong(checkpoints_.on_run_over(end), end.elapsed);
   if (end.outcome == RunOutcome::kCompleted) {
     if (told_ != settings_.steps && !settings_.may_leave)
       wrong(fmt::format("{} of {} steps were told", told_, settings_.steps), end.elapsed);

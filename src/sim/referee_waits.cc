@@ -21,6 +21,7 @@ constexpr Step kStepsRemembered = 50;
 void Referee::on_load(const Load& load, TimePoint now) {
   most_.events = std::max(most_.events, load.events);
   most_.kept = std::max(most_.kept, load.kept);
+  most_.kept_by_shard = std::max(most_.kept_by_shard, load.kept_by_shard);
   if (load.events > settings_.events_limit)
     wrong(fmt::format("{} things are under way at once, more than {}", load.events,
                       settings_.events_limit),
@@ -28,6 +29,10 @@ void Referee::on_load(const Load& load, TimePoint now) {
   if (load.kept > settings_.kept_limit)
     wrong(fmt::format("a server remembers {} things at once, more than {}", load.kept,
                       settings_.kept_limit),
+          now);
+  if (load.kept_by_shard > settings_.shard_kept_limit)
+    wrong(fmt::format("a shard remembers {} things at once, more than {}", load.kept_by_shard,
+                      settings_.shard_kept_limit),
           now);
   if (decided_ != decided_before_) {
     decided_before_ = decided_;
@@ -110,7 +115,14 @@ void Referee::check_enough(BlockId id, const BlockBook& book, const StepClosed& 
 }
 
 // Of whoever was left out the shard tells how long it took after all, as soon as that is known.
+// It does so once; of a gradient that is whole when its step closes, then and with the next step.
 void Referee::check_late(ShardId shard, const StepClosed& closed, TimePoint now) {
+  for (const StepClosed::Arrival& told : closed.late) {
+    if (++late_told_[{shard, told.step, told.worker}] > 2)
+      wrong(fmt::format("shard {} tells again and again how long worker {} took in step {}", shard,
+                        told.worker, told.step),
+            now);
+  }
   for (auto each = straggling_.begin(); each != straggling_.end();) {
     const auto [where, step, worker] = *each;
     const auto answered = answered_.find(*each);
@@ -141,7 +153,7 @@ void Referee::check_late(ShardId shard, const StepClosed& closed, TimePoint now)
 void Referee::check_named(const Decision& decision, TimePoint now) {
   if (decision.step < named_) return;
   named_ = decision.step + 1;
-  if (settings_.target_of) check_shares(decision, now);
+  wrong(shares_.on_decision(decision), now);
   gone_.clear();
   for (const WorkerId worker : attendance_.ready()) {
     if (std::find(decision.alive.begin(), decision.alive.end(), worker) == decision.alive.end())

@@ -95,6 +95,7 @@ void Simulation::begin_incarnation(const CoordinatorSettings& settings) {
   if (coordinator_) retired_.emplace_back(std::move(coordinator_));
   training_ = false;
   serving_.clear();
+  cover_.restart(settings.resume ? settings.resume->step : 0);
   coordinator_ = std::make_unique<SimulatedCoordinator>(
       settings, make_policy_(), time_, disk_,
       [this](CoordinatorOutput out) { carry_out(std::move(out)); },
@@ -384,19 +385,18 @@ void Simulation::kill_server(const ServerDeath& death) {
   });
 }
 
-// Nothing else was lost so far, and the other process for this shard keeps what it has made: then
-// no step may be lost.
+// Nothing else was lost so far, and the other process for this shard has all that the coordinator
+// knows of: then no step may be lost.
 void Simulation::note_loss(Party who) {
   const Party other{who.role == Role::kShard ? Role::kStandby : Role::kShard, who.index};
   ++server_losses_;
   covered_ = false;
   if (server_losses_ > 1 || !is_server(who) || server_of(who.index) != who) return;
-  if (!processes_.connected(who, other) || !processes_.is_alive(other)) return;
+  const bool connected =
+      processes_.is_alive(other) &&
+      processes_.connected(who, processes_.number(who), other, processes_.number(other));
   const Step open = coordinator_->machine().step();
-  const auto kept = servers_[other].kept.versions();
-  covered_ = open < settings_.coordinator.steps &&
-             std::any_of(kept.begin(), kept.end(),
-                         [&](const KeptVersion& each) { return each.version == open; });
+  covered_ = connected && cover_.covers(who.index, open) && open < settings_.coordinator.steps;
 }
 
 // A member throws away all that it knows of the run, and joins it again.
@@ -467,7 +467,10 @@ void Simulation::on_client_lost(Party server, Party client) {
     });
   }
   SimulatedServer& shard = *find_server(server);
-  if (is_server(client)) return shard.on_standby_lost();
+  if (is_server(client)) {
+    cover_.on_disconnected(server.index);
+    return shard.on_standby_lost();
+  }
   shard.on_lost(client.role == Role::kEvaluator ? kEvaluator : client.index);
 }
 
@@ -543,9 +546,10 @@ void Simulation::refuse(Party who, const Status& status) {
 }
 
 Load Simulation::load() const {
-  Load load{.events = time_.size(), .kept = coordinator_->machine().pending()};
+  Load load{.events = time_.size()};
   for (const auto& [who, server] : servers_)
-    load.kept = std::max(load.kept, server.process->pending());
+    load.kept_by_shard = std::max(load.kept_by_shard, server.process->pending());
+  load.kept = std::max(load.kept_by_shard, coordinator_->machine().pending());
   return load;
 }
 
@@ -698,8 +702,8 @@ void Simulation::deliver_to_server(Party to, Party from, const Outgoing& message
     return;
   }
   if (is_server(from)) {
-    return refuse(from,
-                  server.has_plan() ? from_standby(server, message) : to_standby(server, message));
+    return refuse(
+        from, server.has_plan() ? from_standby(server, to, message) : to_standby(server, message));
   }
   const WorkerId sender = from.role == Role::kEvaluator ? kEvaluator : from.index;
   if (control != nullptr) {
@@ -723,10 +727,12 @@ Status Simulation::from_coordinator(SimulatedServer& server, Party self, const C
   return done();
 }
 
-Status Simulation::from_standby(SimulatedServer& server, const Outgoing& message) {
+Status Simulation::from_standby(SimulatedServer& server, Party self, const Outgoing& message) {
   const Control* const control = control_in(message);
   const auto* replicated = control ? std::get_if<Replicated>(control) : nullptr;
-  return replicated != nullptr ? server.on_replicated(*replicated) : done();
+  if (replicated == nullptr) return done();
+  cover_.on_replicated(self.index, replicated->version, coordinator_->machine().step());
+  return server.on_replicated(*replicated);
 }
 
 Status Simulation::to_standby(SimulatedServer& server, const Outgoing& message) {

@@ -28,6 +28,7 @@
 #include "sim/simulated_evaluator.h"
 #include "sim/simulated_server.h"
 #include "sim/simulated_worker.h"
+#include "sim/standby_cover.h"
 #include "sim/witness.h"
 #include "worker/task.h"
 
@@ -121,7 +122,7 @@ class Simulation {
   void deliver_to_coordinator(Party from, const Outgoing& message);
   void deliver_to_server(Party to, Party from, const Outgoing& message, SharedBuffer floats);
   Status from_coordinator(SimulatedServer& server, Party self, const Control& message);
-  static Status from_standby(SimulatedServer& server, const Outgoing& message);
+  Status from_standby(SimulatedServer& server, Party self, const Outgoing& message);
   static Status to_standby(SimulatedServer& server, const Outgoing& message);
   void deliver_to_member(Party to, Party from, const Outgoing& message);
   void order_member(Party to, const Control& message);
@@ -155,6 +156,7 @@ class Simulation {
   std::vector<RepeatedClosing> repeated_closings_;  // that are still to come
   uint64_t coordinator_said_ = 0;                   // messages: the key of their delays
   uint32_t server_losses_ = 0;
+  StandbyCover cover_;
   bool covered_ = false;  // the last one: its standby had everything
   bool training_ = false;
   std::vector<uint16_t> halves_;  // a gradient on its way
