@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +44,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     add("--runs", type=int, default=20_000, help="runs to hunt through for each (default 20000)")
     add("--seed", type=int, default=1, help="first seed of the hunt (default 1)")
     add("--jobs", type=int, default=1, help="bugs at a time, one core each (default 1)")
-    add("--match", metavar="TEXT", help="only bugs with this in 'AREA: NAME'")
+    add("--match", nargs="+", metavar="TEXT", default=[""], help="only bugs with one of these in 'AREA: NAME'")
     add("--preset", default="release", help="CMake preset of the build (default release)")
     add("--list", action="store_true", help="check that all bugs apply, print them, and hunt for none")
     add("--scratch", type=Path, default=_ROOT / "build" / "planted", help="folder of the copy (default build/planted)")
@@ -79,7 +81,9 @@ def row(outcome: Outcome) -> str:
 def _try_all(bugs: List[Bug], tree: Tree, scratch: Path, options: argparse.Namespace) -> List[Outcome]:
     def attempt(numbered: tuple) -> Outcome:
         number, bug = numbered
-        outcome = _hunt(bug, tree, scratch / f"bug-{number % options.jobs}-{number}", options)
+        folder = scratch / f"bug-{number}"
+        outcome = _hunt(bug, tree, folder, options)
+        shutil.rmtree(folder, ignore_errors=True)
         print(row(outcome), flush=True)
         return outcome
 
@@ -89,7 +93,7 @@ def _try_all(bugs: List[Bug], tree: Tree, scratch: Path, options: argparse.Names
 
 
 def _main(options: argparse.Namespace) -> int:
-    bugs = [bug for bug in read_all(_BUGS) if not options.match or options.match in f"{bug.area}: {bug.name}"]
+    bugs = [bug for bug in read_all(_BUGS) if any(text in f"{bug.area}: {bug.name}" for text in options.match)]
     if options.list:
         for bug in bugs:
             apply(bug, _ROOT)
@@ -97,6 +101,15 @@ def _main(options: argparse.Namespace) -> int:
         return 0
     scratch = options.scratch.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
+    with open(scratch / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildError(f"another round uses {scratch}; wait for it, or give another --scratch") from None
+        return _round(bugs, scratch, options)
+
+
+def _round(bugs: List[Bug], scratch: Path, options: argparse.Namespace) -> int:
     tree = Tree(_ROOT, scratch, options.preset)
     tree.copy()
     tree.configure()
