@@ -137,10 +137,12 @@ void Simulation::restart(const std::optional<ResumeFrom>& committed) {
   next.before = settings_.coordinator.before + time_.now() + kCoordinatorRestart;
   next.life = incarnation_ + 1;
   if (witness_ != nullptr)
-    witness_->on_restart({.version = version,
-                          .from_memory = committed.has_value(),
-                          .loses_none = std::exchange(covered_, false)},
-                         time_.now());
+    witness_->on_restart(
+        {.version = version, .from_memory = committed.has_value(), .loses_none = covered_},
+        time_.now());
+  // Those that keep it are waited for, but not as long as some messages take in some scenarios.
+  const Scenario& scenario = settings_.scenario;
+  covered_ = covered_ && !scenario.slow_coordinator && scenario.stalls.empty();
   if (restarted_) check(restarted_(version));
   time_.plan(time_.now() + kCoordinatorRestart, [this, next] {
     if (!is_over()) begin_incarnation(next);
@@ -514,6 +516,7 @@ void Simulation::record(const Happening& happening) {
   const auto* decision = std::get_if<DecisionRecord>(&happening);
   if (decision == nullptr) return;
   training_ = true;
+  covered_ = false;  // it has continued
   const auto [first, last] = at_step_.equal_range(decision->step);
   for (auto due = first; due != last; ++due) time_.plan(time_.now(), std::move(due->second));
   at_step_.erase(first, last);

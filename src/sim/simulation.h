@@ -157,7 +157,7 @@ class Simulation {
   uint64_t coordinator_said_ = 0;                   // messages: the key of their delays
   uint32_t server_losses_ = 0;
   StandbyCover cover_;
-  bool covered_ = false;  // the last one: its standby had everything
+  bool covered_ = false;  // the last one, until the run has continued: its standby had everything
   bool training_ = false;
   std::vector<uint16_t> halves_;  // a gradient on its way
   std::string failure_;           // to record the run
