@@ -24,6 +24,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   draw_repeated_closings(draft);
   draw_steady_speeds(draft);
   draw_momentum(draft);
+  draw_standby_faults(draft);
   uint32_t at_start = 0;
   for (WorkerId worker = 0; worker < draft.job().workers; ++worker)
     at_start += draft.scenario().joins_later(worker) ? 0 : 1;

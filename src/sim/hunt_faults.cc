@@ -96,6 +96,31 @@ void draw_recovery(HuntDraft& draft) {
 }
 
 // A shard breaks the protocol.
+void draw_standby_faults(HuntDraft& draft) {
+  const CoordinatorSettings& job = draft.job();
+  Dice& dice = draft.dice;
+  if (!job.standby || !dice.chance(0.5)) return;
+  constexpr Duration kNever = std::chrono::hours(24);
+  const ShardId shard = dice.number(0, job.shards - 1);
+  ServerDeath standby{.role = Role::kStandby, .index = shard, .loses_messages = true};
+  if (dice.chance(0.5)) {
+    standby.when.step = job.steps - 1 - (dice.chance(0.5) ? 0 : dice.number(0, 1));
+    standby.back = kNever;
+    draft.scenario().server_deaths.push_back(standby);
+    draft.describe("standby {} dies {}, for good", shard, HuntDraft::words(standby.when));
+    return;
+  }
+  standby.when.at = dice.time(0.5, 1.5 * static_cast<double>(job.steps));
+  standby.back = dice.time(0.01, 0.3);
+  ServerDeath served{.role = Role::kShard, .index = shard, .loses_messages = true};
+  served.when.at = standby.when.at + standby.back + dice.time(0.0, 2.5);
+  served.back = dice.time(0.01, 3.0);
+  draft.scenario().server_deaths.insert(draft.scenario().server_deaths.end(), {standby, served});
+  draft.describe("standby {} dies {} and is back {:.2f} s later; its shard dies {}", shard,
+                 HuntDraft::words(standby.when), seconds(standby.back),
+                 HuntDraft::words(served.when));
+}
+
 void draw_repeated_closings(HuntDraft& draft) {
   const CoordinatorSettings& job = draft.job();
   Dice& dice = draft.dice;

@@ -104,13 +104,15 @@ void Incarnations::tick(uint64_t incarnation) {
   world_.time.plan(world_.time.now() + kTick, [this, incarnation] { tick(incarnation); });
 }
 
-// Nothing else was lost so far, and the other process for this shard has all that the coordinator
+// No other was lost so far, and the other process for this shard has all that the coordinator
 // knows of: then no step may be lost.
 void Incarnations::note_loss(Party who) {
   const Party other{who.role == Role::kShard ? Role::kStandby : Role::kShard, who.index};
-  ++server_losses_;
   covered_ = false;
-  if (server_losses_ > 1 || !is_server(who) || world_.server_of(who.index) != who) return;
+  // One that stands by is not missed, unless it is needed now.
+  if (is_server(who) && world_.server_of(who.index) != who) return;
+  ++server_losses_;
+  if (server_losses_ > 1 || !is_server(who)) return;
   const bool connected = world_.processes.is_alive(other) &&
                          world_.processes.connected(who, world_.processes.number(who), other,
                                                     world_.processes.number(other));

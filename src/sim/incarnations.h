@@ -57,7 +57,7 @@ class Incarnations {
   Connections& connections_;
   StandbyCover& cover_;
   Handlers handlers_;
-  uint32_t server_losses_ = 0;
+  uint32_t server_losses_ = 0;  // without those of standbys
   bool covered_ = false;  // the last one, until the run has continued: its standby had everything
   bool training_ = false;
 };
