@@ -149,9 +149,10 @@ RefereeSettings rules_for(const HuntCase& hunt) {
           .momentum = momentum_of(job.learning.optimizer),
           .free_running = job.free_running.has_value(),
           .staleness = job.free_running.value_or(FreeRunning{}).staleness,
-          .all_finish = job.stragglers == StragglerRule::kFinish,
-          .probe = job.probe,
-          .probe_seed = job.seed,
+          .stragglers = {.all_finish = job.stragglers == StragglerRule::kFinish,
+                         .probe = job.probe,
+                         .probe_seed = job.seed,
+                         .learned_early = needed.has_value()},
           .target = target,
           .target_of = job.balance ? std::function<double(uint64_t, uint32_t)>(target_of) : nullptr,
           .lie = [&hunt](Step step, WorkerId worker) { return factor_of(hunt, step, worker); },
@@ -166,11 +167,11 @@ RefereeSettings rules_for(const HuntCase& hunt) {
           .push_grace = job.push_grace,
           // The news of a step that waits for a standby is that much later.
           .exact_times = !needed && !job.standby && times_are_exact(hunt.settings.scenario),
-          .step_limit = 4 * slowest(hunt) + slowest_transfer(hunt) + kDetours +
-                        (job.recovers ? kRestartMost : Duration()),
-          .events_limit = 100 + restarts + 100 * size_t{job.workers} * job.shards,
-          .kept_limit = kKeptInAll + kKeptOfEach * size_t{job.workers} + ahead,
-          .shard_kept_limit = kKeptInAll + kShardKeptOfEach * size_t{job.workers} + ahead};
+          .limits = {.step = 4 * slowest(hunt) + slowest_transfer(hunt) + kDetours +
+                             (job.recovers ? kRestartMost : Duration()),
+                     .events = 100 + restarts + 100 * size_t{job.workers} * job.shards,
+                     .kept = kKeptInAll + kKeptOfEach * size_t{job.workers} + ahead,
+                     .shard_kept = kKeptInAll + kShardKeptOfEach * size_t{job.workers} + ahead}};
 }
 
 }  // namespace drover

@@ -19,16 +19,16 @@ HuntCase plain() {
 
 TEST(HuntRules, AStepMayTakeLongerOverSlowLinks) {
   HuntCase hunt = plain();
-  const Duration fast = rules_for(hunt).step_limit;
+  const Duration fast = rules_for(hunt).limits.step;
   hunt.settings.scenario.links = {{{}, {.bytes_per_second = 1e4}}};
-  EXPECT_GT(rules_for(hunt).step_limit, fast + 10s);
+  EXPECT_GT(rules_for(hunt).limits.step, fast + 10s);
 }
 
 TEST(HuntRules, AStepMayTakeLongerWhereTheRunRestarts) {
   HuntCase hunt = plain();
-  const Duration before = rules_for(hunt).step_limit;
+  const Duration before = rules_for(hunt).limits.step;
   hunt.settings.coordinator.recovers = true;
-  EXPECT_GT(rules_for(hunt).step_limit, before);
+  EXPECT_GT(rules_for(hunt).limits.step, before);
 }
 
 TEST(HuntRules, TimesAreExactWhereAllMessagesTakeEquallyLong) {

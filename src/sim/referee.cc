@@ -69,19 +69,13 @@ void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
   if (at.role == Role::kShard) guard_.on_lost(worker);
   if (at.role == Role::kCoordinator) {
-    gone_.insert(worker);
-    finishing_.erase(worker);
+    stragglers_.on_lost(worker);
     shares_.on_lost(worker);
     leaving_.erase(worker);
   }
   if (at.role != Role::kShard) return;
-  const auto is_theirs = [&](const std::tuple<ShardId, Step, WorkerId>& key) {
-    return std::get<0>(key) == at.index && std::get<2>(key) == worker;
-  };
-  std::erase_if(answered_, [&](const auto& entry) { return is_theirs(entry.first); });
-  std::erase_if(straggling_, is_theirs);
-  parts_.erase({at.index, worker});
-  clocks_.erase({at.index, worker});
+  lates_.on_lost(at.index, worker);
+  staleness_.on_lost(at.index, worker);
   std::erase_if(unanswered_, [&](const PushKey& key) {
     const auto& [block, step, pusher] = key;
     return pusher == worker && books_[block].shard == at.index;
@@ -105,13 +99,9 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
     return;
   }
   if (header.type == FrameType::kStop && from.role == Role::kCoordinator)
-    check_stop(header.step, message.to.index, now);
-  if (header.type == FrameType::kPull && from.role == Role::kWorker) {
-    asks_[from.index] = header.version;
-    const auto finishes = finishing_.find(from.index);
-    if (finishes != finishing_.end() && finishes->second < header.version)
-      finishing_.erase(finishes);
-  }
+    wrong(stragglers_.on_stop(header.step, message.to.index), now);
+  if (header.type == FrameType::kPull && from.role == Role::kWorker)
+    stragglers_.on_pull(from.index, header.version);
   if (header.type == FrameType::kOffer && !lost_servers_.contains(books_[header.block].shard))
     unanswered_.insert({header.block, header.step, header.worker});
   if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
@@ -220,8 +210,9 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
     on_outlier(book, header, now);
   }
   if (header.answer != Answer::kDuplicate && !settings_.free_running)
-    ++answered_[{book.shard, header.step, header.worker}];
-  if (header.answer != Answer::kDuplicate && settings_.staleness) count_whole(book, header);
+    lates_.on_answer(book.shard, header.step, header.worker);
+  if (header.answer != Answer::kDuplicate && settings_.staleness)
+    staleness_.on_answer(book.shard, header.worker, header.step, blocks_on_[book.shard]);
 }
 
 // Refused for being far longer than the others.
@@ -325,7 +316,10 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
                         header.block, book.seen),
             now);
     book.seen = std::max(book.seen, header.version);
-    if (settings_.staleness) check_staleness(book.shard, to.index, now);
+    if (settings_.staleness)
+      wrong(staleness_.on_parameters(book.shard, to.index, attendance_.at(book.shard),
+                                     *settings_.staleness),
+            now);
   }
   if (snapshot && settings_.free_running) return;
   if (!settings_.free_running) advance(header.block, book, header.version, now);
@@ -361,7 +355,7 @@ void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) 
     advance(id, book, closed.step + 1, now);
     check_enough(id, book, closed, now);
   }
-  check_late(shard, closed, now);
+  wrong(lates_.on_closed(shard, closed, blocks_on_[shard], attendance_.at(shard)), now);
   if (least != closed.samples)
     wrong(fmt::format("shard {} divided step {} by {} samples, but {} arrived", shard, closed.step,
                       closed.samples, least),

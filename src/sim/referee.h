@@ -19,7 +19,12 @@
 #include "sim/attendance.h"
 #include "sim/checkpoint_book.h"
 #include "sim/guard_book.h"
+#include "sim/late_book.h"
+#include "sim/load_limits.h"
+#include "sim/record_book.h"
 #include "sim/share_book.h"
+#include "sim/staleness_book.h"
+#include "sim/straggler_rules.h"
 #include "sim/witness.h"
 
 namespace drover {
@@ -31,9 +36,7 @@ struct RefereeSettings {
   double momentum = 0.0;
   bool free_running = false;          // async, ssp
   std::optional<uint64_t> staleness;  // ssp
-  bool all_finish = false;            // nobody is told to stop
-  double probe = 0.0;                 // share of stragglers that finish all the same, drawn by ...
-  uint64_t probe_seed = 1;            // ... this
+  StragglerRules::Settings stragglers = {};
   // A gradient is the parameters less this.
   std::function<double(Step, WorkerId)> target;
   // The same of `count` samples from position `first` of all that the run sees.
@@ -50,26 +53,25 @@ struct RefereeSettings {
   // Workers go on when so many blocks are fresh; absent: with all, in one version. 0: any number.
   std::optional<uint32_t> blocks_needed;
   Duration push_grace{};
-  bool exact_times = false;     // every message between servers takes equally long
-  Duration step_limit{};        // no step may take longer
-  size_t events_limit = 0;      // no more may be under way
-  size_t kept_limit = 0;        // no more may be remembered by one server
-  size_t shard_kept_limit = 0;  // nor by one shard
+  bool exact_times = false;  // every message between servers takes equally long
+  LoadLimits::Settings limits = {};
 };
 
 class Referee : public Witness, public RunObserver {
  public:
   explicit Referee(const RefereeSettings& settings)
       : settings_(settings),
+        stragglers_(settings.stragglers),
         shares_(settings.shares),
         guard_(settings.guard),
-        checkpoints_(settings.checkpoints) {}
+        checkpoints_(settings.checkpoints),
+        load_(settings.limits) {}
 
   // The first thing that was wrong; empty if nothing was.
   const std::string& verdict() const { return verdict_; }
   // To be called when the run has ended: what can only be seen then.
   void on_run_over(const RunEnd& end);
-  const Load& most() const { return most_; }
+  const Load& most() const { return load_.most(); }
 
   // The policy is told this.
   void on_learned(const StepTimes& times);
@@ -155,11 +157,6 @@ class Referee : public Witness, public RunObserver {
   // --- how long is waited
   void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
   void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
-  void check_staleness(ShardId shard, WorkerId worker, TimePoint now);
-  bool may_finish(Step step, WorkerId worker) const;
-  void check_stop(Step step, WorkerId worker, TimePoint now);
-  void count_whole(const BlockBook& book, const FrameHeader& header);
-  void check_late(ShardId shard, const StepClosed& closed, TimePoint now);
   void check_named(const Decision& decision, TimePoint now);
   // --- the record
   bool arrived(Step step, WorkerId worker) const;
@@ -174,35 +171,18 @@ class Referee : public Witness, public RunObserver {
   std::map<PushKey, Push> pushes_;
   std::set<PushKey> unanswered_;
   std::set<ShardId> lost_servers_;  // since the last restart
-  // By shard, step and worker, since it has connected: blocks answered, and who was left out.
-  std::map<std::tuple<ShardId, Step, WorkerId>, size_t> answered_;
-  std::set<std::tuple<ShardId, Step, WorkerId>> straggling_;
-  std::map<std::tuple<ShardId, Step, WorkerId>, uint32_t> late_told_;  // times
-  // ssp, by shard and worker since it has connected: blocks answered by gradient, and its clock.
-  std::map<std::pair<ShardId, WorkerId>, std::map<Step, size_t>> parts_;
-  std::map<std::pair<ShardId, WorkerId>, Step> clocks_;
-  // By worker: the version that it has asked for last, and the straggler's gradient that it
-  // finishes to show how long it takes. It has finished when it asks for a later version.
-  std::map<WorkerId, Version> asks_;
-  std::map<WorkerId, Step> finishing_;
+  LateBook lates_;
+  StalenessBook staleness_;
+  StragglerRules stragglers_;
   ShareBook shares_;
   GuardBook guard_;
   CheckpointBook checkpoints_;
-  std::map<WorkerId, TimePoint> leaving_;     // scripts that were told that the run has completed
-  std::set<std::pair<Step, WorkerId>> slow_;  // as the policy was told
-  std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
-  std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened
-  std::map<Step, uint32_t> alive_;  // as decided
-  std::map<Step, std::map<WorkerId, Duration>> censored_;  // and the bound told
-  Step told_ = 0;                                          // steps
-  Step decided_ = 0;                                       // one beyond the last
-  Step named_ = 0;                                         // one beyond the last sent to shards
-  Step decided_before_ = 0;                                // when last looked at
-  TimePoint decided_at_{};
-  uint64_t events_since_ = 0;
-  bool poisoned_ = false;                                         // a gradient was refused
+  std::map<WorkerId, TimePoint> leaving_;  // scripts that were told that the run has completed
+  LoadLimits load_;
+  RecordBook record_;
+  Step named_ = 0;         // one beyond the last sent to shards
+  bool poisoned_ = false;  // a gradient was refused
   std::map<std::pair<Step, WorkerId>, std::set<BlockId>> stale_;  // that it was computed on
-  Load most_;
 };
 
 }  // namespace drover

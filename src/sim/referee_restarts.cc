@@ -60,7 +60,7 @@ void Referee::on_server_lost(ShardId shard) {
 }
 
 void Referee::on_restart(const Restart& restart, TimePoint now) {
-  wrong(checkpoints_.on_restart(restart, told_), now);
+  wrong(checkpoints_.on_restart(restart, record_.recorded()), now);
   take_back(restart.version);
 }
 
@@ -78,22 +78,14 @@ void Referee::take_back(Version version) {
   pushes_.clear();
   unanswered_.clear();
   lost_servers_.clear();
-  answered_.clear();
-  straggling_.clear();
-  late_told_.clear();
-  parts_.clear();
-  clocks_.clear();
-  asks_.clear();
-  finishing_.clear();
-  slow_.clear();
-  stopped_.clear();
-  gone_.clear();
+  lates_.restart();
+  staleness_.restart();
+  stragglers_.restart();
   shares_.restart();
   leaving_.clear();
   stale_.clear();
-  alive_.erase(alive_.lower_bound(version), alive_.end());
-  censored_.clear();
-  told_ = decided_ = named_ = version;
+  record_.restart(version);
+  named_ = version;
 }
 
 }  // namespace drover

@@ -183,9 +183,9 @@ class ProbingRefereeTest : public ::testing::Test {
     }
   }
 
-  Referee referee_{{.steps = 1'000, .probe = 0.5, .probe_seed = 9, .target = [](Step, WorkerId) {
-                      return 0.0;
-                    }}};
+  Referee referee_{{.steps = 1'000,
+                    .stragglers = {.probe = 0.5, .probe_seed = 9},
+                    .target = [](Step, WorkerId) { return 0.0; }}};
 };
 
 TEST_F(ProbingRefereeTest, SeesAnOrderToStopForWhatMayBeFinished) {
