@@ -111,14 +111,20 @@ void draw_standby_faults(HuntDraft& draft) {
     return;
   }
   standby.when.at = dice.time(0.5, 1.5 * static_cast<double>(job.steps));
-  standby.back = dice.time(0.01, 0.3);
+  standby.back = dice.time(0.1, 1.0);
   ServerDeath served{.role = Role::kShard, .index = shard, .loses_messages = true};
-  served.when.at = standby.when.at + standby.back + dice.time(0.0, 2.5);
+  const Duration after = standby.back + dice.time(0.3, 2.5);
+  served.when.at = standby.when.at + after;
   served.back = dice.time(0.01, 3.0);
   draft.scenario().server_deaths.insert(draft.scenario().server_deaths.end(), {standby, served});
   draft.describe("standby {} dies {} and is back {:.2f} s later; its shard dies {}", shard,
                  HuntDraft::words(standby.when), seconds(standby.back),
                  HuntDraft::words(served.when));
+  if (job.shards == 1) return;
+  // Meanwhile another hangs, so that the coordinator waits for it and the shard is ahead.
+  const Stall stall{.shard = (shard + 1) % job.shards, .when = standby.when, .length = after};
+  draft.scenario().stalls.push_back(stall);
+  draft.describe("shard {} hangs for {:.2f} s from then on", stall.shard, seconds(stall.length));
 }
 
 void draw_repeated_closings(HuntDraft& draft) {

@@ -11,7 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from mutants.builds import BuildError, Tree
 from mutants.trials import limit_resources
@@ -79,17 +79,19 @@ def row(outcome: Outcome) -> str:
 
 
 def _try_all(bugs: List[Bug], tree: Tree, scratch: Path, options: argparse.Namespace) -> List[Outcome]:
-    def attempt(numbered: tuple) -> Outcome:
-        number, bug = numbered
-        folder = scratch / f"bug-{number}"
-        outcome = _hunt(bug, tree, folder, options)
+    def attempt(numbered: Tuple[int, Bug]) -> Outcome:
+        folder = scratch / f"bug-{numbered[0]}"
+        outcome = _hunt(numbered[1], tree, folder, options)
         shutil.rmtree(folder, ignore_errors=True)
-        print(row(outcome), flush=True)
         return outcome
 
     print("| area | planted bug | found after | what the hunt says |\n|---|---|---|---|", flush=True)
+    outcomes = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        return list(pool.map(attempt, enumerate(bugs)))
+        for outcome in pool.map(attempt, enumerate(bugs)):
+            print(row(outcome), flush=True)
+            outcomes.append(outcome)
+    return outcomes
 
 
 def _main(options: argparse.Namespace) -> int:
