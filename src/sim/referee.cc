@@ -10,6 +10,7 @@
 namespace drover {
 namespace {
 
+constexpr double kFloatError = 1e-6;
 // Scripts that were told that the run has completed get at least so long to leave.
 constexpr Duration kLeavingLeast = std::chrono::seconds(5);
 
@@ -147,7 +148,9 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
   const auto range = [&](double target) {
     const double one = factor * (state->second.value.low - target);
     const double other = factor * (state->second.value.high - target);
-    return Range{std::min(one, other), std::max(one, other)};
+    // Parameters are floats: their error is multiplied, too.
+    const double error = kFloatError * std::max(0.0, std::abs(factor) - 1.0);
+    return Range{std::min(one, other) - error, std::max(one, other) + error};
   };
   if (std::any_of(targets.begin(), targets.end(), [&](double target) {
         return is_in(static_cast<double>(gradient), range(target));

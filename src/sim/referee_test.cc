@@ -234,6 +234,27 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
   EXPECT_NE(referee_.verdict(), "");
 }
 
+TEST(RefereeOfLongGradients, AllowsForErrorsThatAreMultiplied) {
+  const Layout layout({{"small", 4, TensorKind::kTrained}});
+  const Plan plan{
+      .workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  const auto verdict_on = [&](float gradient) {
+    Referee referee({.steps = 2,
+                     .target = [](Step, WorkerId) { return -1e-4; },
+                     .lie = [](Step, WorkerId) { return 3'000.0; }});
+    referee.on_sent(kCoordinator, {{Role::kShard, 0, Lane::kControl}, control_frame(plan)}, 1s);
+    auto buffer = std::make_shared<FloatBuffer>(4);
+    std::fill(buffer->span().begin(), buffer->span().end(), gradient);
+    referee.on_sent(worker_end(0),
+                    {{Role::kShard, 0, Lane::kControl},
+                     Frame{{.type = FrameType::kOffer, .samples = 1}, FloatSlice{buffer, 0, 4}}},
+                    1s);
+    return referee.verdict();
+  };
+  EXPECT_EQ(verdict_on(0.3003f), "") << "the parameters may be 1e-7, not 0";
+  EXPECT_NE(verdict_on(0.31f), "");
+}
+
 TEST_F(RefereeTest, SeesAShardThatTellsAgainAndAgainHowLateAWorkerWas) {
   push(0);
   push(1);
