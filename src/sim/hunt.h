@@ -1,30 +1,20 @@
 // Hunt: short runs under random faults, each a function of its seed, each watched by a Referee.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "core/result.h"
-#include "sim/simulation.h"
+#include "sim/hunt_case.h"
+#include "sim/witness.h"
 
 namespace drover {
-
-// A random cluster with random faults.
-struct HuntCase {
-  SimulationSettings settings;
-  std::string policy;
-  bool live = false;               // decided again inside steps
-  std::vector<std::string> story;  // what it is, in words
-};
-HuntCase make_hunt_case(uint64_t seed);
 
 struct HuntResult {
   std::string verdict;  // what was wrong; empty: nothing
   RunEnd end;
   Load most;
 };
+// Where the case's parameters may depend on nothing but the gradients it is run again, in another
+// order and without interruptions, and must come to the same.
 HuntResult run_hunt_case(const HuntCase& hunt);
 
 }  // namespace drover

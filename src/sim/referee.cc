@@ -10,6 +10,10 @@
 namespace drover {
 namespace {
 
+constexpr double kFloatError = 1e-6;
+// Scripts that were told that the run has completed get at least so long to leave.
+constexpr Duration kLeavingLeast = std::chrono::seconds(5);
+
 std::string text_of(const Range& range) {
   if (range.low == range.high) return fmt::format("{}", range.low);
   return fmt::format("from {} to {}", range.low, range.high);
@@ -23,7 +27,8 @@ std::string name_of_push(const FrameHeader& header) {
 }  // namespace
 
 void Referee::wrong(const std::string& what, TimePoint now) {
-  if (verdict_.empty()) verdict_ = fmt::format("{} (at {:.3f} s)", what, seconds(now));
+  if (verdict_.empty() && !what.empty())
+    verdict_ = fmt::format("{} (at {:.3f} s)", what, seconds(now));
 }
 
 void Referee::on_breach(const std::string& what, TimePoint now) { wrong(what, now); }
@@ -37,25 +42,41 @@ void Referee::on_welcome(ShardId shard, WorkerId worker) {
   }
 }
 
+// When the run has completed, scripts are told, and have some time to fetch the last parameters.
+void Referee::on_farewell(Party from, const Address& to, const Farewell& farewell, TimePoint now) {
+  if (!settings_.scripts || from.role != Role::kCoordinator ||
+      farewell.outcome != RunOutcome::kCompleted)
+    return;
+  if (to.role == Role::kWorker) {
+    leaving_.try_emplace(to.index, now);
+    return;
+  }
+  for (const auto& [worker, since] : leaving_) {
+    if (now - since < kLeavingLeast)
+      wrong(fmt::format("the run ends {:.1f} s after worker {} was told, which is still leaving",
+                        seconds(now - since), worker),
+            now);
+  }
+}
+
 void Referee::on_received(Party from, const Outgoing& message, TimePoint now) {
   attendance_.on_received(from, message, now);
+  const auto* control = std::get_if<Control>(&message.frame.payload);
+  if (from.role == Role::kWorker && control && std::holds_alternative<Farewell>(*control))
+    leaving_.erase(from.index);
 }
 
 void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
   attendance_.on_lost(at, worker);
   if (at.role == Role::kShard) guard_.on_lost(worker);
   if (at.role == Role::kCoordinator) {
-    gone_.insert(worker);
-    finishing_.erase(worker);
+    stragglers_.on_lost(worker);
+    shares_.on_lost(worker);
+    leaving_.erase(worker);
   }
   if (at.role != Role::kShard) return;
-  const auto is_theirs = [&](const std::tuple<ShardId, Step, WorkerId>& key) {
-    return std::get<0>(key) == at.index && std::get<2>(key) == worker;
-  };
-  std::erase_if(answered_, [&](const auto& entry) { return is_theirs(entry.first); });
-  std::erase_if(straggling_, is_theirs);
-  parts_.erase({at.index, worker});
-  clocks_.erase({at.index, worker});
+  lates_.on_lost(at.index, worker);
+  staleness_.on_lost(at.index, worker);
   std::erase_if(unanswered_, [&](const PushKey& key) {
     const auto& [block, step, pusher] = key;
     return pusher == worker && books_[block].shard == at.index;
@@ -71,19 +92,17 @@ void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
     if (const auto* plan = std::get_if<Plan>(control)) on_plan(*plan);
     if (const auto* closed = std::get_if<StepClosed>(control)) on_closed(from.index, *closed, now);
     if (const auto* decision = std::get_if<Decision>(control)) check_named(*decision, now);
-    if (const auto* share = std::get_if<Share>(control)) on_share(message.to.index, *share);
+    if (const auto* share = std::get_if<Share>(control)) shares_.on_share(message.to.index, *share);
+    if (const auto* farewell = std::get_if<Farewell>(control))
+      on_farewell(from, message.to, *farewell, now);
     if (from.role == Role::kShard && std::holds_alternative<Connected>(*control))
       on_welcome(from.index, message.to.index);
     return;
   }
   if (header.type == FrameType::kStop && from.role == Role::kCoordinator)
-    check_stop(header.step, message.to.index, now);
-  if (header.type == FrameType::kPull && from.role == Role::kWorker) {
-    asks_[from.index] = header.version;
-    const auto finishes = finishing_.find(from.index);
-    if (finishes != finishing_.end() && finishes->second < header.version)
-      finishing_.erase(finishes);
-  }
+    wrong(stragglers_.on_stop(header.step, message.to.index), now);
+  if (header.type == FrameType::kPull && from.role == Role::kWorker)
+    stragglers_.on_pull(from.index, header.version);
   if (header.type == FrameType::kOffer && !lost_servers_.contains(books_[header.block].shard))
     unanswered_.insert({header.block, header.step, header.worker});
   if (from.role == Role::kWorker && slice != nullptr && header.step != kInitialStep) {
@@ -104,7 +123,7 @@ void Referee::on_plan(const Plan& plan) {
     book.offset = block.offset;
     book.averaged = block.kind == TensorKind::kAveraged;
     book.rate = plan.tensors.at(block.tensor).rate;
-    book.values[0] = {};
+    book.states[0] = {};
     ++blocks_on_[block.shard];
   }
 }
@@ -121,15 +140,17 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
   if (settings_.blocks_needed)
     return check_mixture(worker, header, static_cast<double>(gradient), now);
   // It must be the gradient of that step's samples, on that version of every block.
-  const auto& values = books_[header.block].values;
-  const auto value = values.find(header.step);
-  if (value == values.end()) return wrong(name_of_push(header) + " has not begun", now);
+  const auto& states = books_[header.block].states;
+  const auto state = states.find(header.step);
+  if (state == states.end()) return wrong(name_of_push(header) + " has not begun", now);
   const double factor = settings_.lie ? settings_.lie(header.step, worker) : 1.0;
   const std::vector<double> targets = targets_of(worker, header);
   const auto range = [&](double target) {
-    const double one = factor * (value->second.low - target);
-    const double other = factor * (value->second.high - target);
-    return Range{std::min(one, other), std::max(one, other)};
+    const double one = factor * (state->second.value.low - target);
+    const double other = factor * (state->second.value.high - target);
+    // Parameters are floats: their error is multiplied, too.
+    const double error = kFloatError * std::max(0.0, std::abs(factor) - 1.0);
+    return Range{std::min(one, other) - error, std::max(one, other) + error};
   };
   if (std::any_of(targets.begin(), targets.end(), [&](double target) {
         return is_in(static_cast<double>(gradient), range(target));
@@ -140,40 +161,12 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
         now);
 }
 
-// Where the gradient may pull to: shares may come too late for a step, and a worker then does what
-// it did before. One that knows later shares alone begins with the first of them.
+// Where the gradient may pull to.
 std::vector<double> Referee::targets_of(WorkerId worker, const FrameHeader& header) const {
   std::vector<double> targets = {settings_.target(header.step, worker)};
-  const auto shares = shares_.find(worker);
-  if (shares == shares_.end()) return targets;
-  for (const Share& share : shares->second) {
-    if (share.count != header.samples) continue;
+  for (const Share& share : shares_.may_use(worker, header.step, header.samples))
     targets.push_back(settings_.target_of(header.step * share.total + share.first, share.count));
-  }
   return targets;
-}
-
-// All of a step's samples are dealt, and none to two workers, where the same workers are in it as
-// in the step before. (A worker that has just come has not been dealt any.)
-void Referee::check_shares(const Decision& decision, TimePoint now) {
-  const bool same = decision.alive == std::exchange(members_before_, decision.alive);
-  std::vector<Share> dealt;
-  for (const WorkerId worker : decision.alive) {
-    const auto shares = shares_.find(worker);
-    if (shares == shares_.end() || shares->second.back().from > decision.step) return;
-    dealt.push_back(shares->second.back());
-  }
-  if (!same || dealt.empty()) return;
-  std::sort(dealt.begin(), dealt.end(),
-            [](const Share& a, const Share& b) { return a.first < b.first; });
-  for (size_t i = 0; i + 1 < dealt.size(); ++i) {
-    if (dealt[i].first + dealt[i].count > dealt[i + 1].first)
-      wrong(fmt::format("a sample of step {} is dealt to two workers", decision.step), now);
-  }
-  if (dealt.back().first + dealt.back().count > dealt.back().total)
-    wrong(fmt::format("more than the {} samples of step {} are dealt", dealt.back().total,
-                      decision.step),
-          now);
 }
 
 // It must be the gradient of that step's samples, on some version of the block; and on one that
@@ -183,8 +176,8 @@ void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double g
   bool known = false;
   bool fresh = false;
   for (const double target : targets_of(worker, header)) {
-    for (const auto& [version, expected] : books_[header.block].values) {
-      if (!is_in(gradient + target, expected)) continue;
+    for (const auto& [version, expected] : books_[header.block].states) {
+      if (!is_in(gradient + target, expected.value)) continue;
       known = true;
       fresh = fresh || version >= header.step;
     }
@@ -220,8 +213,9 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
     on_outlier(book, header, now);
   }
   if (header.answer != Answer::kDuplicate && !settings_.free_running)
-    ++answered_[{book.shard, header.step, header.worker}];
-  if (header.answer != Answer::kDuplicate && settings_.staleness) count_whole(book, header);
+    lates_.on_answer(book.shard, header.step, header.worker);
+  if (header.answer != Answer::kDuplicate && settings_.staleness)
+    staleness_.on_answer(book.shard, header.worker, header.step, blocks_on_[book.shard]);
 }
 
 // Refused for being far longer than the others.
@@ -264,8 +258,15 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   account.weighted.low += push.samples * counted.low;
   account.weighted.high += push.samples * counted.high;
   if (!settings_.free_running) return;
-  book.value.low -= settings_.learning_rate * push.gradient;
-  book.value.high -= settings_.learning_rate * push.gradient;
+  update(book, {push.gradient, push.gradient}, settings_.learning_rate);
+}
+
+void Referee::update(BlockBook& book, const Range& gradient, double rate) const {
+  Range& momentum = book.state.momentum;
+  momentum = {settings_.momentum * momentum.low + gradient.low,
+              settings_.momentum * momentum.high + gradient.high};
+  book.state.value.low -= rate * momentum.high;
+  book.state.value.high -= rate * momentum.low;
 }
 
 // Whoever has asked for a later version will not push, so that in two cases nobody is left to wait
@@ -296,14 +297,15 @@ void Referee::advance(BlockId id, BlockBook& book, Version version, TimePoint no
     if (account.samples > 0) {
       const auto samples = static_cast<double>(account.samples);
       const Range mean{account.weighted.low / samples, account.weighted.high / samples};
-      const double rate = rate_at(book.version) * book.rate;
-      book.value = book.averaged ? mean
-                                 : Range{book.value.low - rate * mean.high,
-                                         book.value.high - rate * mean.low};
+      if (book.averaged) {
+        book.state.value = mean;
+      } else {
+        update(book, mean, rate_at(book.version) * book.rate);
+      }
     } else if (account.refused.empty() && !may_be_empty(book, book.version)) {
       wrong(fmt::format("step {} of block {} closed without a gradient", book.version, id), now);
     }
-    book.values[++book.version] = book.value;
+    book.states[++book.version] = book.state;
   }
 }
 
@@ -317,11 +319,14 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
                         header.block, book.seen),
             now);
     book.seen = std::max(book.seen, header.version);
-    if (settings_.staleness) check_staleness(book.shard, to.index, now);
+    if (settings_.staleness)
+      wrong(staleness_.on_parameters(book.shard, to.index, attendance_.at(book.shard),
+                                     *settings_.staleness),
+            now);
   }
   if (snapshot && settings_.free_running) return;
   if (!settings_.free_running) advance(header.block, book, header.version, now);
-  Range& expected = settings_.free_running ? book.value : book.values[header.version];
+  Range& expected = settings_.free_running ? book.state.value : book.states[header.version].value;
   for (const float value : {values.front(), values.back()}) {
     if (is_in(static_cast<double>(value), expected)) continue;
     return wrong(fmt::format("version {} of block {} is {}, but what was counted makes {}",
@@ -332,7 +337,7 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
   if (expected.low == expected.high) return;
   const auto exact = static_cast<double>(values.front());
   expected = {exact, exact};
-  if (header.version == book.version) book.value = expected;
+  if (header.version == book.version) book.state.value = expected;
 }
 
 void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) {
@@ -353,7 +358,7 @@ void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) 
     advance(id, book, closed.step + 1, now);
     check_enough(id, book, closed, now);
   }
-  check_late(shard, closed, now);
+  wrong(lates_.on_closed(shard, closed, blocks_on_[shard], attendance_.at(shard)), now);
   if (least != closed.samples)
     wrong(fmt::format("shard {} divided step {} by {} samples, but {} arrived", shard, closed.step,
                       closed.samples, least),

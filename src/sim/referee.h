@@ -1,7 +1,7 @@
 // Referee: checks, while a simulated run goes, what must hold in every run (docs/reliability.md has
 // the list). It keeps books of its own from the messages it sees, and foretells every update.
 //
-// Needs PullTask, plain SGD and a constant learning rate: then a block's parameters are one number.
+// Needs PullTask, and SGD, plain or with momentum: then a block's parameters are one number.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,14 @@
 #include "core/run_record.h"
 #include "core/step_times.h"
 #include "sim/attendance.h"
+#include "sim/checkpoint_book.h"
 #include "sim/guard_book.h"
+#include "sim/late_book.h"
+#include "sim/load_limits.h"
+#include "sim/record_book.h"
+#include "sim/share_book.h"
+#include "sim/staleness_book.h"
+#include "sim/straggler_rules.h"
 #include "sim/witness.h"
 
 namespace drover {
@@ -26,11 +33,10 @@ struct RefereeSettings {
   Step steps = 0;
   double learning_rate = 0.1;
   std::function<double(Step)> rate_at = {};  // in place of it, where workers say it
-  bool free_running = false;                 // async, ssp
-  std::optional<uint64_t> staleness;         // ssp
-  bool all_finish = false;                   // nobody is told to stop
-  double probe = 0.0;       // share of stragglers that finish all the same, drawn by ...
-  uint64_t probe_seed = 1;  // ... this
+  double momentum = 0.0;
+  bool free_running = false;          // async, ssp
+  std::optional<uint64_t> staleness;  // ssp
+  StragglerRules::Settings stragglers = {};
   // A gradient is the parameters less this.
   std::function<double(Step, WorkerId)> target;
   // The same of `count` samples from position `first` of all that the run sees.
@@ -38,28 +44,34 @@ struct RefereeSettings {
   // A gradient is so many times what it should be; absent: 1.
   std::function<double(Step, WorkerId)> lie = {};
   GuardBook::Settings guard = {};
-  bool recovers = false;       // what is lost comes back
-  bool servers_die = false;    // or break the protocol: a run that does not recover fails
-  uint32_t restarts_most = 0;  // no more are needed
-  bool may_leave = false;      // scripts may leave before the last step
+  ShareBook::Settings shares = {};
+  CheckpointBook::Settings checkpoints = {};
+  bool recovers = false;     // what is lost comes back
+  bool servers_die = false;  // or break the protocol: a run that does not recover fails
+  bool scripts = false;      // workers bring their model, and leave by themselves at the end
+  bool may_leave = false;    // they may leave before the last step
   // Workers go on when so many blocks are fresh; absent: with all, in one version. 0: any number.
   std::optional<uint32_t> blocks_needed;
   Duration push_grace{};
   bool exact_times = false;  // every message between servers takes equally long
-  Duration step_limit{};     // no step may take longer
-  size_t events_limit = 0;   // no more may be under way
-  size_t kept_limit = 0;     // no more may be remembered by one server
+  LoadLimits::Settings limits = {};
 };
 
 class Referee : public Witness, public RunObserver {
  public:
-  explicit Referee(const RefereeSettings& settings) : settings_(settings), guard_(settings.guard) {}
+  explicit Referee(const RefereeSettings& settings)
+      : settings_(settings),
+        stragglers_(settings.stragglers),
+        shares_(settings.shares),
+        guard_(settings.guard),
+        checkpoints_(settings.checkpoints),
+        load_(settings.limits) {}
 
   // The first thing that was wrong; empty if nothing was.
   const std::string& verdict() const { return verdict_; }
   // To be called when the run has ended: what can only be seen then.
   void on_run_over(const RunEnd& end);
-  const Load& most() const { return most_; }
+  const Load& most() const { return load_.most(); }
 
   // The policy is told this.
   void on_learned(const StepTimes& times);
@@ -94,16 +106,20 @@ class Referee : public Witness, public RunObserver {
     Range weighted;  // sum of samples x gradient
     bool has(WorkerId worker) const { return counted.contains(worker) || refused.contains(worker); }
   };
+  struct BlockState {
+    Range value;
+    Range momentum;
+  };
   struct BlockBook {
     ShardId shard = 0;
     uint64_t offset = 0;
     double rate = 1.0;      // of the run's learning rate
     bool averaged = false;  // not trained
     std::map<Step, Account> accounts;
-    Version version = 0;  // of `value`
-    Range value;
-    std::map<Version, Range> values;  // of each version so far
-    Version seen = 0;                 // the newest version sent to anybody
+    Version version = 0;  // of `state`
+    BlockState state;
+    std::map<Version, BlockState> states;  // of each version so far
+    Version seen = 0;                      // the newest version sent to anybody
   };
   struct Push {
     double gradient = 0.0;
@@ -112,19 +128,20 @@ class Referee : public Witness, public RunObserver {
 
   using PushKey = std::tuple<BlockId, Step, WorkerId>;
 
+  // Nothing is, if `what` is empty.
   void wrong(const std::string& what, TimePoint now);
   // --- messages
   void on_plan(const Plan& plan);
   void on_welcome(ShardId shard, WorkerId worker);
+  void on_farewell(Party from, const Address& to, const Farewell& farewell, TimePoint now);
   void on_push(WorkerId worker, const FrameHeader& header, std::span<const float> gradient,
                TimePoint now);
   std::vector<double> targets_of(WorkerId worker, const FrameHeader& header) const;
-  void on_share(WorkerId worker, const Share& share) { shares_[worker].push_back(share); }
-  void check_shares(const Decision& decision, TimePoint now);
   void on_outlier(const BlockBook& book, const FrameHeader& header, TimePoint now);
   double rate_at(Step step) const {
     return settings_.rate_at ? settings_.rate_at(step) : settings_.learning_rate;
   }
+  void update(BlockBook& book, const Range& gradient, double rate) const;
   void check_mixture(WorkerId worker, const FrameHeader& header, double gradient, TimePoint now);
   std::optional<TimePoint> enough_at(BlockId id, const Account& account, const Decision& decision);
   void on_answer(const FrameHeader& header, TimePoint now);
@@ -140,11 +157,6 @@ class Referee : public Witness, public RunObserver {
   // --- how long is waited
   void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
   void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
-  void check_staleness(ShardId shard, WorkerId worker, TimePoint now);
-  bool may_finish(Step step, WorkerId worker) const;
-  void check_stop(Step step, WorkerId worker, TimePoint now);
-  void count_whole(const BlockBook& book, const FrameHeader& header);
-  void check_late(ShardId shard, const StepClosed& closed, TimePoint now);
   void check_named(const Decision& decision, TimePoint now);
   // --- the record
   bool arrived(Step step, WorkerId worker) const;
@@ -159,37 +171,18 @@ class Referee : public Witness, public RunObserver {
   std::map<PushKey, Push> pushes_;
   std::set<PushKey> unanswered_;
   std::set<ShardId> lost_servers_;  // since the last restart
-  // By shard, step and worker, since it has connected: blocks answered, and who was left out.
-  std::map<std::tuple<ShardId, Step, WorkerId>, size_t> answered_;
-  std::set<std::tuple<ShardId, Step, WorkerId>> straggling_;
-  // ssp, by shard and worker since it has connected: blocks answered by gradient, and its clock.
-  std::map<std::pair<ShardId, WorkerId>, std::map<Step, size_t>> parts_;
-  std::map<std::pair<ShardId, WorkerId>, Step> clocks_;
-  // By worker: the version that it has asked for last, and the straggler's gradient that it
-  // finishes to show how long it takes. It has finished when it asks for a later version.
-  std::map<WorkerId, Version> asks_;
-  std::map<WorkerId, Step> finishing_;
-  std::map<WorkerId, std::vector<Share>> shares_;  // that the coordinator has dealt
-  std::vector<WorkerId> members_before_;           // in the decision before
+  LateBook lates_;
+  StalenessBook staleness_;
+  StragglerRules stragglers_;
+  ShareBook shares_;
   GuardBook guard_;
-  std::set<Version> checkpoints_;  // that there are
-  Version continued_from_ = 0;     // with the last restart
-  uint32_t restarts_ = 0;
-  uint32_t losses_ = 0;                          // of processes, of any kind
-  std::set<std::pair<Step, WorkerId>> slow_;     // as the policy was told
-  std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
-  std::set<WorkerId> gone_;         // lost by the coordinator since the open step has opened
-  std::map<Step, uint32_t> alive_;  // as decided
-  std::map<Step, std::map<WorkerId, Duration>> censored_;  // and the bound told
-  Step told_ = 0;                                          // steps
-  Step decided_ = 0;                                       // one beyond the last
-  Step named_ = 0;                                         // one beyond the last sent to shards
-  Step decided_before_ = 0;                                // when last looked at
-  TimePoint decided_at_{};
-  uint64_t events_since_ = 0;
-  bool poisoned_ = false;                                         // a gradient was refused
+  CheckpointBook checkpoints_;
+  std::map<WorkerId, TimePoint> leaving_;  // scripts that were told that the run has completed
+  LoadLimits load_;
+  RecordBook record_;
+  Step named_ = 0;         // one beyond the last sent to shards
+  bool poisoned_ = false;  // a gradient was refused
   std::map<std::pair<Step, WorkerId>, std::set<BlockId>> stale_;  // that it was computed on
-  Load most_;
 };
 
 }  // namespace drover

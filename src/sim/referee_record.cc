@@ -3,23 +3,12 @@
 
 #include <algorithm>
 
-#include "coordinator/step_ledger.h"
 #include "sim/referee.h"
 
 namespace drover {
 
 Status Referee::on_decision(const DecisionRecord& decision) {
-  // Once each; and, inside the step that was decided last, again.
-  const bool again = decision.at > Duration::zero();
-  if (decision.step + (again ? 1 : 0) != decided_)
-    wrong("steps are decided out of turn", TimePoint{});
-  if (!again) ++decided_;
-  if (decision.cutoff < 1 || decision.cutoff > decision.alive)
-    wrong(fmt::format("step {} waits for {} of {} workers", decision.step, decision.cutoff,
-                      decision.alive),
-          TimePoint{});
-  if (decision.reason.empty()) wrong("a decision has no reason", TimePoint{});
-  if (!again) alive_[decision.step] = decision.alive;  // as it began
+  wrong(record_.on_decision(decision), TimePoint{});
   return done();
 }
 
@@ -54,58 +43,25 @@ void Referee::check_arrival(const StepRecord& step, const ArrivalRecord& arrival
           now);
 }
 
-// Who was lost was not slow, nor is who still finishes an earlier gradient on our behalf: nothing
-// is known of it.
 void Referee::on_learned(const StepTimes& times) {
-  for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
-    const Known known = times.known[worker];
-    const bool in = arrived(times.step, worker);
-    // Where some blocks are not waited for, the policy learns before all have closed.
-    if (!settings_.blocks_needed &&
-        ((known == Known::kArrived && !in) || (known == Known::kLonger && in)))
-      wrong(fmt::format("the policy is told that worker {} {} in step {}", worker,
-                        in ? "was cut short" : "arrived", times.step),
-            TimePoint{});
-    if (known == Known::kLonger && gone_.contains(worker))
-      wrong(fmt::format("the policy is told that worker {} was slow in step {}, but it was lost",
-                        worker, times.step),
-            TimePoint{});
-    if (known != Known::kLonger) continue;
-    slow_.insert({times.step, worker});
-    const auto finishes = finishing_.find(worker);
-    if (finishes == finishing_.end()) {
-      if (may_finish(times.step, worker) && asks_[worker] <= times.step)
-        finishing_[worker] = times.step;
-    } else if (times.step > finishes->second + StepLedger::kStepsRemembered) {
-      finishing_.erase(finishes);
-    } else {
-      wrong(fmt::format("the policy is told that worker {} was slow in step {}, but it finishes "
-                        "step {}",
-                        worker, times.step, finishes->second),
-            TimePoint{});
-    }
-  }
-  gone_.clear();
+  const auto in_time = [&](WorkerId worker) { return arrived(times.step, worker); };
+  wrong(stragglers_.on_learned(times, in_time), TimePoint{});
 }
 
 void Referee::on_learned_late(Step step, WorkerId worker) {
-  if (slow_.erase({step, worker}) == 0)
-    wrong(fmt::format("the policy is told how late worker {} was in step {}, but not that it was",
-                      worker, step),
-          TimePoint{});
+  wrong(stragglers_.on_learned_late(step, worker), TimePoint{});
 }
 
 Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) {
   const TimePoint now = step.at + step.elapsed;
-  if (step.step != told_++) wrong(fmt::format("step {} is told out of turn", step.step), now);
-  if (step.elapsed > settings_.step_limit)
+  wrong(record_.on_step(step), now);
+  if (step.elapsed > settings_.limits.step)
     wrong(fmt::format("step {} took {:.1f} s, more than {:.1f} s", step.step, seconds(step.elapsed),
-                      seconds(settings_.step_limit)),
+                      seconds(settings_.limits.step)),
           now);
   if (settings_.free_running) return done();
   uint32_t contributors = 0;
   for (const ArrivalRecord& arrival : arrivals) {
-    if (arrival.censored) censored_[step.step].emplace(arrival.worker, arrival.run_time);
     check_arrival(step, arrival, now);
     if (arrived(step.step, arrival.worker) && !refused(step.step, arrival.worker)) ++contributors;
   }
@@ -113,41 +69,17 @@ Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>
     wrong(fmt::format("step {} is recorded with {} contributors, but has {}", step.step,
                       step.contributors, contributors),
           now);
-  if (arrivals.size() != alive_[step.step])
-    wrong(fmt::format("step {} began with {} workers, but tells of {}", step.step,
-                      alive_[step.step], arrivals.size()),
-          now);
+  wrong(record_.on_arrivals(step, arrivals), now);
   return done();
 }
 
 Status Referee::on_late_arrival(const ArrivalRecord& arrival) {
-  // A late truth is for somebody who was recorded as cut short, and comes once.
-  const auto step = censored_.find(arrival.step);
-  if (step == censored_.end()) return done();
-  const auto bound = step->second.find(arrival.worker);
-  if (bound == step->second.end()) {
-    wrong(fmt::format("worker {}'s run-time in step {} became known twice", arrival.worker,
-                      arrival.step),
-          TimePoint{});
-    return done();
-  }
-  if (arrival.run_time < bound->second)
-    wrong(fmt::format("worker {} took more than {:.3f} s in step {}, then {:.3f} s", arrival.worker,
-                      seconds(bound->second), arrival.step, seconds(arrival.run_time)),
-          TimePoint{});
-  step->second.erase(bound);
+  wrong(record_.on_late_arrival(arrival), TimePoint{});
   return done();
 }
 
 Status Referee::on_abandoned(const AbandonRecord& abandoned) {
-  if (stopped_.erase({abandoned.step, abandoned.worker}) == 0)
-    wrong(fmt::format("worker {} is recorded to have left off step {}, but was not told to",
-                      abandoned.worker, abandoned.step),
-          TimePoint{});
-  if (abandoned.resumed <= abandoned.step)
-    wrong(fmt::format("worker {} left off step {} and went back to {}", abandoned.worker,
-                      abandoned.step, abandoned.resumed),
-          TimePoint{});
+  wrong(stragglers_.on_abandoned(abandoned), TimePoint{});
   return done();
 }
 
@@ -160,9 +92,11 @@ void Referee::on_run_over(const RunEnd& end) {
                       block, static_cast<int64_t>(step)),
           end.elapsed);
   }
+  wrong(checkpoints_.on_run_over(end), end.elapsed);
   if (end.outcome == RunOutcome::kCompleted) {
-    if (told_ != settings_.steps && !settings_.may_leave)
-      wrong(fmt::format("{} of {} steps were told", told_, settings_.steps), end.elapsed);
+    if (record_.recorded() != settings_.steps && !settings_.may_leave)
+      wrong(fmt::format("{} of {} steps were told", record_.recorded(), settings_.steps),
+            end.elapsed);
     return;
   }
   const bool expected = end.cause == EndCause::kWorkersLost ||

@@ -183,9 +183,9 @@ class ProbingRefereeTest : public ::testing::Test {
     }
   }
 
-  Referee referee_{{.steps = 1'000, .probe = 0.5, .probe_seed = 9, .target = [](Step, WorkerId) {
-                      return 0.0;
-                    }}};
+  Referee referee_{{.steps = 1'000,
+                    .stragglers = {.probe = 0.5, .probe_seed = 9},
+                    .target = [](Step, WorkerId) { return 0.0; }}};
 };
 
 TEST_F(ProbingRefereeTest, SeesAnOrderToStopForWhatMayBeFinished) {
@@ -232,6 +232,100 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
   EXPECT_EQ(referee_.verdict(), "");
   EXPECT_TRUE(referee_.on_abandoned({.step = drawn(false, 0), .worker = 0, .resumed = 900}).ok());
   EXPECT_NE(referee_.verdict(), "");
+}
+
+TEST(RefereeOfLongGradients, AllowsForErrorsThatAreMultiplied) {
+  const Layout layout({{"small", 4, TensorKind::kTrained}});
+  const Plan plan{
+      .workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  const auto verdict_on = [&](float gradient) {
+    Referee referee({.steps = 2,
+                     .target = [](Step, WorkerId) { return -1e-4; },
+                     .lie = [](Step, WorkerId) { return 3'000.0; }});
+    referee.on_sent(kCoordinator, {{Role::kShard, 0, Lane::kControl}, control_frame(plan)}, 1s);
+    auto buffer = std::make_shared<FloatBuffer>(4);
+    std::fill(buffer->span().begin(), buffer->span().end(), gradient);
+    referee.on_sent(worker_end(0),
+                    {{Role::kShard, 0, Lane::kControl},
+                     Frame{{.type = FrameType::kOffer, .samples = 1}, FloatSlice{buffer, 0, 4}}},
+                    1s);
+    return referee.verdict();
+  };
+  EXPECT_EQ(verdict_on(0.3003f), "") << "the parameters may be 1e-7, not 0";
+  EXPECT_NE(verdict_on(0.31f), "");
+}
+
+TEST_F(RefereeTest, SeesAShardThatTellsAgainAndAgainHowLateAWorkerWas) {
+  push(0);
+  push(1);
+  StepClosed closed{.step = 0, .elapsed = 1s, .samples = 2};
+  for (int times = 0; times < 3; ++times) closed.late.push_back({.worker = 1, .run_time = 2s});
+  sent(kShard, to_coordinator(), control_frame(closed));
+  EXPECT_NE(referee_.verdict().find("again and again"), std::string::npos);
+}
+
+TEST(RefereeOfMomentum, ForetellsUpdates) {
+  Referee referee({.steps = 3, .learning_rate = 0.5, .momentum = 0.5, .target = [](Step, WorkerId) {
+                     return -1.0;
+                   }});
+  const Layout layout({{"small", 4, TensorKind::kTrained}});
+  const Plan plan{
+      .workers = 1, .steps = 3, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
+  referee.on_sent(kCoordinator, {{Role::kShard, 0, Lane::kControl}, control_frame(plan)}, 1s);
+  referee.on_sent(kShard, {to_worker(0, Lane::kControl), control_frame(Connected{})}, 1s);
+  const auto four = [](float value) {
+    auto buffer = std::make_shared<FloatBuffer>(4);
+    std::fill(buffer->span().begin(), buffer->span().end(), value);
+    return FloatSlice{buffer, 0, 4};
+  };
+  const auto step = [&](Step number, float gradient, float next) {
+    const Outgoing decision{{Role::kShard, 0, Lane::kControl},
+                            control_frame(Decision{.step = number, .cutoff = 1, .alive = {0}})};
+    referee.on_received(kCoordinator, decision, 1s);
+    referee.on_sent(
+        worker_end(0),
+        {{Role::kShard, 0, Lane::kControl},
+         Frame{{.type = FrameType::kOffer, .step = number, .samples = 1}, four(gradient)}},
+        1s);
+    referee.on_sent(kShard,
+                    {to_worker(0, Lane::kControl), Frame{{.type = FrameType::kAnswer,
+                                                          .step = number,
+                                                          .version = number,
+                                                          .answer = Answer::kAccepted},
+                                                         {}}},
+                    1s);
+    referee.on_sent(kShard,
+                    {to_worker(0, Lane::kBulk),
+                     Frame{{.type = FrameType::kParameters, .version = number + 1}, four(next)}},
+                    1s);
+  };
+  step(0, 1.0f, -0.5f);
+  step(1, 0.5f, -1.0f);  // the second momentum is half of the first and 0.5
+  EXPECT_EQ(referee.verdict(), "");
+  step(2, 0.0f, -1.0f);
+  EXPECT_NE(referee.verdict(), "") << "without momentum it would not move";
+}
+
+TEST(RefereeOfScripts, SeesARunThatEndsBeforeTheyHaveLeft) {
+  const auto say = [](Referee& referee, Address to, TimePoint now) {
+    referee.on_sent(kCoordinator, {to, control_frame(Farewell{})}, now);
+  };
+  const Address shard{Role::kShard, 0, Lane::kControl};
+  Referee referee({.scripts = true});
+  say(referee, to_worker(0, Lane::kControl), 1s);
+  say(referee, to_worker(1, Lane::kControl), 1s);
+  referee.on_received(worker_end(0), {to_coordinator(), control_frame(Farewell{})}, 2s);
+  referee.on_lost(kCoordinator, 1, 2s);
+  say(referee, shard, 2s);
+  EXPECT_EQ(referee.verdict(), "");
+  Referee patient({.scripts = true});
+  say(patient, to_worker(0, Lane::kControl), 1s);
+  say(patient, shard, 9s);
+  EXPECT_EQ(patient.verdict(), "");
+  Referee hasty({.scripts = true});
+  say(hasty, to_worker(0, Lane::kControl), 1s);
+  say(hasty, shard, 2s);
+  EXPECT_NE(hasty.verdict(), "");
 }
 
 TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {

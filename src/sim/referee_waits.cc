@@ -3,40 +3,11 @@
 
 #include <algorithm>
 
-#include "coordinator/step_ledger.h"
-#include "core/chance.h"
 #include "sim/referee.h"
 
 namespace drover {
-namespace {
-
-// A step of the largest hunt is a few thousand events.
-constexpr uint64_t kEventsPerStep = 500'000;
-
-// So many steps later a shard need not tell any more how late somebody was.
-constexpr Step kStepsRemembered = 50;
-
-}  // namespace
-
 void Referee::on_load(const Load& load, TimePoint now) {
-  most_.events = std::max(most_.events, load.events);
-  most_.kept = std::max(most_.kept, load.kept);
-  if (load.events > settings_.events_limit)
-    wrong(fmt::format("{} things are under way at once, more than {}", load.events,
-                      settings_.events_limit),
-          now);
-  if (load.kept > settings_.kept_limit)
-    wrong(fmt::format("a server remembers {} things at once, more than {}", load.kept,
-                      settings_.kept_limit),
-          now);
-  if (decided_ != decided_before_) {
-    decided_before_ = decided_;
-    decided_at_ = now;
-    events_since_ = 0;
-  }
-  if (now - decided_at_ > settings_.step_limit || ++events_since_ > kEventsPerStep)
-    wrong(fmt::format("no step has opened since {:.1f} s, and all are busy", seconds(decided_at_)),
-          now);
+  wrong(load_.on_load(load, record_.decided(), now), now);
 }
 
 // When a block has, or will have had, as many gradients as the decision says for as long as the
@@ -109,86 +80,17 @@ void Referee::check_enough(BlockId id, const BlockBook& book, const StepClosed& 
   }
 }
 
-// Of whoever was left out the shard tells how long it took after all, as soon as that is known.
-void Referee::check_late(ShardId shard, const StepClosed& closed, TimePoint now) {
-  for (auto each = straggling_.begin(); each != straggling_.end();) {
-    const auto [where, step, worker] = *each;
-    const auto answered = answered_.find(*each);
-    const bool whole = answered != answered_.end() && answered->second >= blocks_on_[shard];
-    if (where != shard || (!whole && step + kStepsRemembered > closed.step)) {
-      ++each;
-      continue;
-    }
-    const StepClosed::Arrival* late = nullptr;
-    for (const StepClosed::Arrival& told : closed.late) {
-      if (told.worker == worker && told.step == step) late = &told;
-    }
-    if (whole && late == nullptr)
-      wrong(fmt::format("shard {} does not tell how long worker {} took in step {}", shard, worker,
-                        step),
-            now);
-    each = straggling_.erase(each);
-  }
-  for (const auto& [worker, since] : attendance_.at(shard).members) {
-    if (std::none_of(closed.arrivals.begin(), closed.arrivals.end(),
-                     [&, who = worker](const auto& arrival) { return arrival.worker == who; }))
-      straggling_.insert({shard, closed.step, worker});
-  }
-}
-
 // The first decision for a step names everybody who is ready. (One that repeats it after a loss
 // does not name who has come since.)
 void Referee::check_named(const Decision& decision, TimePoint now) {
   if (decision.step < named_) return;
   named_ = decision.step + 1;
-  if (settings_.target_of) check_shares(decision, now);
-  gone_.clear();
+  wrong(shares_.on_decision(decision), now);
+  stragglers_.on_decision();
   for (const WorkerId worker : attendance_.ready()) {
     if (std::find(decision.alive.begin(), decision.alive.end(), worker) == decision.alive.end())
       wrong(
           fmt::format("worker {} is ready, but step {} goes on without it", worker, decision.step),
-          now);
-  }
-}
-
-bool Referee::may_finish(Step step, WorkerId worker) const {
-  if (settings_.all_finish) return true;
-  const uint64_t luck =
-      draw({settings_.probe_seed, static_cast<uint64_t>(Purpose::kProbes), step, worker});
-  return unit_interval(luck) < settings_.probe;
-}
-
-// The order is a watermark: it ends whatever the worker is at.
-void Referee::check_stop(Step step, WorkerId worker, TimePoint now) {
-  stopped_.insert({step, worker});
-  if (may_finish(step, worker))
-    wrong(fmt::format("worker {} is told to stop with step {}, which it may finish", worker, step),
-          now);
-  const auto finishes = finishing_.find(worker);
-  if (finishes != finishing_.end() && step <= finishes->second + StepLedger::kStepsRemembered)
-    wrong(fmt::format("worker {} is told to stop with step {}, while it finishes step {} to show "
-                      "how long it takes",
-                      worker, step, finishes->second),
-          now);
-}
-
-// ssp: a gradient is whole on a shard when its last block there is answered.
-void Referee::count_whole(const BlockBook& book, const FrameHeader& header) {
-  const std::pair key{book.shard, header.worker};
-  if (++parts_[key][header.step] < blocks_on_[book.shard]) return;
-  parts_[key].erase(header.step);
-  clocks_[key] = std::max(clocks_[key], header.step + 1);
-}
-
-void Referee::check_staleness(ShardId shard, WorkerId worker, TimePoint now) {
-  const Attendance::AtShard& here = attendance_.at(shard);
-  const auto begins = here.asked.find(worker);
-  if (begins == here.asked.end()) return;
-  for (const auto& [member, since] : here.members) {
-    const auto clock = clocks_.find({shard, member});
-    if (clock == clocks_.end() || begins->second <= clock->second + *settings_.staleness) continue;
-    wrong(fmt::format("worker {} begins its gradient {} on shard {}, but worker {} is at {}",
-                      worker, begins->second, shard, member, clock->second),
           now);
   }
 }

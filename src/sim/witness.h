@@ -15,8 +15,9 @@ namespace drover {
 
 // How much is waiting.
 struct Load {
-  size_t events = 0;  // in the cluster: messages under way, gradients being computed
-  size_t kept = 0;    // in the state machine that remembers the most for later
+  size_t events = 0;         // in the cluster: messages under way, gradients being computed
+  size_t kept = 0;           // in the state machine that remembers the most for later
+  size_t kept_by_shard = 0;  // the same of shards alone
 };
 
 // From where a run continues that restarts.

@@ -54,10 +54,11 @@ class Link:
 class Tree:
     """A copy of a working tree, with a build folder of its own."""
 
-    def __init__(self, source: Path, scratch: Path) -> None:
+    def __init__(self, source: Path, scratch: Path, preset: str = "dev") -> None:
         self.source = source
         self.root = scratch / "tree"
-        self.build = self.root / "build" / "dev"
+        self.preset = preset
+        self.build = self.root / "build" / preset
         self._compilations: List[Compilation] = []
         self._depends_on: Dict[str, Set[str]] = {}  # object -> files of the tree
         self._links: Dict[str, Link] = {}
@@ -77,7 +78,7 @@ class Tree:
 
     def configure(self) -> None:
         if not (self.build / "build.ninja").exists():
-            _run(["cmake", "--preset", "dev", "-Wno-dev", "-DDROVER_TORCH=OFF"], self.root)
+            _run(["cmake", "--preset", self.preset, "-Wno-dev", "-DDROVER_TORCH=OFF"], self.root)
         else:
             _run(["ninja", "-C", str(self.build), "build.ninja"], self.root)
         self._compilations = compilations_of(json.loads((self.build / "compile_commands.json").read_text()), self.root)
@@ -113,15 +114,22 @@ class Tree:
 
     def make_mutated(self, target: str, file: str, text: str, folder: Path) -> Optional[Path]:
         """The program `target` with `text` in place of a file, made in `folder`; none if it does not compile."""
+        return self.make_changed(target, {file: text}, folder)
+
+    def make_changed(self, target: str, texts: Dict[str, str], folder: Path) -> Optional[Path]:
+        """As make_mutated(), with several files under src changed together."""
         overlay = folder / "src"
         shutil.rmtree(folder, ignore_errors=True)
-        changed = overlay / Path(file).relative_to("src")
-        changed.parent.mkdir(parents=True)
-        changed.write_text(text)
+        overlay.mkdir(parents=True)
+        changed: Dict[str, Path] = {}
+        for file, text in texts.items():
+            changed[file] = overlay / Path(file).relative_to("src")
+            changed[file].parent.mkdir(parents=True, exist_ok=True)
+            changed[file].write_text(text)
         replaced: Dict[str, str] = {}
-        for each in self._rebuilt(target, file):
+        for each in {each.object: each for file in texts for each in self._rebuilt(target, file)}.values():
             made = str(folder / each.object.replace("/", "_"))
-            if not self._compile(each, made, overlay, changed if each.file == file else None):
+            if not self._compile(each, made, overlay, changed.get(each.file)):
                 return None
             replaced[each.object] = made
         program = program_in(folder, target)

@@ -1,0 +1,71 @@
+#include "sim/hunt_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+HuntCase plain() {
+  HuntCase hunt;
+  hunt.policy = "sync";
+  hunt.settings.coordinator.workers = 4;
+  hunt.settings.coordinator.shards = 2;
+  hunt.settings.coordinator.steps = 5;
+  hunt.settings.coordinator.learning.deterministic = true;
+  return hunt;
+}
+
+TEST(HuntRules, AStepMayTakeLongerOverSlowLinks) {
+  HuntCase hunt = plain();
+  const Duration fast = rules_for(hunt).limits.step;
+  hunt.settings.scenario.links = {{{}, {.bytes_per_second = 1e4}}};
+  EXPECT_GT(rules_for(hunt).limits.step, fast + 10s);
+}
+
+TEST(HuntRules, AStepMayTakeLongerWhereTheRunRestarts) {
+  HuntCase hunt = plain();
+  const Duration before = rules_for(hunt).limits.step;
+  hunt.settings.coordinator.recovers = true;
+  EXPECT_GT(rules_for(hunt).limits.step, before);
+}
+
+TEST(HuntRules, TimesAreExactWhereAllMessagesTakeEquallyLong) {
+  HuntCase hunt = plain();
+  hunt.settings.scenario.links = {{{}, {.latency = 5ms}}};
+  EXPECT_TRUE(rules_for(hunt).exact_times);
+  hunt.settings.scenario.links.front().law.jitter = 1ms;
+  EXPECT_FALSE(rules_for(hunt).exact_times);
+}
+
+TEST(HuntRules, NoMomentumIsForetoldOfPlainDescent) {
+  HuntCase hunt = plain();
+  hunt.settings.coordinator.learning.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9};
+  EXPECT_EQ(rules_for(hunt).momentum, 0.0);
+  hunt.settings.coordinator.learning.optimizer.kind = OptimizerKind::kMomentum;
+  EXPECT_EQ(rules_for(hunt).momentum, 0.9);
+}
+
+TEST(HuntRules, ACaseIsCalmWhereNoGradientIsMissed) {
+  EXPECT_TRUE(is_calm(plain()));
+  HuntCase deaths = plain();
+  deaths.settings.scenario.deaths.push_back({});
+  EXPECT_FALSE(is_calm(deaths));
+  HuntCase other_policy = plain();
+  other_policy.policy = "static:0.5";
+  EXPECT_FALSE(is_calm(other_policy));
+}
+
+TEST(HuntRules, AnInterruptedCaseIsCalmIfTheRunRecovers) {
+  HuntCase hunt = plain();
+  EXPECT_FALSE(is_interrupted(hunt));
+  hunt.settings.scenario.server_deaths.push_back({});
+  EXPECT_TRUE(is_interrupted(hunt));
+  EXPECT_FALSE(is_calm(hunt));
+  hunt.settings.coordinator.recovers = true;
+  EXPECT_TRUE(is_calm(hunt));
+}
+
+}  // namespace
+}  // namespace drover
