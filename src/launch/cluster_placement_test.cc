@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/test_text.h"
 #include "launch/cluster_hosts.h"
 
 namespace drover {
@@ -255,10 +256,10 @@ TEST(Placement, ContradictionsAreErrors) {
   environment["WORLD_SIZE"] = "3";
   EXPECT_EQ(trouble(environment), "");
   environment["RANK"] = "0";
-  EXPECT_NE(trouble(environment).find("RANK is 0, but srun says 2"), std::string::npos);
+  EXPECT_THAT(trouble(environment), mentions("RANK", 0, "srun", 2));
   environment = srun_environment();
   environment["SLURM_PROCID"] = "3";  // of 3
-  EXPECT_NE(trouble(environment).find("SLURM_PROCID"), std::string::npos);
+  EXPECT_THAT(trouble(environment), mentions("SLURM_PROCID", 3));
   environment = srun_environment();
   environment["SLURM_STEP_NUM_NODES"] = "5";
   EXPECT_NE(trouble(environment), "");
