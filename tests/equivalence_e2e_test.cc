@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "node/test_observer.h"
+#include "launch/test_view.h"
 #include "store/run_reader.h"
 #include "support/drover_run.h"
 #include "support/task_run.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/test_view.h"
 #include "node/live_session.h"
-#include "node/test_observer.h"
 #include "store/run_reader.h"
 #include "support/drover_run.h"
 #include "support/task_run.h"

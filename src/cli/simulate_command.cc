@@ -5,12 +5,12 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/hunt_command.h"
 #include "cli/page_flags.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/train_options.h"
 #include "core/chance.h"
-#include "core/numbers.h"
 #include "launch/job_machines.h"
 #include "launch/launcher.h"
 #include "launch/model_fitting.h"
@@ -18,7 +18,6 @@
 #include "launch/run_setup.h"
 #include "node/clock.h"
 #include "node/interrupts.h"
-#include "sim/hunt.h"
 #include "sim/scenario_file.h"
 #include "sim/scenario_flags.h"
 #include "sim/simulation.h"
@@ -39,8 +38,6 @@ struct SimulateOptions {
 
 constexpr Duration kPulse = std::chrono::milliseconds(200);
 
-// --- one scenario
-
 Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   auto coordinator = coordinator_settings(file.job);
   if (!coordinator) return coordinator.error();
@@ -57,19 +54,72 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
                             .scenario = file.scenario};
 }
 
-int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {
-  auto read = scenario_of(options.scenario, options.flags);
-  if (!read) {
-    fmt::print(stderr, "drover: {}\n", read.error().message);
-    return kExitUsage;
-  }
-  ScenarioFile& file = read.value();
-  Job& job = file.job;
-  const std::time_t now = std::time(nullptr);
+// The scenario with a run file to record it in, both of which can be used.
+Result<ScenarioFile> prepare(const SimulateOptions& options, std::time_t now) {
+  auto file = scenario_of(options.scenario, options.flags);
+  if (!file) return file;
+  Job& job = file.value().job;
   if (job.record.run_file.empty()) {
     job.record.run_file =
         default_run_file(std::filesystem::path(options.scenario).stem().string(), now);
   }
+  return file;
+}
+
+void print_warnings(const Scenario& scenario) {
+  for (const RunTimeRule& rule : scenario.run_times) {
+    if (!rule.law.trace) continue;
+    for (const std::string& warning : rule.law.trace->warnings)
+      fmt::print(stderr, "drover: warning: {}\n", warning);
+  }
+}
+
+void print_start(const SimulateOptions& options, const ScenarioFile& file, const Task& task) {
+  fmt::print(stderr, "scenario  {}\n", file.about.empty() ? options.scenario : file.about);
+  for (const auto& [key, value] : task.describe()) fmt::print(stderr, "{:<9} {}\n", key, value);
+  const Job& job = file.job;
+  fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps, policy {}\n{:<9} {}\n",
+             "run", job.cluster.workers, job.batch, job.cluster.shards, job.steps,
+             job.waiting.policy, "run file", job.record.run_file);
+}
+
+RunHeader header_of(const SimulateOptions& options, const ScenarioFile& file, const Task& task,
+                    const std::string& command_line, std::time_t now) {
+  RunHeader header = make_run_header(file.job, task.describe(), command_line, now);
+  header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), file.job.task.seed});
+  // What the job alone does not say: that the times are virtual.
+  header.settings.emplace_back("scenario", options.scenario);
+  header.environment.emplace_back("scenario", file.text);
+  return header;
+}
+
+// Shows the simulation and writes what it has recorded, a few times a second of real time.
+class Heartbeats {
+ public:
+  Heartbeats(RunView& view, RunWriter& writer) : view_(view), writer_(writer) {}
+
+  // Whether to go on: the user has not interrupted.
+  bool beat() {
+    if (clock_now() - last_ < kPulse) return !interrupted();
+    last_ = clock_now();
+    view_.tick();
+    // What cannot be written is reported again with the next row, and ends the run there.
+    [[maybe_unused]] const Status flushed = writer_.flush();
+    return !interrupted();
+  }
+
+ private:
+  RunView& view_;
+  RunWriter& writer_;
+  TimePoint last_ = clock_now();
+};
+
+int simulate_scenario(const SimulateOptions& options, const std::string& command_line) {
+  const std::time_t now = std::time(nullptr);
+  const auto prepared = prepare(options, now);
+  if (!prepared) return fail(prepared.error(), kExitUsage);
+  const ScenarioFile& file = prepared.value();
+  const Job& job = file.job;
   if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
   auto page = PageProcess::prepare(options.dashboard);
@@ -85,49 +135,27 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   // One for each incarnation of the coordinator; what can be wrong is said before anything starts.
   const auto make_policy = [&] { return policy_of(job, foresight, stepped_fitters()); };
   if (const auto policy = make_policy(); !policy) return fail(policy.error());
-  for (const RunTimeRule& rule : file.scenario.run_times) {
-    if (!rule.law.trace) continue;
-    for (const std::string& warning : rule.law.trace->warnings)
-      fmt::print(stderr, "drover: warning: {}\n", warning);
-  }
+  print_warnings(file.scenario);
   const auto task = load_task(job.task);
   if (!task) return fail(task.error());
 
-  RunHeader header = make_run_header(job, task.value()->describe(), command_line, now);
-  header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), job.task.seed});
-  // What the job alone does not say: without it nobody could tell that the times are virtual.
-  header.settings.emplace_back("scenario", options.scenario);
-  header.environment.emplace_back("scenario", file.text);
+  const RunHeader header = header_of(options, file, *task.value(), command_line, now);
   if (const Status started = page.value().start(job.record.run_file); !started)
     return fail(started.error());
   auto writer = RunWriter::create(job.record.run_file, header);
   if (!writer) return fail(writer.error());
   const ProgressStyle style = choose_progress_style(options.quiet);
   const auto view = make_progress_view(job.steps, style, Pace::kClock);
-  if (style != ProgressStyle::kNone) {
-    fmt::print(stderr, "scenario  {}\n", file.about.empty() ? options.scenario : file.about);
-    for (const auto& [key, value] : task.value()->describe())
-      fmt::print(stderr, "{:<9} {}\n", key, value);
-    fmt::print(stderr, "{:<9} {} workers x {} samples, {} shards, {} steps, policy {}\n{:<9} {}\n",
-               "run", job.cluster.workers, job.batch, job.cluster.shards, job.steps,
-               job.waiting.policy, "run file", job.record.run_file);
-  }
+  if (style != ProgressStyle::kNone) print_start(options, file, *task.value());
 
   listen_for_interrupts();
   const TimePoint began = clock_now();
-  TimePoint last = began;
+  Heartbeats heartbeats(*view, *writer.value());
   Simulation simulation(
       settings.value(), [&] { return make_policy().value(); }, *task.value(),
       {writer.value().get(), view.get()}, nullptr);
   simulation.on_restart([&](Version version) { return writer.value()->start_over(version); });
-  const auto end = simulation.run([&] {
-    if (clock_now() - last < kPulse) return !interrupted();
-    last = clock_now();
-    view->tick();
-    // What cannot be written is told again with the next row, and ends the run there.
-    [[maybe_unused]] const Status flushed = writer.value()->flush();
-    return !interrupted();
-  });
+  const auto end = simulation.run([&] { return heartbeats.beat(); });
   page.value().finish();
   if (!end) {
     return fail(system_error("the simulation failed: " + end.error().message +
@@ -142,9 +170,7 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   return end.value().outcome == RunOutcome::kCompleted ? reported : kExitFailed;
 }
 
-// --- the hunt
-
-// The first seed. Whatever else was given would be ignored, and is therefore refused.
+// The first seed of a hunt. Anything else that was given would be ignored, and is refused.
 Result<uint64_t> seed_of(const SimulateOptions& options) {
   if (options.dashboard)
     return invalid_input("--hunt records no run that a page could show; leave out --dashboard");
@@ -167,61 +193,15 @@ Result<uint64_t> seed_of(const SimulateOptions& options) {
   return seed;
 }
 
-void tell_finding(uint64_t seed, const HuntCase& hunt, const HuntResult& found) {
-  fmt::print("FOUND: {}\n", found.verdict);
-  for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
-  fmt::print("Repeat it with:   drover simulate --hunt 1 --seed {}\n", seed);
-}
-
-int hunt_for_bugs(const SimulateOptions& options) {
-  const auto first = seed_of(options);
-  if (!first) {
-    fmt::print(stderr, "drover: {}\n", first.error().message);
-    return kExitUsage;
-  }
-  listen_for_interrupts();
-  StatusLine progress(choose_progress_style(options.quiet));
-  uint64_t completed = 0;
-  uint64_t tried = 0;
-  for (; tried < options.hunt && !interrupted(); ++tried) {
-    const uint64_t seed = first.value() + tried;
-    const HuntCase hunt = make_hunt_case(seed);
-    const HuntResult found = run_hunt_case(hunt);
-    if (!found.verdict.empty()) {
-      progress.clear();
-      tell_finding(seed, hunt, found);
-      return kExitFailed;
-    }
-    completed += found.end.outcome == RunOutcome::kCompleted ? 1 : 0;
-    if (options.hunt == 1) {
-      for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
-    }
-    if (progress.style() == ProgressStyle::kTerminal && progress.due()) {
-      progress.show([&](size_t width) {
-        return join_parts({{progress_bar(tried + 1, options.hunt), 1},
-                           {fmt::format("{}/{} schedules", tried + 1, options.hunt), 3},
-                           {"nothing found", 2}},
-                          width);
-      });
-    }
-  }
-  progress.clear();
-  const std::string ended =
-      completed == tried ? std::string("all runs completed")
-                         : fmt::format("{} runs completed, {} failed because of their faults",
-                                       with_commas(completed), with_commas(tried - completed));
-  if (options.json) {
-    fmt::print("{{\"schedules\":{},\"completed\":{},\"found\":0,\"seed\":{}}}\n", tried, completed,
-               first.value());
-  } else {
-    fmt::print("{} random schedules of faults from seed {}: nothing wrong found; {}.\n",
-               with_commas(tried), first.value(), ended);
-  }
-  return interrupted() ? kExitInterrupted : 0;
-}
-
 int simulate_command(const SimulateOptions& options, const std::string& command_line) {
-  if (options.hunt > 0) return hunt_for_bugs(options);
+  if (options.hunt > 0) {
+    const auto seed = seed_of(options);
+    if (!seed) return fail(seed.error(), kExitUsage);
+    return hunt_command({.runs = options.hunt,
+                         .first_seed = seed.value(),
+                         .json = options.json,
+                         .quiet = options.quiet});
+  }
   if (options.scenario.empty()) {
     fmt::print(stderr,
                "drover: simulate needs a scenario, such as examples/scenarios/one-slow-node.toml, "

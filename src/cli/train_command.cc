@@ -57,46 +57,47 @@ Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   return job;
 }
 
-int train_command(const TrainOptions& options, const std::string& command_line) {
-  const auto found = find_placement(process_environment(), options.cluster.placement);
-  if (!found) {
-    fmt::print(stderr, "drover: {}\n", found.error().message);
-    return kExitUsage;
+// The job as it can be run here: with the policy, the files and the transport that it names.
+Status check_before_start(const Job& job) {
+  if (const Status free = check_run_file(job.record.run_file); !free) return free;
+  if (!job.record.save_model.empty()) {
+    const Status writable = check_model_path("--save-model", job.record.save_model);
+    if (!writable) return writable;
   }
-  const Placement& placement = found.value();
-  auto read = job_for(options, placement);
-  if (!read) {
-    fmt::print(stderr, "drover: {}\n", read.error().message);
-    return kExitUsage;
+  return check_data_dir(job.task);
+}
+
+void print_start(const Job& job, const Task& task, const Placement& placement) {
+  for (const auto& [key, value] : task.describe()) fmt::print(stderr, "{:<9} {}\n", key, value);
+  fmt::print(stderr, "{:<9} {} worker{} x {} samples, {} shard{}, {} steps\n{:<9} {}\n", "run",
+             job.cluster.workers, job.cluster.workers == 1 ? "" : "s", job.batch,
+             job.cluster.shards, job.cluster.shards == 1 ? "" : "s", job.steps, "run file",
+             job.record.run_file);
+  if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
+}
+
+// What is printed when the run has ended; returns the exit status of the command.
+int report_end(const TrainOptions& options, const Job& job, int status, bool model_saved) {
+  const int reported = report_run(job.record.run_file, options.json);
+  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.record.checkpoint));
+  if (!options.json && !job.record.save_model.empty() && model_saved)
+    fmt::print("The model is in:   {}\n", job.record.save_model);
+  if (!job.record.save_model.empty() && !model_saved) {
+    const int failed = fail(system_error("the model was not saved to " + job.record.save_model +
+                                         ": that is done when the last step has been evaluated"));
+    return status != 0 ? status : failed;
   }
-  Job job = std::move(read).value();
-  if (const Status fits = fit_to(placement, options.cluster, job); !fits) {
-    fmt::print(stderr, "drover: {}\n", fits.error().message);
-    return kExitUsage;
-  }
-  if (options.print_job) {
-    fmt::print("{}", to_toml(job));
-    return 0;
-  }
-  if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
-    fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
-    return kExitUsage;
-  }
-  if (job.cluster.transport == Transport::kMpi) {
-    if (const Status there = check_mpi_module(); !there) return fail(there.error());
-  }
-  if (placement.of_many() && !duties_in(placement, job).coordinator)
-    return train_part(options, placement, job);
+  return status != 0 ? status : reported;
+}
+
+// Starts the run, with the coordinator in this process's part of it, and waits for its end.
+int train(const TrainOptions& options, const Placement& placement, Job job,
+          const std::string& command_line) {
   const std::time_t now = std::time(nullptr);
   if (job.record.run_file.empty())
     job.record.run_file = default_run_file(
         job.task.model + "-" + std::filesystem::path(job.task.data).filename().string(), now);
-  if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
-  if (!job.record.save_model.empty()) {
-    const Status writable = check_model_path("--save-model", job.record.save_model);
-    if (!writable) return fail(writable.error());
-  }
-  if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
+  if (const Status may = check_before_start(job); !may) return fail(may.error());
   auto page = PageProcess::prepare(options.dashboard);
   if (!page) return fail(page.error());
   auto metrics = PageProcess::prepare(options.metrics, true);
@@ -111,15 +112,8 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
     part.emplace(std::move(prepared).value());
   }
   const ProgressStyle style = choose_progress_style(options.quiet);
-  if (style != ProgressStyle::kNone) {
-    for (const auto& [key, value] : task.value()->describe())
-      fmt::print(stderr, "{:<9} {}\n", key, value);
-    fmt::print(stderr, "{:<9} {} worker{} x {} samples, {} shard{}, {} steps\n{:<9} {}\n", "run",
-               job.cluster.workers, job.cluster.workers == 1 ? "" : "s", job.batch,
-               job.cluster.shards, job.cluster.shards == 1 ? "" : "s", job.steps, "run file",
-               job.record.run_file);
-    if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
-  }
+  const bool shown = style != ProgressStyle::kNone;
+  if (shown) print_start(job, *task.value(), placement);
   for (PageProcess* process : {&page.value(), &metrics.value()}) {
     if (const Status started = process->start(job.record.run_file); !started)
       return fail(started.error());
@@ -129,24 +123,37 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
   const Company company{.view = [&] { return make_progress_view(job.steps, style); },
                         .fitter = background_fitters()};
   const WorkerFactory factory = worker_factory_for(*task.value());
-  const int status = part ? part->run(job, factory, header, company, style != ProgressStyle::kNone)
+  const int status = part ? part->run(job, factory, header, company, shown)
                           : launch(job, factory, header, company);
   page.value().finish();
   metrics.value().finish();
   std::error_code ignored;
   if (!std::filesystem::exists(job.record.run_file, ignored)) return status;
   // The evaluator saves it, and may be lost or fail without ending the run.
-  const bool model_saved = written_at(job.record.save_model) != model_before;
-  const int reported = report_run(job.record.run_file, options.json);
-  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.record.checkpoint));
-  if (!options.json && !job.record.save_model.empty() && model_saved)
-    fmt::print("The model is in:   {}\n", job.record.save_model);
-  if (!job.record.save_model.empty() && !model_saved) {
-    const int failed = fail(system_error("the model was not saved to " + job.record.save_model +
-                                         ": that is done when the last step has been evaluated"));
-    return status != 0 ? status : failed;
+  return report_end(options, job, status, written_at(job.record.save_model) != model_before);
+}
+
+int train_command(const TrainOptions& options, const std::string& command_line) {
+  const auto found = find_placement(process_environment(), options.cluster.placement);
+  if (!found) return fail(found.error(), kExitUsage);
+  const Placement& placement = found.value();
+  auto read = job_for(options, placement);
+  if (!read) return fail(read.error(), kExitUsage);
+  Job job = std::move(read).value();
+  if (const Status fits = fit_to(placement, options.cluster, job); !fits)
+    return fail(fits.error(), kExitUsage);
+  if (options.print_job) {
+    fmt::print("{}", to_toml(job));
+    return 0;
   }
-  return status != 0 ? status : reported;
+  if (const auto policy = policy_of(job, {}, background_fitters()); !policy)
+    return fail(invalid_input("--policy: " + policy.error().message), kExitUsage);
+  if (job.cluster.transport == Transport::kMpi) {
+    if (const Status there = check_mpi_module(); !there) return fail(there.error());
+  }
+  if (placement.of_many() && !duties_in(placement, job).coordinator)
+    return train_part(options, placement, job);
+  return train(options, placement, std::move(job), command_line);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/test_text.h"
 #include "job/job_file.h"
 #include "job/settings.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "job/job_file.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

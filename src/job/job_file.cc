@@ -15,6 +15,7 @@
 #include "core/nearest.h"
 #include "job/settings.h"
 #include "job/toml_complaint.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

@@ -14,6 +14,7 @@
 #include "core/test_text.h"
 #include "job/settings.h"
 #include "job/toml_complaint.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

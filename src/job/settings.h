@@ -55,11 +55,4 @@ std::string_view name_of(const Setting& setting);
 // "a whole number", for messages about values of the wrong kind.
 std::string_view words_for(SettingKind kind);
 
-// Sets what is not the user's to say but follows from the rest: where a cosine schedule ends.
-void finish(Job& job);
-
-// Whether a run can be started with this job: every setting by itself, and what they say together.
-// The error names key and flag.
-Status validate(const Job& job);
-
 }  // namespace drover

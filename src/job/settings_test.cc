@@ -10,6 +10,7 @@
 #include "core/slowness.h"
 #include "core/test_text.h"
 #include "job/job_file.h"
+#include "job/validation.h"
 #include "wire/limits.h"
 
 namespace drover {

@@ -22,21 +22,16 @@
 #include <string>
 #include <vector>
 
-#include "launch/launcher.h"
+#include "launch/test_view.h"
 #include "net/tls_keys.h"
 #include "node/introduction.h"
 #include "node/live_session.h"
-#include "node/test_observer.h"
 #include "node/worker_node.h"
 #include "store/run_reader.h"
 #include "wire/limits.h"
 
 namespace drover {
 namespace {
-
-class SilentView : public Silent<RunView> {
-  void tick() override {}
-};
 
 constexpr uint32_t kWorkers = 4;
 constexpr WorkerId kHostile = 3;  // the others are honest

@@ -1,8 +1,6 @@
 #include "policy/forecast_policy.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "core/check.h"
@@ -11,16 +9,7 @@
 namespace drover {
 namespace {
 
-// Often enough that little is missed, seldom enough to cost little: after every eighth of those
-// missing, and when a tenth of the time waited so far has passed.
-constexpr uint32_t kReviews = 8;
-constexpr double kReviewAfter = 0.1;
-// Before half of the cutoff is here, nothing can be worth closing for.
-constexpr uint32_t kFirstReview = 2;  // the cutoff over this
-
-constexpr uint64_t kLiveDraws = 5;  // beside those of the forecasters
-
-constexpr size_t kStepsKept = 64;  // in which somebody late is still heard of
+constexpr size_t kStepsKept = 64;  // whose late run-times may still come
 
 // Between the run-time of a whole mini-batch and that of a share of it (balance.h).
 double of_share(double whole, double share, double fixed) {
@@ -38,7 +27,8 @@ ForecastPolicy::ForecastPolicy(std::string name, std::unique_ptr<Forecaster> for
       forecaster_(std::move(forecaster)),
       warm_up_(settings.warmup),
       goal_(settings.objective),
-      settings_(settings) {
+      settings_(settings),
+      live_(settings.seed) {
   DROVER_CHECK(forecaster_ != nullptr);
 }
 
@@ -55,12 +45,7 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   forecaster_->forecast(situation.step, situation.alive, forecast_);
   DROVER_CHECK(forecast_.workers == alive);
   scale_to_shares(situation);
-  if (settings_.live) {
-    sorted_ = forecast_.sorted;
-    remaining_.start(forecast_);
-    terms_ = goal_.long_run();
-    shares_.assign(situation.shares.begin(), situation.shares.end());
-  }
+  if (settings_.live) live_.begin(forecast_, situation.shares, goal_.long_run());
   sorter_.sort(forecast_);
   chosen_ = true;
   const Hedged best = settings_.hedged ? hedge_search_.best(forecast_, terms)
@@ -76,12 +61,9 @@ Choice ForecastPolicy::decide(const Situation& situation) {
       .expected = expected_arrivals(forecast_),
       .review = {},
       .model_stale = forecaster_->model_stale()};
-  if (settings_.live) {
-    plan_ = {best.promise.cutoff, best.time_limit};
-    at_least_ = best.at_least;
-    choice.review = {.arrivals = std::max(1u, best.promise.cutoff / kFirstReview),
-                     .at = best.promise.arrival};
-  }
+  if (settings_.live)
+    choice.review =
+        live_.plan({best.promise.cutoff, best.time_limit}, best.at_least, best.promise.arrival);
   return choice;
 }
 
@@ -97,50 +79,15 @@ void ForecastPolicy::scale_to_shares(const Situation& situation) {
   }
 }
 
-// Whoever is here; of sorted run-times, which are nobody's, the first so many.
-void ForecastPolicy::mark_arrived(const Midway& midway) {
-  const size_t alive = midway.arrived.size();
-  arrived_.assign(alive, false);
-  gathered_ = {.now = midway.now};
-  ratios_.clear();
-  for (size_t i = 0; i < alive; ++i) {
-    if (midway.arrived[i] > midway.now) continue;
-    arrived_[sorted_ ? gathered_.arrivals : i] = true;
-    ++gathered_.arrivals;
-    gathered_.gradients += shares_.empty() ? 1.0 : shares_[i];
-    if (!sorted_)
-      ratios_.push_back(midway.arrived[i] / remaining_.median(static_cast<uint32_t>(i)));
-  }
-  // The first to arrive are those who were quick: if even they are late, all are.
-  stretch_ = 1.0;
-  if (ratios_.empty()) return;
-  const auto middle = ratios_.begin() + static_cast<std::ptrdiff_t>(ratios_.size() / 2);
-  std::nth_element(ratios_.begin(), middle, ratios_.end());
-  stretch_ = std::max(1.0, *middle);
-}
-
 std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
   if (!settings_.live || !chosen_) return std::nullopt;
-  DROVER_CHECK(midway.arrived.size() == remaining_.workers());
-  mark_arrived(midway);
-  const uint32_t alive = remaining_.workers();
-  const uint32_t here = gathered_.arrivals;
-  if (midway.now >= plan_.until) plan_ = {std::max(1u, at_least_), kNoTimeLimit};
-  // The last one needed is here: whoever asks is about to close.
-  if (here >= plan_.arrivals) return std::nullopt;
-  remaining_.condition(arrived_, midway.now,
-                       forecast_draws(settings_.seed, midway.step, here, kLiveDraws), stretch_);
-  missing_shares_.clear();
-  if (!shares_.empty()) {
-    const double missing = std::accumulate(shares_.begin(), shares_.end(), -gathered_.gradients);
-    for (const uint32_t column : remaining_.missing()) {
-      missing_shares_.push_back(sorted_ ? missing / (alive - here) : shares_[column]);
-    }
-  }
-  const Found found = stop_search_.best(remaining_, missing_shares_, gathered_, plan_, terms_);
+  const std::optional<LiveStep::Revision> revision = live_.review(midway);
+  if (!revision) return std::nullopt;
+  const uint32_t here = revision->arrived;
+  const uint32_t alive = live_.workers();
   const std::string at =
       fmt::format("{}: at {} with {} here", name_, brief(midway.now), so_many(here, alive));
-  if (found.closes && here > 0) {
+  if (revision->closes) {
     return Choice{.cutoff = here,
                   .time_limit = midway.now,
                   .at_least = here,
@@ -149,20 +96,17 @@ std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
                   .review = {},
                   .model_stale = forecaster_->model_stale()};
   }
-  const bool changed = found.changed && !found.closes;
-  if (changed) plan_ = found.plan;
+  const WaitPlan& plan = revision->plan;
   const std::string until =
-      plan_.until < kNoTimeLimit ? fmt::format(" until {}", brief(plan_.until)) : "";
-  const double pause = kReviewAfter * midway.now;
-  return Choice{
-      .cutoff = plan_.arrivals,
-      .time_limit = plan_.until,
-      .at_least = std::min(plan_.arrivals, std::max({1u, here, at_least_})),
-      .reason = fmt::format("{}, {} for {}{}", at, changed ? "decides to wait" : "still waits",
-                            so_many(plan_.arrivals, alive), until),
-      .review = {.arrivals = here + std::max(1u, (alive - here) / kReviews),
-                 .at = midway.now + pause},
-      .model_stale = forecaster_->model_stale()};
+      plan.until < kNoTimeLimit ? fmt::format(" until {}", brief(plan.until)) : "";
+  return Choice{.cutoff = plan.arrivals,
+                .time_limit = plan.until,
+                .at_least = revision->at_least,
+                .reason = fmt::format("{}, {} for {}{}", at,
+                                      revision->changed ? "decides to wait" : "still waits",
+                                      so_many(plan.arrivals, alive), until),
+                .review = revision->next,
+                .model_stale = forecaster_->model_stale()};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {

@@ -7,12 +7,11 @@
 #include <string>
 
 #include "forecast/forecaster.h"
-#include "forecast/remaining.h"
 #include "forecast/sort_rows.h"
 #include "policy/hedge.h"
+#include "policy/live_step.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
-#include "policy/stop_search.h"
 #include "policy/warm_up.h"
 
 namespace drover {
@@ -21,7 +20,7 @@ struct ForecastPolicySettings {
   Objective objective = Objective::kThroughput;
   Step warmup = 20;
   bool hedged = false;  // a time limit beside the cutoff (hedge.h)
-  bool live = false;    // decides again inside the step (stop_search.h)
+  bool live = false;    // decides again inside the step (live_step.h)
   uint64_t seed = 1;    // live: of which samples stand in for those that came to nothing
 };
 
@@ -39,7 +38,6 @@ class ForecastPolicy : public Policy {
   void learn_late(Step step, WorkerId worker, double seconds) override;
 
  private:
-  void mark_arrived(const Midway& midway);
   void scale_to_shares(const Situation& situation);
 
   const std::string name_;
@@ -62,19 +60,7 @@ class ForecastPolicy : public Policy {
   };
   std::deque<Dealt> dealt_;
 
-  // Live: the open step as it was forecast, what it waits for, and what counts.
-  bool sorted_ = false;
-  WaitPlan plan_;
-  uint32_t at_least_ = 1;  // that the plan waits for beyond its limit
-  Terms terms_;
-  Remaining remaining_;
-  StopSearch stop_search_;
-  std::vector<double> shares_;  // of those alive; empty: all a whole one
-  std::vector<bool> arrived_;   // by column of the forecast
-  std::vector<double> missing_shares_;
-  Gathered gathered_;
-  std::vector<double> ratios_;  // of those here: run-time over what was forecast
-  double stretch_ = 1.0;        // how much longer everybody seems to take
+  LiveStep live_;  // the open step, if it is decided again inside
 };
 
 }  // namespace drover

@@ -81,6 +81,186 @@ double least_included(const std::vector<uint64_t>& used, const std::vector<uint6
   return least;
 }
 
+// What a replay measures, after the warm-up.
+class ReplayMeasures {
+ public:
+  ReplayMeasures(const Trace& trace, const ReplaySettings& settings)
+      : steps_(trace.steps()),
+        warmup_(settings.warmup),
+        ours_(measured(), settings.overhead),
+        best_(measured(), settings.overhead),
+        all_(measured(), settings.overhead),
+        used_(trace.workers.size()),
+        recorded_(trace.workers.size()) {}
+
+  void on_review(Step step) { reviews_ += step >= warmup_ ? 1 : 0; }
+
+  // `gradients` counts a share of a gradient as that share.
+  void on_step(const ReplayedStep& step, const std::vector<WorkerId>& alive, double gradients,
+               const StepClose& all, Duration decision) {
+    if (step.step < warmup_) return;
+    ours_.add(gradients, step.close.elapsed);
+    contributors_ += step.close.contributors;
+    best_.add(step.best);
+    all_.add(all);
+    decisions_.push_back(decision);
+    for (const WorkerId worker : alive) {
+      ++recorded_[worker];
+      if (step.included[worker]) ++used_[worker];
+    }
+  }
+
+  ReplayResult result() {
+    ReplayResult result;
+    result.steps = steps_;
+    result.workers = static_cast<uint32_t>(used_.size());
+    result.measured_steps = measured();
+    result.throughput_total = ours_.total();
+    result.throughput_median = ours_.median();
+    result.oracle_share_total = ours_.total() / best_.total();
+    result.oracle_share_median = result.throughput_median / best_.median();
+    result.time_vs_sync = ours_.time() / all_.time();
+    result.cutoff_mean = per_step(contributors_);
+    result.inclusion_min = least_included(used_, recorded_);
+    result.reviews_mean = per_step(reviews_);
+    result.decision_p50 = percentile(decisions_, 50);
+    result.decision_p99 = percentile(decisions_, 99);
+    return result;
+  }
+
+ private:
+  Step measured() const { return steps_ - warmup_; }
+  double per_step(uint64_t count) const {
+    return static_cast<double>(count) / static_cast<double>(measured());
+  }
+
+  const Step steps_;
+  const Step warmup_;
+  Rate ours_;
+  Rate best_;
+  Rate all_;
+  std::vector<uint64_t> used_;      // by worker: steps with its gradient, and ...
+  std::vector<uint64_t> recorded_;  // ... with its run-time
+  std::vector<Duration> decisions_;
+  uint64_t contributors_ = 0;
+  uint64_t reviews_ = 0;
+};
+
+// One policy on one trace, step by step.
+class Replay {
+ public:
+  Replay(const Trace& trace, const Hindsight& hindsight, Decider& decider,
+         const ReplaySettings& settings, const std::function<TimePoint()>& clock)
+      : trace_(trace),
+        hindsight_(hindsight),
+        decider_(decider),
+        settings_(settings),
+        clock_(clock),
+        measures_(trace, settings),
+        included_(trace.workers.size()),
+        probes_(settings.probe, settings.seed) {}
+
+  Status run_step(Step step, const std::function<Status(const ReplayedStep&)>& listen);
+  ReplayResult result() { return measures_.result(); }
+
+ private:
+  Choice decide(Step step);
+  StepClose close(Step step, Choice& choice);
+  void learn(Step step, const StepTimes& seen, const StepClose& close);
+
+  const Trace& trace_;
+  const Hindsight& hindsight_;
+  Decider& decider_;
+  const ReplaySettings& settings_;
+  const std::function<TimePoint()>& clock_;
+  ReplayMeasures measures_;
+  Recorded recorded_;          // of the step
+  std::vector<double> times_;  // of the step by worker, with the shares that were dealt
+  std::vector<double> arrived_;
+  std::vector<bool> included_;
+  Probes probes_;
+  std::vector<LateArrival> late_;  // since the step before
+  double now_ = 0.0;
+  Duration decision_{};  // how long deciding took in this step
+  Duration learning_{};  // in the step before
+};
+
+// A share of the work takes a share of the time, and its gradient counts as much. The shares of a
+// step are dealt before the one before it has shown anything, as workers need to know them when
+// they begin.
+Choice Replay::decide(Step step) {
+  const TimePoint asked = clock_();
+  if (decider_.balances()) {
+    for (const WorkerId worker : recorded_.workers) times_[worker] *= decider_.share(step, worker);
+    recorded_.read(times_);
+  }
+  Choice choice = decider_.decide({.step = step,
+                                   .alive = recorded_.workers,
+                                   .overhead = settings_.overhead,
+                                   .noise = settings_.noise});
+  decider_.plan_shares(step + 1, recorded_.workers);
+  decision_ = learning_ + (clock_() - asked);
+  return choice;
+}
+
+// Decides again inside the step as often as the choice wants. What has happened by then is all that
+// is reported; a step that closes by itself is not reviewed.
+StepClose Replay::close(Step step, Choice& choice) {
+  StepClose close = close_of(choice, recorded_.sorted);
+  for (double at = review_of(choice, recorded_.sorted); at < close.elapsed;
+       at = std::max(review_of(choice, recorded_.sorted), std::nextafter(at, HUGE_VAL))) {
+    arrived_.clear();
+    for (const WorkerId worker : recorded_.workers)
+      arrived_.push_back(times_[worker] <= at ? times_[worker] : HUGE_VAL);
+    const TimePoint asked = clock_();
+    std::optional<Choice> revised =
+        decider_.reconsider({.step = step, .now = at, .arrived = arrived_});
+    decision_ += clock_() - asked;
+    measures_.on_review(step);
+    if (!revised) break;
+    choice = std::move(*revised);
+    close = close_of(choice, recorded_.sorted, at);
+  }
+  return close;
+}
+
+void Replay::learn(Step step, const StepTimes& seen, const StepClose& close) {
+  probes_.step_closed(step, now_, times_, close);
+  now_ += settings_.overhead + close.elapsed;
+  late_ = probes_.finished_by(now_);
+  const TimePoint began = clock_();
+  decider_.learn(seen);
+  for (const LateArrival& each : late_) decider_.learn_late(each.step, each.worker, each.run_time);
+  learning_ = clock_() - began;
+}
+
+Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep&)>& listen) {
+  recorded_.read(trace_.row(step));
+  times_.assign(trace_.row(step).begin(), trace_.row(step).end());
+  Choice choice = decide(step);
+  const StepClose closed = close(step, choice);
+  const StepTimes seen = what_was_seen(step, times_, closed);
+  mark_included(times_, closed, included_);
+  double gradients = 0.0;
+  for (const WorkerId worker : recorded_.workers)
+    gradients += included_[worker] ? decider_.share(step, worker) : 0.0;
+  const ReplayedStep replayed{.step = step,
+                              .alive = static_cast<uint32_t>(recorded_.workers.size()),
+                              .choice = choice,
+                              .close = closed,
+                              .best = hindsight_.best[step],
+                              .seen = seen,
+                              .included = included_,
+                              .late = late_};
+  measures_.on_step(replayed, recorded_.workers, gradients, hindsight_.all[step], decision_);
+  if (listen) {
+    const Status heard = listen(replayed);
+    if (!heard) return heard;
+  }
+  learn(step, seen, closed);
+  return done();
+}
+
 }  // namespace
 
 Hindsight hindsight_of(const Trace& trace, double overhead) {
@@ -108,107 +288,11 @@ Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Deci
                             const std::function<Status(const ReplayedStep&)>& listen) {
   DROVER_CHECK(trace.steps() > settings.warmup);
   DROVER_CHECK(hindsight.best.size() == trace.steps());
-  ReplayResult result;
-  result.steps = trace.steps();
-  result.workers = static_cast<uint32_t>(trace.workers.size());
-  result.measured_steps = trace.steps() - settings.warmup;
-  Rate ours(result.measured_steps, settings.overhead);
-  Rate best(result.measured_steps, settings.overhead);
-  Rate all(result.measured_steps, settings.overhead);
-  std::vector<Duration> decisions;
-  std::vector<uint64_t> used(trace.workers.size());
-  std::vector<uint64_t> recorded_in(trace.workers.size());
-  std::vector<bool> included(trace.workers.size());
-  Recorded recorded;
-  Probes probes(settings.probe, settings.seed);
-  std::vector<LateArrival> late;
-  std::vector<double> arrived;
-  uint64_t reviews = 0;
-  uint64_t contributors = 0;
-  std::vector<double> times;
-  double now = 0.0;
-  Duration learning{};
+  Replay replay(trace, hindsight, decider, settings, clock);
   for (Step step = 0; step < trace.steps(); ++step) {
-    recorded.read(trace.row(step));
-    // A share of the work takes a share of the time, and its gradient counts as much. The shares of
-    // the next step are dealt before this one has shown anything, as workers need to know them when
-    // they begin.
-    times.assign(trace.row(step).begin(), trace.row(step).end());
-    const TimePoint asked = clock();
-    if (decider.balances()) {
-      for (const WorkerId worker : recorded.workers) times[worker] *= decider.share(step, worker);
-      recorded.read(times);
-    }
-    const std::span<const double> row = times;
-    Choice choice = decider.decide({.step = step,
-                                    .alive = recorded.workers,
-                                    .overhead = settings.overhead,
-                                    .noise = settings.noise});
-    decider.plan_shares(step + 1, recorded.workers);
-    Duration decision = learning + (clock() - asked);
-    StepClose close = close_of(choice, recorded.sorted);
-    // What has happened by then is all that is told; whoever closes a step by itself is not asked.
-    for (double at = review_of(choice, recorded.sorted); at < close.elapsed;
-         at = std::max(review_of(choice, recorded.sorted), std::nextafter(at, HUGE_VAL))) {
-      arrived.clear();
-      for (const WorkerId worker : recorded.workers)
-        arrived.push_back(row[worker] <= at ? row[worker] : HUGE_VAL);
-      const TimePoint asked_again = clock();
-      std::optional<Choice> revised =
-          decider.reconsider({.step = step, .now = at, .arrived = arrived});
-      decision += clock() - asked_again;
-      if (step >= settings.warmup) ++reviews;
-      if (!revised) break;
-      choice = std::move(*revised);
-      close = close_of(choice, recorded.sorted, at);
-    }
-    const StepTimes seen = what_was_seen(step, row, close);
-    mark_included(row, close, included);
-    double gradients = 0.0;
-    for (const WorkerId worker : recorded.workers)
-      gradients += included[worker] ? decider.share(step, worker) : 0.0;
-    if (step >= settings.warmup) {
-      ours.add(gradients, close.elapsed);
-      contributors += close.contributors;
-      best.add(hindsight.best[step]);
-      all.add(hindsight.all[step]);
-      decisions.push_back(decision);
-      for (const WorkerId worker : recorded.workers) {
-        ++recorded_in[worker];
-        if (included[worker]) ++used[worker];
-      }
-    }
-    if (listen) {
-      const Status heard = listen({.step = step,
-                                   .alive = static_cast<uint32_t>(recorded.workers.size()),
-                                   .choice = choice,
-                                   .close = close,
-                                   .best = hindsight.best[step],
-                                   .seen = seen,
-                                   .included = included,
-                                   .late = late});
-      if (!heard) return heard.error();
-    }
-    probes.step_closed(step, now, row, close);
-    now += settings.overhead + close.elapsed;
-    late = probes.finished_by(now);
-    const TimePoint told = clock();
-    decider.learn(seen);
-    for (const LateArrival& each : late) decider.learn_late(each.step, each.worker, each.run_time);
-    learning = clock() - told;
+    if (const Status heard = replay.run_step(step, listen); !heard) return heard.error();
   }
-  result.throughput_total = ours.total();
-  result.throughput_median = ours.median();
-  result.oracle_share_total = ours.total() / best.total();
-  result.oracle_share_median = result.throughput_median / best.median();
-  result.time_vs_sync = ours.time() / all.time();
-  result.cutoff_mean =
-      static_cast<double>(contributors) / static_cast<double>(result.measured_steps);
-  result.inclusion_min = least_included(used, recorded_in);
-  result.reviews_mean = static_cast<double>(reviews) / static_cast<double>(result.measured_steps);
-  result.decision_p50 = percentile(decisions, 50);
-  result.decision_p99 = percentile(decisions, 99);
-  return result;
+  return replay.result();
 }
 
 Status check_long_enough(const Trace& trace, Step warmup) {

@@ -12,6 +12,7 @@
 #include "core/nearest.h"
 #include "job/settings.h"
 #include "job/toml_keys.h"
+#include "job/validation.h"
 #include "wire/limits.h"
 
 namespace drover {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "job/settings.h"
+#include "job/validation.h"
 
 namespace drover {
 namespace {

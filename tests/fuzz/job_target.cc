@@ -3,6 +3,7 @@
 #include "fuzz/targets.h"
 #include "job/job_file.h"
 #include "job/settings.h"
+#include "job/validation.h"
 
 namespace drover::fuzz {
 
