@@ -245,8 +245,8 @@ TEST(ProgressView, SaysTroubleEvenWhenQuiet) {
     EXPECT_TRUE(view.on_event(lost).ok());
     EXPECT_TRUE(view.on_end({.outcome = RunOutcome::kFailed, .reason = "no-space"}).ok());
   });
-  EXPECT_TRUE(text.starts_with("drover: step 4: " + event_line(lost) + "\n")) << text;
-  EXPECT_TRUE(text.ends_with("no-space\n")) << text;
+  EXPECT_TRUE(has(text.substr(0, text.find('\n')), event_line(lost))) << text;
+  EXPECT_TRUE(has(text.substr(text.find('\n')), "no-space")) << text;
 }
 
 }  // namespace
