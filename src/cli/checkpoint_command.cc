@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_report.h"
-#include "core/shell_quote.h"
+#include "core/text.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_export.h"
 

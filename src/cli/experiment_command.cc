@@ -6,10 +6,10 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_progress.h"
-#include "cli/page_flags.h"
 #include "cli/run_report.h"
+#include "cli/shared_flags.h"
 #include "core/atomic_file.h"
-#include "core/shell_quote.h"
+#include "core/text.h"
 #include "experiment/cell_folder.h"
 #include "experiment/cell_processes.h"
 #include "experiment/cell_watch.h"

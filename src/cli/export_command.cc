@@ -9,7 +9,7 @@
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "core/nearest.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "node/clock.h"
 #include "node/interrupts.h"
 #include "store/trace.h"

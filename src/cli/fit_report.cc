@@ -10,9 +10,7 @@
 
 #include "cli/run_report.h"
 #include "core/check.h"
-#include "core/numbers.h"
-#include "core/percent.h"
-#include "core/shell_quote.h"
+#include "core/text.h"
 
 namespace drover {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/progress.h"
 #include "cli/run_report.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "launch/launcher.h"
 #include "node/interrupts.h"
 #include "sim/hunt.h"

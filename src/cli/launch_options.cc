@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "cli/page_flags.h"
+#include "cli/shared_flags.h"
 
 namespace drover {
 namespace {

@@ -13,10 +13,10 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/page_flags.h"
 #include "cli/progress.h"
 #include "cli/replay_report.h"
 #include "cli/run_report.h"
+#include "cli/shared_flags.h"
 #include "cli/train_options.h"
 #include "core/chance.h"
 #include "core/check.h"

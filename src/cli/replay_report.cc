@@ -9,8 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/numbers.h"
-#include "core/percent.h"
+#include "core/text.h"
 
 namespace drover {
 namespace {

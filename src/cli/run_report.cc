@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/shell_quote.h"
+#include "core/text.h"
 #include "store/checkpoint.h"
 #include "store/run_reader.h"
 #include "view/summary.h"

@@ -6,9 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/hunt_command.h"
-#include "cli/page_flags.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
+#include "cli/shared_flags.h"
 #include "cli/train_options.h"
 #include "core/chance.h"
 #include "launch/job_machines.h"

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/cluster_flags.h"
-#include "cli/page_flags.h"
+#include "cli/shared_flags.h"
 #include "core/check.h"
 #include "core/nearest.h"
 #include "launch/run_setup.h"

@@ -4,11 +4,10 @@
 
 #include <csignal>
 
-#include "cli/cluster_flags.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
+#include "cli/shared_flags.h"
 #include "job/job_file.h"
-#include "launch/cluster_join.h"
 #include "launch/cluster_meeting.h"
 #include "launch/cluster_options.h"
 #include "launch/cluster_part.h"

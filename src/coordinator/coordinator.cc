@@ -2,69 +2,114 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
+#include <vector>
 
-#include "core/block_share.h"
+#include "coordinator/end_reasons.h"
+#include "coordinator/recovery.h"
+#include "coordinator/start_messages.h"
 #include "core/check.h"
-#include "core/duration_text.h"
 #include "core/event_text.h"
-#include "wire/limits.h"
 
 namespace drover {
+namespace {
+
+std::optional<ModelAgreement::Prior> prior_of(const std::optional<ResumeFrom>& resume) {
+  if (!resume) return std::nullopt;
+  return ModelAgreement::Prior{.tensors = resume->tensors, .settings = resume->settings};
+}
+
+template <typename Message>
+void send(Role role, uint32_t index, Message message, CoordinatorOutput& out) {
+  out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(message))});
+}
+
+Error refuse_closing(ShardId shard, Step step) {
+  return invalid_input("shard " + std::to_string(shard) + " closed step " + std::to_string(step) +
+                       ", which was not open there");
+}
+
+}  // namespace
 
 Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
                          TimePoint now)
     : settings_(settings),
-      started_(now),
-      members_(settings_.workers),
-      seats_(settings_.shards),
-      orders_(settings_.stragglers, settings_.probe, settings_.seed) {
-  learning_.rules = settings_.learning;
-  DROVER_CHECK((policy == nullptr) == settings_.free_running.has_value());
+      run_{.started = now, .before = settings_.before},
+      gathering_({.join_timeout = settings_.join_timeout,
+                  .return_timeout = settings_.return_timeout,
+                  .reads_checkpoint = settings_.resume && !settings_.resume->kept},
+                 now),
+      servers_(settings_.shards),
+      workers_(settings_.workers, settings_.at_start()),
+      model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
+      policy_(std::move(policy)),
+      reporter_({.full_samples = settings_.full_samples,
+                 .free_running = settings_.free_running.has_value(),
+                 .partial_pull = settings_.pull.weak()}),
+      checkpoints_(settings_.checkpoint_every, settings_.steps) {
+  DROVER_CHECK((policy_ == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
   if (settings_.free_running) DROVER_CHECK(!settings_.pull.weak());
-  if (!settings_.pull.choose) pull_share_ = settings_.pull.share;
-  if (policy) decider_.emplace(std::move(policy), settings_.limits, settings_.balance);
-  if (settings_.resume) step_ = settings_.resume->step;
-  for (WorkerId worker = workers_at_start(); worker < settings_.workers; ++worker)
-    members_.remove(worker);
 }
 
+Step Coordinator::step() const {
+  if (clock_) return clock_->step();
+  return settings_.resume ? settings_.resume->step : 0;
+}
+
+// --- Before training
+
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
-  const std::string name = peer_name(hello.role, hello.index);
-  if (again_) return Error{ErrorKind::kNotNow, "the run is starting over"};
-  if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
-  switch (hello.role) {
-    case Role::kShard:
-    case Role::kStandby:
-      if (hello.role == Role::kStandby && !settings_.standby)
-        return invalid_input("this run has no standbys");
-      if (const Status admitted = seats_.on_hello(hello); !admitted) return admitted;
-      break;
-    case Role::kWorker:
-      if (const Status admitted = admit_worker(hello, now); !admitted) return admitted;
-      break;
-    case Role::kEvaluator:
-      if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
-      // Its earlier life, perhaps, whose end has not been noticed yet.
-      if (evaluator_here_) return Error{ErrorKind::kNotNow, name + " is here already"};
-      if (const Status same = admit_model(hello); !same) return same;
-      evaluator_here_ = true;
-      evaluator_lost_ = false;
-      break;
-    case Role::kCoordinator:
-      return invalid_input("this run has a coordinator already");
-  }
+  if (const Status admitted = admit(hello, now); !admitted) return admitted;
   out.happenings.emplace_back(
       PeerRecord{.peer = {hello.role, hello.index}, .host = hello.host, .pid = hello.pid});
-  if (!planned_) {
+  if (!blocks_) {
     plan_if_settled(now, out);
   } else if (hello.role == Role::kWorker || hello.role == Role::kEvaluator) {
     send_welcome(hello.role, hello.index, out);
   } else {
-    out.messages.push_back({{hello.role, hello.index, Lane::kControl},
-                            control_frame(StandBy{.address = seats_.address(hello.index)})});
+    send(hello.role, hello.index, StandBy{.address = servers_.address(hello.index)}, out);
   }
   begin_if_ready(now, out);
+  return done();
+}
+
+Status Coordinator::admit(const Hello& hello, TimePoint now) {
+  if (again_) return Error{ErrorKind::kNotNow, "the run is starting over"};
+  if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
+  switch (hello.role) {
+    case Role::kStandby:
+      if (!settings_.standby) return invalid_input("this run has no standbys");
+      return servers_.on_hello(hello);
+    case Role::kShard:
+      return servers_.on_hello(hello);
+    case Role::kWorker:
+      return admit_worker(hello, now);
+    case Role::kEvaluator:
+      return admit_evaluator(hello);
+    case Role::kCoordinator:
+      break;
+  }
+  return invalid_input("this run has a coordinator already");
+}
+
+// A worker that comes while training is under way is not a member yet: it connects to the shards,
+// says that it is ready, and takes part from the next step on.
+Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
+  if (const Status free = workers_.check(hello, now); !free) return free;
+  if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
+  if (const Status same = model_.admit(hello); !same) return same;
+  workers_.join(hello, now);
+  return done();
+}
+
+Status Coordinator::admit_evaluator(const Hello& hello) {
+  if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
+  // Perhaps its earlier incarnation, whose end has not been noticed yet.
+  if (evaluator_.is_here())
+    return Error{ErrorKind::kNotNow, peer_name(hello.role, hello.index) + " is here already"};
+  if (const Status same = model_.admit(hello); !same) return same;
+  evaluator_.on_joined();
   return done();
 }
 
@@ -73,173 +118,257 @@ Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint n
     return invalid_input("the training has ended");
   if (settings_.told.job.empty())
     return invalid_input("only scripts can be workers of this run: its model is their own");
-  if (const Status welcome = check_record("host " + host, now); !welcome) return welcome.error();
-  const uint32_t at_start = workers_at_start();
-  for (WorkerId worker = at_start; worker < settings_.workers; ++worker) {
-    const auto offered = offered_.find(worker);
-    const bool kept = offered != offered_.end() && now < offered->second + kPlaceKept;
-    if (kept || joined_.contains(worker)) continue;
-    offered_[worker] = now;
-    return PlaceOffer{.worker = worker, .job = settings_.told.job};
+  const auto worker = workers_.offer_index(host, now);
+  if (!worker) return worker.error();
+  return PlaceOffer{.worker = worker.value(), .job = settings_.told.job};
+}
+
+void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
+  if (!model_.layout() || phase_ != Phase::kGathering) return;
+  std::optional<std::pair<KeptVersion, std::set<ShardId>>> kept;
+  if (settings_.resume && settings_.resume->kept)
+    kept.emplace(*settings_.resume->kept, settings_.resume->keepers);
+  switch (servers_.settle(kept, gathering_.keepers_overdue(now))) {
+    case ShardAssignment::Settled::kNotYet:
+      return;
+    case ShardAssignment::Settled::kYes:
+      return send_plans(out);
+    case ShardAssignment::Settled::kNever:
+      return restart(event::RestartCause::kStateLost, {},
+                     "no process keeps all of step " + std::to_string(step()), now, out);
   }
-  return invalid_input(settings_.workers == at_start
-                           ? "this run takes no more workers; start it with --workers-max"
-                           : "all " + std::to_string(settings_.workers) +
-                                 " places of workers are taken; start the run with a larger "
-                                 "--workers-max");
-}
-
-// One who comes while training is under way is not a member yet: it connects to the shards, says
-// that it is ready, and takes part from the next step on.
-Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
-  const std::string name = peer_name(hello.role, hello.index);
-  if (hello.index >= settings_.workers) return invalid_input("this run has no " + name);
-  // Its earlier life, perhaps, whose end has not been noticed yet.
-  if (joined_.contains(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
-  const std::string who = hello.index < workers_at_start() ? name : "host " + hello.host;
-  if (const Status welcome = check_record(who, now); !welcome) return welcome;
-  if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
-  if (const Status same = admit_model(hello); !same) return same;
-  if (const Status same = admit_learning(hello); !same) return same;
-  joined_.insert(hello.index);
-  quarantine_.on_joined(hello.index, who, now);
-  offered_.erase(hello.index);
-  return done();
-}
-
-// An error: who has this record is kept out for now.
-Status Coordinator::check_record(const std::string& who, TimePoint now) const {
-  const Quarantine::KeptOut kept_out = quarantine_.kept_out(who, now);
-  if (kept_out.wait == Duration::zero()) return done();
-  return Error{ErrorKind::kNotNow, who + " has come and gone " + std::to_string(kept_out.losses) +
-                                       " times in a row; it is let in again in " +
-                                       duration_text(kept_out.wait)};
 }
 
 void Coordinator::send_plans(CoordinatorOutput& out) {
-  planned_ = true;
-  blocks_ = plan_blocks(*layout_, settings_.shards,
-                        block_floats_for(*layout_, settings_.shards, settings_.block_floats));
-  // A shard may have got no block (more shards than blocks); it has nothing to close.
-  for (const Block& block : blocks_.blocks) ++blocks_on_[block.shard];
-  std::vector<ShardId> names;
-  for (const auto& [shard, blocks] : blocks_on_) {
-    names.push_back(shard);
-    next_closing_[shard] = step_;
-  }
-  ledger_.emplace(static_cast<uint32_t>(names.size()), settings_.free_running.has_value(), names);
-  if (settings_.resume) ledger_->resume(settings_.resume->step, settings_.resume->noise);
-  if (settings_.pull.choose) pull_choice_.emplace(blocks_on_, settings_.pull.warmup);
-  const Plan plan{.workers = settings_.workers,
-                  .steps = settings_.steps,
-                  .evaluate_every = settings_.evaluate_every,
-                  .learning = learning_.rules,
-                  .full_samples = settings_.full_samples,
-                  .free_running = settings_.free_running.has_value(),
-                  .staleness = settings_.free_running.value_or(FreeRunning{}).staleness,
-                  .weak = settings_.pull.weak(),
-                  .push_grace = settings_.push_grace,
-                  .first_step = step_,
-                  .resume_from = settings_.resume ? settings_.resume->folder : "",
-                  .kept = settings_.resume ? settings_.resume->kept : std::nullopt,
-                  .standby = settings_.standby,
-                  .life = settings_.life,
-                  .checkpoint_every = settings_.checkpoint_every,
-                  .checkpoint_dir = settings_.checkpoint_dir,
-                  .tensors = layout_->tensors(),
-                  .blocks = blocks_};
-  for (const auto& [role, shard] : seats_.here()) {
-    const Address to{role, shard, Lane::kControl};
-    if (seats_.serves(role, shard)) {
-      out.messages.push_back({to, control_frame(plan)});
+  blocks_.emplace(*model_.layout(), settings_.shards, settings_.block_floats);
+  clock_.emplace(settings_, std::move(policy_), *blocks_, run_);
+  const Plan plan = plan_of(settings_, model_.rules(), *blocks_);
+  for (const auto& [role, shard] : servers_.here()) {
+    if (servers_.serves(role, shard)) {
+      send(role, shard, plan, out);
     } else {
-      out.messages.push_back({to, control_frame(StandBy{.address = seats_.address(shard)})});
+      send(role, shard, StandBy{.address = servers_.address(shard)}, out);
     }
   }
-  for (const WorkerId worker : joined_) send_welcome(Role::kWorker, worker, out);
-  if (evaluator_here_) send_welcome(Role::kEvaluator, 0, out);
+  for (const WorkerId worker : workers_.joined()) send_welcome(Role::kWorker, worker, out);
+  if (evaluator_.is_here()) send_welcome(Role::kEvaluator, 0, out);
 }
 
-void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out) {
-  Welcome welcome{.shards = {},
-                  .blocks = blocks_,
-                  .steps = settings_.steps,
-                  .evaluate_every = settings_.evaluate_every,
-                  .free_running = settings_.free_running.has_value(),
-                  .workers = settings_.workers,
-                  .batch = settings_.batch,
-                  .seed = settings_.seed,
-                  .wire_dtype = settings_.told.wire_dtype,
-                  .slow = settings_.told.slow,
-                  .weak = settings_.pull.weak(),
-                  .pull_share = pull_share_,
-                  .pull_grace = settings_.pull.grace,
-                  .first_step = settings_.resume ? settings_.resume->step : 0};
+void Coordinator::send_welcome(Role role, uint32_t index, CoordinatorOutput& out) const {
+  std::vector<std::string> shards;
   for (ShardId shard = 0; shard < settings_.shards; ++shard)
-    welcome.shards.push_back(seats_.address(shard));
-  out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(welcome))});
-}
-
-Status Coordinator::on_message(Role role, uint32_t index, const Control& message, TimePoint now,
-                               CoordinatorOutput& out) {
-  if (phase_ == Phase::kEnded) return done();
-  const std::string name = peer_name(role, index);
-  const bool serves = seats_.serves(role, index);
-  if (std::holds_alternative<Ready>(message)) {
-    if (serves) shards_ready_.insert(index);
-    if (role == Role::kWorker && joined_.contains(index)) workers_ready_.insert(index);
-    begin_if_ready(now, out);
-  } else if (const auto* closed = std::get_if<StepClosed>(&message); closed && serves) {
-    return on_step_closed(index, *closed, now, out);
-  } else if (const auto* arrived = std::get_if<Arrived>(&message); arrived && serves) {
-    on_arrived(index, *arrived, now, out);
-  } else if (const auto* saved = std::get_if<CheckpointSaved>(&message); saved && serves) {
-    return on_checkpoint_saved(index, *saved, now, out);
-  } else if (const auto* report = std::get_if<StepReport>(&message);
-             report && role == Role::kWorker && ledger_) {
-    ledger_->on_report(index, *report);
-    if (pull_choice_) pull_choice_->learn(report->compute, report->responses);
-    tell_steps(false, now, out);
-    if (phase_ == Phase::kEvaluating) dismiss_workers(now, out);
-  } else if (const auto* abandoned = std::get_if<Abandoned>(&message);
-             abandoned && role == Role::kWorker) {
-    if (const auto record = orders_.on_abandoned(index, *abandoned, now))
-      out.happenings.emplace_back(*record);
-  } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
-             evaluated && (role == Role::kEvaluator || role == Role::kWorker)) {
-    on_evaluated(*evaluated, now, out);
-  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
-    if (role == Role::kWorker && farewell->outcome == RunOutcome::kCompleted)
-      on_left(index, now, out);
-    else
-      on_lost(role, index, {.cause = LossCause::kReported, .detail = farewell->reason}, now, out);
-  } else {
-    return invalid_input(name + " sent a message that only others send");
-  }
-  return done();
+    shards.push_back(servers_.address(shard));
+  send(role, index, welcome_of(settings_, *blocks_, clock_->pull_share(), std::move(shards)), out);
 }
 
 void Coordinator::begin_if_ready(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ != Phase::kGathering || shards_ready_.size() < settings_.shards) return;
-  if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_) return;
-  for (const WorkerId worker : members_.list()) {
-    if (!workers_ready_.contains(worker)) return;
-  }
+  if (phase_ != Phase::kGathering || !servers_.all_ready() || !workers_.all_members_ready()) return;
+  if (settings_.evaluator && evaluator_.is_awaited()) return;
   phase_ = Phase::kTraining;
-  training_began_ = now;
-  if (settings_.resume) {
-    report({},
-           event::Resumed{.version = step_,
-                          .from_memory = settings_.resume->kept.has_value(),
-                          .folder = settings_.resume->folder},
-           now, out);
+  completion_.on_training_began(now);
+  if (const auto& resume = settings_.resume) {
+    report(
+        {},
+        event::Resumed{
+            .version = step(), .from_memory = resume->kept.has_value(), .folder = resume->folder},
+        now, out);
   }
   open_step(now, out);
 }
 
+void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
+  if (!blocks_) plan_if_settled(now, out);
+  if (phase_ != Phase::kGathering) return;
+  const auto waited = gathering_.overdue({.shards_ready = servers_.all_ready(),
+                                          .worker_joined = !workers_.joined().empty(),
+                                          .worker_ready = !workers_.none_ready()},
+                                         now);
+  if (waited) leave_out_missing(*waited, now, out);
+}
+
+// Training begins without the processes that are missing, if it can.
+void Coordinator::leave_out_missing(Duration waited, TimePoint now, CoordinatorOutput& out) {
+  const Loss late{.cause = LossCause::kJoinTimeout, .waited = waited};
+  const auto fail = [&](const std::string& why) {
+    end(RunOutcome::kFailed, EndCause::kJoinTimeout, why, now, out);
+  };
+  const std::string missing =
+      missing_with_shards(servers_.missing(), workers_.missing(), settings_.at_start());
+  if (!missing.empty()) return fail(missing + " " + loss_text(late));
+  // A run whose workers do not come would otherwise restart for ever.
+  if (settings_.recovers && workers_.none_ready())
+    return fail("no worker was ready: they " + loss_text(late));
+  if (settings_.evaluator && evaluator_.is_awaited()) on_lost(Role::kEvaluator, 0, late, now, out);
+  // Workers that were to join later take the places of those that have not come.
+  add_members(now, out);
+  for (const WorkerId worker : members().list()) {
+    if (workers_.is_ready(worker) || ended()) continue;
+    send(Role::kWorker, worker,
+         Farewell{.outcome = RunOutcome::kFailed,
+                  .reason = "it " + loss_text(late),
+                  .again = settings_.recovers},
+         out);
+    lose_worker(worker, late, now, out);
+  }
+  if (phase_ != Phase::kGathering) return;
+  fail(not_ready_reason(waited));
+}
+
+void Coordinator::add_members(TimePoint now, CoordinatorOutput& out) {
+  for (const WorkerId worker : workers_.add_ready())
+    report(Peer{Role::kWorker, worker}, event::Joined{}, now, out);
+}
+
+// --- Messages
+
+Status Coordinator::on_message(Role role, uint32_t index, const Control& message, TimePoint now,
+                               CoordinatorOutput& out) {
+  if (phase_ == Phase::kEnded) return done();
+  const bool serves = servers_.serves(role, index);
+  const bool works = role == Role::kWorker;
+  if (std::holds_alternative<Ready>(message)) {
+    servers_.on_ready(role, index);
+    if (works) workers_.on_ready(index);
+    begin_if_ready(now, out);
+  } else if (const auto* closed = std::get_if<StepClosed>(&message); closed && serves) {
+    return on_step_closed(index, *closed, now, out);
+  } else if (const auto* arrived = std::get_if<Arrived>(&message); arrived && serves) {
+    if (phase_ == Phase::kTraining)
+      redecide(clock_->on_arrived(index, *arrived, members(), now), out);
+  } else if (const auto* saved = std::get_if<CheckpointSaved>(&message); saved && serves) {
+    return on_checkpoint_saved(index, *saved, now, out);
+  } else if (const auto* news = std::get_if<StepReport>(&message); news && works && clock_) {
+    on_step_report(index, *news, now, out);
+  } else if (const auto* abandoned = std::get_if<Abandoned>(&message); abandoned && works) {
+    const auto record = clock_ ? clock_->on_abandoned(index, *abandoned, now) : std::nullopt;
+    if (record) out.happenings.emplace_back(*record);
+  } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
+             evaluated && (works || role == Role::kEvaluator)) {
+    on_evaluated(*evaluated, now, out);
+  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
+    if (works && farewell->outcome == RunOutcome::kCompleted)
+      on_left(index, now, out);
+    else
+      on_lost(role, index, {.cause = LossCause::kReported, .detail = farewell->reason}, now, out);
+  } else {
+    return invalid_input(peer_name(role, index) + " sent a message that only others send");
+  }
+  return done();
+}
+
+// --- Steps
+
+// A closing may open a step that other shards have closed already.
+Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
+                                   CoordinatorOutput& out) {
+  const ShardClosing closing{.shard = shard, .closed = closed, .heard = now};
+  const auto turn =
+      phase_ == Phase::kTraining ? clock_->accept(closing) : EarlyClosings::Turn::kWrong;
+  if (turn == EarlyClosings::Turn::kWrong) return refuse_closing(shard, closed.step);
+  if (turn == EarlyClosings::Turn::kEarly) return done();
+  take_closing(closing, out);
+  while (phase_ == Phase::kTraining) {
+    const auto early = clock_->take_early();
+    if (!early) break;
+    take_closing(*early, out);
+    record_steps(false, early->heard, out);
+    finish_if_over(early->heard, out);
+  }
+  record_steps(false, now, out);
+  finish_if_over(now, out);
+  return done();
+}
+
+void Coordinator::take_closing(const ShardClosing& closing, CoordinatorOutput& out) {
+  clock_->take(closing);
+  while (phase_ == Phase::kTraining && clock_->may_close()) close_step(closing.heard, out);
+}
+
+void Coordinator::close_step(TimePoint now, CoordinatorOutput& out) {
+  const Frame stop{{.type = FrameType::kStop, .step = clock_->step()}, {}};
+  for (const WorkerId worker : clock_->close(members(), now))
+    out.messages.push_back({to_worker(worker, Lane::kControl), stop});
+  if (!clock_->at_end()) open_step(now, out);
+}
+
+void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
+  add_members(now, out);
+  auto opened = clock_->open(members(), learning_rate(model_.rules().schedule, step()), now);
+  out.happenings.emplace_back(std::move(opened.decision));
+  send_decisions(out);
+  for (const auto& [worker, share] : opened.shares) send(Role::kWorker, worker, share, out);
+  if (!opened.pull) return;
+  report({}, *opened.pull, now, out);
+  for (const WorkerId worker : workers_.joined())
+    send(Role::kWorker, worker, PullShare{.from = step() + 1, .share = opened.pull->share}, out);
+}
+
+void Coordinator::send_decisions(CoordinatorOutput& out) const {
+  ShardId shard = 0;
+  for (Decision& decision : clock_->decisions(members())) {
+    send(servers_.serving(shard), shard, std::move(decision), out);
+    ++shard;
+  }
+}
+
+void Coordinator::redecide(std::optional<DecisionRecord> again, CoordinatorOutput& out) const {
+  if (!again) return;
+  out.happenings.emplace_back(*std::move(again));
+  send_decisions(out);
+}
+
+void Coordinator::on_step_report(WorkerId worker, const StepReport& news, TimePoint now,
+                                 CoordinatorOutput& out) {
+  clock_->on_report(worker, news);
+  record_steps(false, now, out);
+  if (phase_ == Phase::kEvaluating) dismiss_workers(now, out);
+}
+
+void Coordinator::record_steps(bool all, TimePoint now, CoordinatorOutput& out) {
+  if (!clock_) return;
+  for (const ArrivalRecord& late : clock_->take_late_records(all))
+    out.happenings.emplace_back(late);
+  reporter_.report(clock_->take_summaries(all), *blocks_, model_.rules().schedule.rule,
+                   run_.at(now), out.happenings);
+  if (reporter_.diverged() && phase_ == Phase::kTraining) {
+    end(RunOutcome::kFailed, EndCause::kDiverged, diverged_reason(StepReporter::kEmptyStepsMax),
+        now, out);
+  }
+}
+
+// --- Checkpoints and evaluations
+
+Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
+                                        CoordinatorOutput& out) {
+  if (!blocks_ || saved.version > std::min<Step>(settings_.steps, step() + kEarlyMax) ||
+      !checkpoints_.has(saved.version) || !blocks_->on_shards().contains(shard)) {
+    return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
+                         std::to_string(saved.version) + ", which was not wanted");
+  }
+  auto answer = checkpoints_.on_saved(shard, saved, blocks_->on_shards().size());
+  if (answer.failure) report(Peer{Role::kShard, shard}, *std::move(answer.failure), now, out);
+  if (!answer.parts.empty()) {
+    out.checkpoints.push_back({.version = saved.version,
+                               .parts = std::move(answer.parts),
+                               .settings = model_.settings(),
+                               .noise = clock_->noise(),
+                               .tensors = blocks_->tensors()});
+  }
+  if (answer.all) end_if_complete(now, out);
+  return done();
+}
+
+void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Duration took,
+                                     TimePoint now, CoordinatorOutput& out) {
+  if (phase_ == Phase::kEnded) return;
+  if (auto event = checkpoints_.on_kept(version, kept, took))
+    report({}, *std::move(event), now, out);
+  end_if_complete(now, out);
+}
+
 void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out) {
   out.happenings.emplace_back(EvaluationRecord{.version = evaluated.version,
-                                               .at = since_start(now),
+                                               .at = run_.at(now),
                                                .loss = evaluated.loss,
                                                .accuracy = evaluated.accuracy,
                                                .samples = evaluated.samples});
@@ -248,9 +377,11 @@ void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, Coordi
            out);
     return end(RunOutcome::kCompleted, EndCause::kTargetReached, "", now, out);
   }
-  evaluated_last_ = evaluated_last_ || evaluated.version == settings_.steps;
+  if (evaluated.version == settings_.steps) completion_.on_last_evaluated();
   end_if_complete(now, out);
 }
+
+// --- Losses
 
 void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint now,
                           CoordinatorOutput& out) {
@@ -259,16 +390,7 @@ void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint 
     case Role::kWorker:
       return lose_worker(index, why, now, out);
     case Role::kEvaluator:
-      evaluator_here_ = false;
-      evaluator_lost_ = true;
-      evaluator_lost_at_ = now;
-      report(Peer{role, index},
-             event::Lost{.loss = why,
-                         .effect = settings_.recovers ? event::LossEffect::kMayReturn
-                                                      : event::LossEffect::kNoEvaluation},
-             now, out);
-      if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
-      return begin_if_ready(now, out);
+      return lose_evaluator(why, now, out);
     case Role::kShard:
     case Role::kStandby:
       return lose_server(role, index, why, now, out);
@@ -277,142 +399,153 @@ void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint 
   }
 }
 
+// A process that stands by is missed only if the one that serves is lost, too.
+void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
+                              CoordinatorOutput& out) {
+  const Peer peer{role, shard};
+  if (settings_.standby && !servers_.serves(role, shard)) {
+    servers_.on_lost(role, shard);
+    return report(
+        peer,
+        event::Lost{
+            .loss = why, .effect = event::LossEffect::kUnprotected, .fallback = restart_point()},
+        now, out);
+  }
+  report(peer, event::Lost{.loss = why}, now, out);
+  if (settings_.recovers)
+    return restart(event::RestartCause::kServerLost, peer, name_of(peer) + " was lost", now, out);
+  const std::string checkpoints = checkpoints_.any_kept() ? settings_.checkpoint_dir : "";
+  end(RunOutcome::kFailed, EndCause::kServerLost,
+      server_lost_reason(peer, why, step(), checkpoints), now, out);
+}
+
+void Coordinator::lose_evaluator(const Loss& why, TimePoint now, CoordinatorOutput& out) {
+  evaluator_.on_lost(now);
+  report(Peer{Role::kEvaluator, 0},
+         event::Lost{.loss = why,
+                     .effect = settings_.recovers ? event::LossEffect::kMayReturn
+                                                  : event::LossEffect::kNoEvaluation},
+         now, out);
+  if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
+  begin_if_ready(now, out);
+}
+
 void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
   const Peer peer{Role::kWorker, worker};
-  const bool was_here = joined_.contains(worker);
-  remove_worker(worker);
-  const auto kept_out = was_here ? quarantine_.on_lost(worker, now) : Quarantine::KeptOut{};
-  if (kept_out.wait > Duration::zero() && phase_ == Phase::kTraining) {
-    report(
-        peer,
-        event::BackedOff{
-            .losses = kept_out.losses, .wait = kept_out.wait, .host = worker >= workers_at_start()},
-        now, out);
+  const auto [had_joined, backed_off] = workers_.on_lost(worker, now);
+  if (clock_) clock_->forget(worker);
+  if (backed_off.wait > Duration::zero() && phase_ == Phase::kTraining) {
+    report(peer,
+           event::BackedOff{.losses = backed_off.losses,
+                            .wait = backed_off.wait,
+                            .host = !workers_.is_of_start(worker)},
+           now, out);
   }
-  if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was told to go
-  if (was_here && settings_.workers_indispensable && worker < workers_at_start()) {
+  if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was dismissed
+  if (had_joined && settings_.workers_indispensable && workers_.is_of_start(worker)) {
     report(peer, event::Lost{.loss = why}, now, out);
-    return end(RunOutcome::kFailed, EndCause::kRankLost,
-               "lost " + name_of(peer) + ": " + loss_text(why) +
-                   ". With --transport mpi no rank can be missed; --resume goes on from the newest "
-                   "checkpoint, if there is one (--checkpoint)",
-               now, out);
+    return end(RunOutcome::kFailed, EndCause::kRankLost, rank_lost_reason(peer, why), now, out);
   }
-  if (!members_.remove(worker)) {
-    if (was_here) {
+  if (!workers_.remove_member(worker)) {
+    if (had_joined)
       report(peer, event::Lost{.loss = why, .effect = event::LossEffect::kNotStarted}, now, out);
-    }
     return;
   }
-  const bool others = members_.count() > 0;
+  const bool others = members().count() > 0;
   report(peer,
          event::Lost{.loss = why,
                      .effect = others ? event::LossEffect::kContinues : event::LossEffect::kNone},
          now, out);
+  if (others) return continue_without(worker, now, out);
   const std::string all_lost = "all workers were lost";
-  if (!others && settings_.recovers)
-    return start_over(event::RestartCause::kWorkersLost, {}, all_lost, now, out);
-  if (!others)
-    return end(RunOutcome::kFailed, EndCause::kWorkersLost,
-               all_lost + "; the last: " + loss_text(why), now, out);
-  if (ledger_) ledger_->on_lost(worker);
-  // The choice stays: what the lost one has already delivered is used, but must not crowd out the
-  // others.
-  if (phase_ == Phase::kTraining) return send_decision(out);
-  begin_if_ready(now, out);
+  if (settings_.recovers) return restart(event::RestartCause::kWorkersLost, {}, all_lost, now, out);
+  end(RunOutcome::kFailed, EndCause::kWorkersLost, all_lost + "; the last: " + loss_text(why), now,
+      out);
 }
 
 // It has done all that it was to do. When the last has, so has the run.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
-  remove_worker(worker);
+  workers_.on_left(worker);
+  if (clock_) clock_->forget(worker);
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
-  if (!members_.remove(worker)) return;
+  if (!workers_.remove_member(worker)) return;
   report(Peer{Role::kWorker, worker}, event::Left{}, now, out);
-  if (members_.count() == 0)
+  if (members().count() == 0)
     return end(RunOutcome::kCompleted, EndCause::kWorkersLeft, "", now, out);
-  if (ledger_) ledger_->on_lost(worker);
-  if (phase_ == Phase::kTraining) return send_decision(out);
+  continue_without(worker, now, out);
+}
+
+// The choice stays: what the worker has already delivered is used, but must not crowd out others.
+void Coordinator::continue_without(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
+  if (clock_) clock_->on_removed(worker);
+  if (phase_ == Phase::kTraining) return send_decisions(out);
   begin_if_ready(now, out);
 }
 
-void Coordinator::remove_worker(WorkerId worker) {
-  joined_.erase(worker);
-  workers_ready_.erase(worker);
-  shares_.erase(worker);  // its next life has to be told anew
-  orders_.on_lost(worker);
+// --- The end
+
+std::optional<TimePoint> Coordinator::wake_at() const {
+  if (phase_ == Phase::kTraining) return clock_->wake_at();
+  if (phase_ == Phase::kEvaluating) return completion_.deadline(unfinished());
+  return std::nullopt;
 }
 
-// Since when those who are missing are waited for, and for how long.
-std::pair<TimePoint, Duration> Coordinator::patience_with_the_missing(TimePoint now) {
-  const bool served = shards_ready_.size() == settings_.shards;
-  if (served && !served_since_) served_since_ = now;
-  if (served && !workers_ready_.empty() && !some_ready_since_) some_ready_since_ = now;
-  if (some_ready_since_ && settings_.return_timeout)
-    return {*some_ready_since_, *settings_.return_timeout};
-  const bool reads = settings_.resume && !settings_.resume->kept;
-  if (!reads) return {started_, settings_.join_timeout};
-  // Nobody is ready before the shards have read what they go on from.
-  if (served) return {*served_since_, settings_.join_timeout};
-  return {started_,
-          joined_.empty() ? settings_.join_timeout : std::max(settings_.join_timeout, kReadingMax)};
+void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
+  const auto due = wake_at();
+  if (!due || now < *due) return;
+  if (phase_ == Phase::kTraining) return redecide(clock_->on_time(members(), now), out);
+  if (completion_.expire(unfinished(), now) == RunCompletion::Obligation::kCheckpoint) {
+    if (auto event = checkpoints_.give_up_last()) report({}, *std::move(event), now, out);
+  }
+  dismiss_workers(now, out);
 }
 
-// Who has not come, if a shard is among them: without one a run cannot begin.
-std::string Coordinator::missing_without_shards() const {
-  std::string names;
-  const auto name = [&](const std::string& each) { names += (names.empty() ? "" : ", ") + each; };
-  for (ShardId shard = 0; shard < settings_.shards; ++shard) {
-    if (!shards_ready_.contains(shard) && !seats_.is_here(shard))
-      name(peer_name(Role::kShard, shard));
-  }
-  if (names.empty()) return names;
-  size_t workers = 0;
-  for (const WorkerId worker : members_.list()) workers += joined_.contains(worker) ? 0 : 1;
-  if (workers > 0)
-    name(std::to_string(workers) + " of " + std::to_string(workers_at_start()) + " workers");
-  return names;
+void Coordinator::finish_if_over(TimePoint now, CoordinatorOutput& out) {
+  if (phase_ != Phase::kTraining || !clock_->is_over()) return;
+  completion_.on_training_ended(now);
+  phase_ = Phase::kEvaluating;
+  dismiss_workers(now, out);
 }
 
-void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
-  if (!planned_) plan_if_settled(now, out);
-  const auto [since, patience] = patience_with_the_missing(now);
-  if (phase_ != Phase::kGathering || now - since < patience) return;
-  const Loss late{.cause = LossCause::kJoinTimeout, .waited = patience};
-  if (const std::string missing = missing_without_shards(); !missing.empty())
-    return end(RunOutcome::kFailed, EndCause::kJoinTimeout, missing + " " + loss_text(late), now,
-               out);
-  // A run whose workers do not come would otherwise start over for ever.
-  if (settings_.recovers && workers_ready_.empty())
-    return end(RunOutcome::kFailed, EndCause::kJoinTimeout,
-               "no worker was ready: they " + loss_text(late), now, out);
-  if (settings_.evaluator && !evaluator_here_ && !evaluator_lost_)
-    on_lost(Role::kEvaluator, 0, late, now, out);
-  // Workers that came to be there later take the places of those that have not come.
-  add_members(now, out);
-  for (const WorkerId worker : members_.list()) {
-    if (workers_ready_.contains(worker) || ended()) continue;
-    send_farewell(Role::kWorker, worker,
-                  {.outcome = RunOutcome::kFailed,
-                   .reason = "it " + loss_text(late),
-                   .again = settings_.recovers},
-                  out);
-    lose_worker(worker, late, now, out);
+// A worker that owes nothing may leave; unless the run may restart before it has ended, and would
+// need it again.
+void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
+  if (!settings_.recovers || settings_.workers_bring_model) {
+    for (const WorkerId worker : completion_.dismiss(workers_.joined(), owe_reports()))
+      send(Role::kWorker, worker, Farewell{}, out);
   }
-  if (phase_ == Phase::kGathering) {
-    end(RunOutcome::kFailed, EndCause::kJoinTimeout,
-        "not all processes were ready to train within " +
-            std::to_string(static_cast<int>(seconds(patience))) + " s",
-        now, out);
+  end_if_complete(now, out);
+}
+
+void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
+  if (phase_ == Phase::kEvaluating && completion_.outstanding(unfinished()).empty())
+    end(RunOutcome::kCompleted, EndCause::kCompleted, "", now, out);
+}
+
+// Workers here of which a gradient was used, but not what they report of it.
+std::set<WorkerId> Coordinator::owe_reports() const {
+  std::set<WorkerId> owing;
+  if (settings_.free_running || completion_.is_waived(RunCompletion::Obligation::kReports))
+    return owing;
+  for (const WorkerId worker : clock_->unreported()) {
+    if (workers_.has_joined(worker)) owing.insert(worker);
   }
+  return owing;
+}
+
+RunCompletion::Unfinished Coordinator::unfinished() const {
+  return {.reports = !owe_reports().empty(),
+          .leaving = settings_.workers_bring_model && !workers_.joined().empty(),
+          .checkpoint = checkpoints_.awaits_last(),
+          .evaluator_here = evaluator_.is_here(),
+          .evaluator_lost = settings_.recovers ? evaluator_.lost_since() : std::nullopt};
 }
 
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
   if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
-  committed_.reset();  // nobody goes on from it
-  end(RunOutcome::kInterrupted, EndCause::kInterrupted,
-      "interrupted at step " + std::to_string(step_) +
-          (settings_.steps < kEndless ? " of " + std::to_string(settings_.steps) : ""),
+  committed_.reset();  // no coordinator continues from it
+  end(RunOutcome::kInterrupted, EndCause::kInterrupted, interrupted_reason(step(), settings_.steps),
       now, out);
 }
 
@@ -423,59 +556,48 @@ void Coordinator::on_failure(EndCause cause, const std::string& why, TimePoint n
 
 void Coordinator::end(RunOutcome outcome, EndCause cause, const std::string& reason, TimePoint now,
                       CoordinatorOutput& out) {
-  if (phase_ == Phase::kTraining) training_ended_ = now;
-  phase_ = Phase::kEnded;
-  tell_steps(true, now, out);
-  dismiss({.outcome = outcome, .reason = reason}, out);
+  close_run({.outcome = outcome, .reason = reason}, now, out);
   report({}, event::Ended{.outcome = outcome, .cause = cause, .reason = reason}, now, out);
-  out.happenings.emplace_back(
-      RunEnd{.outcome = outcome,
-             .cause = cause,
-             .reason = reason,
-             .elapsed = training_began_ ? training_ended_ - *training_began_ : Duration::zero(),
-             .parameters_digest = digest_,
-             .memory_bytes = {}});
+  out.happenings.emplace_back(RunEnd{.outcome = outcome,
+                                     .cause = cause,
+                                     .reason = reason,
+                                     .elapsed = completion_.trained(),
+                                     .parameters_digest = clock_ ? clock_->digest() : 0,
+                                     .memory_bytes = {}});
 }
 
-// One way to go on after every loss: everybody joins anew, and the run goes on from the newest
-// checkpoint.
-void Coordinator::start_over(event::RestartCause cause, const std::optional<Peer>& lost,
-                             const std::string& why, TimePoint now, CoordinatorOutput& out) {
-  note_committed();
-  if (phase_ == Phase::kTraining) training_ended_ = now;
-  phase_ = Phase::kEnded;
+// There is one way to continue after every loss: all processes join again, and the run continues
+// from the newest checkpoint, or from what they keep in memory.
+void Coordinator::restart(event::RestartCause cause, const std::optional<Peer>& lost,
+                          const std::string& why, TimePoint now, CoordinatorOutput& out) {
+  if (cause != event::RestartCause::kStateLost)
+    committed_ = resume_from_memory(settings_, model_, blocks_ ? &*blocks_ : nullptr,
+                                    clock_ ? &*clock_ : nullptr);
   again_ = true;
-  tell_steps(true, now, out);
-  dismiss({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, out);
+  close_run({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, now, out);
   report(lost,
          event::Restarted{.cause = cause,
                           .from = committed_ ? RestartPoint::kMemory : restart_point()},
          now, out);
 }
 
-// Where the run can continue without what is kept in memory.
-RestartPoint Coordinator::restart_point() const {
-  if (checkpoint_there_ || (settings_.resume && !settings_.resume->kept))
-    return RestartPoint::kCheckpoint;
-  if (settings_.checkpoint_dir.empty()) return RestartPoint::kBeginning;
-  return settings_.resume ? RestartPoint::kCheckpointIfAny : RestartPoint::kBeginningNoneYet;
+void Coordinator::close_run(const Farewell& farewell, TimePoint now, CoordinatorOutput& out) {
+  if (phase_ == Phase::kTraining) completion_.on_training_ended(now);
+  phase_ = Phase::kEnded;
+  record_steps(true, now, out);
+  for (const auto& [role, shard] : servers_.here()) send(role, shard, farewell, out);
+  for (const WorkerId worker : workers_.joined()) send(Role::kWorker, worker, farewell, out);
+  if (evaluator_.is_here()) send(Role::kEvaluator, 0, farewell, out);
 }
 
-void Coordinator::dismiss(const Farewell& farewell, CoordinatorOutput& out) const {
-  for (const auto& [role, shard] : seats_.here()) send_farewell(role, shard, farewell, out);
-  for (const WorkerId worker : joined_) send_farewell(Role::kWorker, worker, farewell, out);
-  if (evaluator_here_) send_farewell(Role::kEvaluator, 0, farewell, out);
+RestartPoint Coordinator::restart_point() const {
+  return drover::restart_point(settings_, checkpoints_.any_kept());
 }
 
 void Coordinator::report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,
                          CoordinatorOutput& out) const {
-  out.happenings.emplace_back(EventRecord{
-      .at = since_start(now), .step = step_, .peer = peer, .payload = std::move(payload)});
-}
-
-void Coordinator::send_farewell(Role role, uint32_t index, const Farewell& farewell,
-                                CoordinatorOutput& out) const {
-  out.messages.push_back({{role, index, Lane::kControl}, control_frame(farewell)});
+  out.happenings.emplace_back(
+      EventRecord{.at = run_.at(now), .step = step(), .peer = peer, .payload = std::move(payload)});
 }
 
 }  // namespace drover

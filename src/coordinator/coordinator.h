@@ -1,142 +1,61 @@
 // Coordinator: keeps membership, the step clock and the decision, as a state machine without I/O.
 //
 // It is not on the path of the data: shards close steps by themselves, workers start on new
-// parameters at once. The coordinator brings everybody together, says how long to wait, learns who
-// arrived when, and ends the run.
+// parameters at once. The coordinator gathers the processes of a run, says how long to wait, learns
+// which worker arrived when, and ends the run.
+//
+// It routes what happens to its parts, each a machine of its own, and turns their answers into
+// frames and records. No part knows another:
+//   Gathering          how long is waited before training begins
+//   ShardAssignment    which process serves which shard
+//   WorkerRoster       which workers have joined, are ready, are members; EvaluatorPresence
+//   ModelAgreement     what is learned and how
+//   StepClock          the steps: decisions, closings, stragglers
+//   StepReporter       what is recorded of steps
+//   CheckpointTally    which checkpoints are whole
+//   RunCompletion      what is waited for after the last step
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "coordinator/happening.h"
-#include "coordinator/live_arrivals.h"
-#include "coordinator/quarantine.h"
-#include "coordinator/shard_seats.h"
-#include "coordinator/step_ledger.h"
-#include "coordinator/straggler_orders.h"
-#include "core/checkpoint_part.h"
-#include "core/layout.h"
-#include "core/learning_rules.h"
+#include "coordinator/block_map.h"
+#include "coordinator/checkpoint_tally.h"
+#include "coordinator/coordinator_output.h"
+#include "coordinator/coordinator_settings.h"
+#include "coordinator/evaluator_presence.h"
+#include "coordinator/gathering.h"
+#include "coordinator/model_agreement.h"
+#include "coordinator/run_clock.h"
+#include "coordinator/run_completion.h"
+#include "coordinator/shard_assignment.h"
+#include "coordinator/step_clock.h"
+#include "coordinator/step_reporter.h"
+#include "coordinator/worker_roster.h"
+#include "core/event.h"
 #include "core/membership.h"
-#include "core/run_record.h"
-#include "core/target.h"
+#include "core/result.h"
 #include "core/time.h"
-#include "core/training.h"
-#include "policy/catalogue.h"
-#include "policy/decider.h"
-#include "policy/pull_choice.h"
+#include "policy/policy.h"
 #include "wire/control.h"
-#include "wire/outbox.h"
 
 namespace drover {
 
-// Blocks that a worker waits for before it begins a step.
-struct PullSettings {
-  double share = 1.0;
-  bool choose = false;  // the share, from what is seen of shards' answers
-  Step warmup = 20;     // then: steps in which all are waited for
-  Duration grace{};     // how much longer the others are waited for
-  bool weak() const { return choose || share < 1.0; }
-};
-
-// What only workers need to know.
-struct WorkerTold {
-  NumberType wire_dtype = NumberType::kFloat32;
-  std::vector<SlowRule> slow = {};
-  std::string job = {};  // as a job file, for those who join; empty: nobody else can do it
-};
-
-// A run goes on from a checkpoint, or from what its shards and their standbys keep in memory.
-struct ResumeFrom {
-  Version step = 0;                 // so many are done
-  std::string folder;               // that shards read it from; empty: it is kept in memory
-  std::vector<TensorSpec> tensors;  // what was learned, and ...
-  SettingTexts settings;            // ... how
-  SavedNoise noise;
-  std::optional<KeptVersion> kept = {};  // in memory, by processes for ...
-  std::set<ShardId> keepers = {};        // ... these
-};
-
-struct CoordinatorSettings {
-  uint32_t workers = 1;                      // indices that workers may have
-  std::optional<uint32_t> workers_at_start;  // the others may come later; absent: all
-  uint32_t shards = 1;
-  Step steps = 1;
-  bool evaluator = true;  // one takes part
-  Step evaluate_every = 0;
-  std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
-  LearningRules learning;
-  bool workers_bring_model = false;  // and say how to learn it (Hello::learning)
-  WorkerTold told;
-  uint64_t full_samples = 0;               // of a step to which everybody contributes
-  uint32_t batch = 0;                      // samples of one gradient; 0: unknown
-  DecisionLimits limits;                   // on whatever the policy says
-  std::optional<BalanceSettings> balance;  // deal out work by speed
-  StragglerRule stragglers = StragglerRule::kStop;
-  double probe = 0.0;                       // share of stragglers that is let finish all the same
-  uint64_t seed = 1;                        // decides who
-  std::optional<FreeRunning> free_running;  // instead of a policy: workers do not wait for a step
-  PullSettings pull;                        // how many blocks workers wait for
-  Duration push_grace{};                    // see Plan
-  uint32_t block_floats = kBlockFloats;     // of the largest block, if shards have several such
-  Step checkpoint_every = 0;                // steps, besides one at the end; 0: none
-  std::string checkpoint_dir;
-  std::optional<ResumeFrom> resume;
-  // Whoever is lost comes back: a loss that the run cannot bear makes it start over (again()).
-  bool recovers = false;
-  // The loss of a worker of the start ends the run, as over MPI, which does not outlive a rank.
-  bool workers_indispensable = false;
-  Duration before{};     // since the run began, in earlier lives of the coordinator
-  bool standby = false;  // each shard has one
-  uint64_t life = 0;     // no two of a run's coordinators have the same
-  Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
-  // The same of workers that should come back to a run that starts over, if others have.
-  std::optional<Duration> return_timeout;
-};
-
-// All shards have saved their parts of a checkpoint: it becomes one when its manifest is written.
-struct CheckpointReady {
-  Version version = 0;
-  std::vector<CheckpointSaved> parts;  // by shard
-  SettingTexts settings;               // how it learns
-  SavedNoise noise;
-  std::vector<TensorSpec> tensors;
-};
-
-struct CoordinatorOutput {
-  Outbox messages;
-  std::vector<Happening> happenings;
-  std::vector<CheckpointReady> checkpoints;  // answered with on_checkpoint_kept()
-};
-
 class Coordinator {
  public:
-  // A run without a single usable gradient for so many steps has diverged, and ends.
-  static constexpr uint32_t kEmptyStepsMax = 3;
   // How many steps a shard's news may be ahead of the slowest shard's.
-  static constexpr size_t kEarlyMax = 64;
-  // How long a place is kept for somebody who asked for one, and has data to load.
-  static constexpr Duration kPlaceKept = std::chrono::minutes(2);
-  // How long is waited for whoever keeps in memory what a run that starts over could go on from.
-  static constexpr Duration kKeeperAwaited = std::chrono::seconds(5);
-  // How long shards may read the checkpoint that a run goes on from.
-  static constexpr Duration kReadingMax = std::chrono::minutes(10);
+  static constexpr size_t kEarlyMax = EarlyClosings::kEarlyMax;
 
   // REQUIRES: there is a policy, unless workers run freely; then it is null.
   Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
 
   // A peer introduced itself. An error is the reason to refuse it.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
-  // Somebody wants to be a worker and has no index: the job, and an index that is kept for it for a
-  // while. Those that workers have from the start are not given away, even if they are lost: they
-  // may come back. An error is the reason why there is none.
+  // A process wants to be a worker and has no index: the job, and an index that is kept for it for
+  // a while. An error is the reason why there is none.
   Result<PlaceOffer> offer_place(const std::string& host, TimePoint now);
   // A message from a peer that was admitted. An error means that it breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
@@ -148,159 +67,99 @@ class Coordinator {
                           CoordinatorOutput& out);
   // The user wants to stop.
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
-  // The run cannot go on, for a reason outside (the disk is full).
+  // The run cannot continue, for a reason outside (the disk is full).
   void on_failure(EndCause cause, const std::string& why, TimePoint now, CoordinatorOutput& out);
   // When on_time() should be called, if nothing else happens before: a step is to be decided again,
-  // or whoever still owes a word is not waited for any longer.
+  // or a peer that still owes something is not waited for any longer.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, CoordinatorOutput& out);
   // Call about every second.
   void on_tick(TimePoint now, CoordinatorOutput& out);
 
   // How much is kept for later, in entries.
-  size_t pending() const {
-    return early_.size() + orders_.pending() + (ledger_ ? ledger_->pending() : 0);
-  }
+  size_t pending() const { return clock_ ? clock_->pending() : 0; }
   bool ended() const { return phase_ == Phase::kEnded; }
-  // What has ended is this coordinator, not the run: another one goes on, from the newest
-  // checkpoint.
+  // What has ended is this coordinator, not the run: another one continues it.
   bool again() const { return again_; }
-  // What it can go on from instead, with no step lost that was closed by all shards, if somebody
-  // keeps it in memory for each of them.
+  // Then: what it can continue from instead of the newest checkpoint, with no step lost that was
+  // closed by all shards, if some process keeps it in memory for each of them.
   const std::optional<ResumeFrom>& committed() const { return committed_; }
-  Step step() const { return step_; }
-  const Membership& members() const { return members_; }
+  // That is open.
+  Step step() const;
+  const Membership& members() const { return workers_.members(); }
 
  private:
   enum class Phase : uint8_t { kGathering, kTraining, kEvaluating, kEnded };
 
-  Duration since_start(TimePoint now) const { return settings_.before + (now - started_); }
-  Status admit_model(const Hello& hello);
-  Status admit_learning(const Hello& hello);
-  Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
-                             CoordinatorOutput& out);
-  void fail_checkpoint(const std::optional<Peer>& peer, const event::CheckpointFailed& failed,
-                       TimePoint now, CoordinatorOutput& out);
-  bool await_checkpoint() const;
+  // Before training.
+  Status admit(const Hello& hello, TimePoint now);
+  Status admit_worker(const Hello& hello, TimePoint now);
+  Status admit_evaluator(const Hello& hello);
   void plan_if_settled(TimePoint now, CoordinatorOutput& out);
   void send_plans(CoordinatorOutput& out);
-  Address server_of(ShardId shard) const { return {seats_.serving(shard), shard, Lane::kControl}; }
-  void lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
-                   CoordinatorOutput& out);
-  void note_committed();
-  void send_welcome(Role role, uint32_t index, CoordinatorOutput& out);
+  void send_welcome(Role role, uint32_t index, CoordinatorOutput& out) const;
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
-  void decide(CoordinatorOutput& out);
-  void on_arrived(ShardId shard, const Arrived& arrived, TimePoint now, CoordinatorOutput& out);
-  void review(TimePoint now, CoordinatorOutput& out);
-  void deal_shares(CoordinatorOutput& out);
-  Choice free_choice() const;
-  uint32_t expected() const;
-  void send_decision(CoordinatorOutput& out) const;
-  void open_step(TimePoint now, CoordinatorOutput& out);
+  void leave_out_missing(Duration waited, TimePoint now, CoordinatorOutput& out);
+  void add_members(TimePoint now, CoordinatorOutput& out);
+
+  // Steps.
   Status on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                         CoordinatorOutput& out);
-  void take_closing(ShardId shard, const StepClosed& closed, TimePoint now, CoordinatorOutput& out);
-  void close_steps(TimePoint now, CoordinatorOutput& out);
-  bool enough_closed() const;
-  void close_step(Step closed, TimePoint now, CoordinatorOutput& out);
-  void choose_pull(TimePoint now, CoordinatorOutput& out);
+  void take_closing(const ShardClosing& closing, CoordinatorOutput& out);
+  void close_step(TimePoint now, CoordinatorOutput& out);
+  void open_step(TimePoint now, CoordinatorOutput& out);
+  void send_decisions(CoordinatorOutput& out) const;
+  void redecide(std::optional<DecisionRecord> again, CoordinatorOutput& out) const;
+  void on_step_report(WorkerId worker, const StepReport& news, TimePoint now,
+                      CoordinatorOutput& out);
+  void record_steps(bool all, TimePoint now, CoordinatorOutput& out);
+
+  // Checkpoints and evaluations.
+  Status on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
+                             CoordinatorOutput& out);
   void on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out);
-  uint32_t workers_at_start() const {
-    return settings_.workers_at_start.value_or(settings_.workers);
-  }
-  Status check_record(const std::string& who, TimePoint now) const;
-  std::pair<TimePoint, Duration> patience_with_the_missing(TimePoint now);
-  RestartPoint restart_point() const;
-  std::string missing_without_shards() const;
-  Status admit_worker(const Hello& hello, TimePoint now);
-  void add_members(TimePoint now, CoordinatorOutput& out);
+
+  // Losses.
+  void lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
+                   CoordinatorOutput& out);
+  void lose_evaluator(const Loss& why, TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
-  void remove_worker(WorkerId worker);
-  double rate_factor_of(const StepSummary& story) const;
-  void tell_outliers(const StepSummary& story, TimePoint now, CoordinatorOutput& out);
-  void tell_steps(bool all, TimePoint now, CoordinatorOutput& out);
-  void finish_training(TimePoint now, CoordinatorOutput& out);
+  void continue_without(WorkerId worker, TimePoint now, CoordinatorOutput& out);
+
+  // The end.
+  void finish_if_over(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
-  std::set<WorkerId> owe_reports() const;
-  bool await_leaving() const;
-  bool await_evaluator() const;
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
+  std::set<WorkerId> owe_reports() const;
+  RunCompletion::Unfinished unfinished() const;
   void end(RunOutcome outcome, EndCause cause, const std::string& reason, TimePoint now,
            CoordinatorOutput& out);
-  void start_over(event::RestartCause cause, const std::optional<Peer>& lost,
-                  const std::string& why, TimePoint now, CoordinatorOutput& out);
-  void dismiss(const Farewell& farewell, CoordinatorOutput& out) const;
+  void restart(event::RestartCause cause, const std::optional<Peer>& lost, const std::string& why,
+               TimePoint now, CoordinatorOutput& out);
+  void close_run(const Farewell& farewell, TimePoint now, CoordinatorOutput& out);
+
+  RestartPoint restart_point() const;
   void report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,
               CoordinatorOutput& out) const;
-  void send_farewell(Role role, uint32_t index, const Farewell& farewell,
-                     CoordinatorOutput& out) const;
 
   const CoordinatorSettings settings_;
-  const TimePoint started_;
-  std::optional<TimePoint> served_since_;      // all shards are ready
-  std::optional<TimePoint> some_ready_since_;  // and a worker
+  const RunClock run_;
   Phase phase_ = Phase::kGathering;
   bool again_ = false;
   std::optional<ResumeFrom> committed_;
 
-  Membership members_;
-  ShardSeats seats_;
-  Quarantine quarantine_;
-  std::set<WorkerId> joined_;  // workers that have introduced themselves and are not lost
-  std::map<WorkerId, TimePoint> offered_;  // places that somebody was told of, and when
-  bool evaluator_here_ = false;
-  bool evaluator_lost_ = false;
-  bool evaluator_given_up_ = false;  // it has not come back by then
-  TimePoint evaluator_lost_at_{};
-  bool evaluated_last_ = false;  // the final parameters; that news may overtake the last closing
-  std::set<ShardId> shards_ready_;
-  std::set<WorkerId> workers_ready_;  // of those
-  std::optional<Layout> layout_;
-  struct {
-    LearningRules rules;
-    std::optional<Learning> told;  // by the first worker, where workers bring the model
-  } learning_;
-  BlockPlan blocks_;
-  std::map<ShardId, uint32_t> blocks_on_;  // of those that have any
-  bool planned_ = false;
-  bool checkpoint_there_ = false;  // made in this life
-  bool kept_by_nobody_ = false;    // what it was to go on from
-
-  std::optional<StepLedger> ledger_;  // since the blocks are planned
-  // Closings of steps that are not open here yet: a quick shard's news may overtake a slow one's.
-  struct Early {
-    ShardId shard = 0;
-    StepClosed closed;
-    TimePoint heard{};
-  };
-  std::vector<Early> early_;
-  std::map<ShardId, Step> next_closing_;  // that each shard with blocks tells next
-  Step step_ = 0;                         // open now
-  std::optional<Decider> decider_;        // none if workers run freely
-  Choice choice_;                         // for that step
-  std::vector<WorkerId> counted_on_;      // when it was made: members, without those who are busy
-  StragglerOrders orders_;
-  LiveArrivals arrivals_;             // where the choice wants to be reviewed
-  TimePoint opened_{};                // the open step
-  std::map<WorkerId, Share> shares_;  // that were last sent
-  double pull_share_ = 1.0;           // of blocks, that workers wait for
-  std::optional<PullChoice> pull_choice_;
-  std::optional<TimePoint> training_began_;
-  TimePoint training_ended_{};
-  std::set<WorkerId> dismissed_;           // workers, after the last step
-  bool leaving_given_up_ = false;          // of those who have not left by then
-  bool reports_given_up_ = false;          // of those who have not sent theirs by then
-  SavedNoise noise_before_;                // the last step that has closed
-  uint32_t empty_steps_ = 0;               // in a row
-  std::map<WorkerId, uint64_t> outliers_;  // steps in which its gradient was out of line
-  uint64_t digest_ = 0;
-  std::map<Version, std::map<ShardId, CheckpointSaved>> checkpoints_;  // of which parts are missing
-  std::map<Version, uint64_t> checkpoint_bytes_;  // of those whose manifest is being written
-  // Since the last one that was kept: why others were not, with the system's reason if it has one.
-  std::set<std::pair<CheckpointFailure, int>> told_failures_;
-  bool last_checkpoint_over_ = false;  // that of the last step: kept, or given up
+  Gathering gathering_;
+  ShardAssignment servers_;
+  WorkerRoster workers_;
+  EvaluatorPresence evaluator_;
+  ModelAgreement model_;
+  std::unique_ptr<Policy> policy_;  // until the clock has it
+  std::optional<BlockMap> blocks_;  // since the plans were sent, as ...
+  std::optional<StepClock> clock_;  // ... this
+  StepReporter reporter_;
+  CheckpointTally checkpoints_;
+  RunCompletion completion_;
 };
 
 }  // namespace drover

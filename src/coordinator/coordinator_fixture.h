@@ -1,4 +1,4 @@
-// A coordinator under test, a policy that does what the test says, and what both were told.
+// CoordinatorTest: a coordinator under test, its policy, and what it has answered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "coordinator/coordinator.h"
+#include "coordinator/fixed_policy.h"
 
 namespace drover {
 
@@ -21,48 +21,11 @@ using namespace std::chrono_literals;
 class CoordinatorTest : public ::testing::Test {
  protected:
   explicit CoordinatorTest(CoordinatorSettings settings = {.workers = 2, .shards = 2, .steps = 3})
-      : coordinator_(settings, settings.free_running ? nullptr : std::make_unique<Fixed>(&policy_),
+      : coordinator_(settings,
+                     settings.free_running ? nullptr : std::make_unique<FixedPolicy>(&policy_),
                      0s) {
     if (settings.resume) policy_.first = settings.resume->step;
   }
-
-  // Decides what the test says, and notes what it is told.
-  struct Notes {
-    Step first = 0;  // that this life begins with
-    Choice choice{.cutoff = 1'000, .reason = "fixed"};
-    std::vector<Step> decided;
-    double noise = 0.0;                        // that was told with the last one
-    std::vector<std::vector<WorkerId>> alive;  // in each of those
-    std::vector<StepTimes> learned;
-    std::vector<std::tuple<Step, WorkerId, double>> late;
-    std::optional<Choice> revised;  // what it says when it is asked again
-    std::vector<std::pair<double, std::vector<double>>> asked_again;  // when, who was here
-  };
-  class Fixed : public Policy {
-   public:
-    explicit Fixed(Notes* notes) : notes_(notes) {}
-    Choice decide(const Situation& situation) override {
-      // Before a step is decided, everything before it has been learned.
-      EXPECT_EQ(notes_->first + notes_->learned.size(), situation.step);
-      notes_->decided.push_back(situation.step);
-      notes_->noise = situation.noise;
-      notes_->alive.emplace_back(situation.alive.begin(), situation.alive.end());
-      return notes_->choice;
-    }
-    std::optional<Choice> reconsider(const Midway& midway) override {
-      notes_->asked_again.emplace_back(
-          midway.now, std::vector<double>(midway.arrived.begin(), midway.arrived.end()));
-      return notes_->revised;
-    }
-    void learn(const StepTimes& times) override { notes_->learned.push_back(times); }
-    void learn_late(Step step, WorkerId worker, double seconds) override {
-      EXPECT_LT(step, notes_->learned.size());
-      notes_->late.emplace_back(step, worker, seconds);
-    }
-
-   private:
-    Notes* notes_;
-  };
 
   Hello shard(uint32_t index) {
     return {.role = Role::kShard,
@@ -133,7 +96,7 @@ class CoordinatorTest : public ::testing::Test {
     return found;
   }
 
-  Notes policy_;
+  PolicyNotes policy_;
   Coordinator coordinator_;
   CoordinatorOutput out_;
   TimePoint now_{};

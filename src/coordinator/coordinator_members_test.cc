@@ -211,7 +211,7 @@ TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
   ASSERT_TRUE(coordinator_.offer_place("there", now_).ok());
   ASSERT_TRUE(hello(worker(2)).ok());
   ASSERT_EQ(coordinator_.offer_place("there", now_).value().worker, 3u);
-  EXPECT_EQ(coordinator_.offer_place("there", now_ + Coordinator::kPlaceKept).value().worker, 3u);
+  EXPECT_EQ(coordinator_.offer_place("there", now_ + WorkerRoster::kPlaceKept).value().worker, 3u);
 }
 
 TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {

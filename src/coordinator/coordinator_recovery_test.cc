@@ -219,7 +219,7 @@ TEST_F(ReadingTest, ShardsMayReadForLongerThanWorkersAreWaitedFor) {
 
 TEST_F(ReadingTest, ButNotForEver) {
   for (const Hello& who : {shard(0), shard(1), worker(0)}) ASSERT_TRUE(hello(who).ok());
-  now_ += Coordinator::kReadingMax;
+  now_ += Gathering::kReadingMax;
   coordinator_.on_tick(now_, out_);
   EXPECT_TRUE(coordinator_.ended());
 }

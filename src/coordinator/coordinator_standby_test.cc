@@ -186,7 +186,7 @@ TEST_F(TakeOverTest, WithoutAKeeperTheCheckpointHasToDo) {
   come(Role::kShard, 0, {kKept});
   come(Role::kShard, 1, {{4, 0}});
   EXPECT_FALSE(coordinator_.ended());
-  now_ += Coordinator::kKeeperAwaited;
+  now_ += Gathering::kKeeperPatience;
   coordinator_.on_tick(now_, out_);
   EXPECT_TRUE(coordinator_.again());
   EXPECT_FALSE(coordinator_.committed());

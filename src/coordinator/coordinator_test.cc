@@ -363,9 +363,9 @@ TEST_F(EndlessCoordinatorTest, DivergesWithTheLastOfSoManyEmptyStepsInARow) {
   };
   const std::vector<StepClosed::Refused> all = {{0, 0}, {1, 0}};
   Step step = 0;
-  for (uint32_t empty = 1; empty < Coordinator::kEmptyStepsMax; ++empty) close_step(step++, all);
+  for (uint32_t empty = 1; empty < StepReporter::kEmptyStepsMax; ++empty) close_step(step++, all);
   close_step(step++, {{0, 0}});  // one gradient was used: counting begins again
-  for (uint32_t empty = 1; empty < Coordinator::kEmptyStepsMax; ++empty) close_step(step++, all);
+  for (uint32_t empty = 1; empty < StepReporter::kEmptyStepsMax; ++empty) close_step(step++, all);
   EXPECT_FALSE(coordinator_.ended());
   close_step(step++, all);
   ASSERT_TRUE(coordinator_.ended());

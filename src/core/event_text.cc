@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/numbers.h"
+#include "core/text.h"
 
 namespace drover {
 namespace {

@@ -12,7 +12,7 @@
 #include <iterator>
 
 #include "core/atomic_file.h"
-#include "core/shell_quote.h"
+#include "core/text.h"
 #include "store/run_writer.h"
 
 namespace drover {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "core/chance.h"
-#include "core/shell_quote.h"
+#include "core/text.h"
 #include "job/toml_complaint.h"
 #include "launch/job_machines.h"
 #include "launch/model_fitting.h"

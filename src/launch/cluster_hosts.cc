@@ -1,7 +1,6 @@
-#include "launch/cluster_hosts.h"
-
 #include <charconv>
 
+#include "launch/cluster_placement.h"
 #include "wire/limits.h"
 
 namespace drover {

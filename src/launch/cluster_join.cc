@@ -1,5 +1,3 @@
-#include "launch/cluster_join.h"
-
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -7,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "launch/cluster_meeting.h"
 #include "net/socket.h"
 #include "node/channel.h"
 #include "node/host.h"

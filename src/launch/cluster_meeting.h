@@ -12,6 +12,7 @@
 #include "core/time.h"
 #include "launch/cluster_placement.h"
 #include "node/acceptor.h"
+#include "wire/control.h"
 
 namespace drover {
 
@@ -69,5 +70,8 @@ struct KnownAddress {
 // Addresses may have names of hosts ("tcp:node1:29600"); the answer's is numeric.
 Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& known,
                                  Duration patience);
+
+// `address` is the coordinator's.
+Result<PlaceOffer> ask_for_place(const std::string& address, const RunKey& key, Duration patience);
 
 }  // namespace drover

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <utility>
 
-#include "launch/cluster_hosts.h"
 #include "wire/limits.h"
 
 namespace drover {

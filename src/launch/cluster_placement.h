@@ -78,4 +78,8 @@ Duties duties_with_mpi(const Placement& placement, uint32_t shards);
 // The environment of this process.
 Environment process_environment();
 
+// "node[01-03,7],gpu1" is node01, node02, node03, node7
+// and gpu1.
+Result<std::vector<std::string>> expand_hosts(std::string_view list);
+
 }  // namespace drover

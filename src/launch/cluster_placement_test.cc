@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/test_text.h"
-#include "launch/cluster_hosts.h"
 
 namespace drover {
 namespace {

@@ -22,7 +22,7 @@ struct JobCheckpoints {
 // model, data, optimiser, seed or mini-batch, naming the difference. Workers, shards, steps and
 // policy may differ. Makes room for those to be written: what lies in that folder and is newer is
 // set aside. `brings_model`: what is learned, and how, is the workers' to say
-// (coordinator/coordinator_models.cc). Checkpoints of step `before` and later are left out of
+// (coordinator/model_agreement.h). Checkpoints of step `before` and later are left out of
 // account.
 Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model,
                                            Version before = kEndless);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/percent.h"
+#include "core/text.h"
 #include "policy/isotonic.h"
 
 namespace drover {

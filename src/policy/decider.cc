@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/percent.h"
+#include "core/text.h"
 #include "policy/wording.h"
 
 namespace drover {

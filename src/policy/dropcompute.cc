@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
-#include "core/percent.h"
+#include "core/text.h"
 #include "policy/close_rule.h"
 
 namespace drover {

@@ -11,9 +11,9 @@
 
 #include "core/float_buffer.h"
 #include "core/gradient_noise.h"
-#include "core/guard_rule.h"
 #include "core/ids.h"
 #include "core/layout.h"
+#include "core/learning_rules.h"
 #include "core/membership.h"
 #include "shard/gradient_sum.h"
 #include "shard/norm_guard.h"

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "core/chance.h"
-#include "core/guard_rule.h"
+#include "core/learning_rules.h"
 
 namespace drover {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "core/guard_rule.h"
 #include "core/ids.h"
+#include "core/learning_rules.h"
 
 namespace drover {
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "core/check.h"
-#include "core/numbers.h"
 #include "core/quantile.h"
+#include "core/text.h"
 
 namespace drover {
 namespace {

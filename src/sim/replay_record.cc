@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/csv.h"
+#include "core/text.h"
 
 namespace drover {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/chance.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "sim/overheard_policy.h"
 
 namespace drover {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/check.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "core/time.h"
 #include "sim/what_was_seen.h"
 #include "store/trace_run.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/asynchronous.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "core/time.h"
 
 namespace drover {

@@ -3,7 +3,7 @@
 
 #include "core/test_text.h"
 #include "tasks/blas_check.h"
-#include "tasks/data/generated.h"
+#include "tasks/data/readers.h"
 #include "tasks/data/temp_folder.h"
 #include "tasks/load_task.h"
 #include "tasks/model_choice.h"

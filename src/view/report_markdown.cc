@@ -4,8 +4,7 @@
 #include <functional>
 #include <iterator>
 
-#include "core/numbers.h"
-#include "core/percent.h"
+#include "core/text.h"
 #include "store/schema.h"
 #include "view/report.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/event_text.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "store/schema.h"
 
 namespace drover {

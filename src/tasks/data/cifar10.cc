@@ -1,11 +1,10 @@
-#include "tasks/data/cifar10.h"
-
 #include <fmt/format.h>
 
 #include <array>
 
 #include "core/check.h"
 #include "tasks/data/input_file.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tasks/data/cifar10.h"
 #include "tasks/data/input_file.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

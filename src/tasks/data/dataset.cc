@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/numbers.h"
+#include "core/text.h"
 
 namespace drover {
 

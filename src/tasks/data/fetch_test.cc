@@ -8,9 +8,9 @@
 #include <random>
 
 #include "core/test_text.h"
-#include "tasks/data/cifar10.h"
 #include "tasks/data/cifar_png.h"
 #include "tasks/data/md5.h"
+#include "tasks/data/readers.h"
 #include "tasks/data/temp_folder.h"
 
 namespace drover {

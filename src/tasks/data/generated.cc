@@ -1,12 +1,10 @@
-#include "tasks/data/generated.h"
-
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "core/chance.h"
 #include "core/check.h"
-#include "tasks/data/text.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

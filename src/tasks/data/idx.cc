@@ -1,11 +1,10 @@
-#include "tasks/data/idx.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "tasks/data/input_file.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

@@ -7,8 +7,7 @@
 #include <random>
 
 #include "core/test_text.h"
-#include "tasks/data/cifar10.h"
-#include "tasks/data/idx.h"
+#include "tasks/data/readers.h"
 #include "tasks/data/temp_folder.h"
 
 namespace drover {

@@ -1,5 +1,3 @@
-#include "tasks/data/libsvm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "tasks/data/input_file.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

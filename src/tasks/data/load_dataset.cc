@@ -9,12 +9,8 @@
 #include <optional>
 
 #include "core/nearest.h"
-#include "tasks/data/cifar10.h"
-#include "tasks/data/generated.h"
-#include "tasks/data/idx.h"
 #include "tasks/data/input_file.h"
-#include "tasks/data/libsvm.h"
-#include "tasks/data/text.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

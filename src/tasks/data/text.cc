@@ -1,10 +1,9 @@
-#include "tasks/data/text.h"
-
 #include <fmt/format.h>
 
 #include <array>
 
 #include "tasks/data/input_file.h"
+#include "tasks/data/readers.h"
 
 namespace drover {
 namespace {

@@ -5,10 +5,8 @@
 #include <set>
 
 #include "core/test_text.h"
-#include "tasks/data/generated.h"
-#include "tasks/data/libsvm.h"
+#include "tasks/data/readers.h"
 #include "tasks/data/temp_folder.h"
-#include "tasks/data/text.h"
 
 namespace drover {
 namespace {

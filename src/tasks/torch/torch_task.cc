@@ -11,7 +11,7 @@
 #include "core/atomic_file.h"
 #include "core/chance.h"
 #include "core/check.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"
 #include "tasks/module_entry.h"

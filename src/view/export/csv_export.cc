@@ -8,8 +8,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "core/csv.h"
 #include "core/event_text.h"
+#include "core/text.h"
 #include "store/event_columns.h"
 #include "store/schema.h"
 #include "view/export/exports.h"

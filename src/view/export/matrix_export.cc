@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/numbers.h"
+#include "core/text.h"
 #include "store/npy.h"
 #include "store/trace_run.h"
 #include "view/export/exports.h"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "core/event_text.h"
-#include "core/numbers.h"
+#include "core/text.h"
 #include "store/trace_run.h"
 #include "view/export/exports.h"
 #include "view/export/out_file.h"

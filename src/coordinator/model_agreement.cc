@@ -1,0 +1,79 @@
+#include "coordinator/model_agreement.h"
+
+#include <algorithm>
+#include <string>
+
+namespace drover {
+namespace {
+
+std::string words(const Learning& learning) {
+  return std::string(name_of(learning.optimizer.kind)) + " with a learning rate of " +
+         std::to_string(learning.rate);
+}
+
+std::string words(const Layout& layout) {
+  return std::to_string(layout.parameter_count()) + " parameters in " +
+         std::to_string(layout.tensors().size()) + " tensors";
+}
+
+// REQUIRES: they differ. `is_first`: `wanted` is the checkpoint's, else that of the other peers.
+std::string difference(const Layout& theirs, const Layout& wanted, bool is_first) {
+  const auto [mine, others] = std::mismatch(theirs.tensors().begin(), theirs.tensors().end(),
+                                            wanted.tensors().begin(), wanted.tensors().end());
+  const std::string first = mine != theirs.tensors().end() ? mine->name : "none";
+  const std::string instead = others != wanted.tensors().end() ? others->name : "none";
+  const std::string whose = is_first ? "it has " : "theirs has ";
+  return "its model differs from that of " +
+         std::string(is_first ? "the checkpoint" : "the others") + ": " + words(theirs) + ", " +
+         whose + words(wanted) + "; the first that differs is " + first +
+         (first == instead ? ", in size or in how it is learned" : ", where " + whose + instead) +
+         (is_first ? ". Start it with the job of the checkpoint, or without --resume"
+                   : ". Start all with the same job");
+}
+
+}  // namespace
+
+Status ModelAgreement::admit(const Hello& hello) {
+  if (const Status same = admit_model(hello); !same) return same;
+  if (hello.role != Role::kWorker || !workers_bring_model_) return done();
+  return admit_learning(hello);
+}
+
+Status ModelAgreement::admit_model(const Hello& hello) {
+  const Layout theirs(hello.tensors);
+  if (hello.tensors.empty()) return invalid_input("its model has no tensors");
+  const bool is_first = !layout_;
+  const Layout wanted = layout_ ? *layout_ : prior_ ? Layout(prior_->tensors) : theirs;
+  if (!(theirs == wanted)) return invalid_input(difference(theirs, wanted, is_first));
+  layout_ = wanted;
+  return done();
+}
+
+Status ModelAgreement::admit_learning(const Hello& hello) {
+  if (!hello.learning) return invalid_input("it does not say how its model is to be learned");
+  if (!brought_) {
+    OptimizerSettings optimizer = hello.learning->optimizer;
+    optimizer.ema_decay = rules_.optimizer.ema_decay;
+    if (prior_) {
+      if (const auto other = differences(prior_->settings, texts_of(optimizer)))
+        return invalid_input("its optimiser is not that of the checkpoint: " + *other +
+                             ". Start it with the same arguments, or without --resume");
+    }
+    brought_ = hello.learning;
+    rules_.optimizer = optimizer;
+    rules_.schedule.kind = ScheduleKind::kConstant;
+    rules_.schedule.base = hello.learning->rate;
+  }
+  if (*hello.learning == *brought_) return done();
+  return invalid_input("its optimiser (" + words(*hello.learning) +
+                       ") is not that of the others (" + words(*brought_) +
+                       "), or is set otherwise; start all with the same script and arguments");
+}
+
+SettingTexts ModelAgreement::settings() const {
+  SettingTexts texts = texts_of(rules_.optimizer);
+  texts.merge(texts_of(rules_.schedule));
+  return texts;
+}
+
+}  // namespace drover

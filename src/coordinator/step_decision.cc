@@ -1,0 +1,145 @@
+#include "coordinator/step_decision.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/check.h"
+
+namespace drover {
+namespace {
+
+// Beyond this a limit is none: no step takes a year.
+constexpr double kTimeLimitMax = 365.0 * 24 * 3600;
+// Between two reviews of a step, at least.
+constexpr double kReviewPause = 1e-6;
+
+// Zero on the wire means that there is none, so the shortest limit is a nanosecond.
+Duration wire_time_limit(double limit) {
+  if (!(limit < kTimeLimitMax)) return Duration::zero();
+  return std::max(Duration(1), from_seconds(limit));
+}
+
+bool wants_review(const Choice& choice) {
+  return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
+}
+
+// Arrivals that a shard reports at a time: often enough to decide by, and never thousands a step.
+uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
+
+}  // namespace
+
+StepDecision::StepDecision(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy)
+    : free_running_(settings.free_running), batch_(settings.batch) {
+  DROVER_CHECK((policy == nullptr) == free_running_.has_value());
+  if (policy) decider_.emplace(std::move(policy), settings.limits, settings.balance);
+}
+
+DecisionRecord StepDecision::open(const Opening& opening, const Membership& members) {
+  counted_on_ = opening.available;
+  opened_ = opening.now;
+  // A step opens on a shard in the moment in which the one before closes there, so run-times
+  // contain everything that a step costs: nothing is left over for `overhead`.
+  const double noise = batch_ > 0 ? opening.noise_scale / batch_ : 0.0;
+  choice_ = decider_ ? decider_->decide({.step = opening.step,
+                                         .alive = counted_on_,
+                                         .overhead = 0.0,
+                                         .noise = noise,
+                                         .members = members.count()})
+                     : free_choice(members.count());
+  if (wants_review(choice_)) arrivals_.open(counted_on_, opening.shards);
+  DecisionRecord opened = record(opening.step, choice_.cutoff, members);
+  opened.expected = std::exchange(choice_.expected, {});
+  return opened;
+}
+
+DecisionRecord StepDecision::record(Step step, uint32_t cutoff, const Membership& members) const {
+  return {.step = step,
+          .cutoff = cutoff,
+          .alive = members.count(),
+          .reason = choice_.reason,
+          .time_limit = time_limit(),
+          .at = {},
+          .model_stale = choice_.model_stale};
+}
+
+// Nothing is waited for: the number only says how many gradients make up a round.
+Choice StepDecision::free_choice(uint32_t members) const {
+  const std::string round =
+      "every gradient is used as it comes, a step is as many as there are workers: " +
+      std::to_string(members);
+  const auto& staleness = free_running_->staleness;
+  if (!staleness) return {.cutoff = members, .reason = "async: " + round};
+  return {.cutoff = members,
+          .reason = "ssp: " + round + "; the fastest at most " + std::to_string(*staleness) +
+                    " ahead of the slowest"};
+}
+
+bool StepDecision::on_arrived(ShardId shard, const Arrived& arrived, Duration lead) {
+  if (!wants_review(choice_)) return false;
+  arrivals_.on_arrived(shard, arrived, lead);
+  return arrivals_.here() >= choice_.review.arrivals;
+}
+
+std::optional<TimePoint> StepDecision::review_at() const {
+  if (!(choice_.review.at < kTimeLimitMax)) return std::nullopt;
+  return opened_ + from_seconds(choice_.review.at);
+}
+
+// Shards go by the last choice meanwhile: whether this comes in time or not, no step waits for it.
+std::optional<DecisionRecord> StepDecision::review(Step step, const Membership& members,
+                                                   TimePoint now) {
+  const Choice before = choice_;
+  choice_.review = {};
+  if (arrivals_.here() == counted_on_.size()) return std::nullopt;
+  double since = seconds(now - opened_);
+  // News may have been quicker than that of the opening.
+  for (const double time : arrivals_.times()) {
+    if (time < kNoTimeLimit) since = std::max(since, time);
+  }
+  std::optional<Choice> revised =
+      decider_->reconsider({.step = step, .now = since, .arrived = arrivals_.times()});
+  if (!revised) return std::nullopt;
+  choice_ = std::move(*revised);
+  // Time is in whole nanoseconds: a review too soon would be at the same moment, for ever.
+  choice_.review.at = std::max(choice_.review.at, since + kReviewPause);
+  if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit)
+    return std::nullopt;
+  DecisionRecord again = record(step, std::min(choice_.cutoff, expected(members)), members);
+  again.at = std::max(now - opened_, Duration(1));  // zero is the decision that opened the step
+  return again;
+}
+
+// Of the workers that the choice counted on, how many are left.
+uint32_t StepDecision::expected(const Membership& members) const {
+  const auto left = std::count_if(counted_on_.begin(), counted_on_.end(),
+                                  [&](WorkerId worker) { return members.has(worker); });
+  return left > 0 ? static_cast<uint32_t>(left) : members.count();
+}
+
+Decision StepDecision::order(const Membership& members) const {
+  const uint32_t most = expected(members);
+  return {.step = 0,
+          .cutoff = std::min(choice_.cutoff, most),
+          .time_limit = {},
+          .at_least = std::min(choice_.at_least, most),
+          .alive = members.list(),
+          .news_every = wants_review(choice_) ? news_every(counted_on_.size()) : 0};
+}
+
+Duration StepDecision::time_limit() const { return wire_time_limit(choice_.time_limit); }
+
+std::vector<uint32_t> StepDecision::deal(Step step, std::span<const WorkerId> members) {
+  if (!decider_ || !decider_->balances()) return {};
+  return decider_->deal(step, members, batch_);
+}
+
+void StepDecision::learn(const StepTimes& times) {
+  if (decider_) decider_->learn(times);
+}
+
+void StepDecision::learn_late(Step step, WorkerId worker, Duration run_time) {
+  if (decider_) decider_->learn_late(step, worker, seconds(run_time));
+}
+
+}  // namespace drover
