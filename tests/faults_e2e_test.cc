@@ -11,13 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "core/test_text.h"
 #include "support/drover_run.h"
 
 namespace drover::testing_support {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr Step kStuckStep = 3;
@@ -56,8 +55,7 @@ TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
   ::kill(processes.at("worker 1"), SIGKILL);
 
   EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(0)) << run.err();
-  EXPECT_THAT(run.err(), HasSubstr("worker 1"));
-  EXPECT_THAT(run.out(), HasSubstr("completed"));
+  EXPECT_THAT(run.err(), mentions("worker 1"));
   run.expect_nothing_left(/*killed=*/false);
 
   const RunReader reader = run.reader();
@@ -108,12 +106,12 @@ TEST(Faults, AShardKilledEndsTheRunAndEverybodyLeaves) {
 
   EXPECT_TRUE(run.everybody_ends());
   EXPECT_EQ(run.process().wait().value(), exited(1));
-  EXPECT_THAT(run.err(), HasSubstr("shard 0"));
+  EXPECT_THAT(run.err(), mentions("shard 0"));
   run.expect_nothing_left(/*killed=*/false);
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kFailed);
   EXPECT_EQ(reader.end().value().cause, EndCause::kServerLost);
-  EXPECT_THAT(reader.end().value().reason, HasSubstr("shard 0"));
+  EXPECT_THAT(reader.end().value().reason, mentions("shard 0"));
   EXPECT_GE(reader.steps().value().size(), kStuckStep);
   expect_consistent(reader);
 }
@@ -127,7 +125,7 @@ TEST(Faults, TheCoordinatorKilledEndsTheRunAndEverybodyLeaves) {
 
   EXPECT_TRUE(run.everybody_ends());
   EXPECT_EQ(run.process().wait().value(), exited(1));
-  EXPECT_THAT(run.err(), AllOf(HasSubstr("coordinator"), HasSubstr("signal 9")));
+  EXPECT_THAT(run.err(), mentions("coordinator", 9));
   run.expect_nothing_left(/*killed=*/true);
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kRunning);
@@ -142,7 +140,7 @@ TEST(Faults, TheLauncherKilledEndsTheRunAndEverybodyLeaves) {
 
   EXPECT_TRUE(run.everybody_ends());
   EXPECT_EQ(run.process().wait().value(), (Ending{std::nullopt, SIGKILL}));
-  EXPECT_THAT(run.err(), HasSubstr("launcher"));
+  EXPECT_THAT(run.err(), mentions("launcher"));
   // The coordinator has time to close the file: no side files.
   run.expect_nothing_left(/*killed=*/false);
   const RunReader reader = run.reader();
@@ -158,7 +156,7 @@ TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
   const auto processes = run.find_processes();
   ASSERT_TRUE(processes.contains("evaluator")) << run.err();
   ::kill(processes.at("evaluator"), SIGKILL);
-  const auto line = run.process().wait_for_line("evaluator was lost", kRunPatience);
+  const auto line = run.process().wait_for_line("evaluator", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
 
@@ -179,13 +177,13 @@ TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) 
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
   ::kill(processes.at("evaluator"), SIGKILL);
-  const auto line = run.process().wait_for_line("evaluator was lost", kRunPatience);
+  const auto line = run.process().wait_for_line("evaluator", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
 
   EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(1)) << run.err();
-  EXPECT_THAT(run.err(), HasSubstr("the model was not saved"));
-  EXPECT_THAT(run.out(), Not(HasSubstr("The model is in")));
+  EXPECT_THAT(run.err(), mentions(model));
+  EXPECT_THAT(run.out(), Not(mentions(model)));
   EXPECT_EQ(content_of(model), "of last week");
   EXPECT_EQ(run.reader().end().value().outcome, RunOutcome::kCompleted);
 }
@@ -195,13 +193,14 @@ TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) 
 void expect_interrupted(DroverRun& run) {
   EXPECT_TRUE(run.everybody_ends());
   EXPECT_EQ(run.process().wait().value(), exited(130));
-  EXPECT_THAT(run.err(), AllOf(HasSubstr("interrupted"), HasSubstr(" 3 of 8")));
-  EXPECT_THAT(run.err(), Not(HasSubstr("lost")));
-  EXPECT_THAT(run.out(), HasSubstr("outcome    interrupted"));
-  EXPECT_THAT(run.out(), HasSubstr("steps      "));
+  EXPECT_THAT(run.err(), mentions(kStuckStep, kSteps));
+  EXPECT_THAT(run.out(), mentions("interrupted"));
   run.expect_nothing_left(/*killed=*/false);
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kInterrupted);
+  EXPECT_EQ(reader.end().value().cause, EndCause::kInterrupted);
+  const auto events = reader.events().value();
+  for (const EventRecord& event : events) EXPECT_NE(event.kind(), EventKind::kLost);
   EXPECT_GE(reader.steps().value().size(), kStuckStep);
   expect_consistent(reader);
 }
@@ -232,7 +231,7 @@ TEST(CtrlC, ToTheLauncherAloneDoesTheSame) {
 TEST(CtrlC, BeforeAnybodyIsThereStillEndsTheRun) {
   // At an unknown moment between fork and first step: whatever it hits, nobody stays.
   DroverRun run(stuck_job());
-  ASSERT_TRUE(run.process().wait_for_line("run file", kRunPatience).ok());
+  ASSERT_TRUE(run.process().wait_for_line("run.db", kRunPatience).ok());
   run.process().signal_group(SIGINT);
   run.find_processes();
   EXPECT_TRUE(run.everybody_ends());

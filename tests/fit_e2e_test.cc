@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/chance.h"
+#include "core/test_text.h"
 #include "support/drover_run.h"
 
 namespace drover::testing_support {
@@ -18,7 +19,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 // Workers of different speed in a cluster that has slow and fast spells of ten steps.
 std::string csv(uint32_t steps, uint32_t workers) {
@@ -50,17 +50,15 @@ TEST(Fit, MakesAModelOfATraceAndSaysHowWellItForecasts) {
   const Outcome outcome =
       fit(folder, {"--trace", "t.csv", "--out", "m.model", "--iterations", "40", "--quiet"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(StartsWith("t.csv: 150 steps x 6 workers\n"), HasSubstr("40 iterations"),
-                    HasSubstr("Forecasts of the last 30 steps"), HasSubstr("\nshared"),
-                    HasSubstr("\nworkers"), HasSubstr("\necdf"), HasSubstr("\newma"),
-                    HasSubstr(" (kept)"), HasSubstr("--policy bayes:model=m.model\n")));
+  EXPECT_THAT(outcome.out, AllOf(mentions("t.csv", 150, 6, 40, 30), HasSubstr("\nshared"),
+                                 HasSubstr("\nworkers"), HasSubstr("\necdf"), HasSubstr("\newma"),
+                                 mentions("--policy bayes:model=m.model")));
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_THAT(names_in(folder.path()), ElementsAre("m.model", "t.csv"));
 
   const Outcome shown = fit(folder, {"--show", "m.model"});
   EXPECT_EQ(shown.status(), 0) << shown.err;
-  EXPECT_THAT(shown.out, AllOf(StartsWith("m.model: a "), HasSubstr("150 steps x 6 workers")));
+  EXPECT_THAT(shown.out, mentions("m.model", 150, 6));
   EXPECT_EQ(last_line_json(fit(folder, {"--show", "m.model", "--json"}).out)["workers"], 6);
 
   const Outcome used = drover({"replay", "--trace", "t.csv", "--policy", "bayes:model=m.model",
@@ -114,7 +112,7 @@ TEST(Fit, TakesRunsInWhichSomebodyWasCutShort) {
   EXPECT_NEAR(json["cut_short_share"], 0.4, 1e-6);
   const Outcome refused = fit(folder, words + Words{"--run", "t.db", "other.db"});
   EXPECT_EQ(refused.status(), 1);
-  EXPECT_THAT(refused.err, HasSubstr("'t.db' has 5 workers and 'other.db' has 6"));
+  EXPECT_THAT(refused.err, mentions("t.db", 5, "other.db", 6));
 }
 
 TEST(Fit, InterruptedKeepsTheBestSoFar) {
@@ -126,13 +124,12 @@ TEST(Fit, InterruptedKeepsTheBestSoFar) {
                       .environment = {},
                       .directory = folder.path()});
   ASSERT_TRUE(process.ok()) << process.error().message;
-  const auto line = process.value().wait_for_line("held out", kRunPatience);
+  const auto line = process.value().wait_for_line("ELBO", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   process.value().signal(SIGINT);
   const auto ending = process.value().wait(kRunPatience);
   ASSERT_TRUE(ending.ok()) << ending.error().message;
   EXPECT_EQ(ending.value().exit_code, 130);
-  EXPECT_THAT(process.value().output(Output::kStderr), HasSubstr("interrupted"));
   const nlohmann::json json = last_line_json(process.value().output(Output::kStdout));
   EXPECT_EQ(json["interrupted"], true);
   EXPECT_EQ(json["emission"], "shared") << "the other was not begun";
@@ -144,42 +141,43 @@ void expect_told(const Words& words, int status, const ::testing::Matcher<std::s
   write(folder.file("t.csv"), csv(30, 3));
   const Outcome outcome = fit(folder, words);
   EXPECT_EQ(outcome.status(), status) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), told));
+  EXPECT_THAT(outcome.err, told);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(names_in(folder.path()), ElementsAre("t.csv")) << "nothing is begun";
   EXPECT_EQ(content_of(folder.file("t.csv")), csv(30, 3));
 }
 
 TEST(Fit, WrongInputIsTold) {
-  expect_told({"--out", "m"}, 2, AllOf(HasSubstr("--trace"), HasSubstr("--run")));
-  expect_told({"--trace", "t.csv"}, 2, HasSubstr("--out must be given"));
-  expect_told({"--trace", "t.csv", "--run", "t.csv", "--out", "m"}, 2, HasSubstr("both"));
+  expect_told({"--out", "m"}, 2, mentions("--trace", "--run"));
+  expect_told({"--trace", "t.csv"}, 2, mentions("--out"));
+  expect_told({"--trace", "t.csv", "--run", "t.csv", "--out", "m"}, 2,
+              mentions("--trace", "--run"));
   expect_told({"--trace", "t.csv", "--out", "m", "--emission", "shard"}, 2,
-              AllOf(HasSubstr("'shard'"), HasSubstr("shared"), HasSubstr("auto")));
-  expect_told({"--trace", "t.csv", "--out", "m", "--iterations", "0"}, 2,
-              HasSubstr("--iterations"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "9"}, 2, HasSubstr("--steps"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "20:99"}, 1, HasSubstr("has 30 rows"));
-  expect_told({"--trace", "t.csv", "--out", "."}, 1, HasSubstr("is a folder"));
-  expect_told({"--trace", "t.csv", "--out", "no/m"}, 1, HasSubstr("no writable folder"));
-  expect_told({"--trace", "t.csv", "--out", "t.csv"}, 1,
-              AllOf(HasSubstr("'t.csv' exists"), HasSubstr("not overwritten")));
-  expect_told({"--trace", "none.csv", "--out", "m"}, 1, HasSubstr("none.csv"));
-  expect_told({"--run", "t.csv", "--out", "m"}, 1, HasSubstr("t.csv"));
-  expect_told({"--show", "t.csv"}, 1, HasSubstr("no model"));
-  expect_told({"--show", "t.csv", "--out", "m"}, 2, HasSubstr("fits nothing"));
+              mentions("'shard'", "shared", "auto"));
+  expect_told({"--trace", "t.csv", "--out", "m", "--iterations", "0"}, 2, mentions("--iterations"));
+  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "9"}, 2,
+              mentions("--steps", "100:200"));
+  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "20:99"}, 1,
+              mentions("--steps", 20, 98, 30));
+  expect_told({"--trace", "t.csv", "--out", "."}, 1, mentions("--out"));
+  expect_told({"--trace", "t.csv", "--out", "no/m"}, 1, mentions("no/m"));
+  expect_told({"--trace", "t.csv", "--out", "t.csv"}, 1, mentions("t.csv", "--out"));
+  expect_told({"--trace", "none.csv", "--out", "m"}, 1, mentions("none.csv"));
+  expect_told({"--run", "t.csv", "--out", "m"}, 1, mentions("t.csv"));
+  expect_told({"--show", "t.csv"}, 1, mentions("t.csv", "drover fit"));
+  expect_told({"--show", "t.csv", "--out", "m"}, 2, mentions("--show"));
   expect_told({"--trace", "t.csv", "--out", "m", "--steps", ":9", "--emission", "workers"}, 1,
-              HasSubstr("cannot fit a model to 9 steps"));
+              mentions(9, 20));
 }
 
 TEST(Fit, OfTooFewStepsForOneEmissionKeepsTheOther) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(24, 3));
-  const Outcome outcome =
-      fit(folder, {"--trace", "t.csv", "--out", "m.model", "--iterations", "20", "--quiet"});
+  const Outcome outcome = fit(
+      folder, {"--trace", "t.csv", "--out", "m.model", "--iterations", "20", "--quiet", "--json"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("shared (kept)"));
-  EXPECT_THAT(outcome.err, StartsWith("drover: warning: the workers model is left out: cannot"));
+  EXPECT_EQ(last_line_json(outcome.out)["emission"], "shared");
+  EXPECT_THAT(outcome.err, mentions("workers", 24));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/test_text.h"
 #include "store/database.h"
 #include "support/drover_run.h"
 
@@ -18,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
+using ::testing::Not;
 
 // Six workers of which one is four times slower, one dies, and one joins late.
 constexpr const char* kSmall = R"(about = "six workers, one of them slow"
@@ -95,8 +96,7 @@ TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
   write(folder.file("small.toml"), kSmall);
   const Outcome outcome = simulate(folder, {"small.toml", "--run-file", "run.db", "--json"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("six workers, one of them slow"), HasSubstr("worker 1"),
-                                 HasSubstr("simulated")));
+  EXPECT_THAT(outcome.err, mentions("six workers, one of them slow", "worker 1"));
   const auto summary = last_line_json(outcome.out);
   EXPECT_EQ(summary["outcome"], "completed");
   EXPECT_EQ(summary["steps"], 40);
@@ -108,8 +108,7 @@ TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
   EXPECT_GT(summary["seconds"], 40.0) << "virtual: a second a step, or more";
   EXPECT_LT(summary["step_seconds_median"], 2.0) << "worker 3 takes four seconds";
   const Outcome runs = drover({"runs", "run.db"}, folder.path());
-  EXPECT_THAT(runs.out, AllOf(HasSubstr("small.toml; all times are virtual"),
-                              HasSubstr("most often worker 3"), HasSubstr("worker 1 at step 20")));
+  EXPECT_THAT(runs.out, mentions("small.toml", "worker 3", "worker 1", 20));
 }
 
 // From step 5 on, one of the workers sends gradients that are a hundred times too long, the other
@@ -138,7 +137,7 @@ TEST(Simulate, AGuardKeepsALiarFromSpoilingTheModelAndShowsWhoItIs) {
     EXPECT_EQ(summary["outliers"][0]["worker"], 2);
     EXPECT_EQ(summary["outliers"][0]["steps"], 55) << "every time, and from the first";
     const Outcome runs = drover({"runs", guard + ".db"}, folder.path());
-    EXPECT_THAT(runs.out, AllOf(HasSubstr("outliers   worker 2"), HasSubstr("as large as usual")));
+    EXPECT_THAT(runs.out, mentions("worker 2", 55));
   }
 }
 
@@ -192,7 +191,7 @@ TEST(Simulate, InterruptedKeepsWhatThereIs) {
                       .environment = {{"TERM", "dumb"}},
                       .directory = folder.path()});
   ASSERT_TRUE(process.ok()) << process.error().message;
-  const auto line = process.value().wait_for_line(" step ", kRunPatience);
+  const auto line = process.value().wait_for_line("/100000000", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   process.value().signal(SIGINT);
   const auto ending = process.value().wait(kRunPatience);
@@ -208,7 +207,7 @@ TEST(Simulate, AHuntThatFindsNothingSaysSo) {
   const TemporaryFolder folder;
   const Outcome outcome = simulate(folder, {"--hunt", "50"});
   EXPECT_EQ(outcome.status(), 0) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("50 random schedules"), HasSubstr("nothing wrong")));
+  EXPECT_THAT(outcome.out, mentions(50));
   EXPECT_THAT(names_in(folder.path()), IsEmpty());
   const Outcome again = simulate(folder, {"--hunt", "50", "--json"});
   EXPECT_EQ(last_line_json(again.out)["found"], 0);
@@ -220,7 +219,7 @@ void expect_told(const std::string& scenario, const Words& words,
   write(folder.file("s.toml"), scenario);
   const Outcome outcome = simulate(folder, words);
   EXPECT_EQ(outcome.status(), 2) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(StartsWith("drover: "), told));
+  EXPECT_THAT(outcome.err, told);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(names_in(folder.path()), ElementsAre("s.toml")) << "nothing is begun";
 }
@@ -230,24 +229,25 @@ TEST(Simulate, WrongScenariosAreNamedWithFileAndLine) {
                          const ::testing::Matcher<std::string>& told) {
     expect_told(replaced(kSmall, from, to), {"s.toml"}, told);
   };
-  change("factor = 4.0", "facotr = 4.0", AllOf(HasSubstr("s.toml:22:1"), HasSubstr("'factor'")));
-  change("factor = 4.0", "factor = \"4\"", AllOf(HasSubstr("s.toml:22:10"), HasSubstr("a number")));
-  change("factor = 4.0", "", AllOf(HasSubstr("s.toml:20:1"), HasSubstr("needs factor")));
-  change("workers = 3", "workers = 9", AllOf(HasSubstr("s.toml"), HasSubstr("worker 9")));
-  change("\"lognormal\"", "\"trace\"\ntrace = \"gone.csv\"",
-         AllOf(HasSubstr("s.toml:17:9"), HasSubstr("gone.csv"), HasSubstr("no such file")));
-  change("\"ecdf\"", "\"edcf\"", AllOf(HasSubstr("s.toml:12:10"), HasSubstr("'ecdf'")));
+  change("factor = 4.0", "facotr = 4.0",
+         AllOf(mentions("s.toml:22:1", "facotr"), proposes("factor")));
+  change("factor = 4.0", "factor = \"4\"", mentions("s.toml:22:10", "factor", 4));
+  change("factor = 4.0", "", mentions("s.toml:20:1", "factor"));
+  change("workers = 3", "workers = 9", mentions("s.toml", "worker 9"));
+  change("\"lognormal\"", "\"trace\"\ntrace = \"gone.csv\"", mentions("s.toml:17:9", "gone.csv"));
+  change("\"ecdf\"", "\"edcf\"", AllOf(mentions("s.toml:12:10", "edcf"), proposes("ecdf")));
 }
 
 TEST(Simulate, WhatItCannotDoIsRefusedAndNotIgnored) {
-  expect_told(kSmall, {"s.toml", "--slow", "worker=1,factor=2"}, HasSubstr("[[slow]]"));
-  expect_told(kSmall, {"s.toml", "--save-model", "m.pt"}, HasSubstr("--save-model"));
-  expect_told(kSmall, {"s.toml", "--transport", "tcp"}, HasSubstr("[[link]]"));
-  expect_told(kSmall, {"s.toml", "--hunt", "3"}, HasSubstr("no scenario"));
-  expect_told(kSmall, {"--hunt", "3", "--policy", "sync"}, HasSubstr("--policy"));
-  expect_told(kSmall, {"--hunt", "-1"}, HasSubstr("--hunt: expected a whole number"));
-  expect_told(kSmall, {}, HasSubstr("needs a scenario"));
-  expect_told(kSmall, {"gone.toml"}, HasSubstr("gone.toml"));
+  expect_told(kSmall, {"s.toml", "--slow", "worker=1,factor=2"}, mentions("[[slow]]"));
+  expect_told(kSmall, {"s.toml", "--save-model", "m.pt"}, mentions("--save-model"));
+  expect_told(kSmall, {"s.toml", "--transport", "tcp"}, mentions("[[link]]"));
+  expect_told(kSmall, {"s.toml", "--hunt", "3"},
+              AllOf(mentions("--hunt"), Not(HasSubstr("examples/"))));
+  expect_told(kSmall, {"--hunt", "3", "--policy", "sync"}, mentions("--policy"));
+  expect_told(kSmall, {"--hunt", "-1"}, mentions("--hunt", -1));
+  expect_told(kSmall, {}, mentions("examples/scenarios/one-slow-node.toml", "--hunt"));
+  expect_told(kSmall, {"gone.toml"}, mentions("gone.toml"));
 }
 
 }  // namespace

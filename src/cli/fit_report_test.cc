@@ -3,14 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "core/test_text.h"
 
 namespace drover {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 ForecasterCalibration found(double crps, double order_crps) {
   return {.steps = 200,
@@ -56,9 +58,15 @@ TEST(FitReport, IsReadInTenSeconds) {
 
 TEST(FitReport, SaysWhenSomethingSimpleIsBetter) {
   FitSummary summary = sample();
-  EXPECT_THAT(to_text(summary), Not(HasSubstr("forecasts these steps better")));
+  const auto times_named = [&] {
+    const std::string text = to_text(summary);
+    size_t times = 0;
+    for (size_t at = text.find("ewma"); at != text.npos; at = text.find("ewma", at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(times_named(), 1u) << "in the table";
   summary.judged[3].calibration.order.crps = 0.01;
-  EXPECT_THAT(to_text(summary), HasSubstr("\newma forecasts these steps better than the model"));
+  EXPECT_EQ(times_named(), 2u);
 }
 
 TEST(FitReport, WhoForecastsOnlyTheOrderIsJudgedByIt) {
@@ -71,14 +79,18 @@ TEST(FitReport, WhoForecastsOnlyTheOrderIsJudgedByIt) {
 TEST(FitReport, NamesThePolicyThatTakesTheModel) {
   FitSummary summary = sample();
   summary.shape.emission = Emission::kSorted;
-  EXPECT_THAT(to_text(summary), HasSubstr("use it with --policy bayes-paper:model=m.model\n"));
+  EXPECT_THAT(to_text(summary), mentions("--policy bayes-paper:model=m.model"));
 }
 
 TEST(FitReport, SaysThatItWasInterrupted) {
   FitSummary summary = sample();
-  EXPECT_THAT(to_text(summary), Not(HasSubstr("interrupted")));
+  const std::string text = to_text(summary);
   summary.interrupted = true;
-  EXPECT_THAT(to_text(summary), HasSubstr("interrupted: this is the best model until then\n"));
+  const std::string interrupted = to_text(summary);
+  EXPECT_EQ(std::count(interrupted.begin(), interrupted.end(), '\n'),
+            std::count(text.begin(), text.end(), '\n') + 1)
+      << interrupted;
+  EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["interrupted"], true);
 }
 
 TEST(FitReport, WithoutHeldOutStepsTheLastPointCounts) {

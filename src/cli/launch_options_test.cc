@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -49,7 +51,8 @@ TEST_F(LaunchOptionsTest, HasNoMpi) {
   parse({"--transport", "mpi", "train.py"});
   const auto job = job_of(options_);
   ASSERT_FALSE(job.ok());
-  EXPECT_NE(job.error().message.find("mpi is for drover train"), std::string::npos);
+  EXPECT_THAT(job.error(),
+              is_error(ErrorKind::kInvalidInput, "--transport", "mpi", "drover train"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/slowness.h"
+#include "core/test_text.h"
 #include "job/job_file.h"
 #include "job/settings.h"
 #include "job/validation.h"
@@ -17,15 +18,9 @@
 namespace drover {
 namespace {
 
-// An error must name these: the flag, the value, what was meant. Its words may change.
-::testing::AssertionResult names(const std::string& error, const std::vector<std::string>& values) {
-  for (const std::string& value : values) {
-    if (error.find(value) == std::string::npos)
-      return ::testing::AssertionFailure() << "'" << error << "' does not name " << value;
-  }
-  return ::testing::AssertionSuccess();
-}
+using ::testing::AllOf;
 
+// An error must name these: the flag, the value, what was meant. Its words may change.
 // `drover train ...` as main() would see it.
 class TrainOptionsTest : public testing::Test {
  protected:
@@ -310,40 +305,40 @@ TEST_F(TrainOptionsTest, WhatPrintJobPrintsGivesTheSameJob) {
 }
 
 TEST_F(TrainOptionsTest, NamesTheFlagThatIsWrong) {
-  EXPECT_TRUE(names(complaint({"train", "--workers", "0"}), {"--workers", "10000", "0"}));
-  EXPECT_TRUE(names(complaint({"train", "--workers", "four"}), {"--workers", "four"}));
-  EXPECT_TRUE(names(complaint({"train", "--workers", "-1"}), {"--workers", "-1"}));
-  EXPECT_TRUE(names(complaint({"train", "--workers", "99999999999999999999"}),
-                    {"--workers", "99999999999999999999"}));
-  EXPECT_TRUE(names(complaint({"train", "--lr", "-1"}), {"--lr", "1000", "-1"}));
-  EXPECT_TRUE(names(complaint({"train", "--lr", "0.1x"}), {"--lr", "0.1x"}));
-  EXPECT_TRUE(
-      complaint({"train", "--policy", "snyc"}).starts_with("--policy: there is no policy 'snyc'"));
-  EXPECT_TRUE(names(complaint({"train", "--transport", "upd"}), {"--transport", "upd"}));
-  EXPECT_TRUE(names(complaint({"train", "--slow", "worker=9,factor=2"}), {"--slow"}));
-  EXPECT_TRUE(names(complaint({"train", "--schedule", "step"}), {"--decay-every"}));
-  EXPECT_TRUE(names(complaint({"train", "--workers"}), {"--workers"}));
-  EXPECT_TRUE(names(complaint({"train", "--workers", "1", "--workers", "2"}), {"--workers"}));
+  EXPECT_THAT(complaint({"train", "--workers", "0"}), mentions("--workers", "10000", "0"));
+  EXPECT_THAT(complaint({"train", "--workers", "four"}), mentions("--workers", "four"));
+  EXPECT_THAT(complaint({"train", "--workers", "-1"}), mentions("--workers", "-1"));
+  EXPECT_THAT(complaint({"train", "--workers", "99999999999999999999"}),
+              mentions("--workers", "99999999999999999999"));
+  EXPECT_THAT(complaint({"train", "--lr", "-1"}), mentions("--lr", "1000", "-1"));
+  EXPECT_THAT(complaint({"train", "--lr", "0.1x"}), mentions("--lr", "0.1x"));
+  EXPECT_THAT(complaint({"train", "--policy", "snyc"}),
+              AllOf(mentions("--policy", "snyc"), proposes("sync")));
+  EXPECT_THAT(complaint({"train", "--transport", "upd"}), mentions("--transport", "upd"));
+  EXPECT_THAT(complaint({"train", "--slow", "worker=9,factor=2"}), mentions("--slow"));
+  EXPECT_THAT(complaint({"train", "--schedule", "step"}), mentions("--decay-every"));
+  EXPECT_THAT(complaint({"train", "--workers"}), mentions("--workers"));
+  EXPECT_THAT(complaint({"train", "--workers", "1", "--workers", "2"}), mentions("--workers"));
 }
 
 TEST_F(TrainOptionsTest, NamesTheNearestOptionOrCommand) {
-  EXPECT_TRUE(names(complaint({"train", "--workrs", "4"}), {"--workrs", "--workers"}));
-  EXPECT_TRUE(names(complaint({"train", "--workrs=4"}), {"--workrs", "--workers"}));
+  EXPECT_THAT(complaint({"train", "--workrs", "4"}), mentions("--workrs", "--workers"));
+  EXPECT_THAT(complaint({"train", "--workrs=4"}), mentions("--workrs", "--workers"));
   EXPECT_EQ(complaint({"train", "--qqqqqqqqqqq"})
                 .find("--", complaint({"train", "--qqqqqqqqqqq"}).find("--") + 2),
             std::string::npos)
       << "nothing is near it";
-  EXPECT_TRUE(names(complaint({"trian"}), {"trian", "train"}));
-  EXPECT_TRUE(names(complaint({"trian", "--workers", "4"}), {"trian", "train"}));
-  EXPECT_TRUE(names(complaint({"train", "a.toml", "b.toml"}), {"b.toml"}));
-  EXPECT_TRUE(names(complaint({"--hlep"}), {"--hlep", "--help"}));
+  EXPECT_THAT(complaint({"trian"}), mentions("trian", "train"));
+  EXPECT_THAT(complaint({"trian", "--workers", "4"}), mentions("trian", "train"));
+  EXPECT_THAT(complaint({"train", "a.toml", "b.toml"}), mentions("b.toml"));
+  EXPECT_THAT(complaint({"--hlep"}), mentions("--hlep", "--help"));
 }
 
 TEST_F(TrainOptionsTest, TroubleInTheJobFileComesWithItsPlace) {
   const std::string path = job_file("seed = 1\nworkrs = 4\n");
-  EXPECT_EQ(complaint({"train", path}),
-            path + ":2:1: unknown key 'workrs'. Did you mean 'workers'?");
-  EXPECT_TRUE(names(complaint({"train", "/no/such/job.toml"}), {"/no/such/job.toml"}));
+  EXPECT_THAT(complaint({"train", path}),
+              AllOf(mentions(path + ":2:1", "workrs"), proposes("workers")));
+  EXPECT_THAT(complaint({"train", "/no/such/job.toml"}), mentions("/no/such/job.toml"));
 }
 
 TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {
@@ -375,7 +370,7 @@ TEST(JobFlags, CommandsTakeSomeSettingsOfAJobUnderTheSameChecks) {
   flags["--probe"] = {"1.5"};
   const Status refused = set_flags(flags, job);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message.substr(0, 9), "--probe: ");
+  EXPECT_THAT(refused.error(), is_error(ErrorKind::kInvalidInput, "--probe", "1.5"));
   words = {"1", "--lr"};
   EXPECT_THROW(app.parse(words), CLI::ParseError) << "it was not chosen";
 }

@@ -7,6 +7,8 @@
 #include <array>
 #include <random>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -70,8 +72,7 @@ TEST(NearestName, DoesNotGuessWildly) {
 }
 
 TEST(DidYouMean, EndsAnErrorMessage) {
-  EXPECT_EQ("unknown mode 'snyc'." + did_you_mean("snyc", kKnown),
-            "unknown mode 'snyc'. Did you mean 'sync'?");
+  EXPECT_THAT(did_you_mean("snyc", kKnown), mentions("sync"));
   EXPECT_EQ(did_you_mean("adam", kKnown), "");
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -17,9 +19,9 @@ TEST(ProgramModule, SaysWhereItLookedAndWhatToBuild) {
       open_program_module({"libnobody_has_this.so", "the stars are", "drover_stars"});
   ASSERT_FALSE(module.ok());
   const std::string& message = module.error().message;
-  EXPECT_TRUE(message.starts_with("the stars are not installed: libnobody_has_this.so")) << message;
-  EXPECT_NE(message.find("/lib/drover/libnobody_has_this.so"), std::string::npos) << message;
-  EXPECT_NE(message.find("Build the target drover_stars"), std::string::npos) << message;
+  for (const std::string& candidate : module_candidates("libnobody_has_this.so"))
+    EXPECT_THAT(message, mentions(candidate));
+  EXPECT_THAT(message, mentions("the stars", "drover_stars"));
 }
 
 }  // namespace

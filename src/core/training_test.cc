@@ -6,8 +6,12 @@
 #include <cmath>
 #include <string>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
+
+using ::testing::Optional;
 
 TEST(LearningRate, IsConstantByDefault) {
   const ScheduleSettings schedule{.base = 0.3};
@@ -131,15 +135,14 @@ TEST(Names, AreReadBackAsTheyAreWritten) {
 TEST(Names, UnknownOnesAreAnsweredWithTheNearest) {
   const auto slip = parse_optimizer("nestorov");
   ASSERT_FALSE(slip.ok());
-  EXPECT_EQ(slip.error().kind, ErrorKind::kInvalidInput);
-  EXPECT_EQ(slip.error().message,
-            "unknown optimizer 'nestorov'. Did you mean 'nesterov'? "
-            "Known: sgd, momentum, nesterov, rmsprop, adam, adamw.");
-  EXPECT_EQ(parse_schedule("exponential").error().message,
-            "unknown schedule 'exponential'. Known: constant, step, cosine.");
-  EXPECT_EQ(parse_rate_rule("adscale").error().message,
-            "unknown learning-rate rule 'adscale'. Did you mean 'adascale'? "
-            "Known: none, linear, sqrt, adascale.");
+  EXPECT_THAT(slip.error(), is_error(ErrorKind::kInvalidInput, "nestorov", "sgd", "momentum",
+                                     "nesterov", "rmsprop", "adam", "adamw"));
+  EXPECT_THAT(slip.error().message, proposes("nesterov"));
+  EXPECT_THAT(parse_schedule("exponential").error(),
+              is_error(ErrorKind::kInvalidInput, "exponential", "constant", "step", "cosine"));
+  EXPECT_THAT(parse_rate_rule("adscale").error(),
+              is_error(ErrorKind::kInvalidInput, "adscale", "none", "linear", "sqrt", "adascale"));
+  EXPECT_THAT(parse_rate_rule("adscale").error().message, proposes("adascale"));
   EXPECT_FALSE(parse_optimizer("").ok());
   EXPECT_FALSE(parse_optimizer("SGD").ok()) << "names are lower case";
 }
@@ -152,19 +155,19 @@ TEST(SettingTexts, NameWhatDiffersAndLeaveOutWhatIsNotUsed) {
   other.momentum = 0.1;
   EXPECT_EQ(differences(texts_of(adam), texts_of(other)), std::nullopt);
   other.beta2 = 0.3;  // the next number but one
-  EXPECT_EQ(differences(texts_of(adam), texts_of(other)),
-            "optimizer.beta2 was 0.30000000000000004 and is now 0.3");
+  EXPECT_THAT(differences(texts_of(adam), texts_of(other)),
+              Optional(mentions("optimizer.beta2", "0.30000000000000004", "0.3")));
   const OptimizerSettings momentum{.kind = OptimizerKind::kMomentum};
-  EXPECT_EQ(differences(texts_of(adam), texts_of(momentum)),
-            "optimizer.kind was adam and is now momentum");
+  EXPECT_THAT(differences(texts_of(adam), texts_of(momentum)),
+              Optional(mentions("optimizer.kind", "adam", "momentum")));
   const ScheduleSettings cosine{.kind = ScheduleKind::kCosine, .total_steps = 20};
   ScheduleSettings longer = cosine;
   longer.total_steps = 40;
   EXPECT_EQ(differences(texts_of(cosine), texts_of(longer)), std::nullopt);
   longer.warmup_steps = 5;
-  EXPECT_EQ(differences(texts_of(cosine), texts_of(longer)),
-            "schedule.warmup_steps was 0 and is now 5");
-  EXPECT_EQ(differences({}, {{"seed", "7"}}), "seed was not set and is now 7");
+  EXPECT_THAT(differences(texts_of(cosine), texts_of(longer)),
+              Optional(mentions("schedule.warmup_steps", 0, 5)));
+  EXPECT_THAT(differences({}, {{"seed", "7"}}), Optional(mentions("seed", 7)));
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include "core/test_text.h"
 #include "experiment/experiment_plan.h"
 #include "store/test_run.h"
 
@@ -14,6 +18,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Ne;
+using ::testing::Not;
 
 constexpr const char* kScenario = R"([job]
 model = "logistic"
@@ -75,7 +81,7 @@ class ExperimentTest : public ::testing::Test {
   std::string complaint(const std::string& from, const std::string& to) const {
     const auto cells = plan(replaced(from, to));
     if (cells.ok()) return "nothing";
-    EXPECT_THAT(cells.error().message, HasSubstr("grid.toml"));
+    EXPECT_THAT(cells.error().message, HasSubstr(folder_.file("grid.toml")));
     return cells.error().message;
   }
 
@@ -148,82 +154,85 @@ TEST_F(ExperimentTest, ACellIsAnotherIfWhatItReadsHasChanged) {
 }
 
 TEST_F(ExperimentTest, SaysWhatIsWrongAtTheTop) {
-  EXPECT_THAT(complaint("seeds =", "seds ="), AllOf(HasSubstr("Did you mean 'seeds'?")));
-  EXPECT_THAT(complaint("seeds = [1, 7]", ""), HasSubstr("needs seeds = [1, 2, 3]"));
-  EXPECT_THAT(complaint("[1, 7]", "[]"), HasSubstr("seeds: must be a list"));
-  EXPECT_THAT(complaint("[1, 7]", "[1, 1]"), HasSubstr("1 is there twice"));
-  EXPECT_THAT(complaint("[1, 7]", "[1, -1]"), HasSubstr("not negative"));
-  EXPECT_THAT(complaint("[1, 7]", "[1.5]"), HasSubstr("whole numbers"));
-  EXPECT_THAT(complaint("[1, 7]", "3"), HasSubstr("seeds: must be a list"));
-  EXPECT_THAT(complaint("accuracy=0.9", "accuracy=90"), HasSubstr("0.97 for 97 %"));
-  EXPECT_THAT(complaint("accuracy=0.9", "acuracy=0.9"), HasSubstr("Did you mean 'accuracy'?"));
+  EXPECT_THAT(complaint("seeds =", "seds ="), AllOf(mentions("seds"), proposes("seeds")));
+  EXPECT_THAT(complaint("seeds = [1, 7]", ""), mentions("seeds"));
+  const std::string no_list = complaint("[1, 7]", "3");
+  EXPECT_THAT(no_list, mentions("seeds", "[1, 2, 3]"));
+  EXPECT_EQ(complaint("[1, 7]", "[]"), no_list);
+  EXPECT_THAT(complaint("[1, 7]", "[1, 1]"),
+              AllOf(mentions("seeds", 1), Not(mentions("[1, 2, 3]"))));
+  const std::string wrong_number = complaint("[1, 7]", "[1, -1]");
+  EXPECT_THAT(wrong_number, AllOf(mentions("seeds"), Ne(no_list)));
+  EXPECT_EQ(complaint("[1, 7]", "[1.5]"), wrong_number);
+  EXPECT_THAT(complaint("accuracy=0.9", "accuracy=90"), mentions("target", "accuracy=90"));
+  EXPECT_THAT(complaint("accuracy=0.9", "acuracy=0.9"),
+              AllOf(mentions("target", "acuracy=0.9"), proposes("accuracy")));
   EXPECT_THAT(complaint("[[variant]]\nname = \"sync\"", "[[varriant]]\nname = \"sync\""),
-              HasSubstr("Did you mean 'variant'?"));
+              AllOf(mentions("varriant"), proposes("variant")));
   const auto nothing = parse("");
   ASSERT_FALSE(nothing.ok());
-  EXPECT_THAT(nothing.error().message,
-              AllOf(HasSubstr("needs target ="), HasSubstr("place ="), HasSubstr("variant =")));
+  EXPECT_THAT(nothing.error().message, mentions("target", "place", "variant"));
 }
 
 TEST_F(ExperimentTest, SaysWhichPlaceOrVariantIsWrong) {
   EXPECT_THAT(complaint("policy = \"sync\"", "polcy = \"sync\""),
-              AllOf(HasSubstr("grid.toml:19:"), HasSubstr("variant 'sync'"),
-                    HasSubstr("Did you mean 'policy'?")));
+              AllOf(mentions("grid.toml:19", "'sync'", "polcy"), proposes("policy")));
   EXPECT_THAT(complaint("policy = \"sync\"", "policy = \"synk\""),
-              AllOf(HasSubstr("variant 'sync': policy:"), HasSubstr("Did you mean 'sync'?")));
+              AllOf(mentions("grid.toml:19", "policy", "synk"), proposes("sync")));
   EXPECT_THAT(complaint("policy = \"sync\"", "seed = 3"),
-              AllOf(HasSubstr("variant 'sync': seed:"), HasSubstr("list them in seeds")));
+              mentions("grid.toml:19", "'sync'", "seed", "seeds"));
   EXPECT_THAT(complaint("shards = 1", "stop_at = \"loss=1\""),
-              AllOf(HasSubstr("place 'four workers': stop_at:"), HasSubstr("target")));
-  EXPECT_THAT(complaint("lr = 0.2", "lr = \"fast\""),
-              AllOf(HasSubstr("[common]: schedule.lr: expected a number")));
-  EXPECT_THAT(complaint("set = { shards = 1 }", "set = 3"), HasSubstr("expected a table"));
-  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync\""), HasSubstr("two of the name"));
-  EXPECT_THAT(complaint("name = \"static 3\"\n", ""), HasSubstr("needs name"));
-  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"\""), HasSubstr("must not be empty"));
-  EXPECT_THAT(complaint("scenario = \"four.toml\"", ""), HasSubstr("either a scenario"));
+              mentions("'four workers'", "stop_at", "target"));
+  EXPECT_THAT(complaint("lr = 0.2", "lr = \"fast\""), mentions("[common]", "schedule.lr", "fast"));
+  EXPECT_THAT(complaint("set = { shards = 1 }", "set = 3"), mentions("grid.toml:15", "set"));
+  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync\""), mentions("'sync'", "name"));
+  const std::string unnamed = complaint("name = \"static 3\"\n", "");
+  EXPECT_THAT(unnamed, mentions("grid.toml:21", "[[variant]]", "name"));
+  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"\""), mentions("grid.toml:22", "name"));
+  EXPECT_THAT(complaint("scenario = \"four.toml\"", ""),
+              mentions("grid.toml:12", "scenario", "job"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "scenario = \"four.toml\"\njob = \"j\""),
-              HasSubstr("either a scenario"));
+              mentions("grid.toml:12", "scenario", "job"));
   EXPECT_THAT(complaint("scenario =", "beside = \"sleep 1\"\nscenario ="),
-              HasSubstr("beside: a simulated place"));
+              AllOf(mentions("grid.toml:14", "beside", "scenario"), Not(mentions("job"))));
 }
 
 TEST_F(ExperimentTest, SaysWhatWouldNotRun) {
-  const std::string where = "place 'four workers', variant 'sync': ";
+  const auto where = mentions("'four workers'", "'sync'");
   EXPECT_THAT(complaint("four.toml", "five.toml"),
-              AllOf(HasSubstr(where), HasSubstr("five.toml"), HasSubstr("No such file")));
+              AllOf(where, mentions("five.toml", std::strerror(ENOENT))));
   folder_.make_file("bad.toml", "nodez = 3\n");
   EXPECT_THAT(complaint("four.toml", "bad.toml"),
-              AllOf(HasSubstr(where), HasSubstr("Did you mean 'nodes'?")));
+              AllOf(where, mentions("bad.toml:1:1", "nodez"), proposes("nodes")));
   EXPECT_THAT(complaint("evaluate_every = 10", "evaluate_every = 0"),
-              AllOf(HasSubstr(where), HasSubstr("evaluate_every")));
+              AllOf(where, mentions("evaluate_every", 0)));
   EXPECT_THAT(complaint("seeds =", "past_target = true\nseeds ="), "nothing");
   EXPECT_THAT(complaint("policy = \"sync\"", "min_contributors = 9"),
-              AllOf(HasSubstr(where), HasSubstr("at most the number of workers, 4")));
+              AllOf(where, mentions("min_contributors", 4, 9)));
   EXPECT_THAT(complaint("policy = \"sync\"", "model = \"lenett\""),
-              AllOf(HasSubstr(where), HasSubstr("lenet")));
+              AllOf(where, mentions("lenett", "lenet")));
   EXPECT_THAT(complaint("policy = \"sync\"", "slow = [\"worker=1,factor=2\"]"),
-              AllOf(HasSubstr(where), HasSubstr("[[slow]]")));
+              AllOf(where, mentions("[[slow]]")));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "job = \"none.toml\""),
-              AllOf(HasSubstr(where), HasSubstr("none.toml")));
+              AllOf(where, mentions("none.toml")));
   EXPECT_THAT(complaint("scenario = \"four.toml\"",
                         "job = \"job.toml\"\nbeside = \"no-such-command-here 3\""),
-              AllOf(HasSubstr("place 'four workers': beside"), HasSubstr("no-such-command-here")));
+              mentions("'four workers'", "beside", "no-such-command-here"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "job = \"job.toml\"\nbeside = \"a | b\""),
-              HasSubstr("without a shell"));
+              mentions("grid.toml:15", "beside", "[\"sh\", \"-c\", \"...\"]"));
   // Nobody knows the future of real processes.
   const auto oracle = plan(
       replaced("scenario = \"four.toml\"", "job = \"job.toml\"")
           .replace(replaced("scenario = \"four.toml\"", "job = \"job.toml\"").find("\"sync\" }"), 8,
                    "\"oracle\" }"));
   ASSERT_FALSE(oracle.ok());
-  EXPECT_THAT(oracle.error().message, HasSubstr("oracle"));
+  EXPECT_THAT(oracle.error().message, mentions("oracle"));
 }
 
 TEST_F(ExperimentTest, NoTwoCellsShareAFile) {
   EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync \""), "nothing");
   EXPECT_THAT(complaint("name = \"sync\"", "name = \"static/3\""),
-              AllOf(HasSubstr("one file name"), HasSubstr("four-workers-static-3-1")));
+              mentions("four-workers-static-3-1"));
 }
 
 // The examples that are shipped can be run as they are.

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -115,16 +117,14 @@ TEST(ExperimentSummary, WhatWasNotReachedIsCountedAndNotAveraged) {
   EXPECT_EQ(second.pairs, 1u);
   EXPECT_DOUBLE_EQ(second.ratio.value(), 0.5);
   EXPECT_DOUBLE_EQ(second.contributors.value(), 3.0) << "of the two that did not fail";
-  EXPECT_THAT(second.notes,
-              ElementsAre("quick, \"live\", seed 1: not reached in 300 steps; best accuracy 0.84",
-                          "quick, \"live\", seed 3: failed: training diverged"));
+  EXPECT_THAT(second.notes, ElementsAre(mentions("quick, \"live\"", 1, 300, "accuracy", "0.84"),
+                                        mentions("quick, \"live\"", 3, "training diverged")));
   const std::string text = to_text(two_variants(), places);
   EXPECT_THAT(text, HasSubstr("1/3"));
   EXPECT_THAT(text, HasSubstr("10 s*"));
   EXPECT_THAT(text, HasSubstr("0.50*"));
-  EXPECT_THAT(text, HasSubstr("not reached in 300 steps; best accuracy 0.84"));
-  EXPECT_THAT(text, HasSubstr("failed: training diverged"));
-  EXPECT_THAT(to_markdown(two_variants(), places), HasSubstr("\\* of the seeds that reached"));
+  for (const std::string& note : second.notes) EXPECT_THAT(text, HasSubstr(note));
+  EXPECT_THAT(to_markdown(two_variants(), places), HasSubstr("\n\\* ")) << "the footnote";
 }
 
 TEST(ExperimentTable, OfAVariantThatNeverArrivesHasNoTime) {
@@ -143,7 +143,7 @@ TEST(ExperimentTable, IsAligned) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   ASSERT_EQ(lines.size(), 6u);
-  EXPECT_EQ(lines[0], "calm: time to accuracy=0.9 (simulated: virtual time)");
+  EXPECT_THAT(lines[0], mentions("calm", "accuracy=0.9"));
   for (size_t i = 3; i < 6; ++i) EXPECT_EQ(lines[i].size(), lines[2].size()) << lines[i];
   EXPECT_THAT(lines[4], HasSubstr("1117 s"));
   EXPECT_THAT(lines[5], HasSubstr("5.88 s"));

@@ -1,6 +1,7 @@
 // Fitting as the program does it, through the module.
 #include <gtest/gtest.h>
 
+#include "core/test_text.h"
 #include "fit/fit_module.h"
 #include "fit/test_histories.h"
 
@@ -173,8 +174,7 @@ TEST(Fit, TooLittleIsRefused) {
   const Result<FitOutcome> outcome =
       function.value()(request_of(wavy_history(4, 9, 1), Emission::kShared, 10), {});
   ASSERT_FALSE(outcome.ok());
-  EXPECT_EQ(outcome.error().kind, ErrorKind::kInvalidInput);
-  EXPECT_NE(outcome.error().message.find("9 steps"), std::string::npos) << outcome.error().message;
+  EXPECT_THAT(outcome.error(), is_error(ErrorKind::kInvalidInput, 9));
 }
 
 }  // namespace

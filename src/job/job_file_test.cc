@@ -4,17 +4,24 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <random>
 
 #include "core/slowness.h"
+#include "core/test_text.h"
 #include "job/settings.h"
 #include "job/toml_complaint.h"
 #include "job/validation.h"
 
 namespace drover {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Job job_from(std::string_view text) {
   Result<Job> job = parse_job(text, "job.toml");
@@ -25,7 +32,9 @@ Job job_from(std::string_view text) {
 std::string complaint_about(std::string_view text) {
   const Result<Job> job = parse_job(text, "job.toml");
   EXPECT_FALSE(job.ok()) << text << "\nshould be refused";
-  return job.ok() ? "" : job.error().message;
+  if (job.ok()) return "";
+  EXPECT_EQ(job.error().kind, ErrorKind::kInvalidInput);
+  return job.error().message;
 }
 
 Job finished(Job job) {
@@ -60,59 +69,54 @@ TEST(JobFile, ReadsKeysAndTables) {
 }
 
 TEST(JobFile, SaysWhereAndWhatIsWrong) {
-  const auto says = [](std::string_view text, std::string_view part) {
-    const std::string complaint = complaint_about(text);
-    EXPECT_NE(complaint.find(part), std::string::npos) << complaint << "\nlacks " << part;
+  const auto says = [](std::string_view text, const auto& matcher) {
+    EXPECT_THAT(complaint_about(text), matcher) << text;
   };
   // Not TOML.
-  says("workers = 4\nbatch = \n", "job.toml:2:");
-  says("workers = 4\nworkers = 5\n", "job.toml:2:");
-  says("name = \"\xff\"\n", "job.toml:1:");
-  // Keys nobody knows.
-  says("seed = 1\nworkrs = 4\n", "job.toml:2:1: unknown key 'workrs'. Did you mean 'workers'?");
+  says("workers = 4\nbatch = \n", HasSubstr("job.toml:2:"));
+  says("workers = 4\nworkers = 5\n", HasSubstr("job.toml:2:"));
+  says("name = \"\xff\"\n", HasSubstr("job.toml:1:"));
+  // Unknown keys.
+  says("seed = 1\nworkrs = 4\n", AllOf(mentions("job.toml:2:1", "workrs"), proposes("workers")));
   says("[optimizer]\nmomentun = 0.5\n",
-       "job.toml:2:1: unknown key 'optimizer.momentun'. Did you mean 'momentum'?");
+       AllOf(mentions("job.toml:2:1", "optimizer.momentun"), proposes("momentum")));
   says("[optimiser]\nmomentum = 0.5\n",
-       "job.toml:1:2: unknown key 'optimiser'. Did you mean 'optimizer'?");
-  says("lr = 0.1\n", "job.toml:1:1: unknown key 'lr': 'lr' belongs in [schedule]");
-  says("[schedule]\nworkers = 1\n", "'workers' belongs at the top of the file");
-  says("[schedule]\ntotal_steps = 1\n", "unknown key 'schedule.total_steps'");
-  says("[schedule.deep]\nlr = 1\n", "unknown key 'schedule.deep'");
-  says("zzzzzzzzzz = 1\n", "job.toml:1:1: unknown key 'zzzzzzzzzz'.");
-  // Values of the wrong kind.
-  says("workers = \"four\"\n",
-       "job.toml:1:11: workers: expected a whole number, found text: 'four'");
-  says("workers = 4.5\n", "workers: expected a whole number, found a number with a fraction: 4.5");
-  says("workers = [4]\n", "workers: expected a whole number, found a list");
-  says("model = 3\n", "model: expected text, found a whole number: 3");
-  says("deterministic = 1\n", "deterministic: expected true or false, found a whole number: 1");
-  says("slow = \"worker=1,factor=2\"\n", "slow: expected a list of texts, found text");
-  says("slow = [1]\n", "slow: expected a list of texts, found a list");
-  says("[schedule]\nlr = \"big\"\n",
-       "job.toml:2:6: schedule.lr: expected a number, found text: 'big'");
-  says("optimizer = \"adam\"\n", "optimizer: expected a table [optimizer], found text: 'adam'");
-  says("[workers]\n", "workers: expected a whole number, found a table");
+       AllOf(mentions("job.toml:1:2", "optimiser"), proposes("optimizer")));
+  says("lr = 0.1\n", mentions("job.toml:1:1", "lr", "[schedule]"));
+  says("[schedule]\nworkers = 1\n", mentions("job.toml:2:1", "schedule.workers", "workers"));
+  says("[schedule]\ntotal_steps = 1\n", mentions("schedule.total_steps"));
+  says("[schedule.deep]\nlr = 1\n", mentions("schedule.deep"));
+  says("zzzzzzzzzz = 1\n", mentions("job.toml:1:1", "zzzzzzzzzz"));
+  // Values of the wrong type.
+  says("workers = \"four\"\n", mentions("job.toml:1:11", "workers", "four"));
+  says("workers = 4.5\n", mentions("workers", "4.5"));
+  says("workers = [4]\n", mentions("job.toml:1:11", "workers"));
+  says("model = 3\n", mentions("model", 3));
+  says("deterministic = 1\n", mentions("deterministic", "true", "false", 1));
+  says("slow = \"worker=1,factor=2\"\n", mentions("job.toml:1:8", "slow"));
+  says("slow = [1]\n", mentions("job.toml:1:8", "slow"));
+  says("[schedule]\nlr = \"big\"\n", mentions("job.toml:2:6", "schedule.lr", "big"));
+  says("optimizer = \"adam\"\n", mentions("job.toml:1:13", "[optimizer]", "adam"));
+  says("[workers]\n", mentions("job.toml:1:1", "workers"));
   // Values out of range.
-  says("seed = 1\nworkers = 0\n", "job.toml:2:11: workers: must be from 1 to 10000, not 0");
-  says("workers = -4\n", "workers: must not be negative: -4");
-  says("workers = 10001\n", "workers: must be from 1 to 10000, not 10001");
-  says("shards = 1001\n", "shards: must be from 1 to 1000, not 1001");
-  says("batch = 0\n", "batch: must be from 1");
-  says("[schedule]\nlr = 0.0\n", "schedule.lr: must be more than 0 and at most 1000, not 0");
-  says("[schedule]\nlr = inf\n", "schedule.lr: must be more than 0");
-  says("[schedule]\nlr = nan\n", "schedule.lr: must be more than 0");
-  says("[optimizer]\nmomentum = 1.0\n",
-       "job.toml:2:12: optimizer.momentum: must be at least 0 and less than 1");
-  says("[optimizer]\nkind = \"adm\"\n",
-       "optimizer.kind: unknown optimizer 'adm'. Did you mean 'adam'?");
-  says("policy = \"synk\"\n", "policy: there is no policy 'synk'");
-  says("slow = [\"factr=2\"]\n",
-       "slow: slow rule 'factr=2': unknown key 'factr'. Did you mean 'factor'?");
+  says("seed = 1\nworkers = 0\n", mentions("job.toml:2:11", "workers", 1, 10000, 0));
+  says("workers = -4\n", mentions("workers", -4));
+  says("workers = 10001\n", mentions("workers", 1, 10000, 10001));
+  says("shards = 1001\n", mentions("shards", 1, 1000, 1001));
+  says("batch = 0\n", mentions("batch", 1, 0));
+  says("[schedule]\nlr = 0.0\n", mentions("schedule.lr", 0, 1000));
+  says("[schedule]\nlr = inf\n", mentions("schedule.lr", 0, 1000, "inf"));
+  says("[schedule]\nlr = nan\n", mentions("schedule.lr", 0, 1000, "nan"));
+  says("[optimizer]\nmomentum = 1.0\n", mentions("job.toml:2:12", "optimizer.momentum", 0, 1));
+  says("[optimizer]\nkind = \"adm\"\n", AllOf(mentions("optimizer.kind", "adm"), proposes("adam")));
+  says("policy = \"synk\"\n", AllOf(mentions("policy", "synk"), proposes("sync")));
+  says("slow = [\"factr=2\"]\n", AllOf(mentions("slow", "factr=2", "factr"), proposes("factor")));
 }
 
 TEST(JobFile, TellsTheFirstOfSeveralMistakes) {
   // By name, batch would come before workers.
-  EXPECT_NE(complaint_about("workers = 0\nbatch = 0\n").find(":1:11: workers"), std::string::npos);
+  EXPECT_THAT(complaint_about("workers = 0\nbatch = 0\n"),
+              AllOf(mentions("job.toml:1:11", "workers"), Not(mentions("batch"))));
 }
 
 TEST(JobFile, LeavesItToValidateWhatValuesSayTogether) {
@@ -207,20 +211,21 @@ TEST(JobFile, IsReadFromDisk) {
   EXPECT_EQ(job.value(), finished(Job{}));
 
   std::ofstream(path) << "workers = 0\n";
-  EXPECT_NE(read_job_file(path).error().message.find(path + ":1:11: workers"), std::string::npos);
+  EXPECT_THAT(read_job_file(path).error(),
+              is_error(ErrorKind::kInvalidInput, path + ":1:11", "workers", 0));
 
   std::ofstream(path) << std::string(kTomlFileBytesMax + 1, '#');
-  EXPECT_NE(read_job_file(path).error().message.find("larger than"), std::string::npos);
+  EXPECT_THAT(read_job_file(path).error(),
+              is_error(ErrorKind::kInvalidInput, path, kTomlFileBytesMax));
   std::remove(path.c_str());
 
   const Result<Job> missing = read_job_file(path);
   ASSERT_FALSE(missing.ok());
-  EXPECT_NE(missing.error().message.find("No such file"), std::string::npos)
-      << missing.error().message;
+  EXPECT_THAT(missing.error(), is_error(ErrorKind::kSystem, path, std::strerror(ENOENT)));
   const Result<Job> folder = read_job_file(testing::TempDir());
   ASSERT_FALSE(folder.ok());
-  EXPECT_NE(folder.error().message.find("Is a directory"), std::string::npos)
-      << folder.error().message;
+  EXPECT_THAT(folder.error(),
+              is_error(ErrorKind::kSystem, testing::TempDir(), std::strerror(EISDIR)));
 }
 
 }  // namespace

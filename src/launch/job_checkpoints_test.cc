@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/test_text.h"
 #include "store/checkpoint.h"
 
 namespace drover {
@@ -54,7 +55,9 @@ TEST_F(JobCheckpointsTest, ThoseOfAnotherRunAreNotWrittenOver) {
   save(10);
   const auto prepared = prepare_checkpoints(job_, false);
   ASSERT_FALSE(prepared.ok());
-  EXPECT_NE(prepared.error().message.find("has checkpoints of another run"), std::string::npos);
+  EXPECT_THAT(prepared.error(),
+              is_error(ErrorKind::kInvalidInput, checkpoint_folder(job_.record.checkpoint, 10),
+                       "--resume " + job_.record.checkpoint, "--checkpoint"));
   EXPECT_TRUE(is_there("step-0000000010"));
 }
 
@@ -64,7 +67,8 @@ TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
   job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false);
   ASSERT_FALSE(prepared.ok());
-  EXPECT_NE(prepared.error().message.find("there is no checkpoint"), std::string::npos);
+  EXPECT_THAT(prepared.error(), is_error(ErrorKind::kInvalidInput, job_.record.resume, "--resume",
+                                         "drover checkpoint inspect " + job_.record.resume));
   EXPECT_TRUE(is_there("step-0000000005")) << "nothing is moved or removed";
 }
 

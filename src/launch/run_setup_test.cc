@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -29,8 +31,7 @@ TEST_F(RunSetupTest, ListensForOtherHostsOnlyWithTlsOrOnPurpose) {
   JobCluster cluster{.transport = Transport::kTcp, .listen = "0.0.0.0:0"};
   const Status refused = check_listen(cluster);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("--listen"), std::string::npos);
-  EXPECT_NE(refused.error().message.find("--insecure"), std::string::npos);
+  EXPECT_THAT(refused.error(), is_error(ErrorKind::kInvalidInput, "--listen", "--insecure"));
   cluster.insecure = true;
   EXPECT_TRUE(check_listen(cluster).ok());
   cluster.insecure = false;
@@ -67,7 +68,7 @@ TEST_F(RunSetupTest, LooksForTheDataBeforeTheRun) {
   EXPECT_TRUE(check_data_dir({.data_dir = folder_.string()}).ok());
   const Status missing = check_data_dir({.data_dir = path("missing")});
   ASSERT_FALSE(missing.ok());
-  EXPECT_NE(missing.error().message.find(path("missing")), std::string::npos);
+  EXPECT_THAT(missing.error().message, mentions(path("missing")));
 }
 
 TEST_F(RunSetupTest, NamesARunFileAfterTimeAndTask) {

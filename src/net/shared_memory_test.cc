@@ -10,8 +10,12 @@
 
 #include <cstring>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
+
+using ::testing::Not;
 
 constexpr size_t kBytes = 10'000;
 
@@ -74,15 +78,20 @@ TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
   const auto memory = create();
   const auto refusal = [](Descriptor file, size_t bytes) {
     const auto mapped = map(std::move(file), bytes);
-    return mapped ? std::string() : mapped.error().message;
+    EXPECT_FALSE(mapped);
+    return mapped ? Error{} : mapped.error();
   };
-  EXPECT_EQ(refusal(copy_of(*memory), kBytes + 1),
-            "the peer shares 10000 bytes of memory where 10001 are needed");
-  EXPECT_NE(refusal(Descriptor(), kBytes), "") << "nothing at all";
+  EXPECT_THAT(refusal(copy_of(*memory), kBytes + 1),
+              is_error(ErrorKind::kInvalidInput, kBytes, kBytes + 1));
+  const Error nothing = refusal(Descriptor(), kBytes);
+  EXPECT_THAT(nothing, is_error(ErrorKind::kInvalidInput));
   Descriptor loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(loose.get(), kBytes), 0);
-  EXPECT_EQ(refusal(std::move(loose), kBytes), "the peer shares memory that it could take away");
-  EXPECT_NE(refusal(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), kBytes), "");
+  const Error not_sealed = refusal(std::move(loose), kBytes);
+  EXPECT_THAT(not_sealed, is_error(ErrorKind::kInvalidInput));
+  EXPECT_THAT(not_sealed.message, Not(mentions(kBytes)));
+  EXPECT_NE(not_sealed.message, nothing.message);
+  refusal(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), kBytes);
 }
 
 TEST(SharedMemory, OfSeveralLargePagesHoldsWhatIsWrittenToEachByte) {

@@ -88,9 +88,11 @@ Result<std::unique_ptr<Listener>> Listener::open(boost::asio::io_context& loop,
   if (error == boost::asio::error::address_in_use) {
     return system_error(
         "cannot listen on " + address + ": it is in use by another process. " +
-        (endpoint.value().local ? "Try again." : "Choose another port (--port, or --listen)."));
+            (endpoint.value().local ? "Try again." : "Choose another port (--port, or --listen)."),
+        EADDRINUSE);
   }
-  if (error) return system_error("cannot listen on " + address + ": " + error.message());
+  if (error)
+    return system_error("cannot listen on " + address + ": " + error.message(), error.value());
   return listener;
 }
 

@@ -5,14 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "core/test_text.h"
 #include "net/connection.h"
 #include "net/socket.h"
 #include "net/test_loop.h"
@@ -21,7 +25,12 @@
 namespace drover {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Not;
+
 namespace fs = std::filesystem;
+
+MATCHER(HasDate, "") { return std::regex_search(arg, std::regex(R"(\b20\d{2}-\d{2}-\d{2}\b)")); }
 
 class TlsTest : public LoopTest {
  protected:
@@ -94,10 +103,6 @@ class TlsTest : public LoopTest {
     begin(*accepted_, in_accepted, accepted);
     EXPECT_TRUE(run_until([&] { return accepted && connected; }));
     return {accepted.value_or("nothing"), connected.value_or("nothing")};
-  }
-
-  static void expect_has(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' lacks '" << part << "'";
   }
 
   fs::path folder_;
@@ -179,7 +184,6 @@ TEST_F(TlsTest, AnEndIsAnEndAsWithoutIt) {
   ASSERT_TRUE(run_until([&] { return read.has_value(); }));
   ASSERT_FALSE(read->ok());
   EXPECT_EQ(read->error().kind, ErrorKind::kDisconnected);
-  EXPECT_EQ(read->error().message, "the connection was closed");
 }
 
 TEST_F(TlsTest, AnotherAuthorityIsRefusedAndBothEndsSaySo) {
@@ -187,18 +191,17 @@ TEST_F(TlsTest, AnotherAuthorityIsRefusedAndBothEndsSaySo) {
   const auto theirs = tls("b");
   connect(ours.get(), theirs.get());
   const Ends ends = talk();
-  expect_has(ends.connected, "signed by another authority");
-  expect_has(ends.connected, "drover keys make");
-  expect_has(ends.accepted, "signed by another authority");
+  EXPECT_THAT(ends.connected, AllOf(mentions("ca.pem", "drover keys make"), Not(HasDate())));
+  EXPECT_THAT(ends.accepted, AllOf(mentions("drover keys make"), Not(HasDate())));
 }
 
 TEST_F(TlsTest, APlainEndIsToldFromOneThatSpeaksTls) {
   const auto ours = tls("a");
   connect(ours.get(), nullptr);
-  expect_has(talk().accepted, "does not speak TLS");
+  EXPECT_THAT(talk().accepted, AllOf(mentions("--tls"), Not(mentions("drover keys make"))));
   accepted_.reset();
   connect(nullptr, ours.get());
-  expect_has(talk().connected, "does not speak TLS");
+  EXPECT_THAT(talk().connected, AllOf(mentions("--tls"), Not(mentions("drover keys make"))));
 }
 
 TEST_F(TlsTest, RandomBytesEndTheConnectionAndNothingElse) {
@@ -259,10 +262,10 @@ TEST_F(TlsTest, KeysThatDoNotBelongTogetherAreAnError) {
   ASSERT_FALSE(read_keys(a).ok());
   const auto loaded = Tls::load(a);
   ASSERT_FALSE(loaded.ok());
-  expect_has(loaded.error().message, a + "/key.pem");
+  EXPECT_THAT(loaded.error(), is_error(ErrorKind::kInvalidInput, a + "/key.pem"));
   fs::copy_file(b + "/cert.pem", a + "/cert.pem", overwrite);
   ASSERT_FALSE(read_keys(a).ok());
-  expect_has(read_keys(a).error().message, "not signed by");
+  EXPECT_THAT(read_keys(a).error(), is_error(ErrorKind::kInvalidInput, a, "cert.pem", "ca.pem"));
 }
 
 TEST_F(TlsTest, MissingAndDamagedFilesAreNamed) {
@@ -270,19 +273,20 @@ TEST_F(TlsTest, MissingAndDamagedFilesAreNamed) {
     SCOPED_TRACE(name);
     const std::string into = keys(std::string("with-bad-") + name);
     std::ofstream(into + "/" + name) << "nonsense";
-    expect_has(Tls::load(into).error().message, name);
-    fs::remove(into + "/" + name);
-    expect_has(Tls::load(into).error().message, name);
-    expect_has(Tls::load(into).error().message, "No such file");
-    expect_has(read_keys(into).error().message, name);
+    const std::string path = into + "/" + name;
+    EXPECT_THAT(Tls::load(into).error(), is_error(ErrorKind::kInvalidInput, path));
+    fs::remove(path);
+    EXPECT_THAT(Tls::load(into).error(),
+                is_error(ErrorKind::kInvalidInput, path, std::strerror(ENOENT)));
+    EXPECT_THAT(read_keys(into).error(), is_error(ErrorKind::kInvalidInput, path));
   }
 }
 
 TEST_F(TlsTest, AnExpiredCertificateIsAnErrorThatSaysWhatToDo) {
   const auto loaded = Tls::load(keys("old", {.hosts = {}, .days = -1}));
   ASSERT_FALSE(loaded.ok());
-  expect_has(loaded.error().message, "expired on 20");
-  expect_has(loaded.error().message, "drover keys make");
+  EXPECT_THAT(loaded.error(), is_error(ErrorKind::kInvalidInput, "cert.pem", "drover keys make"));
+  EXPECT_THAT(loaded.error().message, HasDate());
 }
 
 TEST_F(TlsTest, NonsenseIsNotAHost) {

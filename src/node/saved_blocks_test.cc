@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -41,7 +43,7 @@ TEST_F(KeptBlocksTest, OfAnotherVersionAreAnError) {
   keep(6);
   const auto blocks = found();
   ASSERT_FALSE(blocks.ok());
-  EXPECT_NE(blocks.error().message.find("shard 0"), std::string::npos);
+  EXPECT_THAT(blocks.error(), is_error(ErrorKind::kInvalidInput, "shard 0"));
 }
 
 TEST_F(KeptBlocksTest, ThatAreNotAllOfThemAreAnError) {
@@ -60,8 +62,7 @@ TEST(ReadSaved, NamesTheCheckpointThatIsMissing) {
   plan.resume_from = "/nowhere/step-7";
   const auto blocks = read_saved(plan, 0);
   ASSERT_FALSE(blocks.ok());
-  EXPECT_NE(blocks.error().message.find("/nowhere/step-7"), std::string::npos)
-      << blocks.error().message;
+  EXPECT_THAT(blocks.error().message, mentions("/nowhere/step-7"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/test_text.h"
 #include "policy/walk.h"
 
 namespace drover::testing_support {
@@ -17,7 +18,7 @@ TEST(Bandit, LearnsAllSmallerCutoffsFromOneStep) {
   policy.learn({0, {1.0, 1.0, 1.0, 5.0}, std::vector(4, Known::kArrived), 5.0, 4});
   const Choice choice = policy.decide({1, alive, 0.0});
   EXPECT_EQ(choice.cutoff, 3u);
-  EXPECT_EQ(choice.reason, "bandit: 3 of 4 workers earned most of late, 3 gradients per time");
+  EXPECT_THAT(choice.reason, mentions("bandit", 3, 4));
 }
 
 TEST(Bandit, WithGoodputWeighsWhatItHasSeenByTheNewestNoise) {
@@ -26,14 +27,11 @@ TEST(Bandit, WithGoodputWeighsWhatItHasSeenByTheNewestNoise) {
   policy.decide({0, alive, 0.0});
   policy.learn({0, {1.0, 1.0, 1.2, 5.0}, std::vector(4, Known::kArrived), 5.0, 4});
   // 1, 2, 2.5, 0.8 gradients per time.
-  EXPECT_EQ(policy.decide({1, alive, 0.0}).reason,
-            "bandit: 3 of 4 workers earned most of late, 2.5 gradients per time, noise not known "
-            "yet");
+  EXPECT_THAT(policy.decide({1, alive, 0.0}).reason, mentions("bandit", 3, 4, "2.5"));
   // With a noise of 1, progress 1, 4/3, 3/2 and 8/5.
   const Choice choice = policy.decide({1, alive, 0.0, 1.0});
   EXPECT_EQ(choice.cutoff, 2u);
-  EXPECT_EQ(choice.reason,
-            "bandit: 2 of 4 workers earned most of late, goodput 1.33 per time, noise 1 gradients");
+  EXPECT_THAT(choice.reason, mentions("bandit", 2, 4, "1.33", 1));
 }
 
 TEST(Bandit, ComesCloseToTheBestFixedCutoff) {
@@ -71,11 +69,15 @@ TEST(Bandit, GoesBackUpWhenTheSlowHaveRecovered) {
 TEST(Bandit, SaysWhenItTriesSomething) {
   Trace trace(500, std::vector(12, 1.0));
   for (auto& step : trace) std::fill_n(step.begin(), 4, 3.0);
+  const auto walked = walk("bandit", trace);
+  const std::string best = without(walked.back().choice.reason, "8");
   size_t tried = 0;
-  for (const Walked& step : walk("bandit", trace)) {
-    if (step.choice.reason.find("tries") == std::string::npos) continue;
+  for (size_t step = 100; step < walked.size(); ++step) {
+    const Choice& choice = walked[step].choice;
+    if (choice.cutoff == 8u) continue;
     ++tried;
-    EXPECT_GT(step.choice.cutoff, 8u) << "what is below it knows";
+    EXPECT_GT(choice.cutoff, 8u) << "what is below it knows";
+    EXPECT_NE(without(choice.reason, std::to_string(choice.cutoff)), best) << "another reason";
   }
   EXPECT_GE(tried, 1u);
   EXPECT_LE(tried, 20u) << "looking up costs two of three gradients per time";

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "core/test_text.h"
 #include "forecast/forecasters.h"
 #include "policy/bandit.h"
 #include "policy/dbw.h"
@@ -15,9 +16,14 @@
 namespace drover::testing_support {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Not;
+
 std::string trouble(std::string_view text) {
   const auto policy = make_policy(text, {});
-  return policy ? "" : policy.error().message;
+  if (policy) return "";
+  EXPECT_EQ(policy.error().kind, ErrorKind::kInvalidInput);
+  return policy.error().message;
 }
 
 std::string reason(std::string_view text, size_t workers = 10) {
@@ -46,29 +52,29 @@ std::string_view help(std::string_view name) {
 
 TEST(Catalogue, TellsWhatIsUsual) {
   const MadSettings mad;
-  EXPECT_EQ(help("mad"), fmt::format("k={}, window={} (steps), quorum={} (share)", mad.deviations,
-                                     mad.window, mad.quorum));
+  EXPECT_THAT(help("mad"),
+              mentions(fmt::format("k={}", mad.deviations), fmt::format("window={}", mad.window),
+                       fmt::format("quorum={}", mad.quorum)));
   const BanditSettings bandit;
-  EXPECT_EQ(help("bandit"),
-            fmt::format("memory={} (steps), explore={}", bandit.memory, bandit.explore));
-  EXPECT_TRUE(help("dbw").ends_with(fmt::format("window={} (arrivals)", DbwSettings{}.window)));
-  EXPECT_EQ(help("elfving-online"),
-            fmt::format("window={} (steps)", ElfvingOnlineSettings{}.window));
-  EXPECT_EQ(help("ecdf"),
-            fmt::format("{} (mode, usual) or pooled, half-life={} (steps; pooled: {}), hedge=off",
-                        EcdfSettings{}.per_worker ? "each" : "?", EcdfSettings{}.half_life,
-                        EcdfSettings{}.pooled_half_life));
-  EXPECT_EQ(help("ewma"), fmt::format("alpha={} (weight of the newest run-time), hedge=off",
-                                      EwmaSettings{}.alpha));
+  EXPECT_THAT(help("bandit"), mentions(fmt::format("memory={}", bandit.memory),
+                                       fmt::format("explore={}", bandit.explore)));
+  EXPECT_THAT(help("dbw"), mentions(fmt::format("window={}", DbwSettings{}.window)));
+  EXPECT_THAT(help("elfving-online"),
+              mentions(fmt::format("window={}", ElfvingOnlineSettings{}.window)));
+  EXPECT_TRUE(EcdfSettings{}.per_worker);
+  EXPECT_THAT(help("ecdf"),
+              mentions("each", "pooled", fmt::format("half-life={}", EcdfSettings{}.half_life),
+                       fmt::format("{}", EcdfSettings{}.pooled_half_life), "hedge=off"));
+  EXPECT_THAT(help("ewma"), mentions(fmt::format("alpha={}", EwmaSettings{}.alpha), "hedge=off"));
 }
 
 TEST(Catalogue, ReadsOptions) {
-  EXPECT_EQ(reason("static"), "static: 9 of 10 workers alive, a share of 0.943");
-  EXPECT_EQ(reason("static:0.8"), "static: 8 of 10 workers alive, a share of 0.8");
+  EXPECT_THAT(reason("static"), mentions("static", 9, 10, "0.943"));
+  EXPECT_THAT(reason("static:0.8"), mentions("static", 8, 10, "0.8"));
   EXPECT_EQ(reason("static:share=0.8"), reason("static:0.8"));
-  EXPECT_EQ(reason("static:k=7"), "static: 7 of 10 workers alive");
-  EXPECT_EQ(reason("deadline:2.5"), "deadline: all 10 workers, but no longer than 2.5");
-  EXPECT_EQ(reason("deadline:limit=1e-3"), "deadline: all 10 workers, but no longer than 0.001");
+  EXPECT_THAT(reason("static:k=7"), mentions("static", 7, 10));
+  EXPECT_THAT(reason("deadline:2.5"), mentions("deadline", 10, "2.5"));
+  EXPECT_THAT(reason("deadline:limit=1e-3"), mentions("deadline", 10, "0.001"));
   for (const char* text : {"mad:k=3:window=20:quorum=0.5", "mad:2.5", "bandit:memory=100",
                            "bandit:explore=1:30", "dbw:noise=10", "dbw:window=3", "dropcompute",
                            "sync", "elfving", "elfving-online:window=50", "ecdf:pooled",
@@ -79,38 +85,28 @@ TEST(Catalogue, ReadsOptions) {
 
 TEST(Catalogue, NamesTheNearestPolicyAndAllThereAre) {
   const std::string message = trouble("statik:0.9");
-  EXPECT_EQ(
-      message.find("there is no policy 'statik'. Did you mean 'static'? There are sync, static, "),
-      0u)
-      << message;
-  EXPECT_NE(trouble("").find("there is no policy ''. There are sync"), std::string::npos);
+  EXPECT_THAT(message, AllOf(mentions("statik"), proposes("static")));
+  for (const PolicyInfo& info : policies()) {
+    EXPECT_THAT(message, mentions(info.name));
+    EXPECT_THAT(trouble(""), mentions(info.name));
+  }
   EXPECT_NE(trouble("Sync"), "");
 }
 
 TEST(Catalogue, SaysWhatIsWrongWithAnOption) {
-  EXPECT_EQ(trouble("static:1.5"),
-            "policy 'static:1.5': share must be a number of more than 0 and at most 1, not '1.5'. "
-            "static takes "
-            "0.943 (share, usual) or k=100 (number)");
-  EXPECT_EQ(trouble("static:0.9:k=3"),
-            "policy 'static:0.9:k=3': share and k cannot both be given. static takes 0.943 (share, "
-            "usual) or k=100 "
-            "(number)");
-  EXPECT_NE(trouble("static:k=0").find("k must be a whole number of at least 1, not '0'"),
-            std::string::npos);
-  EXPECT_NE(
-      trouble("mad:windw=3").find("unknown option 'windw'. Did you mean 'window'? mad takes k=3"),
-      std::string::npos);
-  EXPECT_NE(
-      trouble("mad:window=1.5").find("window must be a whole number from 1 to 1000, not '1.5'"),
-      std::string::npos);
-  EXPECT_NE(trouble("mad:k=3:k=4").find("k is given twice"), std::string::npos);
-  EXPECT_NE(trouble("mad:3:k=4").find("k is given twice"), std::string::npos);
-  EXPECT_NE(
-      trouble("ecdf:poold")
-          .find("mode must be each or pooled, not 'poold'. Did you mean 'pooled'? ecdf takes each"),
-      std::string::npos);
-  EXPECT_EQ(trouble("sync:3"), "policy 'sync:3': takes no options, not even '3'");
+  EXPECT_THAT(trouble("static:1.5"),
+              mentions("static:1.5", "share", 0, 1, "'1.5'", "0.943", "k=100"));
+  EXPECT_THAT(trouble("static:0.9:k=3"),
+              AllOf(mentions("static:0.9:k=3", "share", "k", "0.943", "k=100"), Not(mentions(0))));
+  EXPECT_THAT(trouble("static:k=0"), mentions("static:k=0", "k", 1, "'0'"));
+  EXPECT_THAT(trouble("mad:windw=3"), AllOf(mentions("'windw'", "k=3"), proposes("window")));
+  EXPECT_THAT(trouble("mad:window=1.5"), mentions("window", 1, 1000, "'1.5'"));
+  EXPECT_THAT(trouble("mad:k=3:k=4"), mentions("mad:k=3:k=4", "k"));
+  EXPECT_EQ(without(trouble("mad:3:k=4"), "mad:3:k=4"),
+            without(trouble("mad:k=3:k=4"), "mad:k=3:k=4"));
+  EXPECT_THAT(trouble("ecdf:poold"),
+              AllOf(mentions("mode", "each", "pooled", "'poold'"), proposes("pooled")));
+  EXPECT_THAT(trouble("sync:3"), mentions("sync:3", "'3'"));
 }
 
 TEST(Catalogue, RefusesWhatIsNoNumber) {
@@ -123,14 +119,11 @@ TEST(Catalogue, RefusesWhatIsNoNumber) {
 }
 
 TEST(Catalogue, ADeadlineNeedsItsTime) {
-  EXPECT_EQ(trouble("deadline"),
-            "policy 'deadline': limit must be given, a number of more than 0. deadline takes 2.5 "
-            "(limit, in the "
-            "unit of the run-times; needed)");
+  EXPECT_THAT(trouble("deadline"), mentions("deadline", "limit", 0, "2.5"));
 }
 
 TEST(Catalogue, OnlyThoseWhoKnowTheFutureHaveAnOracle) {
-  EXPECT_NE(trouble("oracle").find("only a replay or a simulation can"), std::string::npos);
+  EXPECT_THAT(trouble("oracle"), mentions("oracle", "drover replay", "drover simulate"));
 }
 
 TEST(Oracle, ChoosesTheBestInHindsight) {
@@ -139,7 +132,7 @@ TEST(Oracle, ChoosesTheBestInHindsight) {
   EXPECT_EQ(walked[0].choice.cutoff, 3u);
   EXPECT_EQ(walked[1].choice.cutoff, 4u);
   EXPECT_EQ(walked[2].choice.cutoff, 1u);
-  EXPECT_EQ(walked[0].choice.reason, "oracle: 3 of 4 workers are there by 1");
+  EXPECT_THAT(walked[0].choice.reason, mentions("oracle", 3, 4, 1));
 }
 
 TEST(Oracle, NoPolicyHasAHigherThroughputInAnyStep) {
@@ -168,8 +161,8 @@ TEST(Oracle, WithRateItDoesBetterInTheLongRun) {
 
 TEST(FreeRunning, HasNoCutoff) {
   for (const char* text : {"async", "ssp", "ssp:4"}) {
-    EXPECT_NE(trouble(text).find("have no cutoff"), std::string::npos) << trouble(text);
-    EXPECT_NE(trouble(text).find("drover simulate or drover train"), std::string::npos);
+    EXPECT_THAT(trouble(text), AllOf(mentions("async", "ssp", "drover simulate", "drover train"),
+                                     Not(mentions("drover replay"))));
   }
 }
 

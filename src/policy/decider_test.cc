@@ -6,11 +6,15 @@
 #include <numeric>
 #include <vector>
 
+#include "core/test_text.h"
 #include "policy/simple.h"
 #include "policy/walk.h"
 
 namespace drover::testing_support {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Not;
 
 class SayPolicy : public UnlearningPolicy {
  public:
@@ -47,29 +51,28 @@ TEST(Decider, NeverWaitsForMoreThanAreAlive) {
   EXPECT_EQ(decider.decide({0, workers(64)}).cutoff, 60u);
   const Choice choice = decider.decide({1, workers(37)});
   EXPECT_EQ(choice.cutoff, 37u);
-  EXPECT_EQ(choice.reason, "static: 60 workers; clamped to 37 workers alive");
-  EXPECT_EQ(decider.decide({2, workers(1)}).reason,
-            "static: 60 workers; clamped to 1 worker alive");
+  EXPECT_THAT(choice.reason, mentions("static", 60, 37));
+  EXPECT_THAT(decider.decide({2, workers(1)}).reason, mentions("static", 60, 1));
 }
 
 TEST(Decider, HasAFloor) {
   const Choice choice = decide({.cutoff = 1, .reason = "so"}, {.at_least = 3}, 8);
   EXPECT_EQ(choice.cutoff, 3u);
   EXPECT_EQ(choice.at_least, 3u);
-  EXPECT_EQ(choice.reason, "so; raised to the floor of 3");
+  EXPECT_THAT(choice.reason, mentions("so", 3));
 }
 
 TEST(Decider, TheFloorIsOfThoseAlive) {
   const Choice choice = decide({.cutoff = 1, .reason = "so"}, {.at_least = 10}, 2);
   EXPECT_EQ(choice.cutoff, 2u);
   EXPECT_EQ(choice.at_least, 2u);
-  EXPECT_EQ(choice.reason, "so; raised to the floor of 10, as far as alive: 2 workers");
+  EXPECT_THAT(choice.reason, mentions("so", 10, 2));
 }
 
 TEST(Decider, HasACeilingOnWaiting) {
   const Choice choice = decide({.cutoff = 5, .reason = "so"}, {.max_wait = 10.0}, 8);
   EXPECT_EQ(choice.time_limit, 10.0);
-  EXPECT_EQ(choice.reason, "so; waits at most 10");
+  EXPECT_THAT(choice.reason, mentions("so", 10));
   EXPECT_EQ(decide({.cutoff = 5, .time_limit = 2.0, .reason = "so"}, {.max_wait = 10.0}, 8).reason,
             "so");
 }
@@ -78,7 +81,7 @@ TEST(Decider, TheFloorHoldsBeyondTheCeiling) {
   const Choice choice = decide({.cutoff = 5, .reason = "so"}, {.at_least = 3, .max_wait = 10.0}, 8);
   EXPECT_EQ(choice.cutoff, 5u);
   EXPECT_EQ(choice.at_least, 3u);
-  EXPECT_EQ(choice.reason, "so; waits at most 10; for the first 3 in any case");
+  EXPECT_THAT(choice.reason, mentions("so", 10, 3));
 }
 
 TEST(Decider, MakesSenseOfNonsense) {
@@ -111,10 +114,7 @@ TEST(Decider, NobodyIsLeftOutForEver) {
   std::vector<uint32_t> cutoffs;
   for (const Walked& step : walked) cutoffs.push_back(step.choice.cutoff);
   EXPECT_EQ(cutoffs, (std::vector<uint32_t>{3, 3, 3, 4, 3, 3, 3, 4}));
-  EXPECT_EQ(
-      walked[3].choice.reason,
-      "waits for all 4 workers, since worker 0 was left out of 3 steps in a row; waits at most "
-      "100");
+  EXPECT_THAT(walked[3].choice.reason, mentions(4, "worker 0", 3, 100));
 }
 
 TEST(Decider, EverybodyIsPartOfTheShareAskedFor) {
@@ -151,9 +151,9 @@ TEST(Decider, WaitsForNobodyWhoIsGone) {
   const auto all = workers(3);
   decider.decide({0, all});
   decider.learn({0, {1.0, 1.0, 1.0}, {Known::kArrived, Known::kArrived, Known::kLonger}, 1.0, 2});
-  EXPECT_EQ(decider.decide({1, std::span(all).first(2)}).reason, "static: all 2 workers alive");
-  EXPECT_EQ(decider.decide({1, all}).reason,
-            "waits for all 3 workers, since worker 2 was left out of 1 step in a row");
+  EXPECT_THAT(decider.decide({1, std::span(all).first(2)}).reason,
+              AllOf(mentions("static", 2), Not(mentions("worker 2"))));
+  EXPECT_THAT(decider.decide({1, all}).reason, mentions(3, "worker 2", 1));
 }
 
 // --- Decided again, inside the step.
@@ -219,7 +219,7 @@ TEST(Decider, TheFloorHoldsInsideAStep) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 3u);
   EXPECT_EQ(choice->at_least, 3u);
-  EXPECT_EQ(choice->reason, "closes; raised to the floor of 3");
+  EXPECT_THAT(choice->reason, mentions("closes", 3)) << "what the policy says is kept";
   const std::vector<double> sorted = {1.0, 1.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0};
   const StepClose close = close_of(*choice, sorted, 1.5);
   EXPECT_EQ(close.contributors, 3u);
@@ -230,7 +230,7 @@ TEST(Decider, TheCeilingHoldsInsideAStep) {
   const auto choice = reconsidered({.cutoff = 8, .reason = "waits on"}, {.max_wait = 3.0});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->time_limit, 3.0);
-  EXPECT_EQ(choice->reason, "waits on; waits at most 3");
+  EXPECT_THAT(choice->reason, mentions("waits on", 3));
 }
 
 TEST(Decider, MakesSenseOfNonsenseInsideAStep) {

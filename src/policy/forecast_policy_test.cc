@@ -6,10 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "core/test_text.h"
 #include "policy/decider.h"
 
 namespace drover {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Not;
 
 // Forecasts what it is told to, once it has seen all of those alive.
 class FakeForecaster : public Forecaster {
@@ -63,8 +67,7 @@ ForecastPolicy policy_of(std::vector<std::vector<float>> rows, Objective objecti
 
 TEST(ForecastPolicy, WaitsForEverybodyDuringTheWarmUp) {
   auto policy = policy_of({{9.0F, 1.0F, 1.0F, 1.0F}}, Objective::kThroughput, 2);
-  EXPECT_EQ(policy.decide({0, kAlive}).reason,
-            "warm-up: waits for all 4 workers, 0 of 2 steps seen");
+  EXPECT_THAT(policy.decide({0, kAlive}).reason, mentions(4, 0, 2));
   policy.learn(seen(0));
   EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u);
   policy.learn(seen(1));
@@ -78,8 +81,7 @@ TEST(ForecastPolicy, SortsTheForecastAndSaysWhatItExpects) {
   const Choice choice = policy.decide({1, kAlive, 0.5});
   EXPECT_EQ(choice.cutoff, 3u);
   EXPECT_EQ(choice.time_limit, kNoTimeLimit);
-  EXPECT_EQ(choice.reason,
-            "fake: 3 of 4 workers, 1.5 gradients per time expected by 1.5; what the test says");
+  EXPECT_THAT(choice.reason, mentions("fake", 3, 4, "1.5", "what the test says"));
 }
 
 TEST(ForecastPolicy, WaitsForEverybodyWhileItKnowsTooLittleOfSomebody) {
@@ -87,8 +89,7 @@ TEST(ForecastPolicy, WaitsForEverybodyWhileItKnowsTooLittleOfSomebody) {
   policy.learn(seen(0, 3));
   const Choice choice = policy.decide({1, kAlive});
   EXPECT_EQ(choice.cutoff, 4u);
-  EXPECT_EQ(choice.reason,
-            "fake: waits for all 4 workers, of whom too little is known after 1 steps");
+  EXPECT_THAT(choice.reason, AllOf(mentions("fake", 4, 1), Not(mentions("what the test says"))));
   EXPECT_EQ(policy.decide({1, std::span(kAlive).first(3)}).cutoff, 2u);
 }
 
@@ -100,18 +101,14 @@ TEST(ForecastPolicy, RateComparesWithTheLongRunOfWhatItDecided) {
   // What the warm-up took says nothing: as long as nothing is known, throughput decides.
   const Choice first = policy.decide({1, kAlive});
   EXPECT_EQ(first.cutoff, 2u);
-  EXPECT_EQ(first.reason,
-            "fake: 2 of 4 workers, 1.67 gradients per time expected by 1.2; what the test says");
+  EXPECT_THAT(first.reason, mentions("fake", 2, 4, "1.67", "1.2", "what the test says"));
   // 2 gradients in 5: whatever comes faster than 0.4 per time is waited for, though 4 in 5 are less
   // per time than 2 in 1.2.
   policy.learn(
       {.step = 1, .known = std::vector(4, Known::kArrived), .elapsed = 5.0, .contributors = 2});
   const Choice second = policy.decide({2, kAlive});
   EXPECT_EQ(second.cutoff, 4u);
-  EXPECT_EQ(
-      second.reason,
-      "fake: all 4 workers, expected by 5, at 0.4 gradients per time in the long run; what the "
-      "test says");
+  EXPECT_THAT(second.reason, mentions("fake", 4, 5, "0.4", "what the test says"));
 }
 
 TEST(ForecastPolicy, GoodputWaitsForFewerWhenThereIsLittleNoise) {
@@ -119,15 +116,12 @@ TEST(ForecastPolicy, GoodputWaitsForFewerWhenThereIsLittleNoise) {
   policy.learn(seen(0));
   const Choice unknown = policy.decide({1, kAlive});
   EXPECT_EQ(unknown.cutoff, 3u);
-  EXPECT_EQ(unknown.reason,
-            "fake: 3 of 4 workers, 2 gradients per time expected by 1.5, noise not known yet; what "
-            "the test says");
+  EXPECT_THAT(unknown.reason,
+              AllOf(mentions("fake", 3, 4, 2, "1.5", "what the test says"), Not(mentions(1))));
   // Progress 1, 4/3, 3/2, 8/5 of one gradient: 1, 1.11, 1, 0.32 per time.
   const Choice known = policy.decide({1, kAlive, 0.0, 1.0});
   EXPECT_EQ(known.cutoff, 2u);
-  EXPECT_EQ(known.reason,
-            "fake: 2 of 4 workers, goodput 1.11 per time expected by 1.2, noise 1 gradients; what "
-            "the test says");
+  EXPECT_THAT(known.reason, mentions("fake", 2, 4, "1.11", "1.2", 1, "what the test says"));
 }
 
 // --- Live: decided again inside the step.
@@ -158,9 +152,7 @@ TEST(ForecastPolicy, LiveClosesWhenNothingIsWorthItsWait) {
   const auto choice = ask(*policy, 3.0, {1.0, 1.0, 1.0, kNot});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 3u) << "as many as are here";
-  EXPECT_EQ(choice->reason,
-            "fake: at 3 with 3 of 4 workers here, closes, since nothing that may still come is "
-            "worth its wait");
+  EXPECT_THAT(choice->reason, mentions("fake", 3, 4));
   EXPECT_EQ(choice->review.at, kNoTimeLimit) << "that was the last word";
 }
 
@@ -170,9 +162,8 @@ TEST(ForecastPolicy, LiveClosesWithinLimitsAndSaysNoMore) {
   const auto choice =
       decider.reconsider({.step = 1, .now = 3.0, .arrived = std::vector{1.0, 1.0, 1.0, kNot}});
   ASSERT_TRUE(choice);
-  EXPECT_EQ(choice->reason,
-            "fake: at 3 with 3 of 4 workers here, closes, since nothing that may still come is "
-            "worth its wait")
+  EXPECT_EQ(choice->cutoff, 3u);
+  EXPECT_THAT(choice->reason, AllOf(mentions("fake", 3, 4), Not(mentions(10))))
       << "who closes does not wait any more";
 }
 
@@ -183,8 +174,7 @@ TEST(ForecastPolicy, LiveKeepsAPlanThatIsAsGoodAsAny) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, first.cutoff);
   EXPECT_EQ(choice->time_limit, first.time_limit);
-  EXPECT_EQ(choice->reason,
-            "fake: at 1.05 with 3 of 4 workers here, still waits for all 4 workers");
+  EXPECT_THAT(choice->reason, mentions("fake", "1.05", 3, 4));
   EXPECT_GT(choice->review.at, 1.05) << "and is to be asked again";
   EXPECT_LT(choice->review.at, kNoTimeLimit);
   EXPECT_GT(choice->review.arrivals, 3u);
@@ -207,14 +197,13 @@ TEST(ForecastPolicy, LiveDecidesToWaitForWhatIsAboutToCome) {
   EXPECT_GE(choice->time_limit, static_cast<double>(1.3F));
   EXPECT_LT(choice->time_limit, 9.0);
   EXPECT_EQ(choice->at_least, 2u) << "at that time, with whoever is here";
-  EXPECT_EQ(choice->reason.find("fake: at 1 with 2 of 8 workers here, decides to wait for "), 0u)
-      << choice->reason;
-  EXPECT_NE(choice->reason.find(" until 1.3"), std::string::npos) << choice->reason;
+  EXPECT_THAT(choice->reason, mentions("fake", 1, 2, 8, choice->cutoff, "1.3"));
   // The new plan is the one that stands from now on.
   const auto next = ask(*policy, 1.1, {0.5, kNot, kNot, kNot, 1.0, 1.05, 1.1, kNot});
   ASSERT_TRUE(next) << "four are here, and it goes on";
   EXPECT_EQ(next->cutoff, choice->cutoff);
-  EXPECT_NE(next->reason.find("still waits"), std::string::npos) << next->reason;
+  EXPECT_EQ(next->time_limit, choice->time_limit);
+  EXPECT_THAT(next->reason, mentions("fake", "1.1", 4, 8, next->cutoff, "1.3"));
 }
 
 TEST(ForecastPolicy, LiveSaysNothingWhenTheStepIsAboutToCloseAnyway) {
@@ -263,7 +252,8 @@ TEST(ForecastPolicy, LiveDoesNotCloseWithNobody) {
   // Everybody should have been here long ago: nobody knows when the first comes.
   const auto choice = ask(*policy, 30.0, {kNot, kNot, kNot, kNot});
   ASSERT_TRUE(choice);
-  EXPECT_EQ(choice->reason, "fake: at 30 with 0 of 4 workers here, still waits for all 4 workers");
+  EXPECT_EQ(choice->cutoff, 4u);
+  EXPECT_THAT(choice->reason, mentions("fake", 30, 0, 4));
   EXPECT_GE(choice->at_least, 1u);
   EXPECT_GT(choice->review.at, 30.0);
 }
@@ -283,7 +273,7 @@ TEST(ForecastPolicy, LiveKeepsAllOfAPlan) {
   ASSERT_LT(first.time_limit, kNoTimeLimit);
   const auto choice = ask(*policy, 3.0, std::vector(10, kNot));
   ASSERT_TRUE(choice);
-  EXPECT_NE(choice->reason.find("still waits"), std::string::npos) << choice->reason;
+  EXPECT_THAT(choice->reason, mentions("fake", 3, 0, 10));
   EXPECT_EQ(choice->cutoff, first.cutoff);
   EXPECT_EQ(choice->time_limit, first.time_limit);
   EXPECT_EQ(choice->at_least, first.at_least);
@@ -296,7 +286,7 @@ TEST(ForecastPolicy, LiveWaitsForTheLeastNumberAloneBeyondTheLimit) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->at_least, first.at_least);
   EXPECT_EQ(choice->cutoff, first.at_least);
-  EXPECT_EQ(choice->reason.find("until"), std::string::npos) << choice->reason;
+  EXPECT_EQ(choice->time_limit, kNoTimeLimit) << choice->reason;
   std::vector<double> some(10, kNot);
   std::fill_n(some.begin(), first.at_least, 1.0);
   EXPECT_FALSE(ask(*policy, 2.5 * first.time_limit, some)) << "they are here";

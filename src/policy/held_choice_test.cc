@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -60,7 +62,7 @@ TEST(HeldChoice, SaysWhatItHolds) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 2u);
   EXPECT_EQ(choice->time_limit, 7.0);
-  EXPECT_EQ(choice->reason, "holds what was decided at step 5: ecdf: 2 of 4");
+  EXPECT_THAT(choice->reason, mentions(5, "ecdf: 2 of 4"));
   EXPECT_EQ(choice->review.at, kNoTimeLimit) << "is not looked at again inside the step";
 }
 

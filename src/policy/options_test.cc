@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -28,7 +30,7 @@ TEST(Options, AFileMayHaveAnyNameWithoutAColon) {
 TEST(Options, AFileMustHaveAName) {
   const auto options = Options::parse("bayes:model=", kRules);
   ASSERT_FALSE(options.ok());
-  EXPECT_EQ(options.error().message, "model must be the name of a file, without ':', not ''");
+  EXPECT_THAT(options.error(), is_error(ErrorKind::kInvalidInput, "model", "':'", "''"));
 }
 
 }  // namespace

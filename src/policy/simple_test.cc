@@ -5,8 +5,13 @@
 #include <numeric>
 #include <vector>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Not;
 
 Choice decide(Policy& policy, size_t alive) {
   std::vector<WorkerId> workers(alive);
@@ -22,8 +27,8 @@ Choice share_of(double share, size_t alive) {
 TEST(Sync, WaitsForEverybody) {
   SyncPolicy policy;
   EXPECT_EQ(decide(policy, 12).cutoff, 12u);
-  EXPECT_EQ(decide(policy, 12).reason, "sync: waits for all 12 workers alive");
-  EXPECT_EQ(decide(policy, 1).reason, "sync: waits for the only worker alive");
+  EXPECT_THAT(decide(policy, 12).reason, mentions("sync", 12));
+  EXPECT_THAT(decide(policy, 1).reason, AllOf(mentions("sync"), Not(mentions(12))));
 }
 
 TEST(StaticShare, IsRoundedAsInThePaper) {
@@ -39,15 +44,15 @@ TEST(StaticShare, IsOfThoseAliveAndNeverNobody) {
   EXPECT_EQ(share_of(1.0, 10).cutoff, 10u);
   EXPECT_EQ(share_of(0.943, 4).cutoff, 3u) << "somebody is spare";
   EXPECT_EQ(share_of(0.943, 1).cutoff, 1u);
-  EXPECT_EQ(share_of(0.943, 98).reason, "static: 92 of 98 workers alive, a share of 0.943");
+  EXPECT_THAT(share_of(0.943, 98).reason, mentions("static", 92, 98, "0.943"));
 }
 
 TEST(StaticCount, SaysTheCountWhoeverIsThere) {
   StaticCountPolicy policy(60);
   EXPECT_EQ(decide(policy, 64).cutoff, 60u);
-  EXPECT_EQ(decide(policy, 64).reason, "static: 60 of 64 workers alive");
+  EXPECT_THAT(decide(policy, 64).reason, mentions("static", 60, 64));
   EXPECT_EQ(decide(policy, 37).cutoff, 60u);
-  EXPECT_EQ(decide(policy, 37).reason, "static: 60 workers");
+  EXPECT_THAT(decide(policy, 37).reason, AllOf(mentions("static", 60), Not(mentions(37))));
 }
 
 TEST(Deadline, IsATimeLimitForEverybody) {
@@ -56,7 +61,7 @@ TEST(Deadline, IsATimeLimitForEverybody) {
   EXPECT_EQ(choice.cutoff, 8u);
   EXPECT_EQ(choice.time_limit, 2.5);
   EXPECT_EQ(choice.at_least, 1u);
-  EXPECT_EQ(choice.reason, "deadline: all 8 workers, but no longer than 2.5");
+  EXPECT_THAT(choice.reason, mentions("deadline", 8, "2.5"));
 }
 
 }  // namespace

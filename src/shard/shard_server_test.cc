@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/test_text.h"
+
 namespace drover {
 namespace {
 
@@ -122,7 +124,7 @@ TEST(ShardServer, RefusesToStartFromWhatIsNotThere) {
   plan.kept = KeptVersion{.version = 2, .life = 7};
   const auto started = server.on_plan(plan);
   ASSERT_FALSE(started);
-  EXPECT_NE(started.error().message.find("standby 0"), std::string::npos);
+  EXPECT_THAT(started.error(), is_error(ErrorKind::kInvalidInput, "standby 0"));
 }
 
 TEST(ShardServer, WaitsForWhatIsReadFromACheckpoint) {

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <limits>
 
+#include "core/test_text.h"
 #include "wire/limits.h"
 
 namespace drover {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Not;
 
 using namespace std::chrono_literals;
 
@@ -526,20 +530,22 @@ TEST_F(ShardTest, CountsAWorkerOnce) {
 TEST_F(ShardTest, NamesWhatAPeerDoesWrong) {
   start();
   open();
-  const auto refuses = [&](FrameHeader header, const std::string& words) {
+  const auto refuses = [&](FrameHeader header, const auto& matcher) {
     const auto verdict = shard_.payload_floats(0, header);
     ASSERT_FALSE(verdict.ok());
-    EXPECT_NE(verdict.error().message.find(words), std::string::npos) << verdict.error().message;
+    EXPECT_EQ(verdict.error().kind, ErrorKind::kInvalidInput);
+    EXPECT_THAT(verdict.error().message, AllOf(mentions("worker 0"), matcher));
   };
   refuses({.type = FrameType::kBlock, .step = 0, .block = 99, .samples = 1, .length = 16},
-          "not on this shard");
+          mentions(99));
   refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 1, .length = 20},
-          "20 bytes");
+          mentions(20, 1, 16));
   refuses({.type = FrameType::kBlock, .step = 7, .block = 1, .samples = 1, .length = 16},
-          "has not begun");
+          mentions(7));
   refuses({.type = FrameType::kBlock, .step = 0, .block = 1, .samples = 0, .length = 16},
-          "without samples");
-  refuses({.type = FrameType::kParameters, .block = 1}, "do not take");
+          AllOf(Not(mentions(1)), Not(mentions(16))));
+  refuses({.type = FrameType::kParameters, .block = 1},
+          mentions(static_cast<int>(FrameType::kParameters)));
   const FrameHeader unasked{
       .type = FrameType::kBlock, .step = 0, .worker = 0, .block = 1, .samples = 1, .length = 16};
   EXPECT_FALSE(shard_.on_frame(0, unasked, filled(4, 1.0f), now_, out_).ok())

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -12,10 +13,15 @@
 #include <random>
 
 #include "core/chance.h"
+#include "core/test_text.h"
 #include "store/test_run.h"
 
 namespace drover {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Ne;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -305,8 +311,9 @@ TEST(Checkpoint, LengthsThatLieAreRefused) {
   };
   const std::string fine = header("4 1 0 0", "[0,16]");
   EXPECT_EQ(trouble(fine.size(), fine, 16), "");
-  EXPECT_NE(trouble(~uint64_t{0}, fine, 16).find("longer than the file"), std::string::npos);
-  EXPECT_NE(trouble(fine.size() + 17, fine, 16).find("longer than the file"), std::string::npos);
+  const std::string too_long = trouble(~uint64_t{0}, fine, 16);
+  EXPECT_THAT(too_long, mentions(folder.file("part")));
+  EXPECT_EQ(trouble(fine.size() + 17, fine, 16), too_long);
   for (const auto& [block, offsets] :
        std::vector<std::pair<std::string, std::string>>{{"4 1 0 0", "[0,17]"},
                                                         {"4 1 0 0", "[16,32]"},
@@ -323,8 +330,9 @@ TEST(Checkpoint, LengthsThatLieAreRefused) {
                                                         {"4 1 0", "[0,16]"},
                                                         {"", "[0,16]"}}) {
     const std::string lie = header(block, offsets);
-    EXPECT_NE(trouble(lie.size(), lie, 16).find("no part of a checkpoint"), std::string::npos)
-        << block << " " << offsets;
+    const std::string message = trouble(lie.size(), lie, 16);
+    EXPECT_THAT(message, mentions(folder.file("part"))) << block << " " << offsets;
+    EXPECT_NE(message, too_long) << block << " " << offsets;
   }
 }
 
@@ -341,24 +349,21 @@ TEST(Checkpoint, AManifestOfAnotherLayoutOrWayIsRefused) {
     return trouble_with(at);
   };
   EXPECT_EQ(trouble([](auto&) {}), "");
-  EXPECT_NE(trouble([](auto& other) { other.tensors.back().size += 4000; }).find("is in none of"),
-            std::string::npos);
-  EXPECT_NE(trouble([](auto& other) { other.tensors.pop_back(); }).find("outside the layout"),
-            std::string::npos);
-  EXPECT_NE(trouble([](auto& other) {
-              other.tensors.back().size = ~uint64_t{0};
-            }).find("more numbers than any run"),
-            std::string::npos);
-  EXPECT_NE(trouble([](auto& other) { other.files.clear(); }).find("is in none of"),
-            std::string::npos);
-  EXPECT_NE(trouble([](auto& other) {
-              other.files.push_back(other.files[0]);
-            }).find("have the same numbers"),
-            std::string::npos);
-  EXPECT_NE(
-      trouble([](auto& other) { other.files[0].name = "../manifest.json"; }).find("makes no sense"),
-      std::string::npos);
-  EXPECT_NE(trouble([](auto& other) { other.step = 21; }).find("is of step 20"), std::string::npos);
+  const std::string part = at + "/shard-0.safetensors";
+  const std::string manifest = at + "/" + kManifestName;
+  EXPECT_THAT(trouble([](auto& other) { other.tensors.back().size += 4000; }),
+              mentions(good.tensors.back().name, at));
+  EXPECT_THAT(trouble([](auto& other) { other.tensors.pop_back(); }), mentions(part));
+  const std::string too_many =
+      trouble([](auto& other) { other.tensors.back().size = ~uint64_t{0}; });
+  EXPECT_THAT(too_many, AllOf(mentions(at), Not(mentions(good.tensors.back().name))));
+  EXPECT_THAT(trouble([](auto& other) { other.files.clear(); }),
+              mentions(good.tensors.front().name, at));
+  const std::string twice = trouble([](auto& other) { other.files.push_back(other.files[0]); });
+  EXPECT_THAT(twice, AllOf(mentions(at), Not(mentions(good.tensors.front().name)), Ne(too_many)));
+  EXPECT_THAT(trouble([](auto& other) { other.files[0].name = "../manifest.json"; }),
+              mentions(manifest));
+  EXPECT_THAT(trouble([](auto& other) { other.step = 21; }), mentions(part, 20, 21));
 }
 
 // A kill between any two changes of the disk leaves the checkpoint before or the new one, and the
@@ -408,7 +413,8 @@ TEST(Checkpoint, ADiskThatIsFullIsToldAndLeavesNothing) {
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(saved.ok());
-  EXPECT_NE(saved.error().message.find("shard-0.safetensors"), std::string::npos);
+  EXPECT_THAT(saved.error(), is_error(ErrorKind::kSystem, "shard-0.safetensors"));
+  EXPECT_EQ(saved.error().os_error, EFBIG);
   EXPECT_TRUE(fs::is_empty(checkpoint_folder(dir, 20)));
 }
 
@@ -426,8 +432,9 @@ TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
   ASSERT_TRUE(newest.ok());
   EXPECT_EQ(newest.value().checkpoint->manifest().step, 400u);
   ASSERT_EQ(newest.value().skipped.size(), 2u);
-  EXPECT_NE(newest.value().skipped[0].trouble.find("never finished"), std::string::npos);
-  EXPECT_NE(newest.value().skipped[1].trouble.find("shard-0.safetensors"), std::string::npos);
+  EXPECT_THAT(newest.value().skipped[0].trouble,
+              mentions(checkpoint_folder(dir, 800) + "/" + kManifestName));
+  EXPECT_THAT(newest.value().skipped[1].trouble, mentions(part.string()));
   EXPECT_EQ(newest_checkpoint(dir, 400).value().checkpoint->manifest().step, 200u);
   EXPECT_FALSE(newest_checkpoint(dir, 200).value().checkpoint) << "there is none before";
 

@@ -3,10 +3,12 @@
 #include "store/database.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <cmath>
 #include <limits>
 
+#include "core/test_text.h"
 #include "store/schema.h"
 #include "store/test_run.h"
 
@@ -57,10 +59,10 @@ TEST(Database, NamesTheReasonOfAFailure) {
   ASSERT_TRUE(database.ok());
   const Status wrong = database.value().execute("SELECT * FROM nowhere");
   ASSERT_FALSE(wrong.ok());
-  EXPECT_EQ(wrong.error().message, "no such table: nowhere");
+  EXPECT_THAT(wrong.error(), is_error(ErrorKind::kSystem, "nowhere"));
   const Result<Database> missing = Database::open(folder.file("b.db"), Database::Mode::kReadOnly);
   ASSERT_FALSE(missing.ok());
-  EXPECT_NE(missing.error().message.find("cannot be opened"), std::string::npos);
+  EXPECT_THAT(missing.error(), is_error(ErrorKind::kSystem, sqlite3_errstr(SQLITE_CANTOPEN)));
 }
 
 TEST(Database, OpensImmutablyWhateverTheFileIsCalled) {

@@ -157,8 +157,7 @@ TEST(RunCrash, EveryChangeToTheDiskCanBeTheLast) {
     auto reader = RunReader::open(path);
     if (!reader) {  // killed before there was a run: then the name must still be free
       ++unborn;
-      ASSERT_NE(reader.error().message.find("no such file"), std::string::npos)
-          << reader.error().message;
+      ASSERT_EQ(access(path.c_str(), F_OK), -1) << reader.error().message;
       const auto again = RunWriter::create(path, sample_header());
       ASSERT_TRUE(again.ok()) << again.error().message;
       continue;

@@ -2,6 +2,7 @@
 #include "store/run_writer.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,13 +10,18 @@
 #include <cmath>
 #include <csignal>
 #include <limits>
+#include <map>
+#include <set>
+#include <string>
 
 #include "core/event_samples.h"
+#include "core/test_text.h"
 #include "store/test_run.h"
 
 namespace drover {
 namespace {
 
+using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
 std::string content_of(const std::string& path) {
@@ -207,7 +213,8 @@ TEST(RunWriter, DestroyedWithoutAnEndKeepsTheRowsAndLeavesTheRunOpen) {
   DROVER_EXPECT_OK(writer_at(folder.file("run.db"))->on_step(sample_step(0, 2), {}));
   const RunEnd end = reader_at(folder.file("run.db")).end().value();
   EXPECT_EQ(end.outcome, RunOutcome::kRunning);
-  EXPECT_NE(end.reason.find("killed or is still going"), std::string::npos);
+  EXPECT_EQ(end.cause, EndCause::kUnknown);
+  EXPECT_FALSE(end.reason.empty());
   EXPECT_EQ(end.elapsed, 9ms);  // of the one step there is
 }
 
@@ -259,25 +266,27 @@ TEST(RunWriter, NeverOverwritesAnything) {
   std::filesystem::create_directory(folder.file("folder"));
   folder.make_file("empty", "");
   folder.make_file("gone.db-wal", "the log of a run that was deleted");
-  struct Case {
-    const char* name;
-    const char* message;
-  };
-  for (const Case& one :
-       {Case{"run.db", "a run is recorded there already"},
-        Case{"thesis.txt", "exists and is not a drover run"},
-        Case{"other.db", "exists and is not a drover run"}, Case{"folder", "it is a folder"},
-        Case{"empty", "not a drover run"}, Case{"gone.db", "left of an earlier run"},
-        Case{"thesis.txt/run.db", "cannot"}}) {
-    SCOPED_TRACE(one.name);
-    const std::string before = content_of(folder.file(one.name));
-    const auto writer = RunWriter::create(folder.file(one.name), sample_header());
+  std::map<std::string, std::string> reasons;
+  for (const std::string name :
+       {"run.db", "thesis.txt", "other.db", "folder", "empty", "gone.db", "thesis.txt/run.db"}) {
+    SCOPED_TRACE(name);
+    const std::string path = folder.file(name);
+    const std::string before = content_of(path);
+    const auto writer = RunWriter::create(path, sample_header());
     ASSERT_FALSE(writer.ok());
-    EXPECT_NE(writer.error().message.find(one.message), std::string::npos)
-        << writer.error().message;
-    EXPECT_NE(writer.error().message.find(folder.file(one.name)), std::string::npos);
-    EXPECT_EQ(content_of(folder.file(one.name)), before);
+    EXPECT_THAT(writer.error().message, mentions(path));
+    EXPECT_EQ(content_of(path), before);
+    reasons[name] = without(writer.error().message, path);
   }
+  EXPECT_THAT(reasons["run.db"], mentions("drover runs")) << "how to look at it";
+  EXPECT_THAT(reasons["folder"], HasSubstr("/run.db")) << "a name that would do";
+  EXPECT_THAT(reasons["gone.db"], HasSubstr("-wal"));
+  EXPECT_THAT(reasons["thesis.txt/run.db"], mentions("--run-file"));
+  EXPECT_EQ(reasons["other.db"], reasons["thesis.txt"]);
+  EXPECT_EQ(reasons["empty"], reasons["thesis.txt"]);
+  std::set<std::string> different;
+  for (const auto& [name, reason] : reasons) different.insert(reason);
+  EXPECT_EQ(different.size(), 5u);
   EXPECT_FALSE(RunWriter::create("", sample_header()).ok());
 }
 
@@ -286,7 +295,8 @@ TEST(RunWriter, RefusesARunFileAnotherWriterIsUsing) {
   const auto first = writer_at(folder.file("run.db"));
   const auto second = RunWriter::create(folder.file("run.db"), sample_header());
   ASSERT_FALSE(second.ok());
-  EXPECT_NE(second.error().message.find("already"), std::string::npos) << second.error().message;
+  EXPECT_THAT(second.error(),
+              is_error(ErrorKind::kInvalidInput, folder.file("run.db"), "drover runs"));
   DROVER_EXPECT_OK(first->on_end({}));
 }
 
@@ -301,8 +311,8 @@ TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
   }
   ASSERT_FALSE(status.ok());
   const std::string message = status.error().message;
-  EXPECT_NE(message.find("disk full"), std::string::npos) << message;
-  EXPECT_NE(message.find(path), std::string::npos) << message;
+  EXPECT_THAT(status.error(),
+              is_error(ErrorKind::kSystem, path, sqlite3_errstr(SQLITE_FULL), "--run-file"));
 
   // The first failure is final ...
   const Status again = writer->on_event({});
@@ -318,8 +328,7 @@ TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
   const auto kept = reader.steps().value();
   ASSERT_FALSE(kept.empty());
   EXPECT_LT(kept.size(), step);
-  EXPECT_NE(message.find("up to step " + std::to_string(kept.back().step) + " "), std::string::npos)
-      << message << "; kept " << kept.back().step;
+  EXPECT_THAT(message, mentions(kept.back().step));
   EXPECT_EQ(reader.arrivals().value().size(), 20 * kept.size());
 }
 
@@ -339,10 +348,9 @@ TEST(RunWriter, ARefusedWriteIsTold) {
     for (Step step = 0; status.ok() && step < 10'000; ++step) {
       status = writer->on_step(sample_step(step, 20), sample_arrivals(step, 20));
     }
-    const bool told =
-        !status.ok() &&
-        status.error().message.find("the disk or file system refused") != std::string::npos &&
-        status.error().message.find(path) != std::string::npos;
+    const bool told = !status.ok() && status.error().kind == ErrorKind::kSystem &&
+                      has_value(status.error().message, std::to_string(SQLITE_IOERR_WRITE)) &&
+                      has_value(status.error().message, path);
     if (!told) std::fprintf(stderr, "%s\n", status.ok() ? "ok" : status.error().message.c_str());
     _exit(told ? 0 : 1);
   }

@@ -220,7 +220,7 @@ TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
   plan.blocks.blocks.back().offset += 1;
   const auto decoded = decode_control(bytes_of(encode_control(plan)));
   ASSERT_FALSE(decoded.ok());
-  EXPECT_NE(decoded.error().message.find("outside its tensors"), std::string::npos);
+  EXPECT_EQ(decoded.error().kind, ErrorKind::kInvalidInput);
   plan = sample_plan();
   for (const uint32_t tensors : {0u, 1000u}) {
     plan.blocks.blocks[0].tensors = tensors;
@@ -459,9 +459,10 @@ TEST(Control, TakesAPlanAtItsLimits) {
   EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.blocks.shards = kShardsMax + 1; }));
   EXPECT_TRUE(is_taken_with([](Plan& plan) { plan.blocks.shards = kShardsMax; }));
   EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.blocks.blocks[0].length = 0; }));
+  EXPECT_FALSE(is_taken_with(
+      [](Plan& plan) { plan.learning.schedule.kind = static_cast<ScheduleKind>(200); }));
   EXPECT_FALSE(
-      is_taken_with([](Plan& plan) { plan.learning.schedule.kind = static_cast<ScheduleKind>(200); }));
-  EXPECT_FALSE(is_taken_with([](Plan& plan) { plan.learning.guard = static_cast<GuardRule>(200); }));
+      is_taken_with([](Plan& plan) { plan.learning.guard = static_cast<GuardRule>(200); }));
   for (const double factor : {kGuardFactorMin, kGuardFactorMax}) {
     EXPECT_TRUE(is_taken_with([&](Plan& plan) {
       plan.learning.guard = GuardRule::kRefuse;

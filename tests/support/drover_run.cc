@@ -126,7 +126,7 @@ RunReader DroverRun::reader() const {
 }
 
 void DroverRun::wait_for_step(uint64_t steps) {
-  const auto line = process_.wait_for_line(" step " + std::to_string(steps) + "/", kRunPatience);
+  const auto line = process_.wait_for_line(" " + std::to_string(steps) + "/", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
 }
 

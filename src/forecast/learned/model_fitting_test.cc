@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/test_text.h"
 #include "forecast/learned/random_model.h"
 #include "forecast/learned/scripted_fitter.h"
 
@@ -44,7 +45,7 @@ TEST(ModelFitting, BeginsWhenEnoughStepsWereSeen) {
   Walk walk({.seed = 7});
   walk.steps(0, 29);
   EXPECT_TRUE(walk.script.requests.empty());
-  EXPECT_EQ(walk.fitting.remark(/*has_model=*/false), "; no model yet");
+  EXPECT_NE(walk.fitting.remark(/*has_model=*/false), "");
   walk.steps(29, 31);
   ASSERT_EQ(walk.script.requests.size(), 1U);
   const FitRequest& request = walk.script.requests[0];
@@ -81,7 +82,7 @@ TEST(ModelFitting, AFitThatFailsIsReportedAndTriedAgain) {
   Walk walk;
   walk.script.fails = true;
   walk.steps(0, 59);
-  EXPECT_EQ(walk.fitting.remark(/*has_model=*/false), "; a fit has failed: no libtorch here");
+  EXPECT_THAT(walk.fitting.remark(/*has_model=*/false), mentions("no libtorch here"));
   EXPECT_EQ(walk.script.requests.size(), 1U) << "not in every step";
   walk.script.fails = false;
   walk.steps(59, 63);
@@ -125,7 +126,7 @@ TEST(ModelFitting, WithoutAFitterNothingIsFitted) {
   History history;
   fitting.begin_if_due(100, 100, history, nullptr, true);
   EXPECT_EQ(fitting.poll(101), nullptr);
-  EXPECT_EQ(fitting.remark(/*has_model=*/false), "; no model yet");
+  EXPECT_NE(fitting.remark(/*has_model=*/false), "");
 }
 
 }  // namespace

