@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/command_table.h"
 #include "cli/run_report.h"
 #include "cli/train_options.h"
 #include "node/log.h"
@@ -13,22 +14,16 @@
 namespace drover {
 namespace {
 
-// CLI11 by itself takes -1 for a very large number.
-std::string check_whole(const std::string& text) {
-  const bool whole = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  return whole ? "" : "expected a whole number, not '" + text + "'";
-}
-
 void add_bench_options(CLI::App& app, BenchOptions& bench) {
   app.add_option("--workers", bench.workers, "numbers of workers, separated by commas")
       ->type_name("COUNT,COUNT")
       ->capture_default_str();
   app.add_option("--samples", bench.samples, "samples of a forecast; 0: as many as a run takes")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--repeat", bench.repeat, "decisions that are timed for each number of workers")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--emission", bench.emission, "of the model: shared, workers or sorted")
@@ -39,7 +34,7 @@ void add_bench_options(CLI::App& app, BenchOptions& bench) {
 
 void add_rounds(CLI::App& app, uint32_t& rounds, bool& json) {
   app.add_option("--rounds", rounds, "rounds, each measuring everything once")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_flag("--json", json, "one JSON object instead of a table");
@@ -61,7 +56,7 @@ void add_optimizer_bench(CLI::App& app, OptimizerBenchOptions& bench) {
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--mb", bench.mb, "megabytes of parameters")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   add_rounds(app, bench.rounds, bench.json);
@@ -71,7 +66,7 @@ void add_transport_bench(CLI::App& app, TransportBenchOptions& bench) {
   add_sockets(app, bench.transport, bench.listen, bench.netns,
               "with tcp: network namespace of the far end");
   app.add_option("--volume-mb", bench.volume_mb, "megabytes moved for each figure in each round")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   add_rounds(app, bench.rounds, bench.json);
@@ -81,25 +76,25 @@ void add_server_bench(CLI::App& app, ServerBenchOptions& bench) {
   add_sockets(app, bench.transport, bench.listen, bench.netns,
               "with tcp: network namespaces of the workers, separated by commas, in turn");
   app.add_option("--workers", bench.workers, "processes that push")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--mb", bench.mb, "megabytes (of 1048576) of gradient each")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--kb", bench.kb, "kilobytes (of 1024) of gradient each, instead of --mb")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT");
   app.add_option("--block-kb", bench.block_kb,
                  "kilobytes of each block of a gradient, at most (as training would cut it)")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("COUNT");
   app.add_option("--tls", bench.tls, "with tcp: folder of `drover keys make`, to encrypt it all")
       ->type_name("DIR");
   app.add_flag("--fixed-window", bench.fixed_window, "keep the window even while packets get lost");
   app.add_option("--window", bench.window, "bytes of gradients that may be under way at once")
-      ->check(check_whole)
+      ->check(check_whole_number)
       ->type_name("BYTES")
       ->capture_default_str();
   add_rounds(app, bench.rounds, bench.json);
