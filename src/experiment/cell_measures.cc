@@ -25,6 +25,8 @@ Result<bool> runs_freely(const RunReader& reader) {
 Result<CellMeasures> measure(const RunReader& reader, const Target& target) {
   const auto evaluations = reader.evaluations();
   if (!evaluations) return evaluations.error();
+  const auto totals = reader.totals();
+  if (!totals) return totals.error();
   const auto freely = runs_freely(reader);
   if (!freely) return freely.error();
 
@@ -46,7 +48,8 @@ Result<CellMeasures> measure(const RunReader& reader, const Target& target) {
   cell.reason = end.reason;
   cell.reached = reached.has_value();
   cell.trained_seconds = seconds(time.last_end - time.first_start);
-  cell.seconds = reached ? seconds(reached->at - time.first_start) : cell.trained_seconds;
+  cell.seconds =
+      reached ? seconds(reached->at - totals.value().first_step_start) : cell.trained_seconds;
   cell.steps = reached ? reached->version : sums.step_count();
   cell.gradients = sums.gradients().used;
   if (sums.step_count() == 0) return cell;

@@ -12,6 +12,8 @@ namespace {
 constexpr uint64_t kTailSteps = 64;
 constexpr uint64_t kTailSteps_min = 4;
 constexpr uint64_t kTailArrivals = 50'000;
+// The first step is searched for among so many at once.
+constexpr Step kFirstStepSpan = 10'000;
 
 std::optional<uint64_t> number_in(std::string_view text) {
   uint64_t number = 0;
@@ -23,6 +25,19 @@ std::optional<uint64_t> number_in(std::string_view text) {
 void keep_last(std::vector<DecisionRecord>& decisions) {
   if (decisions.size() <= kDecisionsKept) return;
   decisions.erase(decisions.begin(), decisions.end() - static_cast<std::ptrdiff_t>(kDecisionsKept));
+}
+
+// The first step that is recorded: not 0 in the file of a run that was resumed. 0: none is.
+Result<Step> first_step(const RunReader& reader) {
+  const auto totals = reader.totals();
+  if (!totals) return totals.error();
+  if (totals.value().steps == 0) return Step{0};
+  for (Step from = 0; from < kEndless; from += kFirstStepSpan) {
+    const auto steps = reader.steps(from, from + kFirstStepSpan);
+    if (!steps) return steps.error();
+    if (!steps.value().empty()) return steps.value().front().step;
+  }
+  return Step{0};
 }
 
 }  // namespace
@@ -125,16 +140,26 @@ Result<bool> RecordedRun::was_rewound(const RunReader& reader) const {
   if (settled_to_ == 0) return false;
   const auto last = reader.steps(settled_to_ - 1, settled_to_);
   if (!last) return last.error();
-  return last.value().empty() || last.value().front().at != settled_last_at_;
+  const bool there = !last.value().empty();
+  if (settled_.step_count() == 0) return there;  // a run that was resumed began later
+  return !there || last.value().front().at != settled_last_at_;
 }
 
 Result<bool> RecordedRun::read_steps(const RunReader& reader, uint64_t arrivals_max) {
-  const uint64_t per_step = std::max<uint64_t>(tables_.workers, 1);
+  // If nothing says how many workers there are, the first steps do.
+  const bool unknown = tables_.workers == 0 && settled_.step_count() == 0;
+  const uint64_t per_step = unknown ? arrivals_max : std::max<uint64_t>(tables_.workers, 1);
   const uint64_t tail_steps = std::clamp(kTailArrivals / per_step, kTailSteps_min, kTailSteps);
   const Step to =
       std::min(end_, settled_to_ + tail_steps + std::max<uint64_t>(arrivals_max / per_step, 1));
   auto stretch = read_stretch(reader, {settled_to_, to}, true);
   if (!stretch) return stretch.error();
+  if (stretch.value().steps.empty() && settled_to_ == 0) {
+    const Result<Step> first = first_step(reader);
+    if (!first) return first.error();
+    settled_to_ = std::min(first.value(), end_);
+    if (settled_to_ > 0) return true;
+  }
   const bool more = stretch.value().span.to == to && to < end_;
   auto loads = reader.shard_loads(settled_to_, stretch.value().span.to);
   if (!loads) return loads.error();

@@ -53,7 +53,7 @@ class RecordedRun {
   // file. True: there is more to read. After an Error the next call begins where this one did.
   Result<bool> read(const RunReader& reader, uint64_t arrivals_max = 200'000);
   // ... until there is no more.
-  Status read_all(const RunReader& reader, uint64_t arrivals_max = 100'000);
+  Status read_all(const RunReader& reader, uint64_t arrivals_max = 50'000);
 
   const RunTables& tables() const { return tables_; }
   bool ended() const { return tables_.end.outcome != RunOutcome::kRunning; }

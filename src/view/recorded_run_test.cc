@@ -438,6 +438,29 @@ TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
   EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
 }
 
+// Its steps count on from the checkpoint.
+TEST(RecordedRun, OfAResumedRunBeginsWhereItDid) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  RecordedRun run;
+  for (Step step = 123'456; step < 123'656; ++step) {
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 4), sample_arrivals(step, 4)));
+    DROVER_EXPECT_OK(writer->flush());
+    if (step % 50 == 0) DROVER_EXPECT_OK(run.read_all(reader_at(path), 10));
+  }
+  DROVER_EXPECT_OK(run.read_all(reader_at(path), 10));
+  EXPECT_EQ(run.aggregate().step_count(), 200u);
+  EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
+  EXPECT_EQ(run.aggregate().gradients().used, 800u);
+  // It restarts from the beginning after all.
+  DROVER_EXPECT_OK(writer->start_over(0));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 4), sample_arrivals(0, 4)));
+  DROVER_EXPECT_OK(writer->flush());
+  DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+  EXPECT_EQ(run.aggregate().step_count(), 1u);
+}
+
 TEST(HeatLayout, KeepsTheWorkersOfANodeTogether) {
   const HeatLayout layout = heat_layout({"b", "a", "b", "a"});
   ASSERT_EQ(layout.rows.size(), 4u);
