@@ -109,9 +109,11 @@ void RecordedRun::take_peers(const std::vector<PeerRecord>& peers) {
   uint32_t workers = std::max(
       tables_.workers, static_cast<uint32_t>(number_in(tables_.setting("workers")).value_or(0)));
   tables_.shards = 0;
+  tables_.workers_joined = 0;
   for (const PeerRecord& each : peers) {
     tables_.shards += each.peer.role == Role::kShard ? 1 : 0;
     if (each.peer.role != Role::kWorker) continue;
+    ++tables_.workers_joined;
     workers = std::max(workers, each.peer.index + 1);
     if (each.peer.index >= tables_.nodes.size()) tables_.nodes.resize(each.peer.index + size_t{1});
     tables_.nodes[each.peer.index] = each.host;

@@ -35,6 +35,7 @@ struct RunTables {
   uint32_t shards = 0;
   // Places for workers: as many as the settings say, or more if others joined or arrived.
   uint32_t workers = 0;
+  uint32_t workers_joined = 0;     // of them; a file without peers does not say
   std::vector<std::string> nodes;  // host by worker; empty: it has not joined
 
   // A setting's value, or empty.

@@ -145,6 +145,13 @@ Result<RunSummary> summarize(const RunReader& reader) {
   return summary;
 }
 
+uint32_t RunSummary::workers() const {
+  if (tables.workers_joined > 0) return tables.workers_joined;
+  return static_cast<uint32_t>(
+      std::count_if(sums.workers().begin(), sums.workers().end(),
+                    [](const WorkerTotals& worker) { return worker.steps > 0; }));
+}
+
 uint64_t RunSummary::left_behind() const {
   uint64_t all = 0;
   for (const WorkerTotals& worker : sums.workers()) all += worker.missed();
@@ -181,7 +188,7 @@ std::string to_json_line(const RunSummary& summary) {
   to["steps_per_second"] = per_second(summary.sums.step_count());
   add_learning(summary, to);
   add_gradients(summary, to);
-  to["workers"] = tables.workers;
+  to["workers"] = summary.workers();
   to["shards"] = tables.shards;
   add_times(summary, to);
   add_waiting(summary, to);

@@ -31,6 +31,8 @@ struct RunSummary {
 
   // Of training; of a run that did not end, up to its last recorded step.
   double seconds() const { return drover::seconds(tables.end.elapsed); }
+  // Workers that joined; of a file without peers, those that took part in a step.
+  uint32_t workers() const;
   // Gradients that their steps did not wait for, late ones among them.
   uint64_t left_behind() const;
   // Workers that could take part in a step: the most waited for, then the slowest, come first.

@@ -62,7 +62,7 @@ TEST(Summary, AgreesWithTheRecord) {
   EXPECT_EQ(summary.tables.end.outcome, RunOutcome::kCompleted);
   EXPECT_EQ(summary.sums.step_count(), 200u);
   EXPECT_EQ(summary.seconds(), 2.0);
-  EXPECT_EQ(summary.tables.workers, 4u);
+  EXPECT_EQ(summary.workers(), 4u);
   EXPECT_EQ(summary.tables.shards, 1u);
   const RecentLearning recent = summary.sums.recent_learning();
   EXPECT_EQ(recent.steps, 10u);

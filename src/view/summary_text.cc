@@ -50,8 +50,9 @@ std::string outcome_line(const RunEnd& end) {
   return fmt::format("{}: {}", name_of(end.outcome), end.reason);
 }
 
-std::string job_line(const RunTables& tables) {
-  const std::string workers = plural(tables.workers, "worker");
+std::string job_line(const RunSummary& summary) {
+  const RunTables& tables = summary.tables;
+  const std::string workers = plural(summary.workers(), "worker");
   const std::string named = tables.setting("policy");
   const std::string policy = named.empty() ? "" : ", policy " + named;
   const std::string replayed = tables.setting("replay");
@@ -115,7 +116,7 @@ void add_cutoff(Lines& lines, const RunSummary& summary) {
     return;
   }
   lines.add("cutoff", fmt::format("{} to {} of {}, mean {:.4g}", cutoff.least, cutoff.most,
-                                  plural(summary.tables.workers, "worker"), cutoff.mean.value()));
+                                  plural(summary.workers(), "worker"), cutoff.mean.value()));
   lines.add("", sparkline(curve(summary, &CurvePoint::cutoff)));
 }
 
@@ -251,7 +252,7 @@ std::string to_text(const RunSummary& summary) {
   lines.add("run", tables.path);
   if (!tables.warning.empty()) lines.add("warning", tables.warning);
   lines.add("outcome", outcome_line(tables.end));
-  lines.add("job", job_line(tables));
+  lines.add("job", job_line(summary));
   if (const std::string scenario = tables.setting("scenario"); !scenario.empty())
     lines.add("simulated", fmt::format("{}; all times are virtual", scenario));
   if (summary.sums.step_count() == 0) {
