@@ -49,7 +49,7 @@ Result<Format> format_of(const std::string& name) {
 }
 
 // The steps asked for, of those recorded.
-Result<StepSpan> span_of(const RunReader& reader, const StepRange& range) {
+Result<StepInterval> span_of(const RunReader& reader, const StepRange& range) {
   const auto recorded = recorded_steps(reader);
   if (!recorded) return recorded.error();
   const Step steps = recorded.value().to;
@@ -67,7 +67,7 @@ Result<StepSpan> span_of(const RunReader& reader, const StepRange& range) {
                     reader.path(), with_commas(steps), steps - 1, range.from,
                     range.open_ended ? "the last" : std::to_string(to - 1)));
   }
-  return StepSpan{range.from, to};
+  return StepInterval{range.from, to};
 }
 
 // How far it is, and whether somebody has had enough of it.

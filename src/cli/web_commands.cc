@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/run_report.h"
-#include "launch/page_process.h"
 #include "store/run_reader.h"
 #include "view/page_server.h"
 #include "view/report.h"
@@ -38,8 +37,7 @@ int dashboard_command(const DashboardOptions& options) {
   fmt::print("{}\n", listener.value().url());
   fmt::print(stderr, "Ctrl-C ends it.\n");
   std::fflush(stdout);
-  PageServer server(std::move(listener).value(), options.run_file,
-                    {.metrics = metrics_of(options.run_file)});
+  PageServer server(std::move(listener).value(), options.run_file, {.metrics = true});
   server.stop_on_signals();
   server.serve();
   return 0;

@@ -11,12 +11,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "node/log.h"
 #include "store/run_writer.h"
-#include "view/export/metrics_text.h"
 #include "view/page_server.h"
 
 namespace drover {
@@ -39,10 +37,6 @@ int page_main(PageListener listener, RunChooser choose, const PageServerSettings
 
 }  // namespace
 
-std::function<Result<std::string>()> metrics_of(const std::string& run_file) {
-  return [page = std::make_shared<MetricsPage>(run_file)] { return page->text(); };
-}
-
 Result<PageProcess> PageProcess::prepare(const std::optional<uint16_t>& port, bool metrics) {
   PageProcess page;
   if (!port) return page;
@@ -62,7 +56,7 @@ PageProcess::PageProcess(PageProcess&& other) noexcept
 
 Status PageProcess::start(const std::string& run_file) {
   run_file_ = run_file;
-  return start(only_run(run_file), {.metrics = metrics_of(run_file)});
+  return start(only_run(run_file), {.metrics = true});
 }
 
 Status PageProcess::start(RunChooser choose) { return start(std::move(choose), {}); }

@@ -6,7 +6,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,9 +13,6 @@
 #include "view/page_server.h"
 
 namespace drover {
-
-// For PageServer: the metrics of this run.
-std::function<Result<std::string>()> metrics_of(const std::string& run_file);
 
 class PageProcess {
  public:

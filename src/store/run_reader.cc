@@ -401,8 +401,6 @@ Result<RunTotals> RunReader::totals() const { return told(totals_of(database_));
 Result<std::vector<WorkerStatistics>> RunReader::workers() const {
   return told(workers_of(database_));
 }
-Result<StepStatistics> RunReader::step_times() const { return told(step_times_of(database_)); }
-Result<WasteStatistics> RunReader::waste() const { return told(waste_of(database_)); }
 Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
   return told(outliers_of(database_));
 }
@@ -410,12 +408,6 @@ Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
 Result<WeakStatistics> RunReader::weak() const {
   if (!knows_weak()) return WeakStatistics{};
   return told(weak_of(database_));
-}
-Result<std::vector<CurvePoint>> RunReader::curve(uint32_t points) const {
-  return told(curve_of(database_, points));
-}
-Result<double> RunReader::recent_loss(uint64_t last_steps) const {
-  return told(recent_loss_of(database_, last_steps));
 }
 
 }  // namespace drover

@@ -67,12 +67,8 @@ class RunReader {
   // Computed by the database, so that a long run need not fit in memory. See run_statistics.h.
   Result<RunTotals> totals() const;
   Result<std::vector<WorkerStatistics>> workers() const;
-  Result<StepStatistics> step_times() const;
-  Result<WasteStatistics> waste() const;
   Result<WeakStatistics> weak() const;  // nothing, of a file from before there was any
   Result<std::vector<OutlierStatistics>> outliers() const;  // the same
-  Result<std::vector<CurvePoint>> curve(uint32_t points) const;
-  Result<double> recent_loss(uint64_t last_steps) const;
 
  private:
   RunReader(std::string path, Database database, std::string warning, int64_t format)

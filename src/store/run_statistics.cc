@@ -15,48 +15,6 @@ Result<T> only(Result<std::vector<T>> rows) {
   return std::move(rows.value().front());
 }
 
-// Nearest-rank median and 90th percentile of step times and of overheads, median of closings, and
-// how long decisions were waited for; NULL without rows.
-constexpr std::string_view kStepTimes = R"sql(
-  WITH overhead AS (
-    SELECT max(0, s.elapsed_ns - max(a.compute_ns)) AS value
-    FROM steps s JOIN arrivals a ON a.step = s.step
-    WHERE a.censored = 0 AND a.late = 0
-    GROUP BY s.step HAVING max(a.compute_ns) > 0
-  ), ranked AS (
-    SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n FROM overhead
-  ), ranked_steps AS (
-    SELECT elapsed_ns AS value, row_number() OVER (ORDER BY elapsed_ns) AS place,
-           count(*) OVER () AS n
-    FROM steps
-  ), ranked_closings AS (
-    SELECT closing_ns AS value, row_number() OVER (ORDER BY closing_ns) AS place,
-           count(*) OVER () AS n
-    FROM steps
-  )
-  SELECT (SELECT value FROM ranked_steps WHERE place = (n + 1) / 2),
-         (SELECT value FROM ranked_steps WHERE place = (n * 9 + 9) / 10),
-         (SELECT value FROM ranked WHERE place = (n + 1) / 2),
-         (SELECT value FROM ranked WHERE place = (n * 9 + 9) / 10),
-         (SELECT value FROM ranked_closings WHERE place = (n + 1) / 2),
-         (SELECT max(undecided_ns) FROM steps),
-         (SELECT coalesce(avg(undecided_ns > 0), 0.0) FROM steps)
-)sql";
-
-// Nearest-rank median; NULL without rows.
-constexpr std::string_view kWaste = R"sql(
-  WITH ranked AS (
-    SELECT restart_ns AS value, row_number() OVER (ORDER BY restart_ns) AS place,
-           count(*) OVER () AS n
-    FROM abandoned
-  )
-  SELECT (SELECT count(*) FROM abandoned),
-         (SELECT value FROM ranked WHERE place = (n + 1) / 2),
-         (SELECT coalesce(sum(wasted_ns), 0) FROM abandoned) +
-           (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 1 OR late = 1),
-         (SELECT coalesce(sum(compute_ns), 0) FROM arrivals WHERE censored = 0 AND late = 0)
-)sql";
-
 constexpr std::string_view kWeak = R"sql(
   WITH spread AS (
     SELECT min(contributors) AS least, max(contributors) AS most FROM block_contributors
@@ -93,26 +51,6 @@ void set_median(WorkerStatistics& worker, const std::vector<RunTime>& sorted) {
     if (run_time.censored) worker.median_exact = false;
   }
 }
-
-// avg() and sum() pass over NULL, which is how NaN is stored; a mean with a NaN in it must be NaN.
-// Of a step in which nobody's whole gradient was used the loss is not NaN, but unknown.
-constexpr std::string_view kCurve = R"sql(
-  WITH numbered AS (
-    SELECT step, loss, contributors, elapsed_ns, row_number() OVER (ORDER BY step) - 1 AS place,
-           count(*) OVER () AS n
-    FROM steps
-  )
-  SELECT min(step), CASE WHEN sum(loss IS NULL AND contributors > 0) = 0 THEN avg(loss) END,
-         CAST(avg(elapsed_ns) AS INTEGER)
-  FROM numbered GROUP BY place * min(n, ?1) / n ORDER BY min(step)
-)sql";
-
-constexpr std::string_view kRecentLoss = R"sql(
-  SELECT CASE WHEN count(loss) = count(*) THEN
-           CASE WHEN sum(samples) > 0 THEN sum(loss * samples) / sum(samples) ELSE avg(loss) END END
-  FROM (SELECT loss, samples FROM steps WHERE loss IS NOT NULL OR contributors > 0
-        ORDER BY step DESC LIMIT ?1)
-)sql";
 
 }  // namespace
 
@@ -167,22 +105,6 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database) {
   return workers;
 }
 
-Result<StepStatistics> step_times_of(const Database& database) {
-  return only(database.query(kStepTimes, [](const Statement& row) {
-    StepStatistics times;
-    times.median = row.duration(0);
-    times.p90 = row.duration(1);
-    if (!row.is_null(2)) {
-      times.overhead_median = row.duration(2);
-      times.overhead_p90 = row.duration(3);
-    }
-    times.closing_median = row.duration(4);
-    times.undecided_max = row.duration(5);
-    times.undecided_share = row.real(6);
-    return times;
-  }));
-}
-
 Result<WeakStatistics> weak_of(const Database& database) {
   return only(database.query(kWeak, [](const Statement& row) {
     WeakStatistics weak{.fresh_mean = {},
@@ -211,33 +133,6 @@ Result<std::vector<OutlierStatistics>> outliers_of(const Database& database) {
         return OutlierStatistics{
             .worker = row.small(0), .steps = row.count(1), .ratio_max = row.real(2)};
       });
-}
-
-Result<WasteStatistics> waste_of(const Database& database) {
-  return only(database.query(kWaste, [](const Statement& row) {
-    WasteStatistics waste{.stopped = row.count(0), .restart_median = {}, .share = {}};
-    if (!row.is_null(1)) waste.restart_median = row.duration(1);
-    const auto wasted = static_cast<double>(row.integer(2));
-    const double all = wasted + static_cast<double>(row.integer(3));
-    if (all > 0.0) waste.share = wasted / all;
-    return waste;
-  }));
-}
-
-Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points) {
-  DROVER_CHECK(points > 0);
-  return database.query(
-      kCurve,
-      [](const Statement& row) {
-        return CurvePoint{
-            .first_step = row.count(0), .loss = row.real(1), .step_time = row.duration(2)};
-      },
-      points);
-}
-
-Result<double> recent_loss_of(const Database& database, uint64_t last_steps) {
-  return only(database.query(
-      kRecentLoss, [](const Statement& row) { return row.real(0); }, last_steps));
 }
 
 }  // namespace drover

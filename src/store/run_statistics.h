@@ -1,4 +1,5 @@
-// What a run amounts to, in a few numbers; computed in SQL from an open run file.
+// Sums over a run that its file answers directly; computed in SQL from an open run file. Views of a
+// run use view/run_aggregate.h.
 //
 // An Error gives only the reason, as in store/database.h; RunReader puts the file around it.
 #pragma once
@@ -43,29 +44,6 @@ struct WorkerStatistics {
   bool median_exact = true;
 };
 
-struct StepStatistics {
-  Duration median{};
-  Duration p90{};
-  // What a step took beyond its slowest contributor's own computing: transport, summing, updating,
-  // waiting. Absent when no worker told its computing time.
-  std::optional<Duration> overhead_median;
-  std::optional<Duration> overhead_p90;
-  // From the last arrival that was needed to the new parameters leaving.
-  Duration closing_median{};
-  // Of that, waiting for a decision: the longest, and in what share of the steps there was any.
-  Duration undecided_max{};
-  double undecided_share = 0.0;
-};
-
-// What was computed for nothing, because its step had closed.
-struct WasteStatistics {
-  uint64_t stopped = 0;                    // times that work was left off
-  std::optional<Duration> restart_median;  // from the order to stop to hearing of the new start
-  // Of all computing that is known of: what was left off, and gradients that came too late.
-  // Absent when nobody told of any.
-  std::optional<double> share;
-};
-
 // Where workers need not wait for all blocks, what gradients were computed on; and whether blocks
 // got different numbers of gradients.
 struct WeakStatistics {
@@ -86,27 +64,11 @@ struct OutlierStatistics {
   double ratio_max = 0.0;  // how many times as large as usual, at most
 };
 
-// A part of the run: means over a stretch of steps. NaN where a step of the stretch was NaN, or
-// where no loss of the stretch is known.
-struct CurvePoint {
-  Step first_step = 0;
-  double loss = 0.0;
-  Duration step_time{};
-};
-
 Result<RunTotals> totals_of(const Database& database);
 Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // in order of worker
-// Percentiles are nearest-rank: times that really occurred. All zero without steps.
-Result<StepStatistics> step_times_of(const Database& database);
-Result<WasteStatistics> waste_of(const Database& database);
 // Needs a file of format 3.
 Result<WeakStatistics> weak_of(const Database& database);
 // Who was most often comes first. Nothing, of a file from before there was a guard.
 Result<std::vector<OutlierStatistics>> outliers_of(const Database& database);
-// At most `points` stretches of equal length, in order; fewer if there are fewer steps.
-Result<std::vector<CurvePoint>> curve_of(const Database& database, uint32_t points);
-// Mean training loss of the last steps whose loss is known (a step that used nobody's whole
-// gradient has none), weighted by samples; NaN without such steps or if one of them was NaN.
-Result<double> recent_loss_of(const Database& database, uint64_t last_steps);
 
 }  // namespace drover

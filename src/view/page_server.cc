@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "view/export/metrics_text.h"
 #include "view/page_asset.h"
 #include "view/page_connection.h"
 #include "view/run_json.h"
@@ -147,11 +148,13 @@ class PageServer::Impl {
     return std::visit(Answering{*this}, wish_of(request, token_));
   }
 
-  PageAnswer answer_metrics() const {
+  PageAnswer answer_metrics() {
     if (!settings_.metrics) return refusal(404, "there are no metrics here");
-    auto text = settings_.metrics();
-    if (!text) return refusal(503, text.error().message);
-    return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text).value(), false};
+    Status read = read_new();
+    while (read && behind_) read = read_new();
+    if (!read) return refusal(503, read.error().message);
+    if (!follower_.knows_the_run()) return refusal(503, "no run has begun yet");
+    return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(follower_.run()), false};
   }
 
   PageAnswer answer_step(Step step) {
@@ -177,11 +180,15 @@ class PageServer::Impl {
                                              [](const auto& c) { return c.second->wants_events; }));
   }
 
-  void look() {
+  // An Error is in the next snapshot's warning.
+  void look() { static_cast<void>(read_new()); }
+
+  Status read_new() {
     const auto news = follower_.look();
     behind_ = news && news.value() == RunFollower::News::kMore;
-    // An Error is in the next snapshot's warning.
     changed_ |= !news || news.value() != RunFollower::News::kNone;
+    if (!news) return news.error();
+    return done();
   }
 
   // Everything to those who know nothing yet, to the others what has changed.

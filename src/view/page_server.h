@@ -4,12 +4,11 @@
 //   GET /api/events    server-sent events: first `all`, then `update` with what has changed, and
 //                      `all` again if another run is looked at from then on
 //   GET /api/step/N    one step in detail
-//   GET /metrics       what whoever made the server says of the run, for Prometheus
+//   GET /metrics       the run's metrics, for Prometheus
 //
 // Everything in one thread, the one that calls serve().
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,7 +27,7 @@ struct PageServerSettings {
   // What a reader has not taken yet; one that lets more gather is dropped. Several times all of the
   // largest runs.
   size_t unread_max = 32u << 20;
-  std::function<Result<std::string>()> metrics = nullptr;  // their text; null: there are none
+  bool metrics = false;  // whether there are any
 };
 
 class PageServer {

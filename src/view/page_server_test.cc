@@ -159,19 +159,21 @@ TEST(PageServer, ServesThePage) {
 
 TEST(PageServer, ServesMetricsIfThereAreAny) {
   const TempFolder folder;
-  const std::string run = random_run_file(folder, 1, 3, 20);
+  const std::string run = folder.file("run.db");
   EXPECT_EQ(get(Served(run).port(), "/metrics").status, 404);
-  std::atomic<bool> there = false;
-  const Served served(run, {.metrics = [&there]() -> Result<std::string> {
-                        if (there) return std::string("drover_steps_total 20\n");
-                        return invalid_input("not yet");
-                      }});
-  EXPECT_EQ(get(served.port(), "/metrics").status, 503);
-  there = true;
-  const Answer answer = get(served.port(), "/metrics");
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body, "drover_steps_total 20\n");
-  EXPECT_NE(answer.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
+  const Served served(run, {.metrics = true});
+  EXPECT_EQ(get(served.port(), "/metrics").status, 503) << "there is no file yet";
+  const auto writer = writer_at(run);
+  for (Step step = 0; step < 3; ++step) {
+    const Answer answer = get(served.port(), "/metrics");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_NE(answer.body.find("drover_steps_total " + std::to_string(step) + "\n"),
+              std::string::npos)
+        << answer.body;
+    EXPECT_NE(answer.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
+    DROVER_EXPECT_OK(writer->flush());
+  }
 }
 
 TEST(PageServer, ServesAStep) {

@@ -7,6 +7,7 @@
 
 #include "core/result.h"
 #include "view/run_snapshot.h"
+#include "view/step_detail.h"
 
 namespace drover {
 

@@ -36,17 +36,17 @@ Result<RunFollower::News> RunFollower::look() {
   // Before reading: what is written meanwhile is then noticed the next time.
   const Stamps now = stamps_of(wanted.file);
   if (wanted == watched_ && now == read_ && trouble_.empty()) return News::kNone;
-  RunPicture begun;
-  RunPicture& picture = other ? begun : picture_;
+  RecordedRun begun;
+  RecordedRun& run = other ? begun : run_;
   const Result<RunReader> reader = RunReader::open(wanted.file);
-  const Result<bool> more = reader ? picture.read(reader.value()) : reader.error();
+  const Result<bool> more = reader ? run.read(reader.value()) : reader.error();
   if (!more) {
     // Another run may only not be there yet, which is no trouble of the one that is shown.
     if (!other) trouble_ = more.error().message;
     return more.error();
   }
   if (other) {
-    picture_ = std::move(begun);
+    run_ = std::move(begun);
     read_.reset();
   }
   watched_ = wanted;
@@ -60,7 +60,7 @@ Result<RunFollower::News> RunFollower::look() {
 RunSnapshot RunFollower::snapshot(Duration wall_clock) const {
   Stamps now = stamps_of(watched_.file);
   if (now == Stamps{} && read_) now = *read_;  // it is gone; this was the last of it
-  RunSnapshot snapshot = picture_.snapshot(wall_clock - std::max(now[0].written, now[1].written));
+  RunSnapshot snapshot = snapshot_of(run_, wall_clock - std::max(now[0].written, now[1].written));
   snapshot.place = watched_.place;
   if (!trouble_.empty()) snapshot.warning = trouble_;
   return snapshot;

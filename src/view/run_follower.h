@@ -12,7 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "view/run_picture.h"
+#include "view/run_snapshot.h"
+#include "view/step_detail.h"
 
 namespace drover {
 
@@ -45,6 +46,8 @@ class RunFollower {
 
   // Whether anything could be read yet.
   bool knows_the_run() const { return knows_; }
+  // What could be read; empty until something could.
+  const RecordedRun& run() const { return run_; }
   // `wall_clock` is nanoseconds since 1970, as the file system has them. The snapshot's warning
   // says if the last look failed.
   RunSnapshot snapshot(Duration wall_clock) const;
@@ -65,7 +68,7 @@ class RunFollower {
 
   const RunChooser choose_;
   WatchedRun watched_;
-  RunPicture picture_;
+  RecordedRun run_;
   bool knows_ = false;
   std::optional<Stamps> read_;  // what the file was like when it was last read to its end
   std::string trouble_;

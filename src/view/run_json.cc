@@ -246,7 +246,13 @@ size_t first_difference(const Values& a, const Values& b) {
   return place;
 }
 
-// Nothing to tell: `from` is where both end.
+// Where an update from this place on begins. It has at least one entry, if there is any: the page
+// finds its place by it, also if there are fewer than before.
+size_t update_from(size_t difference, size_t before, size_t now) {
+  return difference == now && now < before && now > 0 ? now - 1 : difference;
+}
+
+// `from` is where both end if nothing differs.
 size_t first_difference(const StepSeries& before, const StepSeries& now) {
   if (before.per != now.per) return 0;
   size_t from = now.columns.empty() ? 0 : now.columns.front().second.size();
@@ -255,11 +261,12 @@ size_t first_difference(const StepSeries& before, const StepSeries& now) {
   return from;
 }
 
+size_t length_of(const StepSeries& series) {
+  return series.columns.empty() ? 0 : series.columns.front().second.size();
+}
+
 bool is_changed(const StepSeries& before, const StepSeries& now, size_t from) {
-  const auto length = [](const StepSeries& series) {
-    return series.columns.empty() ? 0 : series.columns.front().second.size();
-  };
-  return before.per != now.per || from < length(before) || from < length(now);
+  return before.per != now.per || from < length_of(before) || from < length_of(now);
 }
 
 size_t first_difference(const HeatMap& before, const HeatMap& now) {
@@ -286,22 +293,24 @@ std::string update_json(const RunSnapshot& before, const RunSnapshot& now) {
   }
   if (const size_t from = first_difference(before.steps, now.steps);
       is_changed(before.steps, now.steps, from)) {
-    update["steps"] = steps_part(now.steps, from);
+    update["steps"] =
+        steps_part(now.steps, update_from(from, length_of(before.steps), length_of(now.steps)));
   }
   const bool other_rows = before.heat.rows != now.heat.rows || before.heat.per != now.heat.per;
   const size_t from = first_difference(before.heat, now.heat);
   if (other_rows || from < before.heat.step.size() || from < now.heat.step.size())
-    update["heat"] = heat_part(now.heat, from, other_rows);
+    update["heat"] = heat_part(
+        now.heat, update_from(from, before.heat.step.size(), now.heat.step.size()), other_rows);
   return update.empty() ? std::string() : text_of(update);
 }
 
 std::string step_json(const StepDetail& detail) {
   const StepFacts& facts = detail.facts;
-  json step = {{"step", facts.record.step},
+  json step = {{"step", detail.record.step},
                {"elapsed_s", number(facts.elapsed_s)},
                {"cutoff", number(facts.cutoff)},
                {"oracle", number(facts.oracle)},
-               {"contributors", facts.record.contributors},
+               {"contributors", detail.record.contributors},
                {"reason", detail.decisions.empty() ? "" : detail.decisions.back().reason},
                {"decisions", json::array()},
                {"arrivals", json::array()},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "view/run_snapshot.h"
+#include "view/step_detail.h"
 
 namespace drover {
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "view/random_run.h"
-#include "view/run_picture.h"
 
 namespace drover {
 namespace {
@@ -54,9 +53,9 @@ TEST(RunJson, SaysNothingOfStepsThatNobodyHasCounted) {
 
 TEST(RunJson, HasWhatThePageExpects) {
   const TempFolder folder;
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(random_run_file(folder, 1, 4, 50))).ok());
-  const json all = json::parse(all_json(picture.snapshot({})));
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(random_run_file(folder, 1, 4, 50))).ok());
+  const json all = json::parse(all_json(snapshot_of(run, {})));
   EXPECT_EQ(all["format"], 1);
   EXPECT_EQ(all["run"]["id"], "fedcba9876543210");
   EXPECT_EQ(all["run"]["outcome"], "completed");
@@ -92,9 +91,9 @@ TEST(RunJson, SurvivesTextsThatAreNotUnicode) {
   header.command = "drover train \xff\xfe \"quoted\" </script>";
   const std::string path = folder.file("run.db");
   ASSERT_TRUE(RunWriter::create(path, header).ok());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const json all = json::parse(all_json(picture.snapshot({})));
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const json all = json::parse(all_json(snapshot_of(run, {})));
   EXPECT_NE(all["run"]["command"].get<std::string>().find("\"quoted\""), std::string::npos);
 }
 
@@ -104,19 +103,19 @@ TEST(RunJson, UpdatesLeadToTheSameAsEverything) {
     const TempFolder folder;
     const std::string path = folder.file("run.db");
     const auto writer = writer_at(path);
-    const RandomRun run(seed, 2);
-    RunPicture picture;
-    ASSERT_TRUE(picture.read(reader_at(path)).ok());
-    RunSnapshot told = picture.snapshot({});
+    const RandomRun writes(seed, 2);
+    RecordedRun run;
+    ASSERT_TRUE(run.read(reader_at(path)).ok());
+    RunSnapshot told = snapshot_of(run, {});
     json known = json::parse(all_json(told));
     Step step = 0;
     for (uint64_t round = 0; round < 40; ++round) {
       const Step to = step + draw({seed, round}) % 70;
-      run.write(*writer, step, to);
+      writes.write(*writer, step, to);
       step = to;
       DROVER_EXPECT_OK(writer->flush());
-      ASSERT_TRUE(picture.read(reader_at(path)).ok());
-      RunSnapshot now = picture.snapshot({});
+      ASSERT_TRUE(run.read(reader_at(path)).ok());
+      RunSnapshot now = snapshot_of(run, {});
       const std::string update = update_json(told, now);
       if (!update.empty()) known = merged(known, json::parse(update));
       told = std::move(now);
@@ -133,14 +132,14 @@ TEST(RunJson, TellsOnlyWhatHasChanged) {
   for (Step step = 0; step < 10; ++step)
     DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
   DROVER_EXPECT_OK(writer->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunSnapshot before = picture.snapshot({});
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunSnapshot before = snapshot_of(run, {});
   EXPECT_EQ(update_json(before, before), "");
   DROVER_EXPECT_OK(writer->on_step(sample_step(10, 2), sample_arrivals(10, 2)));
   DROVER_EXPECT_OK(writer->flush());
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const json update = json::parse(update_json(before, picture.snapshot({})));
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const json update = json::parse(update_json(before, snapshot_of(run, {})));
   EXPECT_EQ(update["steps"]["from"], 10);
   EXPECT_EQ(update["steps"]["step"], json::array({10}));
   EXPECT_EQ(update["heat"]["from"], 10);

@@ -1,72 +1,14 @@
 #include "view/run_snapshot.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-
-#include "core/quantile.h"
 
 namespace drover {
 namespace {
 
-constexpr uint64_t kLossSteps = 10;
-
-using BucketValue = std::function<double(const StepBucket&)>;
-
-BucketValue mean(Mean StepBucket::*member) {
-  return [member](const StepBucket& bucket) { return (bucket.*member).value(); };
-}
-BucketValue count(uint64_t StepBucket::*member) {
-  return [member](const StepBucket& bucket) { return static_cast<double>(bucket.*member); };
-}
-BucketValue plain(double StepBucket::*member) {
-  return [member](const StepBucket& bucket) { return bucket.*member; };
-}
-
-// Not every step of a bucket tells where its time went: those that do stand for the others, so that
-// the parts of a bucket's time are its time.
-BucketValue part(Mean StepBucket::*member) {
-  return [member](const StepBucket& bucket) {
-    const double known = bucket.computing.sum + bucket.moving.sum + bucket.waiting.sum;
-    const double rest =
-        bucket.elapsed.value() - bucket.aggregating.value() - bucket.deciding.value();
-    if (bucket.computing.count == 0) return kUnknown;
-    return known > 0.0 ? (bucket.*member).sum / known * std::max(0.0, rest) : 0.0;
-  };
-}
-
-const std::vector<std::pair<std::string_view, BucketValue>>& bucket_columns() {
-  static const std::vector<std::pair<std::string_view, BucketValue>> columns = {
-      {"step", count(&StepBucket::first)},
-      {"at_s", plain(&StepBucket::at_s)},
-      {"elapsed_s", mean(&StepBucket::elapsed)},
-      {"elapsed_min_s", plain(&StepBucket::elapsed_min_s)},
-      {"elapsed_max_s", plain(&StepBucket::elapsed_max_s)},
-      {"cutoff", mean(&StepBucket::cutoff)},
-      {"alive", mean(&StepBucket::alive)},
-      {"contributors", mean(&StepBucket::contributors)},
-      {"oracle", mean(&StepBucket::oracle)},
-      {"loss",
-       [](const StepBucket& bucket) {
-         return bucket.diverged == 0 ? bucket.loss.value() : kUnknown;
-       }},
-      {"accuracy", mean(&StepBucket::accuracy)},
-      {"samples", mean(&StepBucket::samples)},
-      {"learning_rate", mean(&StepBucket::learning_rate)},
-      {"noise_scale", mean(&StepBucket::noise_scale)},
-      {"computing_s", part(&StepBucket::computing)},
-      {"waiting_s", part(&StepBucket::waiting)},
-      {"aggregating_s", mean(&StepBucket::aggregating)},
-      {"deciding_s", mean(&StepBucket::deciding)},
-      {"moving_s", part(&StepBucket::moving)},
-      {"late", count(&StepBucket::late)},
-      {"refused", count(&StepBucket::refused)},
-      {"saved_s", plain(&StepBucket::saved_s)},
-      {"saved_about_s", plain(&StepBucket::saved_about_s)},
-      {"fresh", mean(&StepBucket::fresh)},
-  };
-  return columns;
-}
+// A run that says it is running is silent after so many seconds, and so many of its longest steps.
+constexpr double kSilent_s = 30.0;
+constexpr double kSilentSteps = 10.0;
+static_assert(kRecentSteps > kDecisionsKept, "the opening of every decision's step is known");
 
 std::string value_of(const std::vector<std::pair<std::string, std::string>>& pairs,
                      std::string_view key) {
@@ -76,35 +18,126 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& pai
   return {};
 }
 
-// Over the last steps of which it is known, weighted by samples.
-double recent_mean(const std::deque<StepFacts>& recent, double StepRecord::*member) {
-  double sum = 0.0;
-  double weight = 0.0;
-  uint64_t steps = 0;
-  for (size_t i = recent.size(); i > 0 && steps < kLossSteps; --i) {
-    const StepRecord& record = recent[i - 1].record;
-    if (std::isnan(record.*member)) continue;
-    const auto samples = static_cast<double>(std::max<uint64_t>(record.samples, 1));
-    sum += record.*member * samples;
-    weight += samples;
-    ++steps;
+RunState state_of(const RecordedRun& run, const RunAggregate& sums, double quiet_s) {
+  double longest_s = 0.0;
+  for (const RecentStep& step : sums.recent()) longest_s = std::max(longest_s, step.elapsed_s);
+  switch (run.tables().end.outcome) {
+    case RunOutcome::kCompleted:
+      return RunState::kCompleted;
+    case RunOutcome::kInterrupted:
+      return RunState::kInterrupted;
+    case RunOutcome::kFailed:
+      return RunState::kFailed;
+    case RunOutcome::kRunning:
+      break;
   }
-  return steps > 0 ? sum / weight : kUnknown;
+  if (quiet_s > std::max(kSilent_s, kSilentSteps * longest_s)) return RunState::kSilent;
+  return sums.step_count() > 0 ? RunState::kRunning : RunState::kWaiting;
+}
+
+// Of a run that goes on, that of the last steps.
+double steps_per_second(const RecordedRun& run, const RunAggregate& sums, double elapsed_s) {
+  double rate = kUnknown;
+  if (sums.step_count() > 0 && elapsed_s > 0.0)
+    rate = static_cast<double>(sums.step_count()) / elapsed_s;
+  if (run.ended() || sums.recent().empty()) return rate;
+  const RecentStep& first = sums.recent().front();
+  const RecentStep& last = sums.recent().back();
+  const double took_s = last.at_s + last.elapsed_s - first.at_s;
+  return took_s > 0.0 ? static_cast<double>(sums.recent().size()) / took_s : rate;
+}
+
+RunProgress progress_of(const RecordedRun& run, const RunAggregate& sums, Duration quiet) {
+  const RunTables& tables = run.tables();
+  const std::optional<uint64_t> planned = tables.steps_planned();
+  const bool endless = !planned && !tables.setting("steps").empty();
+  RunProgress progress;
+  progress.step = sums.step_count();
+  if (!endless) progress.steps = std::max(planned.value_or(0), progress.step);
+  progress.elapsed_s = seconds(tables.end.elapsed);
+  progress.quiet_s = std::max(0.0, seconds(quiet));
+  progress.steps_per_s = steps_per_second(run, sums, progress.elapsed_s);
+  progress.state = state_of(run, sums, progress.quiet_s);
+  // The time of simulated and replayed runs is not the time of whoever waits for them.
+  const bool real = tables.setting("scenario").empty() && tables.setting("replay").empty();
+  if (progress.state == RunState::kRunning && real && planned && *planned > 0)
+    progress.left_s = static_cast<double>(*progress.steps - progress.step) / progress.steps_per_s;
+  return progress;
+}
+
+PageTotals totals_of(const RecordedRun& run, const RunAggregate& sums) {
+  const GradientTotals& gradients = sums.gradients();
+  const TimeTotals& time = sums.time();
+  PageTotals totals{.samples = gradients.samples,
+                    .used = gradients.used,
+                    .late = gradients.late,
+                    .refused = gradients.refused,
+                    .censored = gradients.censored};
+  const RecentLearning recent = sums.recent_learning();
+  totals.loss = recent.loss;
+  totals.accuracy = recent.accuracy;
+  if (!run.tables().evaluations.empty()) {
+    totals.test_loss = run.tables().evaluations.back().loss;
+    totals.test_accuracy = run.tables().evaluations.back().accuracy;
+  }
+  totals.waited_s = time.waited_s;
+  totals.saved_s = time.saved_s;
+  totals.wait_all_s = time.waited_s + time.saved_s;
+  totals.saved_exact = gradients.censored == 0;
+  if (time.saved_predicted) totals.saved_about_s = time.saved_about_s;
+  if (sums.step_count() == 0) return totals;
+  totals.contributors_mean =
+      static_cast<double>(gradients.used) / static_cast<double>(sums.step_count());
+  totals.step_median_s = seconds(sums.step_times().elapsed.percentile(50));
+  totals.step_p90_s = seconds(sums.step_times().elapsed.percentile(90));
+  return totals;
+}
+
+std::vector<DecisionLine> decisions_of(const RecordedRun& run, const RunAggregate& sums) {
+  const std::vector<DecisionRecord> all = run.decisions();
+  std::vector<DecisionLine> lines;
+  for (size_t i = all.size(); i > 0 && lines.size() < kDecisionsKept; --i) {
+    const DecisionRecord& decision = all[i - 1];
+    // The step that is open has no record yet: it opened when the last one closed, or is about to.
+    double opened_s = 0.0;
+    for (const RecentStep& step : sums.recent()) {
+      if (step.step > decision.step) break;
+      opened_s = step.at_s + (step.step < decision.step ? step.elapsed_s : 0.0);
+    }
+    lines.push_back({decision, opened_s + seconds(decision.at)});
+  }
+  return lines;
+}
+
+std::vector<WorkerLine> workers_of(const RecordedRun& run, const RunAggregate& sums) {
+  std::vector<WorkerLine> lines;
+  lines.reserve(sums.workers().size());
+  for (WorkerId worker = 0; worker < sums.workers().size(); ++worker) {
+    const WorkerTotals& own = sums.workers()[worker];
+    lines.push_back({.worker = worker,
+                     .node = run.tables().nodes[worker],
+                     .state = run.tables().worker_states.state_of(worker),
+                     .steps = own.steps,
+                     .inclusion = own.inclusion(),
+                     .recurrence = own.recurrence(),
+                     .late = own.late,
+                     .censored = own.censored,
+                     .last = own.last});
+    if (own.steps == 0) continue;
+    lines.back().median_s = seconds(own.median_run_time());
+    lines.back().median_exact = own.median_exact();
+  }
+  return lines;
+}
+
+std::vector<ShardLine> shards_of(const RecordedRun& run) {
+  std::vector<ShardLine> lines;
+  for (const double share : run.shard_busy_shares())
+    lines.push_back({.shard = static_cast<ShardId>(lines.size()), .busy_share = share});
+  return lines;
 }
 
 }  // namespace
-
-std::string_view name_of(WorkerState state) {
-  switch (state) {
-    case WorkerState::kAlive:
-      return "alive";
-    case WorkerState::kLost:
-      return "lost";
-    case WorkerState::kFinished:
-      return "finished";
-  }
-  return "unknown";
-}
 
 std::string_view name_of(RunState state) {
   switch (state) {
@@ -131,56 +164,25 @@ std::string RunSnapshot::environment(std::string_view key) const {
   return value_of(header.environment, key);
 }
 
-StepSeries step_series(const Buckets<StepBucket>& buckets) {
-  StepSeries series{.per = buckets.per(), .columns = {}};
-  for (const auto& [name, value] : bucket_columns()) {
-    std::vector<double> values;
-    values.reserve(buckets.all().size());
-    for (const StepBucket& bucket : buckets.all()) {
-      if (bucket.steps > 0) values.push_back(value(bucket));
-    }
-    series.columns.emplace_back(name, std::move(values));
-  }
-  return series;
-}
-
-HeatMap heat_map(const Buckets<HeatColumn>& columns, const HeatLayout& layout) {
-  HeatMap map{.per = columns.per(), .rows = layout.rows, .step = {}, .time_s = {}, .late = {}};
-  for (const HeatColumn& column : columns.all()) {
-    if (column.cells.empty()) continue;
-    map.step.push_back(column.first);
-    std::vector<double> times;
-    std::vector<double> late;
-    for (const HeatColumn::Cell& cell : column.cells) {
-      times.push_back(cell.count > 0 ? cell.sum_s / cell.count : kUnknown);
-      late.push_back(cell.count > 0 ? static_cast<double>(cell.missed) / cell.count : 0.0);
-    }
-    map.time_s.push_back(std::move(times));
-    map.late.push_back(std::move(late));
-  }
-  return map;
-}
-
-PageTotals page_totals(const RunSums& sums) {
-  PageTotals totals{.samples = sums.samples,
-                    .used = sums.used,
-                    .late = sums.late,
-                    .refused = sums.refused,
-                    .censored = sums.censored};
-  if (!sums.elapsed_s().empty())
-    totals.contributors_mean =
-        static_cast<double>(sums.used) / static_cast<double>(sums.elapsed_s().size());
-  totals.loss = recent_mean(sums.recent(), &StepRecord::loss);
-  totals.accuracy = recent_mean(sums.recent(), &StepRecord::accuracy);
-  std::vector<double> elapsed = sums.elapsed_s();
-  totals.step_median_s = elapsed.empty() ? kUnknown : percentile(elapsed, 50);
-  totals.step_p90_s = elapsed.empty() ? kUnknown : percentile(elapsed, 90);
-  totals.waited_s = sums.waited_s;
-  totals.saved_s = sums.saved_s;
-  totals.wait_all_s = sums.waited_s + sums.saved_s;
-  totals.saved_exact = sums.censored == 0;
-  if (sums.saved_foretold) totals.saved_about_s = sums.saved_about_s;
-  return totals;
+RunSnapshot snapshot_of(const RecordedRun& run, Duration quiet) {
+  const RunTables& tables = run.tables();
+  const RunAggregate sums = run.aggregate();
+  return {.file = tables.path,
+          .place = {},
+          .header = tables.header,
+          .end = tables.end,
+          .warning = tables.warning,
+          .workers = tables.workers,
+          .shards = tables.shards,
+          .progress = progress_of(run, sums, quiet),
+          .totals = totals_of(run, sums),
+          .steps = step_series(sums.steps()),
+          .evaluations = tables.evaluations,
+          .decisions = decisions_of(run, sums),
+          .heat = heat_map(sums.heat(), run.layout()),
+          .worker_lines = workers_of(run, sums),
+          .shard_lines = shards_of(run),
+          .events = {tables.events.rbegin(), tables.events.rend()}};
 }
 
 }  // namespace drover

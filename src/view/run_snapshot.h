@@ -8,12 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/run_record.h"
 #include "store/run_header.h"
-#include "view/run_sums.h"
+#include "view/recorded_run.h"
 
 namespace drover {
 
@@ -40,26 +39,12 @@ struct RunProgress {
 struct PageTotals {
   uint64_t samples = 0, used = 0, late = 0, refused = 0, censored = 0;
   double contributors_mean = kUnknown;
-  double loss = kUnknown, accuracy = kUnknown;  // over the last steps of which they are known
+  double loss = kUnknown, accuracy = kUnknown;  // see RecentLearning
   double test_loss = kUnknown, test_accuracy = kUnknown;
   double step_median_s = kUnknown, step_p90_s = kUnknown;
-  double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;
+  double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;  // see TimeTotals
   bool saved_exact = true;
-  double saved_about_s = kUnknown;  // not known: no forecast says more than saved_s
-};
-
-// Columns of numbers, all of the same length, by name; the first is the first step of each bucket.
-struct StepSeries {
-  uint64_t per = 1;
-  std::vector<std::pair<std::string_view, std::vector<double>>> columns;
-};
-
-struct HeatMap {
-  uint64_t per = 1;
-  std::vector<HeatRow> rows;
-  std::vector<Step> step;                   // first of each column
-  std::vector<std::vector<double>> time_s;  // by column, then row: mean run-time
-  std::vector<std::vector<double>> late;    // ... share of those not in time
+  double saved_about_s = kUnknown;  // unknown: no forecast says more than saved_s
 };
 
 struct DecisionLine {
@@ -67,20 +52,12 @@ struct DecisionLine {
   double at_s = 0.0;
 };
 
-enum class WorkerState : uint8_t {
-  kAlive,
-  kLost,
-  kFinished,  // it had done what it was to do
-};
-std::string_view name_of(WorkerState state);
-
 struct WorkerLine {
   WorkerId worker = 0;
   std::string node;
   WorkerState state = WorkerState::kAlive;
   uint64_t steps = 0;
-  double inclusion = kUnknown;   // share of its steps in which it was in time
-  double recurrence = kUnknown;  // of the steps after one that it missed, the share it missed too
+  double inclusion = kUnknown, recurrence = kUnknown;  // see WorkerTotals
   double median_s = kUnknown;
   bool median_exact = true;  // false: it is that or more
   uint64_t late = 0, censored = 0, last = 0;
@@ -121,24 +98,7 @@ struct RunSnapshot {
   std::string environment(std::string_view key) const;
 };
 
-// A forecast of a step's order statistics, made before it: of the r-th arrival, the mean and where
-// it lies with 80 % (from 10 % to 90 %).
-struct OrderForecast {
-  std::vector<uint32_t> rank;
-  std::vector<double> mean_s, low_s, high_s;
-};
-
-StepSeries step_series(const Buckets<StepBucket>& buckets);
-HeatMap heat_map(const Buckets<HeatColumn>& columns, const HeatLayout& layout);
-// All but what the test data says.
-PageTotals page_totals(const RunSums& sums);
-
-// One step, close up.
-struct StepDetail {
-  StepFacts facts;
-  std::vector<DecisionRecord> decisions;  // in order; the last one counted
-  std::vector<RecordedArrival> arrivals;  // ascending by run-time, first those in time
-  std::optional<OrderForecast> forecast;
-};
+// `quiet`: how long ago the file was written.
+RunSnapshot snapshot_of(const RecordedRun& run, Duration quiet);
 
 }  // namespace drover

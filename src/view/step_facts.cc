@@ -26,38 +26,66 @@ StepSplit split_of(const StepRecord& record, Duration slowest_compute,
   return split;
 }
 
+// A step's arrivals, passed over once.
+struct ArrivalTotals {
+  const RecordedArrival* last = nullptr;  // of those in time
+  Duration last_of_all{};
+  Duration slowest_compute{};  // of those in time
+  uint64_t censored = 0;
+};
+
+// The only place that computes the time saved vs. synchronous.
+TimeSaved time_saved(const StepRecord& record, const ArrivalTotals& arrivals,
+                     double last_predicted_s) {
+  // Waiting for all would have lengthened the step by the difference of the two run-times.
+  const Duration waited =
+      arrivals.last != nullptr ? arrivals.last->arrival.run_time : record.elapsed;
+  TimeSaved saved;
+  saved.at_least_s = std::max(0.0, seconds(arrivals.last_of_all - waited));
+  saved.predicted = arrivals.censored > 0 && !std::isnan(last_predicted_s);
+  saved.about_s = saved.at_least_s;
+  if (saved.predicted) saved.about_s = std::max(saved.about_s, last_predicted_s - seconds(waited));
+  return saved;
+}
+
+void add_computing(const RecordedArrival& each, Duration elapsed, StepComputing& computing) {
+  const Duration compute = each.arrival.compute;
+  const bool arrived = in_time(each);
+  (arrived ? computing.used : computing.wasted) += compute;
+  if (arrived && compute == Duration::zero()) return;
+  computing.all_s += seconds(elapsed);
+  if (arrived) computing.idle_s += seconds(std::max(Duration::zero(), elapsed - compute));
+}
+
 }  // namespace
 
 StepFacts facts_of(const StepRecord& record, std::span<const RecordedArrival> arrivals,
-                   const DecisionRecord* decision, double last_foretold_s) {
-  StepFacts facts{
-      .record = record, .at_s = seconds(record.at), .elapsed_s = seconds(record.elapsed)};
+                   const DecisionRecord* decision, double last_predicted_s) {
+  StepFacts facts{.at_s = seconds(record.at), .elapsed_s = seconds(record.elapsed)};
   facts.alive = static_cast<double>(arrivals.size());
   if (decision != nullptr) {
     facts.cutoff = decision->cutoff;
     facts.alive = decision->alive;
   }
   facts.oracle = oracle_cutoff(arrivals);
-  const RecordedArrival* last = nullptr;  // of those that were used
-  Duration slowest_compute{};
-  Duration last_of_all{};
+  ArrivalTotals totals;
   for (const RecordedArrival& each : arrivals) {
-    facts.censored += each.arrival.censored ? 1 : 0;
-    last_of_all = std::max(last_of_all, each.arrival.run_time);
+    const ArrivalRecord& arrival = each.arrival;
+    totals.censored += arrival.censored ? 1 : 0;
+    totals.last_of_all = std::max(totals.last_of_all, arrival.run_time);
+    add_computing(each, record.elapsed, facts.computing);
     if (!in_time(each)) continue;
-    slowest_compute = std::max(slowest_compute, each.arrival.compute);
-    if (last == nullptr || each.arrival.run_time > last->arrival.run_time) last = &each;
+    totals.slowest_compute = std::max(totals.slowest_compute, arrival.compute);
+    if (totals.last == nullptr || arrival.run_time > totals.last->arrival.run_time)
+      totals.last = &each;
+    if (arrival.worker == record.last_worker) facts.last_worker = arrival.worker;
   }
-  facts.split = split_of(record, slowest_compute, last);
-  if (last == nullptr) return facts;
-  // Having waited for all, the step would have taken the last of all's run-time and whatever it
-  // took beside the last one used; the difference to what it took is that of the two run-times.
-  facts.saved_s = seconds(last_of_all - last->arrival.run_time);
-  facts.saved_foretold = facts.censored > 0 && !std::isnan(last_foretold_s);
-  facts.saved_about_s =
-      facts.saved_foretold
-          ? std::max(facts.saved_s, last_foretold_s - seconds(last->arrival.run_time))
-          : facts.saved_s;
+  facts.censored = totals.censored;
+  facts.split = split_of(record, totals.slowest_compute, totals.last);
+  facts.saved = time_saved(record, totals, last_predicted_s);
+  if (totals.slowest_compute > Duration::zero()) {
+    facts.computing.overhead = std::max(Duration::zero(), record.elapsed - totals.slowest_compute);
+  }
   return facts;
 }
 

@@ -118,35 +118,35 @@ TEST(StepFacts, SayNothingOfComputingThatNobodyToldOf) {
 TEST(StepFacts, SavedIsHowMuchLaterTheLastOfAllCame) {
   std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 90)};
   arrivals[2].late = true;
-  EXPECT_DOUBLE_EQ(facts_of({}, arrivals, nullptr).saved_s, 0.075);
+  EXPECT_DOUBLE_EQ(facts_of({}, arrivals, nullptr).saved.at_least_s, 0.075);
   EXPECT_EQ(facts_of({}, arrivals, nullptr).censored, 0u);
   arrivals[2] = arrival(2, 20);
   arrivals[2].arrival.censored = true;
-  EXPECT_DOUBLE_EQ(facts_of({}, arrivals, nullptr).saved_s, 0.005);
+  EXPECT_DOUBLE_EQ(facts_of({}, arrivals, nullptr).saved.at_least_s, 0.005);
   EXPECT_EQ(facts_of({}, arrivals, nullptr).censored, 1u);
 }
 
 TEST(StepFacts, AForecastSaysAboutHowMuchWasSavedWhereNobodyKnows) {
   std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 20)};
   arrivals[2].arrival.censored = true;
-  // Foretold at 40 ms, it would have come 25 ms after the last one used.
+  // Predicted at 40 ms, it would have come 25 ms after the last one used.
   StepFacts facts = facts_of({}, arrivals, nullptr, 0.040);
-  EXPECT_TRUE(facts.saved_foretold);
-  EXPECT_DOUBLE_EQ(facts.saved_s, 0.005);
-  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.025);
+  EXPECT_TRUE(facts.saved.predicted);
+  EXPECT_DOUBLE_EQ(facts.saved.at_least_s, 0.005);
+  EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.025);
   // The bound wins over a forecast that it has proved wrong.
   facts = facts_of({}, arrivals, nullptr, 0.012);
-  EXPECT_TRUE(facts.saved_foretold);
-  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+  EXPECT_TRUE(facts.saved.predicted);
+  EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.005);
   facts = facts_of({}, arrivals, nullptr);
-  EXPECT_FALSE(facts.saved_foretold);
-  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+  EXPECT_FALSE(facts.saved.predicted);
+  EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.005);
   // What is known needs no forecast.
   arrivals[2].arrival.censored = false;
   arrivals[2].late = true;
   facts = facts_of({}, arrivals, nullptr, 0.040);
-  EXPECT_FALSE(facts.saved_foretold);
-  EXPECT_DOUBLE_EQ(facts.saved_about_s, 0.005);
+  EXPECT_FALSE(facts.saved.predicted);
+  EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.005);
 }
 
 TEST(StepFacts, TakeCutoffAndAliveFromTheDecision) {

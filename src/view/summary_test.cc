@@ -10,6 +10,7 @@
 
 #include "core/event_samples.h"
 #include "store/test_run.h"
+#include "view/text_format.h"
 
 namespace drover {
 namespace {
@@ -57,27 +58,19 @@ TEST(Summary, AgreesWithTheRecord) {
                                    .memory_bytes = {{Peer{Role::kShard, 0}, 30'000'000},
                                                     {Peer{Role::kWorker, 0}, 250'000'000}}}));
   const RunSummary summary = summary_at(path);
-  EXPECT_EQ(summary.run_file, path);
-  EXPECT_EQ(summary.outcome, RunOutcome::kCompleted);
-  EXPECT_EQ(summary.steps, 200u);
-  EXPECT_EQ(summary.seconds, 2.0);
-  EXPECT_EQ(summary.steps_per_second, 100.0);
-  EXPECT_EQ(summary.samples_per_second, 25'600.0);
-  EXPECT_EQ(summary.gradients_used, 800u);
-  EXPECT_EQ(summary.gradients_late, 20u);
-  EXPECT_EQ(summary.gradients_refused, 0u);
-  EXPECT_EQ(summary.workers, 4u);
-  EXPECT_EQ(summary.shards, 1u);
-  EXPECT_EQ(summary.loss_steps, 10u);
+  EXPECT_EQ(summary.tables.path, path);
+  EXPECT_EQ(summary.tables.end.outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(summary.sums.step_count(), 200u);
+  EXPECT_EQ(summary.seconds(), 2.0);
+  EXPECT_EQ(summary.workers(), 4u);
+  EXPECT_EQ(summary.tables.shards, 1u);
+  const RecentLearning recent = summary.sums.recent_learning();
+  EXPECT_EQ(recent.steps, 10u);
   double loss = 0.0;
   for (int step = 190; step < 200; ++step) loss += 2.0 / (step + 1) / 10;
-  EXPECT_NEAR(summary.loss, loss, 1e-12);
-  EXPECT_EQ(summary.evaluation->accuracy, 0.875);
-  EXPECT_EQ(summary.step_times.overhead_median, 8ms);  // worker 3 computes for 2 ms
-  ASSERT_EQ(summary.waited_for.size(), 4u);
-  EXPECT_EQ(summary.waited_for[0].worker, 3u);
-  EXPECT_EQ(summary.waited_for[0].last, 150u);
-  EXPECT_EQ(summary.waited_for[1].worker, 1u);
+  EXPECT_NEAR(recent.loss, loss, 1e-12);
+  ASSERT_EQ(summary.waited_for(), (std::vector<WorkerId>{3, 1, 2, 0}));
+  EXPECT_EQ(summary.sums.workers()[3].last, 150u);
   ASSERT_EQ(summary.lost.size(), 1u);
 
   const auto json = nlohmann::json::parse(to_json_line(summary));
@@ -85,14 +78,14 @@ TEST(Summary, AgreesWithTheRecord) {
   EXPECT_EQ(json["seconds"], 2.0);
   EXPECT_EQ(json["samples_per_second"], 25'600.0);
   EXPECT_EQ(json["steps_per_second"], 100.0);
-  EXPECT_EQ(json["loss"], summary.loss);
+  EXPECT_EQ(json["loss"], recent.loss);
   EXPECT_EQ(json["test_accuracy"], 0.875);
   EXPECT_EQ(json["gradients_used"], 800);
   EXPECT_EQ(json["gradients_late"], 20);
   EXPECT_EQ(json["run_file"], path);
   EXPECT_EQ(json["outcome"], "completed");
   EXPECT_EQ(json["parameters_digest"], "0000000000000abc");
-  EXPECT_EQ(json["step_overhead_seconds_median"], 0.008);
+  EXPECT_EQ(json["step_overhead_seconds_median"], 0.008) << "worker 3 computes for 2 ms";
   EXPECT_EQ(json["closing_seconds_median"], 1e-4);
   EXPECT_EQ(json["undecided_seconds_max"], 9e-6);
   EXPECT_EQ(json["undecided_share"], 0.01);
@@ -114,8 +107,8 @@ TEST(Summary, OfARunThatDidNotEndSaysSo) {
   const std::string path = folder.file("run.db");
   record_run(*writer_at(path));
   const RunSummary summary = summary_at(path);
-  EXPECT_EQ(summary.outcome, RunOutcome::kRunning);
-  EXPECT_EQ(summary.seconds, 2.0);  // from the first step's opening to the last one's close
+  EXPECT_EQ(summary.tables.end.outcome, RunOutcome::kRunning);
+  EXPECT_EQ(summary.seconds(), 2.0);  // from the first step's opening to the last one's close
   EXPECT_NE(to_text(summary).find("killed or is still going"), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["test_accuracy"], nullptr);
 }
@@ -247,9 +240,8 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   end.memory_bytes = {{Peer{Role::kWorker, 0}, 1}};
   DROVER_EXPECT_OK(writer->on_end(end));
   RunSummary summary = summary_at(path);
-  summary.warning = "the end is missing";
-  summary.scenario = "small.toml";
-  summary.gradients_left_behind = 1;
+  summary.tables.warning = "the end is missing";
+  summary.tables.header.settings.emplace_back("scenario", "small.toml");
   const std::string text = to_text(summary);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
   EXPECT_NE(text.find("stopped"), std::string::npos) << text;
@@ -271,14 +263,15 @@ TEST(Summary, DrawsTheCutoff) {
   DROVER_EXPECT_OK(writer->on_decision({.step = 200, .cutoff = 1, .alive = 4}));  // never closed
   DROVER_EXPECT_OK(writer->on_end({}));
   const RunSummary summary = summary_at(path);
-  ASSERT_TRUE(summary.cutoff.has_value());
-  EXPECT_EQ(summary.cutoff->least, 2u);
-  EXPECT_EQ(summary.cutoff->most, 4u);
-  EXPECT_NEAR(summary.cutoff->mean, (90 * 4 + 100 * 2) / 190.0, 1e-12);
-  ASSERT_EQ(summary.cutoff->curve.size(), 40u);
-  EXPECT_TRUE(std::isnan(summary.cutoff->curve[1])) << "steps 5 to 9";
-  EXPECT_EQ(summary.cutoff->curve[2], 4.0);
-  EXPECT_EQ(summary.cutoff->curve[20], 2.0);
+  const CutoffTotals& cutoff = summary.sums.cutoff();
+  EXPECT_EQ(cutoff.least, 2u);
+  EXPECT_EQ(cutoff.most, 4u);
+  EXPECT_NEAR(cutoff.mean.value(), (90 * 4 + 100 * 2) / 190.0, 1e-12);
+  const std::vector<CurvePoint> curve = curve_of(summary.sums.steps(), 40);
+  ASSERT_EQ(curve.size(), 40u);
+  EXPECT_TRUE(std::isnan(curve[1].cutoff)) << "steps 5 to 9";
+  EXPECT_EQ(curve[2].cutoff, 4.0);
+  EXPECT_EQ(curve[20].cutoff, 2.0);
   std::string drawn = "           ××";
   for (int i = 2; i < 40; ++i) drawn += i < 20 ? "█" : "▁";
   EXPECT_NE(to_text(summary).find(drawn + "\n"), std::string::npos) << to_text(summary);
@@ -300,7 +293,7 @@ TEST(Summary, OfACutoffThatNeverChangesNeedsNoPicture) {
 
 TEST(Summary, SurvivesAFileNameThatIsNotUtf8) {
   RunSummary summary;
-  summary.run_file = "caf\xe9.db";
+  summary.tables.path = "caf\xe9.db";
   EXPECT_TRUE(nlohmann::json::parse(to_json_line(summary))["run_file"].is_string());
 }
 

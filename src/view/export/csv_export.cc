@@ -205,7 +205,7 @@ void add_event(Tables& tables, const EventRecord& event) {
 }
 
 // What is not read a stretch at a time: one row of it for many of arrivals.
-Status add_the_rest(Tables& tables, const RunReader& reader, const StepSpan& span) {
+Status add_the_rest(Tables& tables, const RunReader& reader, const StepInterval& span) {
   const auto inside = [&](Step step) { return step >= span.from && step < span.to; };
   const auto abandoned = reader.abandoned();
   if (!abandoned) return abandoned.error();

@@ -11,13 +11,13 @@
 
 #include "core/result.h"
 #include "store/run_reader.h"
-#include "view/export/run_walk.h"
+#include "view/run_walk.h"
 
 namespace drover {
 
 struct ExportPlan {
-  std::string out;  // a file; of CSV a folder
-  StepSpan steps;   // not empty
+  std::string out;     // a file; of CSV a folder
+  StepInterval steps;  // not empty
   uint32_t workers = 0;
   bool force = false;  // replace files that are there
   // Called for every step that is passed over, with how far all is, 0 to 1. An error ends it.

@@ -11,7 +11,6 @@
 
 #include "view/export/exports_test_run.h"
 #include "view/export/metrics_text.h"
-#include "view/export/run_metrics.h"
 
 namespace drover {
 namespace {
@@ -19,9 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string read_and_tell(MetricsReader& reader) {
-  DROVER_EXPECT_OK(reader.read_new());
-  return metrics_text(reader.metrics());
+// What was recorded since the last time is read first.
+std::string metrics_of(RecordedRun& run, const RunReader& reader) {
+  DROVER_EXPECT_OK(run.read_all(reader));
+  return metrics_text(run);
 }
 
 // Samples by name and labels.
@@ -41,8 +41,8 @@ TEST(Metrics, AgreeWithTheRecord) {
   const TempFolder folder;
   MixedRun{.seed = 5}.record(folder.file("run.db"), 120);
   const RunReader reader = reader_at(folder.file("run.db"));
-  MetricsReader metrics(reader);
-  const auto samples = samples_in(read_and_tell(metrics));
+  RecordedRun metrics;
+  const auto samples = samples_in(metrics_of(metrics, reader));
   const auto totals = reader.totals();
   ASSERT_TRUE(totals);
   EXPECT_EQ(samples.at("drover_steps_total"), 120.0);
@@ -97,14 +97,14 @@ TEST(Metrics, OfARunThatGoesOnAddUp) {
     const auto writer = writer_at(folder.file("run.db"));
     run.start(*writer);
     const RunReader reader = reader_at(folder.file("run.db"));
-    MetricsReader often(reader);
+    RecordedRun often;
     std::map<std::string, double> before;
     for (Step step = 0; step < 150; ++step) {
       run.record_step(*writer, step);
       if (run.chance(step, 5'000) < 0.3) run.tell_late(*writer);
       if (run.chance(step, 5'001) > 0.2) continue;
       DROVER_EXPECT_OK(writer->flush());
-      const auto now = samples_in(read_and_tell(often));
+      const auto now = samples_in(metrics_of(often, reader));
       EXPECT_EQ(now.at("drover_steps_total"), static_cast<double>(step + 1));
       for (const auto& [name, value] : before) {
         if (name.find("_total") == std::string::npos) continue;
@@ -114,9 +114,9 @@ TEST(Metrics, OfARunThatGoesOnAddUp) {
     }
     run.tell_late(*writer);
     DROVER_EXPECT_OK(writer->on_end({}));
-    MetricsReader once(reader);
-    const auto all = samples_in(read_and_tell(once));
-    const auto sum = samples_in(read_and_tell(often));
+    RecordedRun once;
+    const auto all = samples_in(metrics_of(once, reader));
+    const auto sum = samples_in(metrics_of(often, reader));
     ASSERT_EQ(sum.size(), all.size());
     for (const auto& [name, value] : all) EXPECT_NEAR(sum.at(name), value, 1e-9) << name;
   }
@@ -126,8 +126,8 @@ TEST(Metrics, OfARunWithoutStepsLeaveOutWhatIsNotKnown) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   const RunReader reader = reader_at(folder.file("run.db"));
-  MetricsReader metrics(reader);
-  const std::string text = read_and_tell(metrics);
+  RecordedRun metrics;
+  const std::string text = metrics_of(metrics, reader);
   EXPECT_THAT(text, HasSubstr("drover_steps_total 0\n"));
   EXPECT_THAT(text, HasSubstr("drover_run_state{state=\"running\"} 1\n"));
   for (const char* unknown : {"drover_loss", "drover_cutoff", "drover_test", "drover_worker_"})
@@ -142,8 +142,8 @@ TEST(Metrics, TellHowManyStepsArePlannedIfSomebodyHas) {
     const auto writer = RunWriter::create(folder.file(file), header);
     EXPECT_TRUE(writer.ok());
     const RunReader reader = reader_at(folder.file(file));
-    MetricsReader metrics(reader);
-    return read_and_tell(metrics);
+    RecordedRun metrics;
+    return metrics_of(metrics, reader);
   };
   EXPECT_THAT(told("planned.db", 500), HasSubstr("drover_steps_planned 500\n"));
   EXPECT_THAT(told("endless.db", kEndless), Not(HasSubstr("drover_steps_planned")));
@@ -153,28 +153,39 @@ TEST(Metrics, SayThatTheModelIsStaleWhileTheNewestDecisionDoes) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   const RunReader reader = reader_at(folder.file("run.db"));
-  MetricsReader metrics(reader);
+  RecordedRun metrics;
   for (const Step step : {0, 1, 2}) {
     const bool stale = step == 1;
     DROVER_EXPECT_OK(writer->on_decision(
         {.step = step, .cutoff = 2, .alive = 3, .reason = "any", .model_stale = stale}));
     DROVER_EXPECT_OK(writer->flush());
-    EXPECT_EQ(samples_in(read_and_tell(metrics)).at("drover_model_stale"), stale ? 1.0 : 0.0);
+    EXPECT_EQ(samples_in(metrics_of(metrics, reader)).at("drover_model_stale"), stale ? 1.0 : 0.0);
     DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 3)));
   }
 }
 
-TEST(MetricsText, HasHelpAndTypeBeforeEverySampleAndEscapesLabels) {
-  RunMetrics metrics;
-  metrics.model = "a\\b\"c\nd";
-  metrics.loss = std::nan("");
-  metrics.test_loss = INFINITY;
-  metrics.workers[3] = {.steps = 4, .late = 1, .last = 2};
-  const std::string text = metrics_text(metrics);
+TEST(Metrics, HaveHelpAndTypeBeforeEverySampleAndEscapeLabels) {
+  const TempFolder folder;
+  RunHeader header = sample_header();
+  header.settings.emplace_back("model", "a\\b\"c\nd");
+  const auto writer = std::move(RunWriter::create(folder.file("run.db"), header)).value();
+  StepRecord record = sample_step(0, 1);
+  record.loss = std::nan("");
+  std::vector<ArrivalRecord> arrivals = sample_arrivals(0, 1);
+  for (Step step = 0; step < 4; ++step) {
+    record.step = arrivals[0].step = step;
+    arrivals[0].censored = step == 1;
+    DROVER_EXPECT_OK(writer->on_step(record, arrivals));
+  }
+  DROVER_EXPECT_OK(writer->on_evaluation({.version = 4, .loss = INFINITY}));
+  DROVER_EXPECT_OK(writer->flush());
+  RecordedRun run;
+  const std::string text = metrics_of(run, reader_at(folder.file("run.db")));
   EXPECT_THAT(text, HasSubstr(R"(model="a\\b\"c\nd")"));
   EXPECT_THAT(text, HasSubstr("drover_loss NaN\n"));
   EXPECT_THAT(text, HasSubstr("drover_test_loss +Inf\n"));
-  EXPECT_THAT(text, HasSubstr("drover_worker_inclusion_ratio{worker=\"3\"} 0.75\n"));
+  EXPECT_THAT(text, HasSubstr("drover_worker_inclusion_ratio{worker=\"0\"} 0.75\n"));
+  EXPECT_THAT(text, HasSubstr("drover_worker_last_total{worker=\"0\"} 3\n"));
   const std::regex sample(R"(([a-z_]+)(\{.*\})? (NaN|[+-]Inf|[0-9.e+-]+))");
   std::istringstream lines(text);
   std::string family;
@@ -195,20 +206,6 @@ TEST(MetricsText, HasHelpAndTypeBeforeEverySampleAndEscapesLabels) {
   }
 }
 
-TEST(MetricsPage, WaitsForTheFileAndFollowsIt) {
-  const TempFolder folder;
-  MetricsPage page(folder.file("run.db"));
-  EXPECT_FALSE(page.text()) << "there is no file yet";
-  const auto writer = writer_at(folder.file("run.db"));
-  for (Step step = 0; step < 3; ++step) {
-    const auto text = page.text();
-    ASSERT_TRUE(text);
-    EXPECT_THAT(text.value(), HasSubstr("drover_steps_total " + std::to_string(step) + "\n"));
-    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
-    DROVER_EXPECT_OK(writer->flush());
-  }
-}
-
 // --- with Prometheus' own tool, where it is installed
 
 bool has_promtool() { return std::system("promtool --version >/dev/null 2>&1") == 0; }
@@ -218,8 +215,8 @@ TEST(Promtool, FindsNothingWrongWithTheMetrics) {
   const TempFolder folder;
   MixedRun{}.record(folder.file("run.db"), 60);
   const RunReader reader = reader_at(folder.file("run.db"));
-  MetricsReader metrics(reader);
-  const std::string page = folder.make_file("metrics.txt", read_and_tell(metrics));
+  RecordedRun metrics;
+  const std::string page = folder.make_file("metrics.txt", metrics_of(metrics, reader));
   EXPECT_EQ(std::system(("promtool check metrics <" + page).c_str()), 0);
 }
 

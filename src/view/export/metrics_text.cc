@@ -83,111 +83,109 @@ class Exposition {
   std::string name_;
 };
 
-void add_run(Exposition& text, const RunMetrics& metrics) {
+void add_run(Exposition& text, const RunTables& run) {
   text.family("drover_build_info", "gauge", "Which drover it is; always 1.");
   text.sample(uint64_t{1}, label("version", kVersion));
   text.family("drover_run_info", "gauge", "Which run it is; always 1.");
-  text.sample(uint64_t{1}, fmt::format("{},{},{},{}", label("run_id", metrics.run_id),
-                                       label("policy", metrics.policy),
-                                       label("model", metrics.model), label("data", metrics.data)));
+  text.sample(uint64_t{1}, fmt::format("{},{},{},{}", label("run_id", to_hex(run.header.run_id)),
+                                       label("policy", run.setting("policy")),
+                                       label("model", run.setting("model")),
+                                       label("data", run.setting("data"))));
   text.family("drover_run_state", "gauge", "1 for the state that the run is in, 0 for the others.");
   constexpr std::array kStates = {RunOutcome::kRunning, RunOutcome::kCompleted,
                                   RunOutcome::kInterrupted, RunOutcome::kFailed};
   for (const RunOutcome state : kStates)
-    text.sample(uint64_t{state == metrics.outcome ? 1U : 0U}, label("state", name_of(state)));
+    text.sample(uint64_t{state == run.end.outcome ? 1U : 0U}, label("state", name_of(state)));
 }
 
-void add_steps(Exposition& text, const RunMetrics& metrics) {
-  text.counter("drover_steps_total", "Steps that have closed.", metrics.steps);
-  if (metrics.steps_planned) {
+void add_steps(Exposition& text, const RecordedRun& run, const RunAggregate& sums) {
+  const GradientTotals& gradients = sums.gradients();
+  text.counter("drover_steps_total", "Steps that have closed.", sums.step_count());
+  if (const std::optional<uint64_t> planned = run.tables().steps_planned()) {
     text.gauge("drover_steps_planned", "Steps that the run is to take.",
-               static_cast<double>(*metrics.steps_planned));
+               static_cast<double>(*planned));
   }
-  text.counter("drover_samples_total", "Samples behind updates.", metrics.samples);
+  text.counter("drover_samples_total", "Samples behind updates.", gradients.samples);
   text.counter("drover_gradients_used_total", "Whole gradients that went into updates.",
-               metrics.used);
+               gradients.used);
   text.counter("drover_gradients_late_total", "Gradients that came after their step had closed.",
-               metrics.late);
+               gradients.late);
   text.counter("drover_gradients_refused_total", "Gradients refused for holding NaN or infinity.",
-               metrics.refused);
+               gradients.refused);
   text.histogram("drover_step_seconds", "From a step's opening until its last block closed.",
-                 metrics.step_seconds);
+                 sums.step_times().elapsed_counts);
   text.histogram("drover_deciding_seconds",
                  "How long a step that could have closed waited for a decision.",
-                 metrics.deciding_seconds);
+                 sums.step_times().deciding_counts);
   text.counter("drover_aggregate_seconds_total",
-               "Time of the slowest shard for summing and updating.", metrics.aggregate_seconds);
+               "Time of the slowest shard for summing and updating.", sums.time().aggregate_s);
+  // A total may grow, but not be corrected: a late arrival can still tell more of the last steps.
   text.counter("drover_saved_seconds_total",
-               "Time saved against waiting for everybody, at least, without the newest 50 steps.",
-               metrics.saved_seconds);
+               "Time saved vs. synchronous, at least; while the run goes on, without the newest "
+               "steps (at most 64).",
+               run.ended() ? sums.time().saved_s : run.settled().time().saved_s);
 }
 
-void add_learning(Exposition& text, const RunMetrics& metrics) {
-  const auto number = [](const std::optional<uint32_t>& value) {
-    return value ? std::optional<double>(*value) : std::nullopt;
-  };
-  text.gauge("drover_cutoff", "Gradients that the newest decision waits for.",
-             number(metrics.cutoff));
-  text.gauge("drover_workers_alive", "Workers that could contribute at the newest decision.",
-             number(metrics.alive));
+void add_decision(Exposition& text, const DecisionRecord* newest) {
+  if (newest != nullptr) {
+    text.gauge("drover_cutoff", "Gradients that the newest decision waits for.", newest->cutoff);
+    text.gauge("drover_workers_alive", "Workers that could contribute at the newest decision.",
+               newest->alive);
+  }
   text.gauge("drover_model_stale",
-             "1 while the learned model of run-times has gone stale and stands back.",
-             metrics.model_stale ? 1.0 : 0.0);
-  text.gauge("drover_loss", "Training loss of the newest step.", metrics.loss);
+             "1 while the learned model of run-times is disabled because it is stale.",
+             newest != nullptr && newest->model_stale ? 1.0 : 0.0);
+}
+
+void add_learning(Exposition& text, const RecordedRun& run, const RunAggregate& sums) {
+  text.gauge("drover_loss", "Training loss of the newest step.", sums.newest().loss);
   text.gauge("drover_train_accuracy",
              "Share of the newest step's samples that were predicted right, 0 to 1.",
-             metrics.accuracy);
-  text.gauge("drover_learning_rate", "Used in the newest step.", metrics.learning_rate);
-  text.gauge("drover_test_loss", "Loss on the test data, of the newest evaluation.",
-             metrics.test_loss);
+             sums.newest().accuracy);
+  text.gauge("drover_learning_rate", "Used in the newest step.", sums.newest().learning_rate);
+  if (run.tables().evaluations.empty()) return;
+  const EvaluationRecord& newest = run.tables().evaluations.back();
+  text.gauge("drover_test_loss", "Loss on the test data, of the newest evaluation.", newest.loss);
   text.gauge("drover_test_accuracy",
              "Share of the test data predicted right in the newest evaluation, 0 to 1.",
-             metrics.test_accuracy);
+             newest.accuracy);
 }
 
-void add_workers(Exposition& text, const RunMetrics& metrics) {
-  text.counter("drover_workers_lost_total", "Times that a worker was lost.", metrics.lost);
-  if (metrics.workers.empty()) return;
+void add_workers(Exposition& text, const RecordedRun& run, const RunAggregate& sums) {
+  text.counter("drover_workers_lost_total", "Times that a worker was lost.",
+               run.tables().worker_states.losses());
+  if (sums.step_count() == 0) return;
   const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
                           auto value) {
     text.family(name, type, help);
-    for (const auto& [worker, counts] : metrics.workers)
-      text.sample(value(counts), label("worker", fmt::format("{}", worker)));
+    for (WorkerId worker = 0; worker < sums.workers().size(); ++worker) {
+      const WorkerTotals& own = sums.workers()[worker];
+      if (own.steps > 0) text.sample(value(own), label("worker", fmt::format("{}", worker)));
+    }
   };
   family("drover_worker_steps_total", "counter", "Steps that the worker could take part in.",
-         [](const WorkerCounts& counts) { return counts.steps; });
+         [](const WorkerTotals& own) { return own.steps; });
   family("drover_worker_late_total", "counter",
          "Steps that closed before the worker's gradient was there.",
-         [](const WorkerCounts& counts) { return counts.late; });
+         [](const WorkerTotals& own) { return own.missed(); });
   family("drover_worker_last_total", "counter", "Steps for which the worker was waited for last.",
-         [](const WorkerCounts& counts) { return counts.last; });
+         [](const WorkerTotals& own) { return own.last; });
   family("drover_worker_inclusion_ratio", "gauge",
          "Share of its steps in which the worker's gradient was in time, over the whole run.",
-         [](const WorkerCounts& counts) {
-           return 1.0 - static_cast<double>(counts.late) / static_cast<double>(counts.steps);
-         });
+         [](const WorkerTotals& own) { return own.inclusion(); });
 }
 
 }  // namespace
 
-std::string metrics_text(const RunMetrics& metrics) {
+std::string metrics_text(const RecordedRun& run) {
+  const RunAggregate sums = run.aggregate();
   Exposition text;
-  add_run(text, metrics);
-  add_steps(text, metrics);
-  add_learning(text, metrics);
-  add_workers(text, metrics);
+  add_run(text, run.tables());
+  add_steps(text, run, sums);
+  add_decision(text, run.newest_decision());
+  add_learning(text, run, sums);
+  add_workers(text, run, sums);
   return text.take();
-}
-
-Result<std::string> MetricsPage::text() {
-  if (!metrics_) {
-    auto reader = RunReader::open(run_file_);
-    if (!reader) return reader.error();
-    reader_ = std::make_unique<RunReader>(std::move(reader).value());
-    metrics_ = std::make_unique<MetricsReader>(*reader_);
-  }
-  if (const Status status = metrics_->read_new(); !status) return status.error();
-  return metrics_text(metrics_->metrics());
 }
 
 }  // namespace drover

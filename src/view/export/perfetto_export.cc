@@ -164,7 +164,7 @@ void draw_step(TraceEvents& events, const WalkedStep& walked) {
   events.counter("loss", step.at, step.loss);
 }
 
-Status draw_events(TraceEvents& events, const RunReader& reader, const StepSpan& span) {
+Status draw_events(TraceEvents& events, const RunReader& reader, const StepInterval& span) {
   const auto recorded = reader.events();
   if (!recorded) return recorded.error();
   for (const EventRecord& each : recorded.value()) {

@@ -1,4 +1,4 @@
-#include "view/export/run_walk.h"
+#include "view/run_walk.h"
 
 #include <fmt/format.h>
 
@@ -37,36 +37,55 @@ std::span<const Record> take_step(const std::vector<Record>& records, size_t& be
   return std::span(records).subspan(first, begin - first);
 }
 
-Status walk_stretch(const RunReader& reader, Step from, Step to,
-                    const std::function<Status(const WalkedStep&)>& visit) {
-  const auto steps = reader.steps(from, to);
+}  // namespace
+
+Result<RunStretch> read_stretch(const RunReader& reader, const StepInterval& span, bool expected) {
+  RunStretch stretch{.span = span};
+  // Steps first: the rest was written with them, or before.
+  auto steps = reader.steps(span.from, span.to);
   if (!steps) return steps.error();
-  const auto arrivals = reader.arrivals(from, to);
+  stretch.steps = std::move(steps).value();
+  stretch.span.to = stretch.steps.empty() ? span.from : stretch.steps.back().step + 1;
+  const bool complete = stretch.span.to == span.to;
+  auto arrivals = reader.arrivals(span.from, stretch.span.to);
   if (!arrivals) return arrivals.error();
-  auto decisions = reader.decisions(from, to);
+  stretch.arrivals = std::move(arrivals).value();
+  auto decisions = reader.decisions(span.from, complete ? span.to : kAllSteps);
   if (!decisions) return decisions.error();
-  sort_by_step(decisions.value());
+  stretch.decisions = std::move(decisions).value();
+  sort_by_step(stretch.decisions);
+  if (!expected) return stretch;
+  auto last = reader.expected_last(span.from, stretch.span.to);
+  if (!last) return last.error();
+  stretch.expected = std::move(last).value();
+  return stretch;
+}
+
+Status walk_stretch(const RunStretch& stretch,
+                    const std::function<Status(const WalkedStep&)>& visit) {
   size_t arrival = 0;
   size_t decision = 0;
-  for (const StepRecord& step : steps.value()) {
-    const WalkedStep walked{
+  size_t expected = 0;
+  for (const StepRecord& step : stretch.steps) {
+    WalkedStep walked{
         .step = step,
-        .arrivals = take_step(arrivals.value(), arrival, step.step,
+        .arrivals = take_step(stretch.arrivals, arrival, step.step,
                               [](const RecordedArrival& each) { return each.arrival.step; }),
-        .decisions = take_step(decisions.value(), decision, step.step,
+        .decisions = take_step(stretch.decisions, decision, step.step,
                                [](const DecisionRecord& each) { return each.step; })};
+    const auto last = take_step(stretch.expected, expected, step.step,
+                                [](const RunReader::ExpectedLast& each) { return each.step; });
+    if (!last.empty()) walked.last_predicted_s = last.back().mean_s;
     if (Status status = visit(walked); !status) return status;
   }
   return done();
 }
 
-}  // namespace
-
-Result<StepSpan> recorded_steps(const RunReader& reader) {
+Result<StepInterval> recorded_steps(const RunReader& reader) {
   const auto totals = reader.totals();
   if (!totals) return totals.error();
   const Step steps = totals.value().steps;
-  if (steps == 0) return StepSpan{};
+  if (steps == 0) return StepInterval{};
   // A run records its steps in order, from 0. Were it not so, the last ones would be missed.
   const auto last = reader.steps(steps - 1, steps);
   if (!last) return last.error();
@@ -75,19 +94,21 @@ Result<StepSpan> recorded_steps(const RunReader& reader) {
         fmt::format("the run file '{}' has {} steps, but no step {}: some are missing",
                     reader.path(), steps, steps - 1));
   }
-  return StepSpan{0, steps};
+  return StepInterval{0, steps};
 }
 
 Step stretch_for(uint32_t workers) {
   return std::max<Step>(1, kArrivalsAtOnce / std::max(1U, workers));
 }
 
-Status walk_steps(const RunReader& reader, const StepSpan& span, uint32_t workers,
+Status walk_steps(const RunReader& reader, const StepInterval& span, uint32_t workers,
                   const std::function<Status(const WalkedStep&)>& visit) {
-  const Step stretch = stretch_for(workers);
-  for (Step from = span.from; from < span.to; from += stretch) {
-    const Step to = std::min(span.to, from + stretch);
-    if (Status status = walk_stretch(reader, from, to, visit); !status) return status;
+  const Step at_once = stretch_for(workers);
+  for (Step from = span.from; from < span.to; from += at_once) {
+    const Step to = std::min(span.to, from + at_once);
+    const auto stretch = read_stretch(reader, {from, to}, false);
+    if (!stretch) return stretch.error();
+    if (Status status = walk_stretch(stretch.value(), visit); !status) return status;
   }
   return done();
 }

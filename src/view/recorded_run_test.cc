@@ -1,5 +1,5 @@
-// A picture of a run is what its file says, however it was read.
-#include "view/run_picture.h"
+// The numbers of a run are what its file says, however it was read.
+#include "view/recorded_run.h"
 
 #include <gtest/gtest.h>
 
@@ -8,21 +8,24 @@
 #include <numeric>
 
 #include "core/event_samples.h"
+#include "core/quantile.h"
 #include "view/random_run.h"
 #include "view/run_json.h"
+#include "view/run_snapshot.h"
+#include "view/step_detail.h"
 
 namespace drover {
 namespace {
 
 using std::chrono::seconds;
 
-RunSnapshot snapshot_of(const std::string& path, uint64_t arrivals_max = 1'000'000) {
-  RunPicture picture;
+RunSnapshot snapshot_at(const std::string& path, uint64_t arrivals_max = 1'000'000) {
+  RecordedRun run;
   const RunReader reader = reader_at(path);
   while (true) {
-    const auto more = picture.read(reader, arrivals_max);
+    const auto more = run.read(reader, arrivals_max);
     EXPECT_TRUE(more.ok());
-    if (!more.ok() || !more.value()) return picture.snapshot({});
+    if (!more.ok() || !more.value()) return snapshot_of(run, {});
   }
 }
 
@@ -60,7 +63,7 @@ class RandomRuns : public ::testing::TestWithParam<uint64_t> {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, ::testing::Values(1, 2, 5, 18));
 
 TEST_P(RandomRuns, HaveBucketsThatAreMeansAndSums) {
-  const RunSnapshot snapshot = snapshot_of(path_);
+  const RunSnapshot snapshot = snapshot_at(path_);
   const std::vector<SlowStep> steps = slow_steps(path_);
   const uint64_t per = snapshot.steps.per;
   ASSERT_LE(column(snapshot, "step").size(), kStepBuckets);
@@ -86,7 +89,9 @@ TEST_P(RandomRuns, HaveBucketsThatAreMeansAndSums) {
         last = std::max(last, each.arrival.run_time);
         if (in_time(each)) last_used = std::max(last_used, each.arrival.run_time);
       }
-      if (record.contributors > 0) saved += drover::seconds(last - last_used);
+      // If no worker was in time, the step waited until it closed.
+      if (record.contributors == 0) last_used = record.elapsed;
+      saved += std::max(0.0, drover::seconds(last - last_used));
     }
     const auto count = static_cast<double>(end - begin);
     EXPECT_EQ(column(snapshot, "step")[bucket], static_cast<double>(begin));
@@ -110,13 +115,17 @@ TEST_P(RandomRuns, HaveBucketsThatAreMeansAndSums) {
 }
 
 TEST_P(RandomRuns, HaveTheWorkersThatTheStoreKnows) {
-  const RunSnapshot snapshot = snapshot_of(path_);
+  const RunSnapshot snapshot = snapshot_at(path_);
   const auto slow = reader_at(path_).workers().value();
   ASSERT_EQ(snapshot.worker_lines.size(), slow.size());
   std::map<WorkerId, std::vector<bool>> missed;
+  std::map<WorkerId, uint64_t> last;
   for (const SlowStep& step : slow_steps(path_)) {
-    for (const RecordedArrival& each : step.arrivals)
+    for (const RecordedArrival& each : step.arrivals) {
       missed[each.arrival.worker].push_back(!in_time(each));
+      if (in_time(each) && each.arrival.worker == step.record.last_worker)
+        ++last[each.arrival.worker];
+    }
   }
   for (size_t i = 0; i < slow.size(); ++i) {
     SCOPED_TRACE(i);
@@ -126,7 +135,7 @@ TEST_P(RandomRuns, HaveTheWorkersThatTheStoreKnows) {
     EXPECT_EQ(line.steps, slow[i].steps);
     EXPECT_EQ(line.late, slow[i].late);
     EXPECT_EQ(line.censored, slow[i].censored);
-    EXPECT_EQ(line.last, slow[i].last);
+    EXPECT_EQ(line.last, last[slow[i].worker]);
     EXPECT_DOUBLE_EQ(line.inclusion, slow[i].inclusion());
     EXPECT_NEAR(line.median_s / drover::seconds(slow[i].median_run_time), 1.0, 0.006);
     if (line.median_exact) {
@@ -148,7 +157,7 @@ TEST_P(RandomRuns, HaveTheWorkersThatTheStoreKnows) {
 }
 
 TEST_P(RandomRuns, HaveAHeatMapOfMeans) {
-  const RunSnapshot snapshot = snapshot_of(path_);
+  const RunSnapshot snapshot = snapshot_at(path_);
   const std::vector<SlowStep> steps = slow_steps(path_);
   ASSERT_LE(snapshot.heat.step.size(), kHeatColumns);
   ASSERT_EQ(snapshot.heat.rows.size(), kWorkers);
@@ -172,10 +181,10 @@ TEST_P(RandomRuns, HaveAHeatMapOfMeans) {
 }
 
 // Each step by itself, looking back for the decision that held in it.
-TEST_P(RandomRuns, TellAboutWhatWasSavedByTheForecastThatHeld) {
+TEST_P(RandomRuns, EstimateTheTimeSavedByTheForecastInForce) {
   const RunReader reader = reader_at(path_);
   double about = 0.0;
-  double foretold_steps = 0.0;
+  double predicted_steps = 0.0;
   Duration longest{};  // that was known by then
   for (const SlowStep& step : slow_steps(path_)) {
     Duration last_used{}, last{};
@@ -186,31 +195,30 @@ TEST_P(RandomRuns, TellAboutWhatWasSavedByTheForecastThatHeld) {
       if (!each.arrival.censored) longest = std::max(longest, each.arrival.run_time);
       if (in_time(each)) last_used = std::max(last_used, each.arrival.run_time);
     }
-    if (step.record.contributors == 0) continue;
-    double saved = drover::seconds(last - last_used);
+    if (step.record.contributors == 0) last_used = step.record.elapsed;
+    double saved = std::max(0.0, drover::seconds(last - last_used));
     Step decided = step.record.step;
     while (decided > 0 && reader.decisions(decided, decided + 1).value().empty()) --decided;
     const auto expected = reader.expected(decided).value();
     if (unknown && !expected.empty()) {
-      const double overhead = drover::seconds(step.record.elapsed - last_used);
       const double mean = static_cast<double>(expected.back().mean);
-      const double all = std::min(mean, drover::seconds(longest)) + overhead;
-      saved = std::max(saved, all - drover::seconds(step.record.elapsed));
-      ++foretold_steps;
+      const double last_s = std::min(mean, drover::seconds(longest));
+      saved = std::max(saved, last_s - drover::seconds(last_used));
+      ++predicted_steps;
     }
     about += saved;
   }
-  const PageTotals totals = snapshot_of(path_).totals;
-  ASSERT_GT(foretold_steps, 0.0);
+  const PageTotals totals = snapshot_at(path_).totals;
+  ASSERT_GT(predicted_steps, 0.0);
   EXPECT_NEAR(totals.saved_about_s, about, 1e-6);
   EXPECT_GT(totals.saved_about_s, totals.saved_s);
-  const RunSnapshot snapshot = snapshot_of(path_);
+  const RunSnapshot snapshot = snapshot_at(path_);
   const std::vector<double>& buckets = column(snapshot, "saved_about_s");
   EXPECT_NEAR(std::accumulate(buckets.begin(), buckets.end(), 0.0), about, 1e-6);
 }
 
 TEST_P(RandomRuns, HaveTheStoresTotals) {
-  const RunSnapshot snapshot = snapshot_of(path_);
+  const RunSnapshot snapshot = snapshot_at(path_);
   const RunReader reader = reader_at(path_);
   const RunTotals totals = reader.totals().value();
   EXPECT_EQ(snapshot.progress.step, totals.steps);
@@ -218,45 +226,46 @@ TEST_P(RandomRuns, HaveTheStoresTotals) {
   EXPECT_EQ(snapshot.totals.used, totals.gradients_used);
   EXPECT_EQ(snapshot.totals.late, totals.gradients_late);
   EXPECT_EQ(snapshot.totals.refused, totals.gradients_refused);
-  const StepStatistics times = reader.step_times().value();
-  EXPECT_DOUBLE_EQ(snapshot.totals.step_median_s, drover::seconds(times.median));
-  EXPECT_DOUBLE_EQ(snapshot.totals.step_p90_s, drover::seconds(times.p90));
+  std::vector<Duration> elapsed;
+  for (const SlowStep& step : slow_steps(path_)) elapsed.push_back(step.record.elapsed);
+  EXPECT_DOUBLE_EQ(snapshot.totals.step_median_s, drover::seconds(percentile(elapsed, 50)));
+  EXPECT_DOUBLE_EQ(snapshot.totals.step_p90_s, drover::seconds(percentile(elapsed, 90)));
   EXPECT_EQ(snapshot.totals.test_loss, reader.evaluations().value().back().loss);
   EXPECT_NEAR(snapshot.totals.wait_all_s, snapshot.totals.waited_s + snapshot.totals.saved_s, 1e-9);
   EXPECT_EQ(snapshot.progress.state, RunState::kCompleted);
 }
 
 TEST_P(RandomRuns, LookTheSameInPortions) {
-  const std::string whole = all_json(snapshot_of(path_));
+  const std::string whole = all_json(snapshot_at(path_));
   for (const uint64_t portion : {100u, 700u}) {
     SCOPED_TRACE(portion);
-    EXPECT_EQ(all_json(snapshot_of(path_, portion)), whole);
+    EXPECT_EQ(all_json(snapshot_at(path_, portion)), whole);
   }
 }
 
 TEST_P(RandomRuns, LookTheSameReadWhileTheyGrow) {
   const std::string path = folder_.file("growing.db");
   const auto writer = writer_at(path);
-  const RandomRun run(GetParam(), kWorkers);
-  RunPicture picture;
+  const RandomRun writes(GetParam(), kWorkers);
+  RecordedRun run;
   Step step = 0;
   for (uint64_t round = 0; round < 30; ++round) {
     const Step to = step + draw({GetParam(), round}) % 12;
-    run.write(*writer, step, to);
+    writes.write(*writer, step, to);
     step = to;
     DROVER_EXPECT_OK(writer->flush());
     while (true) {
-      const auto more = picture.read(reader_at(path), 50);
+      const auto more = run.read(reader_at(path), 50);
       ASSERT_TRUE(more.ok()) << more.error().message;
       if (!more.value()) break;
     }
-    ASSERT_EQ(all_json(picture.snapshot({})), all_json(snapshot_of(path))) << "after " << step;
+    ASSERT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path))) << "after " << step;
   }
 }
 
-TEST(RunPicture, DoublesItsBucketsInALongRun) {
+TEST(RecordedRun, DoublesItsBucketsInALongRun) {
   const TempFolder folder;
-  const RunSnapshot snapshot = snapshot_of(random_run_file(folder, 3, 2, 2500));
+  const RunSnapshot snapshot = snapshot_at(random_run_file(folder, 3, 2, 2500));
   EXPECT_EQ(snapshot.steps.per, 4u);
   EXPECT_EQ(column(snapshot, "step").size(), 625u);
   EXPECT_EQ(snapshot.heat.per, 8u);
@@ -268,22 +277,22 @@ TEST(RunPicture, DoublesItsBucketsInALongRun) {
     EXPECT_LE(snapshot.decisions[i].decision.step, snapshot.decisions[i - 1].decision.step);
 }
 
-TEST(RunPicture, OfAnEmptyRunWaits) {
+TEST(RecordedRun, OfAnEmptyRunWaits) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunSnapshot snapshot = picture.snapshot(seconds(5));
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = snapshot_of(run, seconds(5));
   EXPECT_EQ(snapshot.progress.state, RunState::kWaiting);
   EXPECT_EQ(snapshot.progress.step, 0u);
   EXPECT_EQ(snapshot.workers, 4u) << "as its settings say";
   EXPECT_TRUE(column(snapshot, "step").empty());
   EXPECT_TRUE(std::isnan(snapshot.totals.loss));
-  EXPECT_EQ(picture.snapshot(seconds(500)).progress.state, RunState::kSilent);
+  EXPECT_EQ(snapshot_of(run, seconds(500)).progress.state, RunState::kSilent);
 }
 
-TEST(RunPicture, TellsHowLongIsLeft) {
+TEST(RecordedRun, TellsHowLongIsLeft) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   RunHeader header = sample_header();
@@ -293,19 +302,19 @@ TEST(RunPicture, TellsHowLongIsLeft) {
   for (Step step = 0; step < 20; ++step)
     DROVER_EXPECT_OK(writer.value()->on_step(sample_step(step, 4), sample_arrivals(step, 4)));
   DROVER_EXPECT_OK(writer.value()->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunProgress progress = picture.snapshot(seconds(1)).progress;
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunProgress progress = snapshot_of(run, seconds(1)).progress;
   EXPECT_EQ(progress.state, RunState::kRunning);
   EXPECT_EQ(progress.step, 20u);
   EXPECT_EQ(progress.steps, 100u);
   EXPECT_NEAR(progress.left_s, 80 * 0.01, 0.01) << "10 ms a step";
-  EXPECT_EQ(picture.snapshot(seconds(100)).progress.state, RunState::kSilent);
-  EXPECT_TRUE(std::isnan(picture.snapshot(seconds(100)).progress.left_s));
+  EXPECT_EQ(snapshot_of(run, seconds(100)).progress.state, RunState::kSilent);
+  EXPECT_TRUE(std::isnan(snapshot_of(run, seconds(100)).progress.left_s));
 }
 
 // As `drover launch` writes it: workers say when they are done.
-TEST(RunPicture, OfARunWithoutAKnownEndTellsNoTotal) {
+TEST(RecordedRun, OfARunWithoutAKnownEndTellsNoTotal) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   RunHeader header = sample_header();
@@ -315,9 +324,9 @@ TEST(RunPicture, OfARunWithoutAKnownEndTellsNoTotal) {
   for (Step step = 0; step < 20; ++step)
     DROVER_EXPECT_OK(writer.value()->on_step(sample_step(step, 4), sample_arrivals(step, 4)));
   DROVER_EXPECT_OK(writer.value()->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  RunProgress progress = picture.snapshot(seconds(1)).progress;
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  RunProgress progress = snapshot_of(run, seconds(1)).progress;
   EXPECT_EQ(progress.state, RunState::kRunning);
   EXPECT_EQ(progress.step, 20u);
   EXPECT_EQ(progress.steps, std::nullopt);
@@ -325,13 +334,13 @@ TEST(RunPicture, OfARunWithoutAKnownEndTellsNoTotal) {
   EXPECT_NEAR(progress.steps_per_s, 100.0, 1.0);
 
   DROVER_EXPECT_OK(writer.value()->on_end({.outcome = RunOutcome::kCompleted}));
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  progress = picture.snapshot(seconds(1)).progress;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  progress = snapshot_of(run, seconds(1)).progress;
   EXPECT_EQ(progress.state, RunState::kCompleted);
   EXPECT_EQ(progress.steps, std::nullopt);
 }
 
-TEST(RunPicture, KnowsWhoIsLost) {
+TEST(RecordedRun, KnowsWhoIsLost) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -342,30 +351,30 @@ TEST(RunPicture, KnowsWhoIsLost) {
   DROVER_EXPECT_OK(writer->on_event({seconds(3), 3, Peer{Role::kWorker, 2}, event::Joined{}}));
   DROVER_EXPECT_OK(writer->on_event(lost_event(seconds(3), 3, Peer{Role::kShard, 1}, "")));
   DROVER_EXPECT_OK(writer->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunSnapshot snapshot = picture.snapshot({});
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = snapshot_of(run, {});
   EXPECT_EQ(snapshot.worker_lines[1].state, WorkerState::kAlive);
   EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kAlive);
   EXPECT_EQ(snapshot.worker_lines[3].state, WorkerState::kLost);
   EXPECT_EQ(snapshot.events.front().peer, (Peer{Role::kShard, 1})) << "newest first";
 }
 
-TEST(RunPicture, AWorkerThatHasLeftIsFinishedNotAlive) {
+TEST(RecordedRun, AWorkerThatHasLeftIsFinishedNotAlive) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
   DROVER_EXPECT_OK(writer->on_event({seconds(1), 1, Peer{Role::kWorker, 2}, event::Left{}}));
   DROVER_EXPECT_OK(writer->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunSnapshot snapshot = picture.snapshot({});
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = snapshot_of(run, {});
   EXPECT_EQ(snapshot.worker_lines[1].state, WorkerState::kAlive);
   EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kFinished);
 }
 
 // A restarted run continues only with the workers that take part again; no `joined` says so.
-TEST(RunPicture, WorkersLostBeforeARestartAreAliveAfterIt) {
+TEST(RecordedRun, WorkersLostBeforeARestartAreAliveAfterIt) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -374,11 +383,82 @@ TEST(RunPicture, WorkersLostBeforeARestartAreAliveAfterIt) {
   DROVER_EXPECT_OK(writer->on_event({seconds(3), 1, {}, event::Resumed{.version = 1}}));
   DROVER_EXPECT_OK(writer->on_event(lost_event(seconds(4), 4, Peer{Role::kWorker, 3}, "closed")));
   DROVER_EXPECT_OK(writer->flush());
-  RunPicture picture;
-  ASSERT_TRUE(picture.read(reader_at(path)).ok());
-  const RunSnapshot snapshot = picture.snapshot({});
+  RecordedRun run;
+  ASSERT_TRUE(run.read(reader_at(path)).ok());
+  const RunSnapshot snapshot = snapshot_of(run, {});
   EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kAlive);
   EXPECT_EQ(snapshot.worker_lines[3].state, WorkerState::kLost);
+}
+
+// A script that has done its work has no process that could join again.
+TEST(RecordedRun, AWorkerThatHasLeftStaysFinishedAfterARestart) {
+  WorkerStates members;
+  members.add({seconds(1), 1, Peer{Role::kWorker, 0}, event::Left{}});
+  members.add(lost_event(seconds(1), 1, Peer{Role::kWorker, 1}, "closed"));
+  EXPECT_EQ(members.state_of(1), WorkerState::kLost);
+  members.add({seconds(2), 2, {}, event::Restarted{}});
+  EXPECT_EQ(members.state_of(0), WorkerState::kFinished);
+  EXPECT_EQ(members.state_of(1), WorkerState::kAlive);
+  EXPECT_EQ(members.losses(), 1u);
+  members.add({seconds(3), 3, Peer{Role::kWorker, 0}, event::Joined{}});
+  EXPECT_EQ(members.state_of(0), WorkerState::kAlive);
+}
+
+// The steps after the checkpoint are taken out of the file and made once more.
+TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  const auto record = [&](Step from, Step to, uint32_t workers) {
+    for (Step step = from; step < to; ++step) {
+      StepRecord made = sample_step(step, workers);
+      made.at += seconds(workers);  // later, the second time
+      DROVER_EXPECT_OK(writer->on_step(made, sample_arrivals(step, workers)));
+    }
+    DROVER_EXPECT_OK(writer->flush());
+  };
+  RecordedRun run;
+  for (const Step restart_from : {Step{150}, Step{10}, Step{0}}) {
+    SCOPED_TRACE(restart_from);
+    DROVER_EXPECT_OK(writer->start_over(0));
+    record(0, 200, 4);
+    DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+    EXPECT_EQ(run.aggregate().gradients().used, snapshot_at(path).totals.used);
+    DROVER_EXPECT_OK(writer->start_over(restart_from));
+    DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+    EXPECT_EQ(run.aggregate().step_count(), restart_from);
+    record(restart_from, 180, 3);
+    DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+    EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
+  }
+  // Not looked at between the restart and as many steps as there were.
+  DROVER_EXPECT_OK(writer->start_over(10));
+  record(10, 200, 2);
+  DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+  EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
+}
+
+// Its steps count on from the checkpoint.
+TEST(RecordedRun, OfAResumedRunBeginsWhereItDid) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  const auto writer = writer_at(path);
+  RecordedRun run;
+  for (Step step = 123'456; step < 123'656; ++step) {
+    DROVER_EXPECT_OK(writer->on_step(sample_step(step, 4), sample_arrivals(step, 4)));
+    DROVER_EXPECT_OK(writer->flush());
+    if (step % 50 == 0) DROVER_EXPECT_OK(run.read_all(reader_at(path), 10));
+  }
+  DROVER_EXPECT_OK(run.read_all(reader_at(path), 10));
+  EXPECT_EQ(run.aggregate().step_count(), 200u);
+  EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
+  EXPECT_EQ(run.aggregate().gradients().used, 800u);
+  // It restarts from the beginning after all.
+  DROVER_EXPECT_OK(writer->start_over(0));
+  DROVER_EXPECT_OK(writer->on_step(sample_step(0, 4), sample_arrivals(0, 4)));
+  DROVER_EXPECT_OK(writer->flush());
+  DROVER_EXPECT_OK(run.read_all(reader_at(path)));
+  EXPECT_EQ(run.aggregate().step_count(), 1u);
 }
 
 TEST(HeatLayout, KeepsTheWorkersOfANodeTogether) {
@@ -421,7 +501,7 @@ TEST(ReadStep, IsOneStepCloseUp) {
   for (Step step = 0; step < 30; ++step) {
     const auto detail = read_step(reader, step);
     ASSERT_TRUE(detail.ok() && detail.value());
-    EXPECT_EQ(detail.value()->facts.record.step, step);
+    EXPECT_EQ(detail.value()->record.step, step);
     EXPECT_EQ(detail.value()->arrivals.size(), steps[step].arrivals.size());
     EXPECT_TRUE(std::is_sorted(detail.value()->arrivals.begin(), detail.value()->arrivals.end(),
                                [](const auto& a, const auto& b) {
