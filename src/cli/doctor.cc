@@ -10,7 +10,7 @@ namespace drover {
 namespace {
 
 // What a worker with a small model and a shard have for themselves, and what all share: libtorch
-// and the data. Measured (docs/results.md), and rounded up.
+// and the data. Measured (docs/benchmarks.md), and rounded up.
 constexpr uint64_t kWorkerMemory = 40'000'000;
 constexpr uint64_t kShardMemory = 20'000'000;
 constexpr uint64_t kSharedMemory = 500'000'000;
