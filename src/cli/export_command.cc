@@ -52,22 +52,24 @@ Result<Format> format_of(const std::string& name) {
 Result<StepInterval> span_of(const RunReader& reader, const StepRange& range) {
   const auto recorded = recorded_steps(reader);
   if (!recorded) return recorded.error();
-  const Step steps = recorded.value().to;
-  if (steps == 0) {
+  const auto [first, end] = recorded.value();
+  if (first == end) {
     return invalid_input(fmt::format(
         "there is nothing to export from '{}': the run has recorded no step{}", reader.path(),
         reader.end() && reader.end().value().outcome == RunOutcome::kRunning
             ? ". If it has only just begun, try again in a moment"
             : ""));
   }
-  const Step to = range.open_ended ? steps : range.to;
-  if (range.from >= steps || to > steps) {
+  // "from 0" is from the first that there is: a run that was resumed began later.
+  const Step from = range.from == 0 ? first : range.from;
+  const Step to = range.open_ended ? end : range.to;
+  if (from < first || from >= end || to > end) {
     return invalid_input(
-        fmt::format("--steps: the run '{}' has recorded {} steps, 0 to {}; it asks for {} to {}",
-                    reader.path(), with_commas(steps), steps - 1, range.from,
+        fmt::format("--steps: the run '{}' has recorded {} steps, {} to {}; it asks for {} to {}",
+                    reader.path(), with_commas(end - first), first, end - 1, range.from,
                     range.open_ended ? "the last" : std::to_string(to - 1)));
   }
-  return StepInterval{range.from, to};
+  return StepInterval{from, to};
 }
 
 // How far it is, and whether somebody has had enough of it.

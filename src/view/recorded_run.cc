@@ -12,8 +12,6 @@ namespace {
 constexpr uint64_t kTailSteps = 64;
 constexpr uint64_t kTailSteps_min = 4;
 constexpr uint64_t kTailArrivals = 50'000;
-// The first step is searched for among so many at once.
-constexpr Step kFirstStepSpan = 10'000;
 
 std::optional<uint64_t> number_in(std::string_view text) {
   uint64_t number = 0;
@@ -25,19 +23,6 @@ std::optional<uint64_t> number_in(std::string_view text) {
 void keep_last(std::vector<DecisionRecord>& decisions) {
   if (decisions.size() <= kDecisionsKept) return;
   decisions.erase(decisions.begin(), decisions.end() - static_cast<std::ptrdiff_t>(kDecisionsKept));
-}
-
-// The first step that is recorded: not 0 in the file of a run that was resumed. 0: none is.
-Result<Step> first_step(const RunReader& reader) {
-  const auto totals = reader.totals();
-  if (!totals) return totals.error();
-  if (totals.value().steps == 0) return Step{0};
-  for (Step from = 0; from < kEndless; from += kFirstStepSpan) {
-    const auto steps = reader.steps(from, from + kFirstStepSpan);
-    if (!steps) return steps.error();
-    if (!steps.value().empty()) return steps.value().front().step;
-  }
-  return Step{0};
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 namespace drover {
 namespace {
 
+// The first step is searched for among so many at once.
+constexpr Step kFirstStepSpan = 10'000;
 constexpr uint64_t kArrivalsAtOnce = 100'000;
 
 // By step, keeping the order within a step. They nearly always are already.
@@ -81,20 +83,36 @@ Status walk_stretch(const RunStretch& stretch,
   return done();
 }
 
+Result<Step> first_step(const RunReader& reader) {
+  const auto totals = reader.totals();
+  if (!totals) return totals.error();
+  if (totals.value().steps == 0) return Step{0};
+  for (Step from = 0; from < kEndless; from += kFirstStepSpan) {
+    const auto steps = reader.steps(from, from + kFirstStepSpan);
+    if (!steps) return steps.error();
+    if (!steps.value().empty()) return steps.value().front().step;
+  }
+  return Step{0};
+}
+
 Result<StepInterval> recorded_steps(const RunReader& reader) {
   const auto totals = reader.totals();
   if (!totals) return totals.error();
   const Step steps = totals.value().steps;
   if (steps == 0) return StepInterval{};
-  // A run records its steps in order, from 0. Were it not so, the last ones would be missed.
-  const auto last = reader.steps(steps - 1, steps);
+  const auto first = first_step(reader);
+  if (!first) return first.error();
+  // A run records its steps in order. Were it not so, the last ones would be missed.
+  const Step end = first.value() + steps;
+  const auto last = reader.steps(end - 1, end);
   if (!last) return last.error();
   if (last.value().empty()) {
     return invalid_input(
-        fmt::format("the run file '{}' has {} steps, but no step {}: some are missing",
-                    reader.path(), steps, steps - 1));
+        fmt::format("the run file '{}' has {} steps from step {} on, but no step {}: some are "
+                    "missing",
+                    reader.path(), steps, first.value(), end - 1));
   }
-  return StepInterval{0, steps};
+  return StepInterval{first.value(), end};
 }
 
 Step stretch_for(uint32_t workers) {

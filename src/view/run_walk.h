@@ -41,6 +41,9 @@ Result<RunStretch> read_stretch(const RunReader& reader, const StepInterval& spa
 Status walk_stretch(const RunStretch& stretch,
                     const std::function<Status(const WalkedStep&)>& visit);
 
+// The first step that is recorded: not 0 in the file of a run that was resumed. 0: none is.
+Result<Step> first_step(const RunReader& reader);
+
 // The steps that are recorded now. Of a run that goes on there will be more, so a program that
 // passes over a run twice must use the same span both times.
 Result<StepInterval> recorded_steps(const RunReader& reader);

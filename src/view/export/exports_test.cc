@@ -559,6 +559,29 @@ TEST(Exports, OfARunThatGoesOnAreOfWhatThereWas) {
   }
 }
 
+// The file of a run that was resumed begins where it went on from.
+TEST(RecordedSteps, OfAResumedRunBeginWhereItDid) {
+  const TempFolder folder;
+  {
+    const auto writer = writer_at(folder.file("run.db"));
+    MixedRun run;
+    run.start(*writer);
+    for (Step step = 20; step < 25; ++step) run.record_step(*writer, step);
+    DROVER_EXPECT_OK(writer->on_end({.elapsed = run.now}));
+  }
+  const RunReader reader = reader_at(folder.file("run.db"));
+  const auto span = recorded_steps(reader);
+  ASSERT_TRUE(span);
+  EXPECT_EQ(span.value().from, 20u);
+  EXPECT_EQ(span.value().to, 25u);
+  for (size_t i = 0; i < std::size(kAll); ++i) {
+    const std::string out = folder.file("out" + std::to_string(i));
+    const Exported exported =
+        expect_exported(kAll[i](reader, {.out = out, .steps = span.value(), .workers = 5}));
+    EXPECT_FALSE(exported.files.empty()) << i;
+  }
+}
+
 TEST(RecordedSteps, AreNoneInAnEmptyRun) {
   const TempFolder folder;
   writer_at(folder.file("run.db"));
