@@ -206,8 +206,8 @@ TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) 
   EXPECT_FALSE(machine_.ready());
 }
 
-// One shard is ahead, so that it asks the others for more than it wanted first: it will push nothing
-// for the steps in between, and must say so.
+// One shard is ahead, so that it asks the others for more than it wanted first: it will push
+// nothing for the steps in between, and must say so.
 TEST_F(WorkerMachineTest, OwesNothingForStepsThatItPassesOverWhenItPulledAhead) {
   begin_step(0);
   machine_.pull_ahead(out_);
