@@ -1,6 +1,7 @@
 // drover fit: a learned model of run-times from what was recorded.
 #include <fmt/core.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -130,7 +131,7 @@ class FitJob {
         record_(std::move(record)),
         progress_(options.progress ? ProgressStyle::kLines : choose_progress_style(options.quiet)) {
     const auto steps = static_cast<double>(record_.steps.size());
-    held_out_ = static_cast<size_t>(plan_.settings.held_out * steps + 0.5);
+    held_out_ = static_cast<size_t>(std::lround(plan_.settings.held_out * steps));
   }
 
   // What is to be told of the model that was saved.

@@ -250,15 +250,16 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
 }  // namespace
 
 void add_launch_command(CommandTable& commands) {
-  auto [app, options] = commands.add<LaunchOptions>(
+  const auto added = commands.add<LaunchOptions>(
       "launch", "Run a PyTorch script as workers, with everything they need, on this machine",
       launch_command);
-  add_launch_options(app, options);
+  add_launch_options(added.app, added.options);
   // What follows the script is left over, and is the script's.
-  app.final_callback([&app = app, &options = options] {
-    options.script = app.remaining();
-    if (!options.script.empty() && options.script.front().starts_with("-"))
-      throw CLI::ExtrasError(app.get_name(), options.script);
+  added.app.final_callback([added] {
+    std::vector<std::string>& script = added.options.script;
+    script = added.app.remaining();
+    if (!script.empty() && script.front().starts_with("-"))
+      throw CLI::ExtrasError(added.app.get_name(), script);
   });
 }
 

@@ -109,10 +109,13 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
   ReplayPlan plan;
   Job& job = plan.job;
   if (const Status status = set_flags(options.flags, job); !status) return status.error();
-  if (!(options.overhead >= 0.0 && options.overhead <= kTraceTimeMax)) {
+  // Written so that NaN, which compares false with everything, is outside.
+  const bool overhead_fits = options.overhead >= 0.0 && options.overhead <= kTraceTimeMax;
+  if (!overhead_fits) {
     return wrong_flag("--overhead", fmt::format("must be a number from 0 to {}", kTraceTimeMax));
   }
-  if (options.noise && !(*options.noise > 0.0 && *options.noise <= kNoiseMax)) {
+  const bool noise_fits = !options.noise || (*options.noise > 0.0 && *options.noise <= kNoiseMax);
+  if (!noise_fits) {
     return wrong_flag("--noise", fmt::format("must be a number above 0, at most {}", kNoiseMax));
   }
   if (job.waiting.objective == Objective::kGoodput && !options.noise) {
