@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/shared_flags.h"
+#include "launch/run_setup.h"
 
 namespace drover {
 namespace {
@@ -58,6 +59,7 @@ Result<Job> job_of(const LaunchOptions& options) {
   job.steps = kEndless;
   const Status status = apply_flags(options.flags, job);
   if (!status) return status.error();
+  if (const Status may = check_listen(job.cluster); !may) return may.error();
   if (job.cluster.transport == Transport::kMpi) {
     return invalid_input(
         "--transport: mpi is for drover train under mpirun or srun; workers of a script are "

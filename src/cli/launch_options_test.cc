@@ -47,6 +47,16 @@ TEST_F(LaunchOptionsTest, HasNoFlagForWhatIsTheScripts) {
   }
 }
 
+TEST_F(LaunchOptionsTest, ListensForOtherHostsOnlyWithTlsOrOnPurpose) {
+  parse({"--transport", "tcp", "--listen", "0.0.0.0:0", "train.py"});
+  const auto refused = job_of(options_);
+  ASSERT_FALSE(refused.ok()) << "before anything is started or recorded";
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("--listen"));
+  options_ = {};
+  parse({"--transport", "tcp", "--listen", "0.0.0.0:0", "--insecure", "train.py"});
+  EXPECT_TRUE(job_of(options_).ok());
+}
+
 TEST_F(LaunchOptionsTest, HasNoMpi) {
   parse({"--transport", "mpi", "train.py"});
   const auto job = job_of(options_);

@@ -75,6 +75,7 @@ Result<Checked> check_simulated(const std::string& path, const GivenFlags& flags
 Result<Checked> check_real(const std::string& path, const GivenFlags& flags) {
   const auto job = job_of(path, flags);
   if (!job) return job.error();
+  if (const Status may = check_listen(job.value().cluster); !may) return may.error();
   const auto policy = policy_of(job.value(), {}, background_fitters());
   if (!policy) return policy.error();
   const auto text = read_toml_file(path, "job file");
