@@ -136,7 +136,7 @@ TEST(Checkpoints, AnotherModelOptimiserOrSeedIsRefusedByName) {
     EXPECT_FALSE(fs::exists(folder.file("b.db")));
     return outcome.err;
   };
-  EXPECT_THAT(refused({"--momentum", "0.8"}), mentions("optimizer.momentum", "0.9", "0.8"));
+  EXPECT_THAT(refused({"--momentum", "0.8"}), mentions("momentum", "0.9", "0.8"));
   EXPECT_THAT(refused({"--seed", "7"}), mentions("seed", 1, 7));
   EXPECT_THAT(refused({"--partition", "label"}), mentions("partition", "none", "label"));
   EXPECT_THAT(train(folder, "b.db", job(momentum(), 4) + Words{"--resume", "ck"}).err,

@@ -48,12 +48,12 @@ scenario = "small.toml"
 
 [[variant]]
 name = "learns"
-set = { policy = "sync", schedule.lr = )" +
+set = { policy = "sync", lr = )" +
          lr_of_first + R"( }
 
 [[variant]]
 name = "sleeps"
-set = { policy = "static:k=3", schedule.lr = 1e-9, steps = )" +
+set = { policy = "static:k=3", lr = 1e-9, steps = )" +
          steps_of_second + R"( }
 )";
 }

@@ -10,24 +10,25 @@
 namespace drover {
 namespace {
 
-// Of the settings of a job, those that a script says for itself, or that need a built-in task.
+// Settings that a script determines itself, or that need a built-in task.
 constexpr std::array<std::string_view, 10> kOfTheScript = {
     "model",       "data",       "data_dir", "generated_samples", "micro_batch", "partition",
     "workers_max", "save_model", "pull",     "pull_grace"};
-// Of how it learns, what a script has no words for.
-constexpr std::array<std::string_view, 2> kOfTheRun = {"optimizer.ema_decay", "schedule.rule"};
+// The settings of optimizer and learning rate that a script cannot determine.
+constexpr std::array<std::string_view, 2> kOfTheRun = {"ema", "lr_rule"};
 
 bool is_for_scripts(const Setting& setting) {
   const auto among = [&](const auto& keys) {
     return std::find(keys.begin(), keys.end(), setting.key) != keys.end();
   };
-  return table_of(setting).empty() ? !among(kOfTheScript) : among(kOfTheRun);
+  return setting.group == SettingGroup::kLearning ? among(kOfTheRun) : !among(kOfTheScript);
 }
 
 void add_common(CLI::App& app, LaunchOptions& options) {
   add_job_flags(app, options.flags, is_for_scripts);
+  add_set_option(app, options.flags, is_for_scripts);
   app.add_flag("--json", options.json, "print the result as one line of JSON");
-  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  app.add_flag("--quiet", options.quiet, "print only errors and the result");
   add_dashboard_flag(app, options.dashboard);
   add_metrics_flag(app, options.metrics);
 }
@@ -37,21 +38,23 @@ void add_common(CLI::App& app, LaunchOptions& options) {
 void add_launch_options(CLI::App& app, LaunchOptions& options) {
   add_common(app, options);
   app.add_option("--python", options.python,
-                 "what runs a script that ends in .py; default: python3")
+                 "interpreter of scripts that end in .py (default: python3)")
       ->envname("DROVER_PYTHON")
       ->type_name("PROGRAM");
+  add_help_all(app);
   app.prefix_command();
-  app.footer("Then the script and its arguments: drover launch --workers 4 script.py --epochs 3");
+  app.footer(
+      "The script and its arguments come last: drover launch --workers 4 script.py --epochs 3");
 }
 
 void add_serve_options(CLI::App& app, LaunchOptions& options) {
   add_common(app, options);
   app.add_option("--port", options.port,
-                 "under which workers on this machine find the run (DROVER_PORT); with "
-                 "--transport tcp also where it listens, unless --listen says otherwise")
+                 "port by which workers on this machine find the run ($DROVER_PORT)")
       ->check(CLI::Range(uint16_t{1}, uint16_t{65535}))
       ->type_name("PORT")
       ->capture_default_str();
+  add_help_all(app);
 }
 
 Result<Job> job_of(const LaunchOptions& options) {
@@ -62,8 +65,8 @@ Result<Job> job_of(const LaunchOptions& options) {
   if (const Status may = check_listen(job.cluster); !may) return may.error();
   if (job.cluster.transport == Transport::kMpi) {
     return invalid_input(
-        "--transport: mpi is for drover train under mpirun or srun; workers of a script are "
-        "started without MPI. Take tcp, or auto");
+        "--transport: mpi needs drover train under mpirun or srun; workers of a script start "
+        "without MPI. Use tcp or auto");
   }
   return job;
 }

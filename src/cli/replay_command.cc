@@ -98,11 +98,9 @@ Error wrong_flag(const char* flag, const std::string& why) {
 
 // What a run file says of a setting.
 std::string text_of(const Job& job, std::string_view key) {
-  for (const Setting& setting : job_settings()) {
-    if (setting.key == key) return flag_texts(setting.get(job)).front();
-  }
-  DROVER_CHECK(false);
-  return {};
+  const Setting* const setting = find_setting(key);
+  DROVER_CHECK(setting != nullptr);
+  return flag_texts(setting->get(job)).front();
 }
 
 Result<ReplayPlan> plan_of(const ReplayOptions& options) {
@@ -139,8 +137,7 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
                  .fitter = stepped_fitters()};
   plan.limits = {.at_least = job.waiting.min_contributors,
                  .max_wait = options.max_wait,
-                 .min_inclusion = job.waiting.min_inclusion,
-                 .decide_every = job.waiting.decide_every};
+                 .min_inclusion = job.waiting.min_inclusion};
   if (job.waiting.balance)
     plan.balance = BalanceSettings{.warmup = job.waiting.policy_warmup, .seed = job.task.seed};
   plan.replay = {.warmup = job.waiting.policy_warmup,
@@ -207,7 +204,7 @@ RunHeader header_of(const ReplayOptions& options, const Job& job, const std::str
   header.settings = {{"replay", options.trace},
                      {"policy", policy},
                      {"objective", text_of(job, "objective")},
-                     {"warmup", text_of(job, "policy_warmup")},
+                     {"policy_warmup", text_of(job, "policy_warmup")},
                      {"seed", text_of(job, "seed")},
                      {"steps", options.steps},
                      {"overhead", fmt::format("{}", options.overhead)},
@@ -217,8 +214,7 @@ RunHeader header_of(const ReplayOptions& options, const Job& job, const std::str
                      {"min_inclusion", text_of(job, "min_inclusion")},
                      {"probe", text_of(job, "probe")},
                      {"live", text_of(job, "live")},
-                     {"balance", text_of(job, "balance")},
-                     {"decide_every", text_of(job, "decide_every")}};
+                     {"balance", text_of(job, "balance")}};
   header.environment = describe_host();
   header.environment.emplace_back("drover", kVersion);
   return header;
@@ -357,9 +353,9 @@ class ReplayJob {
 };
 
 bool is_for_replay(const Setting& setting) {
-  static constexpr std::array<std::string_view, 9> kKeys = {
-      "seed",         "objective", "policy_warmup", "min_contributors", "min_inclusion", "live",
-      "decide_every", "balance",   "probe"};
+  static constexpr std::array<std::string_view, 8> kKeys = {
+      "seed",          "objective", "policy_warmup", "min_contributors",
+      "min_inclusion", "live",      "balance",       "probe"};
   return std::ranges::find(kKeys, setting.key) != kKeys.end();
 }
 
@@ -413,7 +409,7 @@ void add_replay_options(CLI::App& app, ReplayOptions& options) {
   app.add_option("--max-wait", options.max_wait,
                  "the longest a step waits if those are there, in the unit of the trace")
       ->type_name("TIME");
-  add_job_flags(app, options.flags, is_for_replay, {{"--policy-warmup", "--warmup"}});
+  add_job_flags(app, options.flags, is_for_replay);
   app.add_option("--decisions", options.decisions, "write every decision to this CSV file")
       ->type_name("OUT.csv");
   app.add_option("--save", options.save, "record the replay in this run file; one for each policy")

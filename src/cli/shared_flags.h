@@ -1,4 +1,4 @@
-// Flags of several commands: of runs on several hosts, and of runs that are shown while they go.
+// Flags that several commands have: help, runs on several hosts, dashboard and metrics.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,9 +9,13 @@
 
 namespace drover {
 
+// Adds --help-all, and removes from --help the flags that only few runs need. REQUIRES: all other
+// options of `app` have been added.
+void add_help_all(CLI::App& app);
+
 // `options` must outlive the parsing of `app`.
 void add_cluster_options(CLI::App& app, ClusterOptions& options);
-// Of these, what somebody needs who only joins.
+// The part of them that a worker needs to join a run.
 void add_token_options(CLI::App& app, ClusterOptions& options);
 
 // --dashboard [PORT], --metrics [PORT]. `port` must outlive the parsing of `app`, and stays empty

@@ -217,16 +217,17 @@ void add_simulate_command(CommandTable& commands) {
   auto [app, options] = commands.add<SimulateOptions>(
       "simulate", "Train on a cluster that is only described: virtual time, real gradients",
       simulate_command);
-  app.add_option("scenario", options.scenario, "what the cluster is like")
+  app.add_option("scenario", options.scenario, "description of the cluster")
       ->type_name("SCENARIO.toml");
-  app.add_option("--hunt", options.hunt,
-                 "run so many short random fault schedules and check what must hold")
+  app.add_option("--hunt", options.hunt, "run N random fault schedules and check the invariants")
       ->check(check_whole_number)
       ->type_name("COUNT");
   app.add_flag("--json", options.json, "print the result as one line of JSON");
-  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  app.add_flag("--quiet", options.quiet, "print only errors and the result");
   add_job_flags(app, options.flags);
+  add_set_option(app, options.flags);
   add_dashboard_flag(app, options.dashboard);
+  add_help_all(app);
 }
 
 }  // namespace drover

@@ -62,41 +62,41 @@ std::string exact(double value) {
 }  // namespace
 
 SettingTexts texts_of(const OptimizerSettings& optimizer) {
-  SettingTexts texts = {{"optimizer.kind", std::string(name_of(optimizer.kind))},
-                        {"optimizer.weight_decay", exact(optimizer.weight_decay)},
-                        {"optimizer.ema_decay", exact(optimizer.ema_decay)}};
+  SettingTexts texts = {{"optimizer", std::string(name_of(optimizer.kind))},
+                        {"weight_decay", exact(optimizer.weight_decay)},
+                        {"ema", exact(optimizer.ema_decay)}};
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
       break;
     case OptimizerKind::kMomentum:
     case OptimizerKind::kNesterov:
-      texts["optimizer.momentum"] = exact(optimizer.momentum);
+      texts["momentum"] = exact(optimizer.momentum);
       break;
     case OptimizerKind::kRmsProp:
-      texts["optimizer.rms_decay"] = exact(optimizer.rms_decay);
-      texts["optimizer.rms_momentum"] = exact(optimizer.rms_momentum);
-      texts["optimizer.epsilon"] = exact(optimizer.epsilon);
+      texts["rms_decay"] = exact(optimizer.rms_decay);
+      texts["rms_momentum"] = exact(optimizer.rms_momentum);
+      texts["epsilon"] = exact(optimizer.epsilon);
       break;
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
-      texts["optimizer.beta1"] = exact(optimizer.beta1);
-      texts["optimizer.beta2"] = exact(optimizer.beta2);
-      texts["optimizer.epsilon"] = exact(optimizer.epsilon);
+      texts["beta1"] = exact(optimizer.beta1);
+      texts["beta2"] = exact(optimizer.beta2);
+      texts["epsilon"] = exact(optimizer.epsilon);
       break;
   }
   return texts;
 }
 
 SettingTexts texts_of(const ScheduleSettings& schedule) {
-  SettingTexts texts = {{"schedule.kind", std::string(name_of(schedule.kind))},
-                        {"schedule.lr", exact(schedule.base)},
-                        {"schedule.warmup_steps", std::to_string(schedule.warmup_steps)},
-                        {"schedule.rule", std::string(name_of(schedule.rule))}};
+  SettingTexts texts = {{"schedule", std::string(name_of(schedule.kind))},
+                        {"lr", exact(schedule.base)},
+                        {"lr_warmup", std::to_string(schedule.warmup_steps)},
+                        {"lr_rule", std::string(name_of(schedule.rule))}};
   if (schedule.kind == ScheduleKind::kStep) {
-    texts["schedule.decay_every"] = std::to_string(schedule.decay_every);
-    texts["schedule.decay_factor"] = exact(schedule.decay_factor);
+    texts["lr_decay_every"] = std::to_string(schedule.decay_every);
+    texts["lr_decay_factor"] = exact(schedule.decay_factor);
   }
-  if (schedule.kind == ScheduleKind::kCosine) texts["schedule.floor"] = exact(schedule.floor);
+  if (schedule.kind == ScheduleKind::kCosine) texts["lr_floor"] = exact(schedule.floor);
   return texts;
 }
 
@@ -107,8 +107,8 @@ std::optional<std::string> differences(const SettingTexts& then, const SettingTe
     if (found != then.end() && found->second == text) continue;
     std::string one = found == then.end() ? name + " was not set and is now " + text
                                           : name + " was " + found->second + " and is now " + text;
-    // Of another kind everything is different: that it is one says it all.
-    if (name.ends_with(".kind")) return one;
+    // With another kind of optimizer or schedule all its settings differ: this one is enough.
+    if (name == "optimizer" || name == "schedule") return one;
     all += (all.empty() ? "" : "; ") + one;
   }
   return all.empty() ? std::nullopt : std::optional(all);

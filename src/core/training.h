@@ -82,7 +82,7 @@ double rate_factor(RateRule rule, double samples, double full_samples, double no
 using SettingTexts = std::map<std::string, std::string>;
 SettingTexts texts_of(const OptimizerSettings& optimizer);
 SettingTexts texts_of(const ScheduleSettings& schedule);
-// "optimizer.momentum was 0.9 and is now 0.95": what of `now` `then` has otherwise, or has not.
+// "momentum was 0.9 and is now 0.95": what of `now` `then` has otherwise, or has not.
 std::optional<std::string> differences(const SettingTexts& then, const SettingTexts& now);
 
 std::string_view name_of(OptimizerKind kind);

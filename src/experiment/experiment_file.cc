@@ -35,13 +35,13 @@ GivenFlags read_settings(const toml::table& table, const std::string& whose,
   GivenFlags flags;
   for (const Setting& setting : job_settings()) {
     const std::string key(setting.key);
-    const toml::node* node = table.at_path(key).node();
+    const toml::node* node = table.get(key);
     if (node == nullptr) continue;
     const auto* grid = std::find_if(kOfTheGrid.begin(), kOfTheGrid.end(),
                                     [&](const OfTheGrid& each) { return each.key == key; });
     if (grid != kOfTheGrid.end())
       wrong.push_back({node->source().begin, fmt::format("{}: {}", key, grid->why)});
-    flags[setting.flag] = flag_texts(setting.get(job));
+    flags[setting.key] = flag_texts(setting.get(job));
   }
   for (const Complaint& each : wrong)
     complaints.push_back({each.at, fmt::format("{}: {}", whose, each.what)});

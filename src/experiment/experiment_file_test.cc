@@ -183,7 +183,7 @@ TEST_F(ExperimentTest, SaysWhichPlaceOrVariantIsWrong) {
               mentions("grid.toml:19", "'sync'", "seed", "seeds"));
   EXPECT_THAT(complaint("shards = 1", "stop_at = \"loss=1\""),
               mentions("'four workers'", "stop_at", "target"));
-  EXPECT_THAT(complaint("lr = 0.2", "lr = \"fast\""), mentions("[common]", "schedule.lr", "fast"));
+  EXPECT_THAT(complaint("lr = 0.2", "lr = \"fast\""), mentions("[common]", "lr", "fast"));
   EXPECT_THAT(complaint("set = { shards = 1 }", "set = 3"), mentions("grid.toml:15", "set"));
   EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync\""), mentions("'sync'", "name"));
   const std::string unnamed = complaint("name = \"static 3\"\n", "");

@@ -48,10 +48,10 @@ GivenFlags flags_of(const ExperimentFile& file, const Place& place, const Varian
                     uint64_t seed) {
   GivenFlags flags = file.common;
   for (const GivenFlags& more : {place.set, variant.set}) {
-    for (const auto& [flag, texts] : more) flags[flag] = texts;
+    for (const auto& [key, texts] : more) flags[key] = texts;
   }
-  flags["--seed"] = {fmt::format("{}", seed)};
-  flags["--stop-at"] = {file.past_target ? "" : to_text(file.target)};
+  flags["seed"] = {fmt::format("{}", seed)};
+  flags["stop_at"] = {file.past_target ? "" : to_text(file.target)};
   return flags;
 }
 

@@ -19,14 +19,15 @@ bool read_number(const std::string& text, Number& number) {
   return trouble == std::errc{} && stop == end;
 }
 
-// What the flag was given as a value of the setting's kind.
+// The texts of a flag as a value of the setting's kind.
 Result<SettingValue> value_of(const Setting& setting, const std::vector<std::string>& texts) {
   if (setting.kind == SettingKind::kTexts) return SettingValue(texts);
   DROVER_CHECK(texts.size() == 1);
   const std::string& text = texts.front();
   switch (setting.kind) {
     case SettingKind::kSwitch:
-      return SettingValue(text == "true");
+      if (text == "true" || text == "false") return SettingValue(text == "true");
+      break;
     case SettingKind::kCount:
       if (uint64_t count = 0; read_number(text, count)) return SettingValue(count);
       break;
@@ -60,9 +61,16 @@ std::vector<std::string> flag_texts(const SettingValue& value) {
 std::vector<std::string> command_words(const GivenFlags& flags) {
   std::vector<std::string> words;
   for (const Setting& setting : job_settings()) {
-    const auto given = flags.find(setting.flag);
+    const auto given = flags.find(setting.key);
     if (given == flags.end()) continue;
-    const std::string flag(setting.flag);
+    const std::string flag = flag_of(setting);
+    if (setting.listing == Listing::kJobFile) {
+      for (const std::string& text : given->second) {
+        words.emplace_back("--set");
+        words.push_back(fmt::format("{}={}", setting.key, text));
+      }
+      continue;
+    }
     if (setting.kind == SettingKind::kSwitch) {
       words.push_back(given->second.front() == "true" ? flag : "--no-" + flag.substr(2));
       continue;
@@ -77,11 +85,14 @@ std::vector<std::string> command_words(const GivenFlags& flags) {
 
 Status set_flags(const GivenFlags& flags, Job& job) {
   for (const Setting& setting : job_settings()) {
-    const auto given = flags.find(setting.flag);
+    const auto given = flags.find(setting.key);
     if (given == flags.end()) continue;
     const Status status = apply_flag(setting, given->second, job);
     if (!status) {
-      return invalid_input(fmt::format("{}: {}", setting.flag, status.error().message));
+      return invalid_input(fmt::format(
+          "{}: {}",
+          setting.listing == Listing::kJobFile ? std::string(setting.key) : flag_of(setting),
+          status.error().message));
     }
   }
   return done();

@@ -1,4 +1,4 @@
-// GivenFlags: settings of a job as a command line gives them, without a command line's parser.
+// GivenFlags: settings of a job as a command line gives them, independent of its parser.
 #pragma once
 
 #include <map>
@@ -12,20 +12,19 @@
 
 namespace drover {
 
-// The texts that were given to each flag of a setting, by flag; flags that were not given are
-// absent.
+// The texts that a command line gives to each setting, by key; other settings are absent.
 using GivenFlags = std::map<std::string_view, std::vector<std::string>>;
 
-// Takes over what the flags say, each checked by itself alone.
+// Sets the given settings in the job; each is checked by itself.
 Status set_flags(const GivenFlags& flags, Job& job);
-// The same; the job is then finished and valid.
+// The same. ENSURES: the job is finished and valid.
 Status apply_flags(const GivenFlags& flags, Job& job);
 
-// The job of a file (empty: none) and flags: flags win over the file, which wins over `defaults`.
-// It is finished and valid.
+// The job of a file (empty: none) and flags: flags override the file, which overrides `defaults`.
+// ENSURES: the job is finished and valid.
 Result<Job> job_of(const std::string& job_file, const GivenFlags& flags, const Job& defaults = {});
 
-// The other way round: a setting's value as its flag is given it, and what a user would type.
+// The inverse: a setting's value as texts of its flag, and the words of a command line.
 std::vector<std::string> flag_texts(const SettingValue& value);
 std::vector<std::string> command_words(const GivenFlags& flags);
 

@@ -1,5 +1,4 @@
-// Job: everything that describes a run before it starts. A job file and flags say the same things
-// (cli/).
+// Job: everything that describes a run before it starts, from a job file or flags.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +26,10 @@ enum class Transport : uint8_t {
   kMpi,  // TCP, and blocks as MPI messages between processes that mpirun or srun has started
 };
 
-// In place of a share of blocks: it is chosen from what is seen of shards' answers.
+// In place of a share of blocks: the share is chosen from the response times of the shards.
 inline constexpr double kPullAuto = 0.0;
 
-// How long a step waits, and what becomes of those who are late.
+// How long a step waits, and what happens to stragglers.
 struct JobWaiting {
   std::string policy = "sync";  // as policy/catalogue.h reads it
   Objective objective = Objective::kThroughput;
@@ -39,7 +38,6 @@ struct JobWaiting {
   Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
   double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
   bool live = false;              // decide again inside each step
-  uint32_t decide_every = 1;      // steps that a decision holds for; 0: as long as nothing changes
   bool balance = false;           // mini-batches in proportion to speed
   double balance_least = 0.2;     // of a mini-batch, that every worker gets
   double balance_most = 3.0;      // of a mini-batch, that no worker gets more than
@@ -47,7 +45,7 @@ struct JobWaiting {
   Duration pull_grace{};          // how much longer it waits for the others
   Duration push_grace{};  // how much longer a block that has enough gradients waits for others
   StragglerRule stragglers = StragglerRule::kStop;
-  double probe = 0.0;  // share of stragglers that is let finish all the same
+  double probe = 0.0;  // share of stragglers that finish, to measure their run-time
 
   bool operator==(const JobWaiting&) const = default;
 };

@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
 
+#include "core/former_settings.h"
 #include "core/nearest.h"
 #include "job/settings.h"
 #include "job/toml_complaint.h"
@@ -66,67 +65,53 @@ std::string wrong_kind(const Setting& setting, const toml::node& node) {
                      words_for(node.type()), source_text(node));
 }
 
-std::string in_words(std::string_view table) {
-  return table.empty() ? "at the top of the file" : fmt::format("in [{}]", table);
+// `name` as it is written in the file: "lr", or "optimizer.kind" in the table [optimizer].
+std::string unknown_key(std::string_view name) {
+  if (const auto successor = successor_of_setting(name))
+    return fmt::format("{}: {}", name, *successor);
+  std::vector<std::string_view> known;
+  for (const Setting& setting : job_settings()) known.push_back(setting.key);
+  return fmt::format("unknown key '{}'.{}", name, did_you_mean(name, known));
 }
 
-// Names that may stand in `table`: its settings and, at the top, the tables themselves.
-std::vector<std::string_view> names_in(std::string_view table) {
-  std::vector<std::string_view> names;
-  std::set<std::string_view> tables;
-  for (const Setting& setting : job_settings()) {
-    if (table_of(setting) == table) names.push_back(name_of(setting));
-    tables.insert(table_of(setting));
-  }
-  if (table.empty()) names.insert(names.end(), std::next(tables.begin()), tables.end());
-  return names;
-}
-
-std::string unknown_key(std::string_view table, std::string_view name) {
-  const std::string full = table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
-  for (const Setting& setting : job_settings()) {
-    if (name_of(setting) == name) {
-      return fmt::format("unknown key '{}': '{}' belongs {}", full, name,
-                         in_words(table_of(setting)));
-    }
-  }
-  return fmt::format("unknown key '{}'.{}", full, did_you_mean(name, names_in(table)));
-}
-
-// Takes over what `table` says, and notes everything that is wrong with it.
-void apply(const toml::table& table, std::string_view table_name, Job& job,
-           std::vector<Complaint>& complaints) {
+// Job files of older versions had tables, [optimizer] and [schedule].
+void refuse_table(std::string_view name, const toml::table& table,
+                  std::vector<Complaint>& complaints) {
   for (const auto& [key, node] : table) {
-    const std::string_view name = key.str();
-    const auto& settings = job_settings();
-    const auto setting = std::find_if(settings.begin(), settings.end(), [&](const Setting& each) {
-      return table_of(each) == table_name && name_of(each) == name;
-    });
-    if (setting != settings.end()) {
-      const auto value = value_of(node, setting->kind);
-      if (!value) {
-        complaints.push_back({node.source().begin, wrong_kind(*setting, node)});
-        continue;
-      }
-      const Status status = setting->set(job, *value);
-      if (!status) {
-        complaints.push_back(
-            {node.source().begin, fmt::format("{}: {}", setting->key, status.error().message)});
-      }
+    const std::string full = fmt::format("{}.{}", name, key.str());
+    std::string what =
+        find_setting(key.str()) != nullptr && !successor_of_setting(full)
+            ? fmt::format("unknown key '{}': {} belongs at the top of the file", full, key.str())
+            : unknown_key(full);
+    if (successor_of_setting(full)) what += ", at the top of the file: a job file has no tables";
+    complaints.push_back({key.source().begin, std::move(what)});
+  }
+  if (table.empty()) {
+    complaints.push_back(
+        {table.source().begin, fmt::format("{}: expected a value, found an empty table", name)});
+  }
+}
+
+// Adopts the settings of `table`, and lists everything that is wrong with it.
+void apply(const toml::table& table, Job& job, std::vector<Complaint>& complaints) {
+  for (const auto& [key, node] : table) {
+    if (const auto* const inner = node.as_table()) {
+      refuse_table(key.str(), *inner, complaints);
       continue;
     }
-    const bool is_known_table = table_name.empty() && std::any_of(settings.begin(), settings.end(),
-                                                                  [&](const Setting& each) {
-                                                                    return table_of(each) == name;
-                                                                  });
-    if (is_known_table && node.is_table()) {
-      apply(*node.as_table(), name, job, complaints);
-    } else if (is_known_table) {
+    const Setting* const setting = find_setting(key.str());
+    if (setting == nullptr) {
+      complaints.push_back({key.source().begin, unknown_key(key.str())});
+      continue;
+    }
+    const auto value = value_of(node, setting->kind);
+    if (!value) {
+      complaints.push_back({node.source().begin, wrong_kind(*setting, node)});
+      continue;
+    }
+    if (const Status status = setting->set(job, *value); !status) {
       complaints.push_back(
-          {node.source().begin, fmt::format("{}: expected a table [{}], found {}: {}", name, name,
-                                            words_for(node.type()), source_text(node))});
-    } else {
-      complaints.push_back({key.source().begin, unknown_key(table_name, name)});
+          {node.source().begin, fmt::format("{}: {}", setting->key, status.error().message)});
     }
   }
 }
@@ -152,7 +137,7 @@ std::string toml_text(const SettingValue& value) {
 }  // namespace
 
 void read_job_table(const toml::table& table, Job& job, std::vector<Complaint>& complaints) {
-  apply(table, "", job, complaints);
+  apply(table, job, complaints);
 }
 
 Result<Job> parse_job(std::string_view text, std::string_view name, const Job& defaults) {
@@ -175,13 +160,13 @@ Result<Job> read_job_file(const std::string& path, const Job& defaults) {
 std::string to_toml(const Job& job) {
   constexpr size_t kCommentColumn = 30;
   std::string text;
-  std::string_view table;
+  std::optional<SettingGroup> group;
   for (const Setting& setting : job_settings()) {
-    if (table_of(setting) != table) {
-      table = table_of(setting);
-      text += fmt::format("\n[{}]\n", table);
+    if (setting.group != group) {
+      text += fmt::format("{}# {}\n", group ? "\n" : "", name_of(setting.group));
+      group = setting.group;
     }
-    const std::string line = fmt::format("{} = {}", name_of(setting), toml_text(setting.get(job)));
+    const std::string line = fmt::format("{} = {}", setting.key, toml_text(setting.get(job)));
     text += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, setting.help);
   }
   return text;

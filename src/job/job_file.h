@@ -1,7 +1,8 @@
 // Job files: a Job written down as TOML.
 //
-// Keys are those of job_settings(); what is not said is as in `defaults`. Errors say file, line,
-// column and key, and for an unknown key the nearest known one.
+// Keys are those of job_settings(), without tables; missing ones are as in `defaults`. Errors name
+// file, line, column and key, for an unknown key the nearest known one, and for a key of an older
+// version its successor.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace drover {
 
-// Each value is checked by itself; what values say together is for validate(), because flags may
-// still change some. The job is finished (see finish()).
+// Each value is checked by itself. validate() checks them together, since flags may change some.
+// The job is finished (see finish()).
 Result<Job> read_job_file(const std::string& path, const Job& defaults = {});
 
 // The same for text that was read already; `name` stands for the file in errors.

@@ -1,6 +1,6 @@
-// Makes a Setting of each kind from the field of Job it stands for; used by settings.cc alone.
+// Makes a Setting of each kind for a field of Job; only settings.cc uses it.
 //
-// `field` is always a generic lambda that finds the field in a Job, const or not.
+// `field` is always a generic lambda that returns the field of a Job, const or not.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,24 +19,24 @@
 
 namespace drover {
 
-// What is the same for settings of every kind.
-struct Card {
+// The members that settings of every kind have.
+struct SettingHead {
   std::string_view key;
-  std::string_view flag;
-  std::string_view group;
+  SettingGroup group;
+  Listing listing;
   std::string_view help;
 };
 
-inline Setting setting_of(const Card& card, SettingKind kind,
+inline Setting setting_of(const SettingHead& head, SettingKind kind,
                           std::function<SettingValue(const Job&)> get,
                           std::function<Status(Job&, const SettingValue&)> set) {
-  return {card.key, card.flag, card.group, card.help, kind, std::move(get), std::move(set)};
+  return {head.key, head.group, head.listing, head.help, kind, std::move(get), std::move(set)};
 }
 
 template <typename Field>
-Setting switch_setting(const Card& card, Field field) {
+Setting switch_setting(const SettingHead& head, Field field) {
   return setting_of(
-      card, SettingKind::kSwitch, [field](const Job& job) { return SettingValue(field(job)); },
+      head, SettingKind::kSwitch, [field](const Job& job) { return SettingValue(field(job)); },
       [field](Job& job, const SettingValue& value) {
         field(job) = std::get<bool>(value);
         return done();
@@ -44,9 +44,9 @@ Setting switch_setting(const Card& card, Field field) {
 }
 
 template <typename Field>
-Setting count_setting(const Card& card, Field field, uint64_t min, uint64_t max) {
+Setting count_setting(const SettingHead& head, Field field, uint64_t min, uint64_t max) {
   return setting_of(
-      card, SettingKind::kCount,
+      head, SettingKind::kCount,
       [field](const Job& job) { return SettingValue(uint64_t{field(job)}); },
       [field, min, max](Job& job, const SettingValue& value) -> Status {
         const auto count = std::get<uint64_t>(value);
@@ -66,9 +66,9 @@ struct NumberRange {
 };
 
 template <typename Field>
-Setting number_setting(const Card& card, Field field, NumberRange range) {
+Setting number_setting(const SettingHead& head, Field field, NumberRange range) {
   return setting_of(
-      card, SettingKind::kNumber, [field](const Job& job) { return SettingValue(field(job)); },
+      head, SettingKind::kNumber, [field](const Job& job) { return SettingValue(field(job)); },
       [field, range](Job& job, const SettingValue& value) -> Status {
         const auto number = std::get<double>(value);
         // Written so that NaN, which compares false with everything, is outside.
@@ -87,9 +87,9 @@ Setting number_setting(const Card& card, Field field, NumberRange range) {
 enum class MayBeEmpty : uint8_t { kNo, kYes };
 
 template <typename Field>
-Setting text_setting(const Card& card, Field field, MayBeEmpty may_be_empty) {
+Setting text_setting(const SettingHead& head, Field field, MayBeEmpty may_be_empty) {
   return setting_of(
-      card, SettingKind::kText, [field](const Job& job) { return SettingValue(field(job)); },
+      head, SettingKind::kText, [field](const Job& job) { return SettingValue(field(job)); },
       [field, may_be_empty](Job& job, const SettingValue& value) -> Status {
         const auto& text = std::get<std::string>(value);
         if (text.empty() && may_be_empty == MayBeEmpty::kNo) {
@@ -103,11 +103,11 @@ Setting text_setting(const Card& card, Field field, MayBeEmpty may_be_empty) {
       });
 }
 
-// One of several names: `parse` turns a name into the field's value or says which there are.
+// One of several names. `parse` turns a name into the value, or lists the known names.
 template <typename Field, typename Name, typename Parse>
-Setting choice_setting(const Card& card, Field field, Name name, Parse parse) {
+Setting choice_setting(const SettingHead& head, Field field, Name name, Parse parse) {
   return setting_of(
-      card, SettingKind::kText,
+      head, SettingKind::kText,
       [field, name](const Job& job) { return SettingValue(std::string(name(field(job)))); },
       [field, parse](Job& job, const SettingValue& value) -> Status {
         auto parsed = parse(std::get<std::string>(value));

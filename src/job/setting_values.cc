@@ -33,14 +33,14 @@ Error unknown_name(std::string_view what, std::string_view name,
                                    did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
-// In place of the future, which only a simulation knows: it is not asked here.
+// A placeholder for the run-times to come, which only a simulation knows; never called here.
 std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
   return std::vector<double>(alive.size(), 1.0);
 }
 
 }  // namespace
 
-// The catalogue knows which there are; here it is only asked whether it takes the text.
+// Checks that the catalogue accepts the text; the policy itself is made later.
 Result<std::string> parse_policy(const std::string& text) {
   const auto free_running = free_running_of(text);
   if (!free_running) return free_running.error();
@@ -71,20 +71,6 @@ Result<Duration> parse_max_wait(const std::string& text) {
   if (max_wait && *max_wait > Duration::zero() && *max_wait <= kMaxWaitMax) return *max_wait;
   return invalid_input(fmt::format(
       "must be a time such as 10s or 500ms, of at most a day, or none, not '{}'", text));
-}
-
-std::string decide_every_text(uint32_t steps) {
-  return steps == 0 ? std::string(kAuto) : fmt::format("{}", steps);
-}
-
-Result<uint32_t> parse_decide_every(const std::string& text) {
-  if (text == kAuto) return uint32_t{0};
-  uint32_t steps = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, trouble] = std::from_chars(text.data(), end, steps);
-  if (trouble == std::errc{} && stop == end && steps >= 1 && steps <= kDecideEveryMax) return steps;
-  return invalid_input(fmt::format("must be a number of steps from 1 to {}, or auto, not '{}'",
-                                   kDecideEveryMax, text));
 }
 
 std::string pull_text(double share) {
@@ -163,7 +149,7 @@ Result<GuardRule> parse_guard_rule(const std::string& name) {
   return unknown_name("guard", name, kGuardRules);
 }
 
-// Only the shape: whether there is such a host is for the network to say.
+// Checks the form only; the host is looked up when it is used.
 Result<std::string> parse_address(const std::string& text) {
   const size_t colon = text.rfind(':');
   uint16_t port = 0;

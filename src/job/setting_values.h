@@ -21,8 +21,6 @@ std::string stop_at_text(const std::optional<Target>& target);
 Result<std::optional<Target>> parse_stop_at(const std::string& text);
 std::string max_wait_text(Duration max_wait);
 Result<Duration> parse_max_wait(const std::string& text);
-std::string decide_every_text(uint32_t steps);
-Result<uint32_t> parse_decide_every(const std::string& text);
 std::string pull_text(double share);
 Result<double> parse_pull(const std::string& text);
 Result<Duration> parse_grace(const std::string& text);

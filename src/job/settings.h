@@ -1,5 +1,5 @@
 // The settings of a run, as one list: job files, flags and --print-job all read it, so that they
-// cannot disagree.
+// agree.
 #pragma once
 
 #include <cstdint>
@@ -15,42 +15,54 @@
 
 namespace drover {
 
-// Limits of settings that wire/limits.h does not already bound.
+// Limits of settings beyond those in wire/limits.h.
 inline constexpr Step kStepsMax = kEndless;
 inline constexpr uint64_t kGeneratedSamplesMax = 1'000'000'000;
 inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // what TOML can write
 inline constexpr double kLearningRateMax = 1'000.0;
 inline constexpr double kWeightDecayMax = 1.0;
-inline constexpr uint32_t kDecideEveryMax = 1'000'000;
 inline constexpr uint32_t kKeepMax = 1'000'000;
 inline constexpr double kBalanceMost = 1'000.0;
 inline constexpr uint64_t kWindowMax = uint64_t{1} << 40;
 inline constexpr Duration kMaxWaitMax = std::chrono::hours(24);
 
-// A setting's value as a job file or a flag can give it.
+// The value of a setting, as a job file or a flag gives it.
 using SettingValue = std::variant<bool, uint64_t, double, std::string, std::vector<std::string>>;
 // The same alternatives in the same order, by name.
 enum class SettingKind : uint8_t { kSwitch, kCount, kNumber, kText, kTexts };
 
+enum class SettingGroup : uint8_t { kTask, kLearning, kProcesses, kWaiting, kRecord };
+// "Task": a heading of --help and of job files.
+std::string_view name_of(SettingGroup group);
+
+// Where a setting is listed.
+enum class Listing : uint8_t {
+  kMain,     // a flag that --help lists
+  kMore,     // a flag that only --help-all lists
+  kJobFile,  // no flag of its own; a command line has --set KEY=VALUE
+};
+
 struct Setting {
-  std::string_view key;    // in a job file: "workers", or "optimizer.momentum" for a table's
-  std::string_view flag;   // "--workers"
-  std::string_view group;  // heading in --help
-  std::string_view help;   // one line, for --help and --print-job
+  std::string_view key;  // its one name; the flag is the same with dashes
+  SettingGroup group;
+  Listing listing;
+  std::string_view help;  // one line, for --help and --print-job
   SettingKind kind;
   std::function<SettingValue(const Job&)> get;
-  // Leaves the job alone and says why ("must be from 1 to 1000, not 0") if the value will not do.
-  // REQUIRES: the value is of `kind`.
+  // Leaves the job unchanged and says why ("must be from 1 to 1000, not 0") if the value is
+  // refused. REQUIRES: the value is of `kind`.
   std::function<Status(Job&, const SettingValue&)> set;
 };
 
-// All of them, in the order in which people want to read them; keys without a table come first.
+// All settings, by group.
 const std::vector<Setting>& job_settings();
+// Null if there is none of that key.
+const Setting* find_setting(std::string_view key);
 
-// The table of "optimizer.momentum" is "optimizer", its name in the table "momentum"; of "workers"
-// the table is "".
-std::string_view table_of(const Setting& setting);
-std::string_view name_of(const Setting& setting);
+// "--weight-decay" for the key weight_decay.
+std::string flag_of(const Setting& setting);
+// "weight_decay (--weight-decay)"; the key alone if there is no flag.
+std::string key_and_flag(const Setting& setting);
 
 // "a whole number", for messages about values of the wrong kind.
 std::string_view words_for(SettingKind kind);

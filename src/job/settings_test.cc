@@ -257,17 +257,17 @@ TEST(Validate, KeepsToTheLimits) {
   says([](Job& job) { job.task.model = ""; }, mentions("model", "--model"));
   says([](Job& job) { job.task.seed = kSeedMax + 1; }, mentions("seed", "--seed"));
   says([](Job& job) { job.learning.schedule.base = 0.0; },
-       mentions("schedule.lr", "--lr", 0, 1000));
-  says([](Job& job) { job.learning.schedule.base = -0.1; }, mentions("schedule.lr", "-0.1"));
-  says([](Job& job) { job.learning.schedule.base = std::nan(""); }, mentions("schedule.lr", "nan"));
-  says([](Job& job) { job.learning.schedule.base = HUGE_VAL; }, mentions("schedule.lr", "inf"));
+       mentions("lr", "--lr", 0, 1000));
+  says([](Job& job) { job.learning.schedule.base = -0.1; }, mentions("lr", "-0.1"));
+  says([](Job& job) { job.learning.schedule.base = std::nan(""); }, mentions("lr", "nan"));
+  says([](Job& job) { job.learning.schedule.base = HUGE_VAL; }, mentions("lr", "inf"));
   says([](Job& job) { job.learning.optimizer.momentum = 1.0; },
-       mentions("optimizer.momentum", "--momentum", 0, 1));
+       mentions("momentum", "--momentum", 0, 1));
   says([](Job& job) { job.learning.optimizer.momentum = -0.1; },
-       mentions("optimizer.momentum", "-0.1"));
+       mentions("momentum", "-0.1"));
   says([](Job& job) { job.learning.optimizer.ema_decay = 1.0; },
-       mentions("optimizer.ema_decay", "--ema"));
-  says([](Job& job) { job.learning.optimizer.epsilon = 0.0; }, mentions("optimizer.epsilon"));
+       mentions("ema", "--ema"));
+  says([](Job& job) { job.learning.optimizer.epsilon = 0.0; }, mentions("epsilon"));
   says([](Job& job) { job.waiting.policy = "snyc"; },
        AllOf(mentions("policy", "--policy", "snyc"), proposes("sync")));
   says([](Job& job) { job.waiting.min_contributors = 0; },

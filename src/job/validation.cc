@@ -15,7 +15,7 @@
 namespace drover {
 namespace {
 
-// In place of the future, which only a simulation knows: it is not asked here.
+// A placeholder for the run-times to come, which only a simulation knows; never called here.
 std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
   return std::vector<double>(alive.size(), 1.0);
 }
@@ -26,8 +26,7 @@ Status check_each(const Job& job) {
   for (const Setting& setting : job_settings()) {
     const Status status = setting.set(copy, setting.get(job));
     if (!status) {
-      return invalid_input(
-          fmt::format("{} ({}): {}", setting.key, setting.flag, status.error().message));
+      return invalid_input(fmt::format("{}: {}", key_and_flag(setting), status.error().message));
     }
   }
   return done();
@@ -36,12 +35,12 @@ Status check_each(const Job& job) {
 Status check_schedule(const Job& job) {
   if (job.learning.schedule.kind == ScheduleKind::kStep && job.learning.schedule.decay_every == 0) {
     return invalid_input(
-        "schedule.decay_every (--decay-every): the schedule 'step' needs it: after how many steps "
-        "should the learning rate fall?");
+        "lr_decay_every (--lr-decay-every): the schedule 'step' needs the number of steps between "
+        "decays, such as 100");
   }
   if (job.learning.schedule.floor > job.learning.schedule.base) {
     return invalid_input(
-        fmt::format("schedule.floor (--lr-floor): must be at most the learning rate {}, not {}",
+        fmt::format("lr_floor (--lr-floor): must be at most the learning rate {}, not {}",
                     job.learning.schedule.base, job.learning.schedule.floor));
   }
   return done();
@@ -50,8 +49,8 @@ Status check_schedule(const Job& job) {
 Status check_stop_at(const Job& job) {
   if (job.record.stop_at && job.record.evaluate_every == 0) {
     return invalid_input(
-        "evaluate_every (--evaluate-every): is 0, so only the last step would be held against "
-        "stop_at (--stop-at); say how often to look, 10 for example");
+        "evaluate_every (--evaluate-every): is 0, so only the last step would be compared with "
+        "stop_at (--stop-at); set the number of steps between evaluations, such as 10");
   }
   return done();
 }
@@ -59,9 +58,8 @@ Status check_stop_at(const Job& job) {
 Status check_deterministic(const Job& job) {
   if (job.learning.deterministic && free_running_of(job.waiting.policy).value()) {
     return invalid_input(
-        fmt::format("deterministic (--deterministic): with the policy '{}' every gradient changes "
-                    "the parameters in the moment in which it arrives, so no run repeats bit for "
-                    "bit. Leave one of the two out",
+        fmt::format("deterministic (--deterministic): the policy '{}' applies every gradient when "
+                    "it arrives, so that no run repeats bit for bit. Remove one of the two",
                     job.waiting.policy));
   }
   return done();
@@ -71,8 +69,8 @@ Status check_mpi(const Job& job) {
   if (job.cluster.transport == Transport::kMpi && job.cluster.supervise) {
     return invalid_input(
         std::string(job.cluster.standby ? "standby (--standby)" : "supervise (--supervise)") +
-        ": with the transport mpi nobody can be started again: MPI ends all ranks when it loses "
-        "one. Leave one of the two out; with --checkpoint, a run that has lost a rank goes on with "
+        ": with the transport mpi no process can be restarted: MPI ends all ranks when it loses "
+        "one. Remove one of the two; with --checkpoint, a run that has lost a rank continues with "
         "--resume");
   }
   return done();
@@ -82,8 +80,8 @@ Status check_pull(const Job& job) {
   if (job.waiting.pull == 1.0) return done();
   if (free_running_of(job.waiting.policy).value()) {
     return invalid_input(fmt::format(
-        "pull (--pull): with the policy '{}' workers take all blocks as they are, so there is none "
-        "to go on without. Leave one of the two out",
+        "pull (--pull): with the policy '{}' workers never wait for blocks, so that a share of "
+        "them has no meaning. Remove one of the two",
         job.waiting.policy));
   }
   return done();
@@ -94,9 +92,8 @@ Status check_standby(const Job& job) {
   const bool free_running = free_running_of(job.waiting.policy).value().has_value();
   if (!free_running && job.waiting.pull == 1.0) return done();
   return invalid_input(fmt::format(
-      "standby (--standby): {} shards are not all at one step, so there is none that a "
-      "standby could "
-      "go on from. Use --supervise and --checkpoint instead",
+      "standby (--standby): {} shards are at different steps, so that a standby has no step to "
+      "continue from. Use --supervise and --checkpoint instead",
       free_running ? fmt::format("with the policy '{}'", job.waiting.policy) : "with --pull"));
 }
 
@@ -104,9 +101,9 @@ Status check_live_and_balance(const Job& job) {
   const bool free_running = free_running_of(job.waiting.policy).value().has_value();
   if (free_running && (job.waiting.live || job.waiting.balance)) {
     return invalid_input(fmt::format(
-        "{}: with the policy '{}' workers take no steps together, so there is nothing to {}",
-        job.waiting.live ? "live (--live)" : "balance (--balance)", job.waiting.policy,
-        job.waiting.live ? "decide again inside one" : "balance in one"));
+        "{}: needs common steps of all workers, which the policy '{}' does not have. Remove one of "
+        "the two",
+        job.waiting.live ? "live (--live)" : "balance (--balance)", job.waiting.policy));
   }
   if (job.waiting.live) {
     const auto policy =
@@ -115,8 +112,8 @@ Status check_live_and_balance(const Job& job) {
   }
   if (job.waiting.balance && job.waiting.balance_least * job.batch < 1.0) {
     return invalid_input(fmt::format(
-        "balance_least (--balance-least): {} of a batch of {} samples is less than one sample; "
-        "take at least {:.3g}, or a larger batch",
+        "balance_least: {} of a batch of {} samples is less than one sample; set at least {:.3g}, "
+        "or a larger batch",
         job.waiting.balance_least, job.batch, 1.0 / job.batch));
   }
   return done();
@@ -126,8 +123,7 @@ Status check_guard(const Job& job) {
   if (job.learning.guard != GuardRule::kOff &&
       std::max(job.cluster.workers, job.cluster.workers_max) < kGuardWorkersMin) {
     return invalid_input(fmt::format(
-        "guard (--guard): needs at least {} workers, not {}: with fewer nobody can tell which of "
-        "them is out of line",
+        "guard (--guard): needs at least {} workers, not {}, to tell which of them is an outlier",
         kGuardWorkersMin, job.cluster.workers));
   }
   return done();
@@ -166,7 +162,7 @@ void finish(Job& job) {
 }
 
 Status validate(const Job& job) {
-  // In the order in which a person would want to know.
+  // The most basic errors first.
   for (const auto& check :
        {check_each, check_schedule, check_stop_at, check_deterministic, check_mpi, check_pull,
         check_standby, check_guard, check_live_and_balance, check_workers, check_slow}) {

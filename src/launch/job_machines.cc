@@ -35,8 +35,7 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .limits = {.at_least = job.waiting.min_contributors,
                  .max_wait = job.waiting.max_wait > Duration::zero() ? seconds(job.waiting.max_wait)
                                                                      : kNoTimeLimit,
-                 .min_inclusion = job.waiting.min_inclusion,
-                 .decide_every = job.waiting.decide_every},
+                 .min_inclusion = job.waiting.min_inclusion},
       .balance = balance_of(job),
       .stragglers = job.waiting.stragglers,
       .probe = job.waiting.probe,

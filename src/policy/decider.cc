@@ -22,7 +22,7 @@ std::string counted(uint64_t count, std::string_view thing) {
 
 Decider::Decider(std::unique_ptr<Policy> policy, const DecisionLimits& limits,
                  std::optional<BalanceSettings> balance)
-    : policy_(std::move(policy)), limits_(limits), held_(limits.decide_every) {
+    : policy_(std::move(policy)), limits_(limits) {
   if (balance) balancer_.emplace(*balance);
   DROVER_CHECK(policy_ != nullptr);
   DROVER_CHECK(limits.min_inclusion >= 0.0);
@@ -54,9 +54,7 @@ Choice Decider::decide(const Situation& asked) {
     situation.shares = shares_;
     situation.fixed = balancer_->fixed();
   }
-  std::optional<Choice> held = held_.choice(situation);
-  Choice choice = held ? std::move(*held) : policy_->decide(situation);
-  if (!held) held_.hold(situation, choice);
+  Choice choice = policy_->decide(situation);
   if (const auto worker = neglected(situation.alive)) {
     const uint64_t left_out = inclusion_of(*worker).left_out;
     choice.cutoff = alive;
@@ -115,7 +113,6 @@ void Decider::learn(const StepTimes& told) {
     times.fixed = balancer_->fixed();
     balancer_->learn(times);
   }
-  held_.learn(times);
   policy_->learn(times);
   const double share = limits_.min_inclusion;
   if (share <= 0.0) return;

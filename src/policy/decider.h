@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "policy/balance.h"
-#include "policy/held_choice.h"
 #include "policy/policy.h"
 
 namespace drover {
@@ -23,8 +22,6 @@ struct DecisionLimits {
   // Share of the steps that each worker should be part of; 0: any. A step that waits for everybody
   // up to max_wait is everybody's chance, whoever misses it.
   double min_inclusion = 0.0;
-  // Steps that a choice holds for; 0: as long as nothing changes.
-  uint32_t decide_every = 1;
 };
 
 class Decider {
@@ -56,7 +53,6 @@ class Decider {
   const std::unique_ptr<Policy> policy_;
   const DecisionLimits limits_;
   std::optional<Balancer> balancer_;
-  HeldChoice held_;
   std::vector<double> shares_;  // of those alive in the step that is decided
 
   // What a worker has to its credit: every step with it earns 1 - min_inclusion, every step without

@@ -299,10 +299,11 @@ Status check_long_enough(const Trace& trace, Step warmup) {
   if (trace.steps() > warmup) return done();
   return trace_trouble(
       trace.path, "",
-      fmt::format("{} steps are to be replayed, and the first {} are the warm-up, which is not "
-                  "measured: nothing is left. Try a shorter one, such as --warmup {}, or a longer "
-                  "trace",
-                  with_commas(trace.steps()), with_commas(warmup), trace.steps() / 4));
+      fmt::format(
+          "{} steps are to be replayed, and the first {} are the warm-up, which is not "
+          "measured: nothing is left. Try a shorter one, such as --policy-warmup {}, or a longer "
+          "trace",
+          with_commas(trace.steps()), with_commas(warmup), trace.steps() / 4));
 }
 
 Foresight foresight_of(const Trace& trace) {

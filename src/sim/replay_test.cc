@@ -202,7 +202,7 @@ TEST(Replay, ThatIsAllWarmUpIsRefused) {
   EXPECT_TRUE(check_long_enough(trace, 19).ok());
   const Status status = check_long_enough(trace, 20);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("--warmup 5"));
+  EXPECT_THAT(status.error().message, HasSubstr("--policy-warmup 5"));
 }
 
 TEST(Foresight, TellsTheRunTimesOfWhoeverIsAlive) {

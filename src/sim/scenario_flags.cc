@@ -8,23 +8,23 @@
 namespace drover {
 namespace {
 
-// Better told than ignored: what a job can say and a simulation cannot do.
+// Settings of a job that a simulation refuses, since it cannot apply them.
 struct OnlyLive {
-  std::string_view flag;
+  std::string_view key;
   std::string_view why;
 };
 constexpr std::array<OnlyLive, 6> kOnlyLive = {
-    {{"--slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
-     {"--save-model", "a simulation keeps its run file, and no model"},
-     {"--transport", "a simulation has no sockets; write [[link]] in the scenario"},
-     {"--listen", "a simulation has no sockets; write [[link]] in the scenario"},
-     {"--tls", "a simulation has no sockets, and nothing to encrypt"},
-     {"--insecure", "a simulation has no sockets, and nothing to encrypt"}}};
+    {{"slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
+     {"save_model", "a simulation keeps its run file, and no model"},
+     {"transport", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"listen", "a simulation has no sockets; write [[link]] in the scenario"},
+     {"tls", "a simulation has no sockets, and nothing to encrypt"},
+     {"insecure", "a simulation has no sockets, and nothing to encrypt"}}};
 
 Status check_can_be_simulated(const std::string& path, const GivenFlags& flags, const Job& job) {
-  for (const auto& [flag, why] : kOnlyLive) {
-    if (!flags.contains(flag)) continue;
-    return invalid_input(fmt::format("{}: {}", flag, why));
+  for (const auto& [key, why] : kOnlyLive) {
+    if (!flags.contains(key)) continue;
+    return invalid_input(fmt::format("{}: {}", flag_of(*find_setting(key)), why));
   }
   if (!job.record.save_model.empty())
     return invalid_input(path + ": save_model: a simulation keeps its run file, and no model");

@@ -67,19 +67,27 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
 }
 
+// Older versions had other names for some settings.
+SettingTexts with_current_names(const SettingTexts& settings) {
+  SettingTexts renamed;
+  for (const auto& [name, text] : settings) renamed.emplace(current_setting_name(name), text);
+  return renamed;
+}
+
 Result<CheckpointManifest> from_json(const json& from) {
   const uint64_t workers = whole(from.at("workers"));
   if (!std::in_range<uint32_t>(workers)) return invalid_input("its number of workers is too large");
-  CheckpointManifest manifest{.step = whole(from.at("step")),
-                              .seed = whole(from.at("seed")),
-                              .workers = static_cast<uint32_t>(workers),
-                              .when = from.at("when").get<std::string>(),
-                              .settings = from.at("settings").get<SettingTexts>(),
-                              .noise = {.signal = from.at("noise").at("signal").get<double>(),
-                                        .noise = from.at("noise").at("noise").get<double>(),
-                                        .steps = whole(from.at("noise").at("steps"))},
-                              .tensors = {},
-                              .files = {}};
+  CheckpointManifest manifest{
+      .step = whole(from.at("step")),
+      .seed = whole(from.at("seed")),
+      .workers = static_cast<uint32_t>(workers),
+      .when = from.at("when").get<std::string>(),
+      .settings = with_current_names(from.at("settings").get<SettingTexts>()),
+      .noise = {.signal = from.at("noise").at("signal").get<double>(),
+                .noise = from.at("noise").at("noise").get<double>(),
+                .steps = whole(from.at("noise").at("steps"))},
+      .tensors = {},
+      .files = {}};
   const auto run = parse_hex(from.at("run").get<std::string>());
   if (!run) return run.error();
   manifest.run = run.value();

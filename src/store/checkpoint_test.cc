@@ -81,7 +81,7 @@ CheckpointManifest manifest_of(const Everything& all, Version step) {
           .seed = 7,
           .workers = 4,
           .when = "2026-11-16T12:00:00Z",
-          .settings = {{"optimizer.kind", "adamw"}, {"optimizer.beta1", "0.9"}},
+          .settings = {{"optimizer", "adamw"}, {"beta1", "0.9"}},
           .noise = {.signal = 0.1, .noise = 1.0 / 3.0, .steps = 12},
           .tensors = all.layout.tensors(),
           .files = {}};

@@ -110,7 +110,7 @@ void add_checkpoint(Seeds& seeds) {
   if (!entry || !write_manifest({.step = 4,
                                  .workers = 2,
                                  .when = "2026-01-01T00:00:00Z",
-                                 .settings = {{"optimizer.kind", "momentum"}},
+                                 .settings = {{"optimizer", "momentum"}},
                                  .tensors = layout().tensors(),
                                  .files = {entry.value()}},
                                 folder))
