@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "forecast/forecast.h"
 #include "forecast/normal.h"
 #include "forecast/sort_rows.h"

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <string>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

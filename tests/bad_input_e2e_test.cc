@@ -79,7 +79,7 @@ TEST(JobFile, IsToldWithLineAndKey) {
       {"workers = 3\nsteps = \"ten\"\n", mentions("job.toml:2:9", "steps", "ten")},
       {"workers = 3\nwrkers = 4\n", AllOf(mentions("job.toml:2:1", "wrkers"), proposes("workers"))},
       {"workers =\n", HasSubstr("job.toml:1:")},
-      {"[optimizer]\nmomentum = 1.5\n", mentions("job.toml:2:12", "momentum", "1.5")},
+      {"momentum = 1.5\n", mentions("job.toml:1:12", "momentum", "1.5")},
       {"\n\nbatch = 0\n", mentions("job.toml:3:9", "batch", 0)},
   };
   for (const auto& [text, told] : wrong) {

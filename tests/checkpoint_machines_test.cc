@@ -239,7 +239,7 @@ class CheckpointCoordinator : public ::testing::Test {
   }
   std::vector<EventRecord> events(EventKind kind) const {
     std::vector<EventRecord> events;
-    for (const Happening& happening : out_.happenings) {
+    for (const RunRecord& happening : out_.happenings) {
       const auto* event = std::get_if<EventRecord>(&happening);
       if (event != nullptr && event->kind() == kind) events.push_back(*event);
     }

@@ -54,9 +54,9 @@ TEST(Export, OfARealRunCanBeReplayed) {
   const Outcome trace = exported(run.folder(), "trace", "times.csv");
   ASSERT_EQ(trace.status(), 0) << trace.err;
   EXPECT_THAT(trace.out, mentions("times.csv"));
-  const Outcome replayed =
-      drover({"replay", "--trace", "times.csv", "--policy", "sync,ecdf", "--warmup", "5", "--json"},
-             run.folder().path());
+  const Outcome replayed = drover(
+      {"replay", "--trace", "times.csv", "--policy", "sync,ecdf", "--policy-warmup", "5", "--json"},
+      run.folder().path());
   ASSERT_EQ(replayed.status(), 0) << replayed.err;
   EXPECT_EQ(last_line_json(replayed.out)["steps"], 30);
   EXPECT_EQ(last_line_json(replayed.out)["workers"], 3);

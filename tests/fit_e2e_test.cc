@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "support/drover_run.h"
 

@@ -196,8 +196,8 @@ TEST(Replay, WritesItsDecisions) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(12));
   const Outcome outcome =
-      replay(folder, {"--trace", "t.csv", "--policy", "sync", "--warmup", "0", "--steps", "4:6",
-                      "--decisions", "d.csv", "--max-wait", "20"});
+      replay(folder, {"--trace", "t.csv", "--policy", "sync", "--policy-warmup", "0", "--steps",
+                      "4:6", "--decisions", "d.csv", "--max-wait", "20"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   std::istringstream text(content_of(folder.file("d.csv")));
   std::vector<std::string> lines;
@@ -305,7 +305,8 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   const Words both = sync + Words{"--trace", "t.csv"};
   expect_told(sync, 2, mentions("--trace"));
   expect_told({"--trace", "t.csv"}, 2, mentions("--policy"));
-  expect_told(both + Words{"--warmpu", "3"}, 2, AllOf(mentions("--warmpu"), proposes("--warmup")));
+  expect_told(both + Words{"--policy-warmpu", "3"}, 2,
+              AllOf(mentions("--policy-warmpu"), proposes("--policy-warmup")));
   expect_told({"--trace", "t.csv", "--policy", "snyc"}, 2,
               AllOf(mentions("snyc"), proposes("sync")));
   expect_told({"--trace", "t.csv", "--policy", "sync,,sync"}, 2, mentions("--policy"));
@@ -325,7 +326,7 @@ TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
   expect_told(both + Words{"--min-inclusion", "2"}, 2, mentions("--min-inclusion", 2));
   expect_told(both + Words{"--max-wait", "0"}, 2, mentions("--max-wait", 0));
   expect_told(both + Words{"--min-contributors", "0"}, 2, mentions("--min-contributors", 0));
-  expect_told(both + Words{"--warmup", "some"}, 2, mentions("--policy-warmup", "some"));
+  expect_told(both + Words{"--policy-warmup", "some"}, 2, mentions("--policy-warmup", "some"));
   for (const std::string flag : {"--policy-warmup", "--seed", "--min-contributors"})
     expect_told(both + Words{flag, "-1"}, 2, mentions(flag, -1));
 }
@@ -341,8 +342,8 @@ TEST(Replay, BadTracesAreNamedWithWhatToDo) {
   expect_told(with("one.csv"), 1, AllOf(mentions("one.csv"), Not(mentions("NPY"))));
   expect_told(with("noise"), 1, mentions("noise", "CSV", "NPY"));
   expect_told(with("t.csv") + Words{"--steps", "10:31"}, 1, mentions("--steps", 30));
-  expect_told(with("t.csv") + Words{"--warmup", "30"}, 1, mentions(30, "--warmup 7"));
-  expect_told(with("t.csv") + Words{"--steps", ":10"}, 1, mentions(10, 20, "--warmup 2"));
+  expect_told(with("t.csv") + Words{"--policy-warmup", "30"}, 1, mentions(30, "--policy-warmup 7"));
+  expect_told(with("t.csv") + Words{"--steps", ":10"}, 1, mentions(10, 20, "--policy-warmup 2"));
   expect_told(with("t.csv") + Words{"--decisions", "t.csv"}, 1, mentions("--decisions", "t.csv"));
   expect_told(with("t.csv") + Words{"--save", "."}, 1, mentions("'.'", "--save"));
   expect_told(with("t.csv") + Words{"--decisions", "no/d.csv"}, 1, mentions("no/d.csv"));

@@ -162,9 +162,9 @@ TEST(Simulate, WhatItRecordsCanBeReplayed) {
   const Outcome outcome =
       simulate(folder, {"small.toml", "--quiet", "--run-file", "run.db", "--policy", "sync"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
-  const Outcome replay =
-      drover({"replay", "--trace", "run.db", "--policy", "sync,ecdf", "--warmup", "5", "--json"},
-             folder.path());
+  const Outcome replay = drover(
+      {"replay", "--trace", "run.db", "--policy", "sync,ecdf", "--policy-warmup", "5", "--json"},
+      folder.path());
   EXPECT_EQ(replay.status(), 0) << replay.err;
   const auto ecdf = last_line_json(replay.out);
   EXPECT_EQ(ecdf["steps"], 40);

@@ -158,8 +158,7 @@ TEST(PrintJob, ReadsBackAsTheSameJob) {
 
 TEST(PrintJob, FlagsWinOverTheFile) {
   const TemporaryFolder folder;
-  std::ofstream(folder.file("job.toml"))
-      << "workers = 7\nsteps = 30\n[optimizer]\nkind = \"adam\"\n";
+  std::ofstream(folder.file("job.toml")) << "workers = 7\nsteps = 30\noptimizer = \"adam\"\n";
   const Outcome outcome = drover(
       {"train", "job.toml", "--workers", "3", "--optimizer", "sgd", "--print-job"}, folder.path());
   ASSERT_EQ(outcome.status(), 0) << outcome.err;
@@ -464,7 +463,7 @@ TEST_P(EveryOptimizer, CompletesAndIsEvaluated) {
             small_job() + Words{"--optimizer",      GetParam(), "--lr",           "0.002",
                                 "--workers",        "2",        "--steps",        "20",
                                 "--batch",          "8",        "--ema",          "0.9",
-                                "--schedule",       "cosine",   "--warmup",       "3",
+                                "--schedule",       "cosine",   "--lr-warmup",    "3",
                                 "--evaluate-every", "5",        "--weight-decay", "0.001"});
   const auto evaluations = reader.evaluations().value();
   ASSERT_GE(evaluations.size(), 1U);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/run_report.h"
-#include "core/chance.h"
 #include "core/quantile.h"
+#include "core/random_draw.h"
 #include "forecast/learned/learned_model.h"
 #include "forecast/learned/random_model.h"
 #include "forecast/normal.h"

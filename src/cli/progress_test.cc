@@ -9,9 +9,9 @@
 #include <regex>
 #include <string>
 
-#include "core/chance.h"
 #include "core/event_samples.h"
 #include "core/event_text.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -18,8 +18,8 @@
 #include "cli/run_report.h"
 #include "cli/shared_flags.h"
 #include "cli/train_options.h"
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 #include "core/version.h"
 #include "job/settings.h"
 #include "launch/model_fitting.h"
@@ -347,7 +347,7 @@ class ReplayJob {
   const std::string& command_line_;
   ReplayPlan plan_;
   const Trace trace_;
-  const Hindsight hindsight_;
+  const OracleShares hindsight_;
   ReplayProgress progress_;
   std::unique_ptr<DecisionsFile> decisions_;
 };

@@ -10,7 +10,7 @@
 #include "cli/run_report.h"
 #include "cli/shared_flags.h"
 #include "cli/train_options.h"
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "launch/job_machines.h"
 #include "launch/launcher.h"
 #include "launch/model_fitting.h"

@@ -19,6 +19,7 @@ namespace drover {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // An error must name these: the flag, the value, what was meant. Its words may change.
 // `drover train ...` as main() would see it.
@@ -48,7 +49,7 @@ class TrainOptionsTest : public testing::Test {
   }
 
   // The error of the command line, whether parsing or job_of() finds it.
-  std::string complaint(const std::vector<std::string>& words) {
+  std::string error_of(const std::vector<std::string>& words) {
     options_ = {};
     try {
       parse(words);
@@ -72,7 +73,7 @@ class TrainOptionsTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(TrainOptionsTest, NothingGivenMeansTheDefaults) {
+TEST_F(TrainOptionsTest, NoFlagsMeanTheDefaults) {
   Job defaults;
   finish(defaults);
   EXPECT_EQ(job({}), defaults);
@@ -105,11 +106,11 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "0.01",
                        "--schedule",
                        "step",
-                       "--warmup",
+                       "--lr-warmup",
                        "5",
-                       "--decay-every",
+                       "--lr-decay-every",
                        "10",
-                       "--decay-factor",
+                       "--lr-decay-factor",
                        "0.5",
                        "--ema",
                        "0.99",
@@ -131,8 +132,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--tls",
                        "keys",
                        "--insecure",
-                       "--window",
-                       "65536",
+                       "--set",
+                       "window=65536",
                        "--run-file",
                        "r.db",
                        "--save-model",
@@ -149,16 +150,16 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "--standby=false",  // not with --pull
                        "--generated-samples",
                        "99",
-                       "--beta1",
-                       "0.2",
-                       "--beta2",
-                       "0.3",
-                       "--epsilon",
-                       "1e-3",
-                       "--rms-decay",
-                       "0.4",
-                       "--rms-momentum",
-                       "0.6",
+                       "--set",
+                       "beta1=0.2",
+                       "--set",
+                       "beta2=0.3",
+                       "--set",
+                       "epsilon=1e-3",
+                       "--set",
+                       "rms_decay=0.4",
+                       "--set",
+                       "rms_momentum=0.6",
                        "--lr-floor",
                        "0.25",
                        "--lr-rule",
@@ -183,13 +184,11 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "finish",
                        "--live",
                        "--no-live",
-                       "--decide-every",
-                       "auto",
                        "--balance",
-                       "--balance-least",
-                       "0.25",
-                       "--balance-most",
-                       "2",
+                       "--set",
+                       "balance_least=0.25",
+                       "--set",
+                       "balance_most=2",
                        "--pull",
                        "0.9",
                        "--pull-grace",
@@ -200,8 +199,8 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
                        "0.02",
                        "--guard",
                        "refuse",
-                       "--guard-factor",
-                       "7",
+                       "--set",
+                       "guard_factor=7",
                        "--wire-dtype",
                        "bfloat16"});
   Job expected;
@@ -227,7 +226,6 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   expected.waiting.max_wait = std::chrono::milliseconds(2'500);
   expected.waiting.min_inclusion = 0.1;
   expected.waiting.stragglers = StragglerRule::kFinish;
-  expected.waiting.decide_every = 0;
   expected.waiting.balance = true;
   expected.waiting.balance_least = 0.25;
   expected.waiting.balance_most = 2.0;
@@ -275,7 +273,7 @@ TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
 }
 
 // An experiment types its cells' commands.
-TEST_F(TrainOptionsTest, WhatWasGivenCanBeTypedAgain) {
+TEST_F(TrainOptionsTest, CommandWordsGiveTheSameJob) {
   const Job first = job({"--policy", "static:k=3", "--deterministic", "--lr", "0.1", "--slow",
                          "worker=1,factor=2", "--slow", "worker=2,factor=3", "--data-dir", "",
                          "--stop-at", "", "--run-file", "my run.db"});
@@ -297,7 +295,7 @@ TEST_F(TrainOptionsTest, ReadsTheSwitchesThatAreNotSettings) {
   EXPECT_TRUE(options_.json && options_.quiet && options_.print_job);
 }
 
-TEST_F(TrainOptionsTest, WhatPrintJobPrintsGivesTheSameJob) {
+TEST_F(TrainOptionsTest, PrintedJobGivesTheSameJob) {
   const Job first = job({"--workers", "9", "--slow", "worker=8,delay=1ms", "--lr", "0.3"});
   const Result<Job> again = parse_job(to_toml(first), "printed");
   ASSERT_TRUE(again.ok()) << again.error().message;
@@ -305,69 +303,101 @@ TEST_F(TrainOptionsTest, WhatPrintJobPrintsGivesTheSameJob) {
 }
 
 TEST_F(TrainOptionsTest, NamesTheFlagThatIsWrong) {
-  EXPECT_THAT(complaint({"train", "--workers", "0"}), mentions("--workers", "10000", "0"));
-  EXPECT_THAT(complaint({"train", "--workers", "four"}), mentions("--workers", "four"));
-  EXPECT_THAT(complaint({"train", "--workers", "-1"}), mentions("--workers", "-1"));
-  EXPECT_THAT(complaint({"train", "--workers", "99999999999999999999"}),
+  EXPECT_THAT(error_of({"train", "--workers", "0"}), mentions("--workers", "10000", "0"));
+  EXPECT_THAT(error_of({"train", "--workers", "four"}), mentions("--workers", "four"));
+  EXPECT_THAT(error_of({"train", "--workers", "-1"}), mentions("--workers", "-1"));
+  EXPECT_THAT(error_of({"train", "--workers", "99999999999999999999"}),
               mentions("--workers", "99999999999999999999"));
-  EXPECT_THAT(complaint({"train", "--lr", "-1"}), mentions("--lr", "1000", "-1"));
-  EXPECT_THAT(complaint({"train", "--lr", "0.1x"}), mentions("--lr", "0.1x"));
-  EXPECT_THAT(complaint({"train", "--policy", "snyc"}),
+  EXPECT_THAT(error_of({"train", "--lr", "-1"}), mentions("--lr", "1000", "-1"));
+  EXPECT_THAT(error_of({"train", "--lr", "0.1x"}), mentions("--lr", "0.1x"));
+  EXPECT_THAT(error_of({"train", "--policy", "snyc"}),
               AllOf(mentions("--policy", "snyc"), proposes("sync")));
-  EXPECT_THAT(complaint({"train", "--transport", "upd"}), mentions("--transport", "upd"));
-  EXPECT_THAT(complaint({"train", "--slow", "worker=9,factor=2"}), mentions("--slow"));
-  EXPECT_THAT(complaint({"train", "--schedule", "step"}), mentions("--decay-every"));
-  EXPECT_THAT(complaint({"train", "--workers"}), mentions("--workers"));
-  EXPECT_THAT(complaint({"train", "--workers", "1", "--workers", "2"}), mentions("--workers"));
+  EXPECT_THAT(error_of({"train", "--transport", "upd"}), mentions("--transport", "upd"));
+  EXPECT_THAT(error_of({"train", "--slow", "worker=9,factor=2"}), mentions("--slow"));
+  EXPECT_THAT(error_of({"train", "--schedule", "step"}), mentions("--lr-decay-every"));
+  EXPECT_THAT(error_of({"train", "--workers"}), mentions("--workers"));
+  EXPECT_THAT(error_of({"train", "--workers", "1", "--workers", "2"}), mentions("--workers"));
 }
 
 TEST_F(TrainOptionsTest, NamesTheNearestOptionOrCommand) {
-  EXPECT_THAT(complaint({"train", "--workrs", "4"}), mentions("--workrs", "--workers"));
-  EXPECT_THAT(complaint({"train", "--workrs=4"}), mentions("--workrs", "--workers"));
-  EXPECT_EQ(complaint({"train", "--qqqqqqqqqqq"})
-                .find("--", complaint({"train", "--qqqqqqqqqqq"}).find("--") + 2),
+  EXPECT_THAT(error_of({"train", "--workrs", "4"}), mentions("--workrs", "--workers"));
+  EXPECT_THAT(error_of({"train", "--workrs=4"}), mentions("--workrs", "--workers"));
+  EXPECT_EQ(error_of({"train", "--qqqqqqqqqqq"})
+                .find("--", error_of({"train", "--qqqqqqqqqqq"}).find("--") + 2),
             std::string::npos)
       << "nothing is near it";
-  EXPECT_THAT(complaint({"trian"}), mentions("trian", "train"));
-  EXPECT_THAT(complaint({"trian", "--workers", "4"}), mentions("trian", "train"));
-  EXPECT_THAT(complaint({"train", "a.toml", "b.toml"}), mentions("b.toml"));
-  EXPECT_THAT(complaint({"--hlep"}), mentions("--hlep", "--help"));
+  EXPECT_THAT(error_of({"trian"}), mentions("trian", "train"));
+  EXPECT_THAT(error_of({"trian", "--workers", "4"}), mentions("trian", "train"));
+  EXPECT_THAT(error_of({"train", "a.toml", "b.toml"}), mentions("b.toml"));
+  EXPECT_THAT(error_of({"--hlep"}), mentions("--hlep", "--help"));
 }
 
-TEST_F(TrainOptionsTest, TroubleInTheJobFileComesWithItsPlace) {
+TEST_F(TrainOptionsTest, ErrorsInTheJobFileHaveAPlace) {
   const std::string path = job_file("seed = 1\nworkrs = 4\n");
-  EXPECT_THAT(complaint({"train", path}),
+  EXPECT_THAT(error_of({"train", path}),
               AllOf(mentions(path + ":2:1", "workrs"), proposes("workers")));
-  EXPECT_THAT(complaint({"train", "/no/such/job.toml"}), mentions("/no/such/job.toml"));
+  EXPECT_THAT(error_of({"train", "/no/such/job.toml"}), mentions("/no/such/job.toml"));
 }
 
-TEST_F(TrainOptionsTest, HelpNamesEverySettingAndItsDefault) {
-  const std::string help = app_.get_subcommand("train")->help();
-  for (const Setting& setting : job_settings()) {
-    EXPECT_NE(help.find(std::string(setting.flag)), std::string::npos) << setting.flag;
+bool lists(const std::string& help, const std::string& flag) {
+  for (const char* end : {" ", ",", "\n"}) {
+    if (help.find(" " + flag + end) != std::string::npos) return true;
   }
+  return false;
+}
+
+TEST_F(TrainOptionsTest, HelpListsTheMainFlagsAndHelpAllEveryFlag) {
+  CLI::App* const train = app_.get_subcommand("train");
+  const std::string help = train->help();
+  EXPECT_THROW(parse({"train", "--help-all"}), CLI::CallForHelp);
+  const std::string all = train->help();
+  for (const Setting& setting : job_settings()) {
+    const std::string flag = flag_of(setting);
+    EXPECT_EQ(lists(help, flag), setting.listing == Listing::kMain) << flag;
+    EXPECT_EQ(lists(all, flag), setting.listing != Listing::kJobFile) << flag;
+  }
+  EXPECT_FALSE(lists(help, "--rank"));
+  EXPECT_TRUE(lists(all, "--rank"));
   // CLI11 writes "COUNT=4" or "COUNT [4]", depending on its version.
   const size_t workers = help.find("--workers COUNT");
   ASSERT_NE(workers, std::string::npos) << help;
   EXPECT_NE(help.substr(workers, 20).find('4'), std::string::npos) << help;
 }
 
-TEST(JobFlags, CommandsTakeSomeSettingsOfAJobUnderTheSameChecks) {
+TEST_F(TrainOptionsTest, NamesTheSuccessorOfARenamedOrRemovedFlag) {
+  EXPECT_THAT(error_of({"train", "--warmup", "5"}), HasSubstr("--warmup is now --lr-warmup"));
+  EXPECT_THAT(error_of({"train", "--decay-every=5"}),
+              HasSubstr("--decay-every is now --lr-decay-every"));
+  EXPECT_THAT(error_of({"train", "--decide-every", "5"}), mentions("--decide-every", "removed"));
+  EXPECT_THAT(error_of({"train", "--beta1", "0.5"}), HasSubstr("--set beta1=VALUE"));
+}
+
+TEST_F(TrainOptionsTest, SetRefusesWhatAJobFileWouldRefuse) {
+  EXPECT_THAT(error_of({"train", "--set", "beta1"}), mentions("--set", "KEY=VALUE", "beta1"));
+  EXPECT_THAT(error_of({"train", "--set", "beta=0.5"}),
+              AllOf(mentions("--set", "beta"), proposes("beta1")));
+  EXPECT_THAT(error_of({"train", "--set", "beta1=2"}), mentions("beta1", 0, 1, 2));
+  EXPECT_THAT(error_of({"train", "--set", "beta1=0.5", "--set", "beta1=0.6"}),
+              mentions("beta1", "more than once"));
+  EXPECT_THAT(error_of({"train", "--set", "schedule.floor=1"}), HasSubstr("is now lr_floor"));
+}
+
+TEST(JobFlags, OtherCommandsTakeSomeSettingsWithTheSameChecks) {
   CLI::App app{"replay"};
   GivenFlags flags;
   const auto choose = [](const Setting& setting) {
     return setting.key == "policy_warmup" || setting.key == "probe" || setting.key == "live";
   };
-  add_job_flags(app, flags, choose, {{"--policy-warmup", "--warmup"}});
-  std::vector<std::string> words = {"--live", "0.25", "--probe", "7", "--warmup"};  // backwards
+  add_job_flags(app, flags, choose);
+  std::vector<std::string> words = {"--live", "0.25", "--probe", "7",
+                                    "--policy-warmup"};  // backwards
   app.parse(words);
   Job job;
   ASSERT_TRUE(set_flags(flags, job).ok());
   EXPECT_EQ(job.waiting.policy_warmup, 7U);
   EXPECT_EQ(job.waiting.probe, 0.25);
-  EXPECT_TRUE(job.waiting.live)
-      << "though no policy of a run decides again: only a run asks for that";
-  flags["--probe"] = {"1.5"};
+  EXPECT_TRUE(job.waiting.live) << "set_flags() does not validate the job";
+  flags["probe"] = {"1.5"};
   const Status refused = set_flags(flags, job);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error(), is_error(ErrorKind::kInvalidInput, "--probe", "1.5"));

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "coordinator/happening.h"
+#include "coordinator/run_records.h"
 #include "core/checkpoint_part.h"
 #include "core/ids.h"
 #include "core/layout.h"
@@ -24,7 +24,7 @@ struct CheckpointReady {
 
 struct CoordinatorOutput {
   Outbox messages;
-  std::vector<Happening> happenings;
+  std::vector<RunRecord> happenings;
   std::vector<CheckpointReady> checkpoints;  // answered with Coordinator::on_checkpoint_kept()
 };
 

@@ -23,7 +23,7 @@ std::string rank_lost_reason(const Peer& worker, const Loss& why) {
 
 std::string diverged_reason(uint32_t steps) {
   return "training diverged: every gradient of the last " + std::to_string(steps) +
-         " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--warmup)";
+         " steps had NaN or infinity. Try a lower learning rate (--lr) or a warm-up (--lr-warmup)";
 }
 
 std::string interrupted_reason(Step step, Step steps) {

@@ -36,7 +36,7 @@ class FixedPolicy : public Policy {
     notes_->alive.emplace_back(situation.alive.begin(), situation.alive.end());
     return notes_->choice;
   }
-  std::optional<Choice> reconsider(const Midway& midway) override {
+  std::optional<Choice> reconsider(const StepProgress& midway) override {
     notes_->asked_again.emplace_back(
         midway.now, std::vector<double>(midway.arrived.begin(), midway.arrived.end()));
     return notes_->revised;

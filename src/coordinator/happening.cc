@@ -1,8 +1,8 @@
-#include "coordinator/happening.h"
+#include "coordinator/run_records.h"
 
 namespace drover {
 
-Status tell(const Happening& happening, RunObserver& observer) {
+Status tell(const RunRecord& happening, RunObserver& observer) {
   struct Teller {
     RunObserver& to;
     Status operator()(const PeerRecord& peer) const { return to.on_peer(peer); }

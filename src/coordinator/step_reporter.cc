@@ -13,7 +13,7 @@ bool is_power_of_ten(uint64_t number) {
 
 // One event for each worker, with the first tensor that had NaN or infinity.
 void report_refused(Step step, const std::vector<StepClosed::Refused>& refused,
-                    const BlockMap& blocks, Duration now, std::vector<Happening>& out) {
+                    const BlockMap& blocks, Duration now, std::vector<RunRecord>& out) {
   std::map<WorkerId, BlockId> first;
   for (const StepClosed::Refused& each : refused) first.try_emplace(each.worker, each.block);
   for (const auto& [worker, block] : first) {
@@ -27,7 +27,7 @@ void report_refused(Step step, const std::vector<StepClosed::Refused>& refused,
 }  // namespace
 
 void StepReporter::report(std::vector<StepSummary> summaries, const BlockMap& blocks, RateRule rule,
-                          Duration now, std::vector<Happening>& out) {
+                          Duration now, std::vector<RunRecord>& out) {
   for (StepSummary& summary : summaries) {
     summary.step.learning_rate *= rate_factor_of(summary, rule);
     empty_steps_ = is_empty(summary.step) ? empty_steps_ + 1 : 0;
@@ -61,7 +61,7 @@ bool StepReporter::is_empty(const StepRecord& step) const {
 // Reported the first time, the tenth, the hundredth, ...: the worker must be seen, and one that is
 // out of line in every step must not fill the log.
 void StepReporter::report_outliers(const StepSummary& summary, const BlockMap& blocks, Duration now,
-                                   std::vector<Happening>& out) {
+                                   std::vector<RunRecord>& out) {
   for (const StepClosed::Outlier& each : summary.outliers) {
     const uint64_t times = ++outliers_[each.worker];
     if (!is_power_of_ten(times)) continue;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coordinator/block_map.h"
-#include "coordinator/happening.h"
+#include "coordinator/run_records.h"
 #include "coordinator/step_summary.h"
 #include "core/ids.h"
 #include "core/time.h"
@@ -30,7 +30,7 @@ class StepReporter {
   // Appends the record of each step and what was out of order in it. `now`: since the run began.
   // REQUIRES: steps come in order, each once.
   void report(std::vector<StepSummary> summaries, const BlockMap& blocks, RateRule rule,
-              Duration now, std::vector<Happening>& out);
+              Duration now, std::vector<RunRecord>& out);
   // Whether there were kEmptyStepsMax empty steps in a row, ever.
   bool diverged() const { return diverged_; }
 
@@ -38,7 +38,7 @@ class StepReporter {
   double rate_factor_of(const StepSummary& summary, RateRule rule) const;
   bool is_empty(const StepRecord& step) const;
   void report_outliers(const StepSummary& summary, const BlockMap& blocks, Duration now,
-                       std::vector<Happening>& out);
+                       std::vector<RunRecord>& out);
 
   const Settings settings_;
   uint32_t empty_steps_ = 0;  // in a row

@@ -33,7 +33,7 @@ class StepReporterTest : public ::testing::Test {
   template <typename Record>
   std::vector<Record> reported() const {
     std::vector<Record> found;
-    for (const Happening& each : out_) {
+    for (const RunRecord& each : out_) {
       if (const auto* record = std::get_if<Record>(&each)) found.push_back(*record);
     }
     return found;
@@ -41,7 +41,7 @@ class StepReporterTest : public ::testing::Test {
 
   const BlockMap blocks_{Layout({{"a", 64}, {"b", 70'000}}), 2, kBlockFloats};
   StepReporter reporter_{{.full_samples = 16}};
-  std::vector<Happening> out_;
+  std::vector<RunRecord> out_;
 };
 
 TEST_F(StepReporterTest, RecordsStepsInOrder) {

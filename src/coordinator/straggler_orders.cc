@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "coordinator/step_ledger.h"
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

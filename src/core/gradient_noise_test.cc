@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

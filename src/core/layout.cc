@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "core/chance.h"
 #include "core/duration_text.h"
 #include "core/nearest.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

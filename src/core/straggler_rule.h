@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/chance.h"
 #include "core/ids.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

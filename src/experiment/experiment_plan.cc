@@ -11,7 +11,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/text.h"
 #include "job/toml_complaint.h"
 #include "launch/job_machines.h"

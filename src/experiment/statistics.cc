@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
-#include "core/chance.h"
 #include "core/check.h"
 #include "core/quantile.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "forecast/learned/history.h"
 
 namespace drover {

@@ -1,7 +1,7 @@
 // Forecaster: the record of steps in, a forecast of the next one out.
 //
-// Pure: no clock, no thread; chance is drawn from a seed and the step (core/chance.h), so equal
-// records give equal forecasts.
+// Pure: no clock, no thread; chance is drawn from a seed and the step (core/random_draw.h), so
+// equal records give equal forecasts.
 #pragma once
 
 #include <cstdint>

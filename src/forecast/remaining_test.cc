@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

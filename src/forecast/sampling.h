@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/chance.h"
 #include "core/ids.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "forecast/normal.h"
 
 namespace drover {

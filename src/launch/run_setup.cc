@@ -9,7 +9,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/version.h"
 #include "job/job_file.h"
 #include "job/settings.h"

@@ -67,7 +67,7 @@ boost::asio::ip::tcp::endpoint as_tcp(const SocketProtocol::endpoint& address) {
 
 }  // namespace
 
-Whereabouts whereabouts(const SocketProtocol::endpoint& address) {
+Location location_of(const SocketProtocol::endpoint& address) {
   const int family = address.protocol().family();
   if (family == AF_UNIX) return {.host = "this machine", .near = true};
   if (family != AF_INET && family != AF_INET6) return {.host = "nowhere", .near = false};

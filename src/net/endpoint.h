@@ -22,11 +22,11 @@ struct Endpoint {
 
 Result<Endpoint> parse_endpoint(std::string_view text);
 // Where somebody is, as far as its address tells.
-struct Whereabouts {
+struct Location {
   std::string host;   // of a neighbourhood that one person may own: for IPv6 a network of 64 bits
   bool near = false;  // on this machine
 };
-Whereabouts whereabouts(const SocketProtocol::endpoint& address);
+Location location_of(const SocketProtocol::endpoint& address);
 
 std::string to_text(const SocketProtocol::endpoint& address);
 

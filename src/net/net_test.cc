@@ -71,9 +71,9 @@ TEST(Endpoint, SaysWhatIsWrong) {
   }
 }
 
-TEST(Whereabouts, TellsNeighbourhoods) {
+TEST(Location, TellsNeighbourhoods) {
   const auto of = [](const std::string& address) {
-    return whereabouts(parse_endpoint(address).value().address);
+    return location_of(parse_endpoint(address).value().address);
   };
   EXPECT_TRUE(of("unix:x").near);
   EXPECT_TRUE(of("tcp:127.0.0.1:5").near);

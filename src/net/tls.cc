@@ -251,7 +251,7 @@ std::unique_ptr<TlsSession> Tls::session(Side side, int socket) const {
 Status may_listen(const std::string& address, bool tls, bool insecure) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error();
-  if (tls || insecure || whereabouts(endpoint.value().address).near) return done();
+  if (tls || insecure || location_of(endpoint.value().address).near) return done();
   return invalid_input(
       "cannot listen on " + address +
       ": others can reach it, and without TLS they could read and change what is trained. Make "

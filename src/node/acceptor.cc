@@ -26,7 +26,7 @@ Acceptor::~Acceptor() {
 
 void Acceptor::greet(Socket socket) {
   boost::system::error_code gone;
-  const Whereabouts from = whereabouts(socket.remote_endpoint(gone));
+  const Location from = location_of(socket.remote_endpoint(gone));
   if (gone || guard_.is_shut_out(from.host, clock_now())) return;
   if (strangers_.size() >= strangers_max_) {
     strangers_.begin()->second.channel->close();

@@ -48,7 +48,7 @@ class Acceptor {
  private:
   struct Stranger {
     std::shared_ptr<Channel> channel;
-    Whereabouts from;
+    Location from;
     TimePoint until{};  // is waited for
     Nonces nonces;
     bool proved = false;

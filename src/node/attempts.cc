@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "core/chance.h"
 #include "core/duration_text.h"
+#include "core/random_draw.h"
 #include "node/back_off.h"
 #include "node/clock.h"
 

@@ -159,7 +159,7 @@ void CoordinatorNode::carry_out(CoordinatorOutput out) {
     if (is_farewell(message.frame)) note_memory(found->first, found->second);
     found->second.channel->send(std::move(message.frame));
   }
-  for (const Happening& happening : out.happenings) {
+  for (const RunRecord& happening : out.happenings) {
     const auto* end = std::get_if<RunEnd>(&happening);
     if (end == nullptr) {
       recorder_.record(happening);

@@ -4,7 +4,7 @@
 
 namespace drover {
 
-void RunRecorder::record(const Happening& happening) {
+void RunRecorder::record(const RunRecord& happening) {
   if (!training_here_ && std::holds_alternative<DecisionRecord>(happening))
     training_here_ = clock_now();
   for (RunObserver* observer : observers_) check(tell(happening, *observer));

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/happening.h"
+#include "coordinator/run_records.h"
 #include "core/peer.h"
 #include "core/run_record.h"
 
@@ -26,7 +26,7 @@ class RunRecorder {
         training_before_(training_since),
         fail_(std::move(fail)) {}
 
-  void record(const Happening& happening);
+  void record(const RunRecord& happening);
   // The peak memory of a peer, for the end's record. Bytes.
   void note_memory(const Peer& peer, uint64_t bytes) { memory_[peer] = bytes; }
   void record_end(RunEnd end);

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

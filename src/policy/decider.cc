@@ -97,7 +97,7 @@ void Decider::hold_within_limits(uint32_t alive, Choice& choice) const {
   choice.at_least = std::clamp(choice.at_least, 1u, choice.cutoff);
 }
 
-std::optional<Choice> Decider::reconsider(const Midway& midway) {
+std::optional<Choice> Decider::reconsider(const StepProgress& midway) {
   if (waits_for_all_ == midway.step) return std::nullopt;
   std::optional<Choice> choice = policy_->reconsider(midway);
   if (choice) hold_within_limits(static_cast<uint32_t>(midway.arrived.size()), *choice);

@@ -45,7 +45,7 @@ class Decider {
   Choice decide(const Situation& asked);
   // Asks the policy again about the step that decide() was last asked about, within the same
   // limits. REQUIRES: somebody is missing.
-  std::optional<Choice> reconsider(const Midway& midway);
+  std::optional<Choice> reconsider(const StepProgress& midway);
   void learn(const StepTimes& told);
   void learn_late(Step step, WorkerId worker, double seconds);
 

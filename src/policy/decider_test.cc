@@ -168,7 +168,7 @@ class LivePolicy : public Policy {
     fixed = situation.fixed;
     return first_;
   }
-  std::optional<Choice> reconsider(const Midway& midway) override {
+  std::optional<Choice> reconsider(const StepProgress& midway) override {
     asked.push_back(midway.now);
     return then_;
   }

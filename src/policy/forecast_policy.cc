@@ -79,7 +79,7 @@ void ForecastPolicy::scale_to_shares(const Situation& situation) {
   }
 }
 
-std::optional<Choice> ForecastPolicy::reconsider(const Midway& midway) {
+std::optional<Choice> ForecastPolicy::reconsider(const StepProgress& midway) {
   if (!settings_.live || !chosen_) return std::nullopt;
   const std::optional<LiveStep::Revision> revision = live_.review(midway);
   if (!revision) return std::nullopt;

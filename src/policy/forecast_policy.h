@@ -33,7 +33,7 @@ class ForecastPolicy : public Policy {
   // Waits for everybody during the warm-up, and as long as the forecaster knows too little of those
   // alive.
   Choice decide(const Situation& situation) override;
-  std::optional<Choice> reconsider(const Midway& midway) override;
+  std::optional<Choice> reconsider(const StepProgress& midway) override;
   void learn(const StepTimes& times) override;
   void learn_late(Step step, WorkerId worker, double seconds) override;
 

@@ -15,7 +15,7 @@
 namespace drover {
 
 struct Hedged {
-  Promise promise;
+  ExpectedThroughput promise;
   double time_limit = 0.0;
   uint32_t at_least = 1;  // gradients that are waited for also beyond the limit
 };

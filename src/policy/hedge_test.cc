@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "forecast/test_steps.h"
 #include "policy/close_rule.h"
 

@@ -33,7 +33,7 @@ Review LiveStep::plan(const WaitPlan& plan, uint32_t at_least, double expected_a
 }
 
 // Of sorted run-times, which are no particular worker's, the first so many have arrived.
-void LiveStep::mark_arrived(const Midway& midway) {
+void LiveStep::mark_arrived(const StepProgress& midway) {
   const size_t alive = midway.arrived.size();
   arrived_.assign(alive, false);
   gathered_ = {.now = midway.now};
@@ -63,7 +63,7 @@ void LiveStep::find_missing_shares() {
     missing_shares_.push_back(sorted_ ? missing / count : shares_[column]);
 }
 
-std::optional<LiveStep::Revision> LiveStep::review(const Midway& midway) {
+std::optional<LiveStep::Revision> LiveStep::review(const StepProgress& midway) {
   DROVER_CHECK(midway.arrived.size() == workers());
   mark_arrived(midway);
   const uint32_t here = gathered_.arrivals;

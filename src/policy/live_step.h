@@ -37,12 +37,12 @@ class LiveStep {
   Review plan(const WaitPlan& plan, uint32_t at_least, double expected_at);
   // Nothing if there is nothing to decide: the last arrival that is waited for is here.
   // REQUIRES: begin() and plan() were called; midway is of that step.
-  std::optional<Revision> review(const Midway& midway);
+  std::optional<Revision> review(const StepProgress& midway);
 
   uint32_t workers() const { return remaining_.workers(); }
 
  private:
-  void mark_arrived(const Midway& midway);
+  void mark_arrived(const StepProgress& midway);
   void find_missing_shares();
 
   const uint64_t seed_;

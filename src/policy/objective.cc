@@ -56,7 +56,7 @@ inline void CutoffSearch::add_up(const Forecast& forecast, const Terms& terms, s
   }
 }
 
-Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
+ExpectedThroughput CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
   DROVER_CHECK(forecast.sorted);
   DROVER_CHECK(forecast.samples > 0);
   DROVER_CHECK(forecast.workers > 0);
@@ -74,7 +74,7 @@ Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
   add_up(forecast, terms, 0, workers, kStretch);
   double least = -std::numeric_limits<double>::infinity();
   for (size_t begin = 0; begin < workers; begin += kStretch) least = std::max(least, value(begin));
-  Promise best;
+  ExpectedThroughput best;
   for (size_t begin = 0; begin < workers; begin += kStretch) {
     const size_t end = std::min(workers, begin + kStretch);
     const auto first = static_cast<double>(begin + 1);
@@ -96,9 +96,9 @@ Promise CutoffSearch::best(const Forecast& forecast, const Terms& terms) {
   return best;
 }
 
-Promise CutoffSearch::best(std::span<const double> sorted, const Terms& terms) {
+ExpectedThroughput CutoffSearch::best(std::span<const double> sorted, const Terms& terms) {
   DROVER_CHECK(!sorted.empty());
-  Promise best;
+  ExpectedThroughput best;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const auto cutoff = static_cast<uint32_t>(i + 1);
     const double value = terms.value(cutoff, sorted[i]);
@@ -132,7 +132,7 @@ void Goal::learn(const StepTimes& times) {
   time_ = kFading * time_ + terms_.overhead + times.elapsed;
 }
 
-std::string describe(const Promise& promise, const Terms& terms) {
+std::string describe(const ExpectedThroughput& promise, const Terms& terms) {
   if (terms.noise && *terms.noise > 0.0) {
     return fmt::format("goodput {} per time expected by {}, noise {} gradients",
                        brief(promise.value), brief(promise.arrival), brief(*terms.noise));

@@ -60,7 +60,7 @@ struct Terms {
 };
 
 // The best cutoff and what it promises.
-struct Promise {
+struct ExpectedThroughput {
   uint32_t cutoff = 0;
   double value = 0.0;    // expected, as the objective counts
   double arrival = 0.0;  // E[x_(cutoff)]
@@ -70,9 +70,9 @@ struct Promise {
 class CutoffSearch {
  public:
   // REQUIRES: forecast.sorted; at least one sample of at least one worker.
-  Promise best(const Forecast& forecast, const Terms& terms);
+  ExpectedThroughput best(const Forecast& forecast, const Terms& terms);
   // When the run-times are known. REQUIRES: `sorted` ascends and is not empty.
-  static Promise best(std::span<const double> sorted, const Terms& terms);
+  static ExpectedThroughput best(std::span<const double> sorted, const Terms& terms);
 
  private:
   // Adds all samples to sums_[begin], sums_[begin + stride], ... up to end.
@@ -108,6 +108,6 @@ class Goal {
 
 // "12.3 gradients per time expected by 7.65", or how `rate` and `goodput` say it, for a decision's
 // reason.
-std::string describe(const Promise& promise, const Terms& terms);
+std::string describe(const ExpectedThroughput& promise, const Terms& terms);
 
 }  // namespace drover

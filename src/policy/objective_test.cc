@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-Promise best_of(const Forecast& forecast, const Terms& terms) {
+ExpectedThroughput best_of(const Forecast& forecast, const Terms& terms) {
   CutoffSearch search;
   return search.best(forecast, terms);
 }
@@ -23,7 +23,7 @@ Promise best_of(const Forecast& forecast, const Terms& terms) {
 TEST(Objective, ThroughputIsTheExpectationOfTheRatio) {
   // One gradient for sure at 1: throughput 1. Two at 1.25 or at 4: 2/1.25 and 2/4, in the
   // mean 1.05. The ratio of expectations would be 2 / 2.625 and say otherwise.
-  const Promise best = best_of(sorted_forecast({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
+  const ExpectedThroughput best = best_of(sorted_forecast({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
   EXPECT_EQ(best.cutoff, 2u);
   EXPECT_DOUBLE_EQ(best.value, 1.05);
   EXPECT_DOUBLE_EQ(best.arrival, 2.625);
@@ -80,7 +80,7 @@ TEST(Objective, AgreesWithTheFormulasWrittenOut) {
         }
         if (best == 0 || mean > best_value) best = c, best_value = mean;
       }
-      const Promise found = best_of(forecast, terms);
+      const ExpectedThroughput found = best_of(forecast, terms);
       EXPECT_EQ(found.cutoff, best);
       EXPECT_NEAR(found.value, best_value, 1e-9);
     }
@@ -109,9 +109,9 @@ TEST(Objective, GoodputIsThroughputWithNoiseOnlyAndOneGradientWithoutAny) {
     for (size_t i = 0; i < forecast.times.size(); ++i)
       forecast.times[i] = static_cast<float>(0.5 + chance(seed, i));
     sort_rows(forecast);
-    const Promise throughput = best_of(forecast, {.overhead = 0.1});
+    const ExpectedThroughput throughput = best_of(forecast, {.overhead = 0.1});
     for (const double noise : {0.0, 1e13}) {
-      const Promise goodput = best_of(forecast, {.overhead = 0.1, .noise = noise});
+      const ExpectedThroughput goodput = best_of(forecast, {.overhead = 0.1, .noise = noise});
       EXPECT_EQ(goodput.cutoff, throughput.cutoff) << noise;
       EXPECT_NEAR(goodput.value, throughput.value, 1e-9);
     }
@@ -155,7 +155,7 @@ TEST(Objective, MeetsTheKnownOrderStatisticsOfShiftedExponentials) {
       if (value(c) >= value(known)) known = c;
     }
     EXPECT_EQ(known, static_cast<uint32_t>(std::ceil(kWorkers - lambda / kMu)));
-    const Promise best = best_of(forecast, terms);
+    const ExpectedThroughput best = best_of(forecast, terms);
     EXPECT_EQ(best.cutoff, known) << lambda;
     EXPECT_NEAR(best.arrival, expected_arrival(known, kWorkers, kShift, kMu), 0.01);
   }

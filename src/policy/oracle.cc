@@ -21,7 +21,8 @@ Choice OraclePolicy::decide(const Situation& situation) {
   // Foresight is of whole mini-batches.
   for (size_t i = 0; i < situation.shares.size(); ++i) times[i] *= situation.shares[i];
   std::sort(times.begin(), times.end());
-  const Promise best = CutoffSearch::best(times, goal_.terms(situation.overhead, situation.noise));
+  const ExpectedThroughput best =
+      CutoffSearch::best(times, goal_.terms(situation.overhead, situation.noise));
   return {.cutoff = best.cutoff,
           .reason = fmt::format("oracle: {} are there by {}",
                                 so_many(best.cutoff, static_cast<uint32_t>(times.size())),

@@ -42,7 +42,7 @@ struct Review {
 };
 
 // What a step that is still open has shown.
-struct Midway {
+struct StepProgress {
   Step step = 0;
   double now = 0.0;                 // since its opening
   std::span<const double> arrived;  // run-times by the order of `alive`; infinity: not here yet
@@ -66,7 +66,7 @@ class Policy {
   virtual Choice decide(const Situation& situation) = 0;
   // Decides again about the step that decide() was last asked about. A choice of as many as are
   // here closes it now; nothing means that the last choice stands, without another review.
-  virtual std::optional<Choice> reconsider(const Midway&) { return std::nullopt; }
+  virtual std::optional<Choice> reconsider(const StepProgress&) { return std::nullopt; }
   // A step has ended: this became known. Steps come in order.
   virtual void learn(const StepTimes& times) = 0;
   // The run-time of somebody told as kLonger is known after all: it came late.

@@ -104,11 +104,11 @@ void PullChoice::weigh(uint32_t cutoff, uint32_t alive) {
   }
 }
 
-PullChoice::Promise PullChoice::promise(size_t candidate, double first) {
+PullChoice::ExpectedThroughput PullChoice::promise(size_t candidate, double first) {
   column_.clear();
   for (const Pull& pull : pulls_) column_.push_back(pull.times[candidate] + first);
   std::sort(column_.begin(), column_.end());
-  Promise promise;
+  ExpectedThroughput promise;
   for (size_t i = 0; i < column_.size(); ++i) {
     promise.value += weights_[i] * needs_[candidate] / column_[i];
     promise.time += weights_[i] * column_[i];
@@ -121,12 +121,12 @@ std::optional<event::PullShare> PullChoice::decide(Step step, uint32_t cutoff, u
   weigh(cutoff, alive);
   double first = pulls_.front().first;
   for (const Pull& pull : pulls_) first = std::min(first, pull.first);
-  const Promise all = promise(needs_.size() - 1, first);
-  Promise best = all;
+  const ExpectedThroughput all = promise(needs_.size() - 1, first);
+  ExpectedThroughput best = all;
   size_t at = needs_.size() - 1;
-  Promise now = all;
+  ExpectedThroughput now = all;
   for (size_t i = needs_.size() - 1; i-- > 0;) {
-    const Promise each = promise(i, first);
+    const ExpectedThroughput each = promise(i, first);
     if (i == chosen_) now = each;
     if (each.value <= best.value) continue;
     best = each;

@@ -45,12 +45,12 @@ class PullChoice {
   double share() const;
 
  private:
-  struct Promise {
+  struct ExpectedThroughput {
     double value = 0.0;  // expected blocks per second
     double time = 0.0;   // expected, of a step
   };
   void weigh(uint32_t cutoff, uint32_t alive);
-  Promise promise(size_t candidate, double first);
+  ExpectedThroughput promise(size_t candidate, double first);
 
   const std::map<ShardId, uint32_t> blocks_on_;
   const Step warmup_;

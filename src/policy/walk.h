@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "policy/catalogue.h"
 #include "policy/close_rule.h"
 #include "policy/decider.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "python/bindings.h"
 
 namespace drover {

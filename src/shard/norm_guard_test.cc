@@ -7,8 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "core/chance.h"
 #include "core/learning_rules.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -162,7 +162,7 @@ Result<Shard::Admitted> Shard::admit(WorkerId worker, const FrameHeader& header)
   if (!has_plan()) return breach(worker, " sent a frame before this shard knows its blocks");
   switch (header.type) {
     case FrameType::kPull:
-    case FrameType::kOwesNothing:
+    case FrameType::kDone:
       return Admitted{};
     case FrameType::kOffer:
     case FrameType::kBlock:

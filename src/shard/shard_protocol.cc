@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 #include "shard/shard_frames.h"
 
 namespace drover {

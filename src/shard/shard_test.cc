@@ -190,7 +190,7 @@ TEST_F(ShardTest, OneWhoSaysThatItOwesNothingIsNotWaitedFor) {
   open();
   push_all(0, 0, 1.0f);
   out_.clear();
-  const FrameHeader nothing_more{.type = FrameType::kOwesNothing, .version = 1, .worker = 1};
+  const FrameHeader nothing_more{.type = FrameType::kDone, .version = 1, .worker = 1};
   ASSERT_TRUE(shard_.on_frame(1, nothing_more, nullptr, now_, out_).ok());
   EXPECT_TRUE(closed_in_outbox());
   EXPECT_TRUE(parameters_in_outbox().empty()) << "nothing was asked for";
@@ -780,7 +780,7 @@ TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
 TEST_F(ShardTest, OnlyAWorkerCanSayThatItOwesNothing) {
   start();
   open();
-  const FrameHeader done{.type = FrameType::kOwesNothing, .version = 1};
+  const FrameHeader done{.type = FrameType::kDone, .version = 1};
   EXPECT_TRUE(shard_.on_frame(kEvaluator, done, nullptr, now_, out_).ok());
   push_all(0, 0, 1.0f);
   EXPECT_FALSE(closed_in_outbox());

@@ -1,6 +1,6 @@
 #include "sim/extra_delays.h"
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

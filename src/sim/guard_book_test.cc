@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "shard/norm_guard.h"
 
 namespace drover {

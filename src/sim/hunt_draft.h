@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "sim/hunt_case.h"
 
 namespace drover {

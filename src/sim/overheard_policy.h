@@ -23,7 +23,7 @@ class OverheardPolicy : public Policy {
         late_listener_(std::move(late_listener)) {}
 
   Choice decide(const Situation& situation) override { return policy_->decide(situation); }
-  std::optional<Choice> reconsider(const Midway& midway) override {
+  std::optional<Choice> reconsider(const StepProgress& midway) override {
     return policy_->reconsider(midway);
   }
   void learn(const StepTimes& times) override {

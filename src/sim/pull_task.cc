@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/chance.h"
 #include "core/layout.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

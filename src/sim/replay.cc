@@ -149,7 +149,7 @@ class ReplayMeasures {
 // One policy on one trace, step by step.
 class Replay {
  public:
-  Replay(const Trace& trace, const Hindsight& hindsight, Decider& decider,
+  Replay(const Trace& trace, const OracleShares& hindsight, Decider& decider,
          const ReplaySettings& settings, const std::function<TimePoint()>& clock)
       : trace_(trace),
         hindsight_(hindsight),
@@ -169,7 +169,7 @@ class Replay {
   void learn(Step step, const StepTimes& seen, const StepClose& close);
 
   const Trace& trace_;
-  const Hindsight& hindsight_;
+  const OracleShares& hindsight_;
   Decider& decider_;
   const ReplaySettings& settings_;
   const std::function<TimePoint()>& clock_;
@@ -263,8 +263,8 @@ Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep
 
 }  // namespace
 
-Hindsight hindsight_of(const Trace& trace, double overhead) {
-  Hindsight hindsight;
+OracleShares hindsight_of(const Trace& trace, double overhead) {
+  OracleShares hindsight;
   Recorded recorded;
   for (Step step = 0; step < trace.steps(); ++step) {
     recorded.read(trace.row(step));
@@ -283,7 +283,7 @@ Hindsight hindsight_of(const Trace& trace, double overhead) {
   return hindsight;
 }
 
-Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Decider& decider,
+Result<ReplayResult> replay(const Trace& trace, const OracleShares& hindsight, Decider& decider,
                             const ReplaySettings& settings, const std::function<TimePoint()>& clock,
                             const std::function<Status(const ReplayedStep&)>& listen) {
   DROVER_CHECK(trace.steps() > settings.warmup);

@@ -27,11 +27,11 @@ struct ReplaySettings {
 };
 
 // How the steps of a trace end without any policy.
-struct Hindsight {
+struct OracleShares {
   std::vector<StepClose> best;  // by step: the cutoff c that maximises c / (overhead + x_(c))
   std::vector<StepClose> all;   // by step: waiting for everybody
 };
-Hindsight hindsight_of(const Trace& trace, double overhead);
+OracleShares hindsight_of(const Trace& trace, double overhead);
 
 // What happened in one step of a replay.
 struct ReplayedStep {
@@ -65,7 +65,7 @@ struct ReplayResult {
 // Walks the trace. The decider is told no more than what_was_seen() and Probes let through. `clock`
 // times the decisions; `listen` hears of every step, and its error ends the replay. REQUIRES:
 // trace.steps() > settings.warmup; hindsight is that of this trace and overhead.
-Result<ReplayResult> replay(const Trace& trace, const Hindsight& hindsight, Decider& decider,
+Result<ReplayResult> replay(const Trace& trace, const OracleShares& hindsight, Decider& decider,
                             const ReplaySettings& settings, const std::function<TimePoint()>& clock,
                             const std::function<Status(const ReplayedStep&)>& listen);
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/text.h"
 #include "sim/overheard_policy.h"
 
@@ -50,7 +50,7 @@ class FakePolicy : public Policy {
   explicit FakePolicy(std::function<Choice(const Situation&)> choose)
       : choose_(std::move(choose)) {}
   Choice decide(const Situation& situation) override { return choose_(situation); }
-  std::optional<Choice> reconsider(const Midway& midway) override {
+  std::optional<Choice> reconsider(const StepProgress& midway) override {
     return choose_again ? choose_again(midway) : std::nullopt;
   }
   void learn(const StepTimes& times) override { told.push_back(times); }
@@ -59,7 +59,7 @@ class FakePolicy : public Policy {
     told_before.push_back(told.size());
   }
 
-  std::function<std::optional<Choice>(const Midway&)> choose_again;
+  std::function<std::optional<Choice>(const StepProgress&)> choose_again;
   std::vector<StepTimes> told;
   std::vector<LateArrival> late;
   std::vector<size_t> told_before;  // steps that were told before each of these
@@ -100,12 +100,12 @@ Replayed run(const Trace& trace, std::unique_ptr<Policy> policy, const ReplaySet
   return replayed;
 }
 
-TEST(Hindsight, TakesTheCutoffWithTheMostGradientsPerTime) {
+TEST(OracleShares, TakesTheCutoffWithTheMostGradientsPerTime) {
   const Trace trace =
       make_trace(4, {1, 2, 3, 10,    // 1, 1, 1, 0.4: of equal ones, the most gradients
                      10, 1, 1.1, 9,  //
                      kAbsent, 5, kAbsent, 4});
-  const Hindsight hindsight = hindsight_of(trace, 0.0);
+  const OracleShares hindsight = hindsight_of(trace, 0.0);
   EXPECT_EQ(hindsight.best[0].contributors, 3u);
   EXPECT_EQ(hindsight.best[1].contributors, 2u);
   EXPECT_EQ(hindsight.best[1].elapsed, 1.1);
@@ -391,7 +391,7 @@ std::unique_ptr<FakePolicy> reviewing(double every) {
                   .reason = "waits",
                   .review = {.arrivals = 1}};
   });
-  policy->choose_again = [every](const Midway& midway) {
+  policy->choose_again = [every](const StepProgress& midway) {
     return Choice{.cutoff = static_cast<uint32_t>(midway.arrived.size()),
                   .reason = "waits on",
                   .review = {.at = midway.now + every}};
@@ -405,7 +405,7 @@ TEST(Replay, TellsAReviewWhoIsHereAndNothingElse) {
   std::vector<std::vector<double>> arrived;
   std::vector<double> moments;
   std::vector<Step> steps;
-  policy->choose_again = [&, next = policy->choose_again](const Midway& midway) {
+  policy->choose_again = [&, next = policy->choose_again](const StepProgress& midway) {
     arrived.emplace_back(midway.arrived.begin(), midway.arrived.end());
     moments.push_back(midway.now);
     steps.push_back(midway.step);
@@ -430,7 +430,7 @@ TEST(Replay, AReviewCanCloseTheStep) {
   const Trace trace = make_trace(4, {1, 2, 3, 9, 1, 2, 3, 9});
   auto policy = reviewing(1.0);
   FakePolicy& told = *policy;
-  policy->choose_again = [](const Midway& midway) {
+  policy->choose_again = [](const StepProgress& midway) {
     const auto here = std::count_if(midway.arrived.begin(), midway.arrived.end(),
                                     [](double time) { return time < HUGE_VAL; });
     const bool enough = midway.now >= 2.4;
@@ -460,7 +460,7 @@ TEST(Replay, WithNothingNewTheLastChoiceStandsUnasked) {
   const Trace trace = make_trace(3, {1, 2, 9, 1, 2, 9});
   auto policy = reviewing(0.1);
   size_t asked = 0;
-  policy->choose_again = [&](const Midway&) {
+  policy->choose_again = [&](const StepProgress&) {
     ++asked;
     return std::nullopt;
   };
@@ -506,7 +506,7 @@ class Overheard : public Policy {
     said_.push_back({situation.step, 0.0, choice.reason});
     return choice;
   }
-  std::optional<Choice> reconsider(const Midway& midway) override {
+  std::optional<Choice> reconsider(const StepProgress& midway) override {
     auto choice = policy_->reconsider(midway);
     said_.push_back({midway.step, midway.now, choice ? choice->reason : "nothing"});
     return choice;
@@ -595,7 +595,7 @@ TEST(Replay, AndThatIsNoticedToo) {
   const Trace trace = random_trace(4, 12, 30);
   const auto peeking = [](const Trace& whole) {
     auto policy = reviewing(0.2);
-    policy->choose_again = [&whole, next = policy->choose_again](const Midway& midway) {
+    policy->choose_again = [&whole, next = policy->choose_again](const StepProgress& midway) {
       const auto row = whole.row(midway.step);
       auto choice = next(midway);
       choice->reason += " until " + std::to_string(row[0] + row[1]);

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

@@ -141,7 +141,7 @@ void Simulation::carry_out(CoordinatorOutput out) {
       world_.serving[message.to.index] = message.to.role;
   }
   transit_.send_all(kCoordinatorEnd, std::move(out.messages));
-  for (const Happening& happening : out.happenings) {
+  for (const RunRecord& happening : out.happenings) {
     record_.record(happening);
     const auto* decision = std::get_if<DecisionRecord>(&happening);
     if (decision == nullptr) continue;

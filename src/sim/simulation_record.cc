@@ -2,7 +2,7 @@
 
 namespace drover {
 
-void SimulationRecord::record(const Happening& happening) {
+void SimulationRecord::record(const RunRecord& happening) {
   for (RunObserver* observer : observers_) check(tell(happening, *observer));
   if (const auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/happening.h"
+#include "coordinator/run_records.h"
 #include "core/result.h"
 #include "core/run_record.h"
 #include "sim/event_queue.h"
@@ -25,7 +25,7 @@ class SimulationRecord {
   // Called with the reason, the first time that something cannot be recorded.
   void on_failure(std::function<void(const std::string&)> call) { failed_ = std::move(call); }
 
-  void record(const Happening& happening);
+  void record(const RunRecord& happening);
   // The run ends, though no coordinator says so.
   void end(const RunEnd& end);
   // The result of recording something.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "coordinator/step_ledger.h"
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

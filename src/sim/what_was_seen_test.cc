@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <random>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "store/test_run.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "store/test_run.h"
 

@@ -405,8 +405,8 @@ Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
   return told(outliers_of(database_));
 }
 
-Result<WeakStatistics> RunReader::weak() const {
-  if (!knows_weak()) return WeakStatistics{};
+Result<PartialPullStatistics> RunReader::weak() const {
+  if (!knows_weak()) return PartialPullStatistics{};
   return told(weak_of(database_));
 }
 

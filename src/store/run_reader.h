@@ -67,7 +67,7 @@ class RunReader {
   // Computed by the database, so that a long run need not fit in memory. See run_statistics.h.
   Result<RunTotals> totals() const;
   Result<std::vector<WorkerStatistics>> workers() const;
-  Result<WeakStatistics> weak() const;  // nothing, of a file from before there was any
+  Result<PartialPullStatistics> weak() const;  // nothing, of a file from before there was any
   Result<std::vector<OutlierStatistics>> outliers() const;  // the same
 
  private:

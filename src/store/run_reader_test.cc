@@ -201,7 +201,7 @@ TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
   EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{1, 4}, {2, 28}}));
   EXPECT_TRUE(std::isnan(steps[1].fresh_mean));
   EXPECT_TRUE(steps[1].block_counts.empty());
-  const WeakStatistics weak = reader.weak().value();
+  const PartialPullStatistics weak = reader.weak().value();
   EXPECT_EQ(weak.fresh_mean, 0.9375);
   EXPECT_EQ(weak.fresh_min, 0.875);
   EXPECT_EQ(weak.stale_steps, 1u);

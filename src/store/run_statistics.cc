@@ -105,16 +105,16 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database) {
   return workers;
 }
 
-Result<WeakStatistics> weak_of(const Database& database) {
+Result<PartialPullStatistics> weak_of(const Database& database) {
   return only(database.query(kWeak, [](const Statement& row) {
-    WeakStatistics weak{.fresh_mean = {},
-                        .fresh_min = row.real(1),
-                        .stale_steps = row.count(2),
-                        .staleness_max = row.count(3),
-                        .uneven_steps = row.count(4),
-                        .contributors_mean = row.real(5),
-                        .contributors_min = row.small(6),
-                        .contributors_max = row.small(7)};
+    PartialPullStatistics weak{.fresh_mean = {},
+                               .fresh_min = row.real(1),
+                               .stale_steps = row.count(2),
+                               .staleness_max = row.count(3),
+                               .uneven_steps = row.count(4),
+                               .contributors_mean = row.real(5),
+                               .contributors_min = row.small(6),
+                               .contributors_max = row.small(7)};
     if (const double fresh = row.real(0); !std::isnan(fresh)) weak.fresh_mean = fresh;
     return weak;
   }));

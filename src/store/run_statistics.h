@@ -46,7 +46,7 @@ struct WorkerStatistics {
 
 // Where workers need not wait for all blocks, what gradients were computed on; and whether blocks
 // got different numbers of gradients.
-struct WeakStatistics {
+struct PartialPullStatistics {
   std::optional<double> fresh_mean;  // share of blocks, over all steps; absent: nobody told
   double fresh_min = 1.0;            // of any gradient used
   uint64_t stale_steps = 0;          // with a gradient on a block that was not fresh
@@ -67,7 +67,7 @@ struct OutlierStatistics {
 Result<RunTotals> totals_of(const Database& database);
 Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // in order of worker
 // Needs a file of format 3.
-Result<WeakStatistics> weak_of(const Database& database);
+Result<PartialPullStatistics> weak_of(const Database& database);
 // Who was most often comes first. Nothing, of a file from before there was a guard.
 Result<std::vector<OutlierStatistics>> outliers_of(const Database& database);
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "store/test_run.h"
 

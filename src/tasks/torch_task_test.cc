@@ -11,8 +11,8 @@
 #include <functional>
 #include <map>
 
-#include "core/chance.h"
 #include "core/float_buffer.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "tasks/blas_check.h"
 #include "tasks/data/load_dataset.h"

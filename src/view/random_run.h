@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "store/test_run.h"
 
 namespace drover {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

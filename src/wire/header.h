@@ -47,7 +47,7 @@ enum class FrameType : uint8_t {
   kTaken = 10,
   // Worker to shard: I push nothing more for steps before `version`. A pull says so too, unless it
   // has kOwingFlag.
-  kOwesNothing = 11,
+  kDone = 11,
   // Anybody to anybody: I live, though I have nothing to say.
   kAlive = 12,
   // Shard to its standby: floats of what it keeps (see Replica). version; block: which of those

@@ -19,9 +19,9 @@
 namespace drover {
 
 // The samples of one worker in one step: `count` consecutive positions of the run's stream of
-// samples (core/chance.h, sample_at). Which samples stand there follows from the task's seed alone,
-// so N workers with batches of B / N see together what one worker with a batch of B sees. Where the
-// data is cut into parts, they are positions of the stream of this part.
+// samples (core/random_draw.h, sample_at). Which samples stand there follows from the task's seed
+// alone, so N workers with batches of B / N see together what one worker with a batch of B sees.
+// Where the data is cut into parts, they are positions of the stream of this part.
 struct Batch {
   uint64_t first = 0;
   uint32_t count = 0;

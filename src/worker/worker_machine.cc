@@ -43,8 +43,7 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
           {to_shard(shard, Lane::kControl),
            // Where one shard was ahead, the others were asked for more than was wanted first: the
            // steps in between are passed over.
-           Frame{{.type = FrameType::kOwesNothing, .version = pull_.version(), .worker = worker_},
-                 {}}});
+           Frame{{.type = FrameType::kDone, .version = pull_.version(), .worker = worker_}, {}}});
     }
     return;
   }

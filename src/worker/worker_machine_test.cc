@@ -184,7 +184,7 @@ TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
   machine_.begin_pull(TimePoint{}, out_);
   ASSERT_EQ(out_.size(), plan_.shards) << "nothing is asked twice";
   for (const Outgoing& each : out_) {
-    EXPECT_EQ(each.frame.header.type, FrameType::kOwesNothing);
+    EXPECT_EQ(each.frame.header.type, FrameType::kDone);
     EXPECT_EQ(each.frame.header.version, 1u);
   }
   EXPECT_TRUE(machine_.ready());
@@ -224,7 +224,7 @@ TEST_F(WorkerMachineTest, OwesNothingForStepsThatItPassesOverWhenItPulledAhead) 
   machine_.begin_pull(TimePoint{}, out_);
   ASSERT_EQ(out_.size(), plan_.shards);
   for (const Outgoing& each : out_) {
-    EXPECT_EQ(each.frame.header.type, FrameType::kOwesNothing);
+    EXPECT_EQ(each.frame.header.type, FrameType::kDone);
     EXPECT_EQ(each.frame.header.version, 2u);
   }
 }

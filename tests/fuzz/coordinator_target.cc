@@ -192,7 +192,7 @@ class CoordinatorRun {
       if (const auto* control = std::get_if<Control>(&message.frame.payload))
         read_message(*control);
     }
-    for (const Happening& each : out.happenings) read_happening(each);
+    for (const RunRecord& each : out.happenings) read_happening(each);
     for (const CheckpointReady& ready : out.checkpoints) {
       promise(ready.version <= settings_.steps, "checkpoints are of the run's steps");
       unkept_.push_back(ready.version);
@@ -211,7 +211,7 @@ class CoordinatorRun {
     promise(std::ranges::is_sorted(decision->alive), "workers are told in order");
   }
 
-  void read_happening(const Happening& happening) {
+  void read_happening(const RunRecord& happening) {
     if (std::holds_alternative<RunEnd>(happening)) ++ends_;
     if (const auto* decision = std::get_if<DecisionRecord>(&happening)) {
       promise(decision->step >= decided_ && decision->step < settings_.steps,

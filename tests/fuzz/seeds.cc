@@ -149,7 +149,7 @@ void add_files(Seeds& seeds) {
                                                1)));
   seeds.add("job",
             "workers = 3\nshards = 2\nsteps = 10\nslow = [\"worker=1,factor=2\"]\n"
-            "policy = \"static:0.5\"\n[optimizer]\nkind = \"adam\"\nbeta1 = 0.5\n");
+            "policy = \"static:0.5\"\noptimizer = \"adam\"\nbeta1 = 0.5\n");
   seeds.add("job",
             "policy = \"ssp:2\"\ntransport = \"tcp\"\ndeterministic = false\nmax-wait = \"2s\"\n");
   seeds.add("scenario", R"(about = "all tables"

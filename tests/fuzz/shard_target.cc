@@ -160,9 +160,9 @@ class ShardRun {
   }
 
   FrameHeader any_frame() {
-    constexpr std::array kTypes = {FrameType::kOffer,       FrameType::kBlock, FrameType::kPull,
-                                   FrameType::kOwesNothing, FrameType::kOffer, FrameType::kBlock,
-                                   FrameType::kPull,        FrameType::kStop};
+    constexpr std::array kTypes = {FrameType::kOffer, FrameType::kBlock, FrameType::kPull,
+                                   FrameType::kDone,  FrameType::kOffer, FrameType::kBlock,
+                                   FrameType::kPull,  FrameType::kStop};
     FrameHeader header;
     header.type = kTypes[choices_.below(kTypes.size())];
     const uint32_t place = choices_.below(static_cast<uint32_t>(blocks_.size()) + 1);

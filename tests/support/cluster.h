@@ -197,7 +197,7 @@ class Cluster {
     CoordinatorOutput out;
     work(out);
     for (Outgoing& message : out.messages) send(0, 0, std::move(message));
-    for (Happening& happening : out.happenings) {
+    for (RunRecord& happening : out.happenings) {
       if (auto* story = std::get_if<StepSummary>(&happening)) stories_.push_back(*story);
       if (auto* event = std::get_if<EventRecord>(&happening)) events_.push_back(*event);
       if (auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;

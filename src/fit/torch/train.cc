@@ -11,7 +11,7 @@
 #include <numbers>
 #include <optional>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "fit/fit_data.h"
 #include "fit/fit_entry.h"
 #include "fit/torch/elbo.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "forecast/learned/prior_model.h"
 #include "forecast/learned/random_model.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "core/test_text.h"
 #include "forecast/learned/random_model.h"
 #include "forecast/learned/scripted_fitter.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 #include "forecast/learned/model_weights.h"
 
 namespace drover {

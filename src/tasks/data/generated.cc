@@ -2,8 +2,8 @@
 #include <array>
 #include <string>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 #include "tasks/data/readers.h"
 
 namespace drover {

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 
 namespace drover {
 

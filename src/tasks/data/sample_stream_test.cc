@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 namespace drover {
 namespace {

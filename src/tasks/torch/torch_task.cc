@@ -9,8 +9,8 @@
 #include <numbers>
 
 #include "core/atomic_file.h"
-#include "core/chance.h"
 #include "core/check.h"
+#include "core/random_draw.h"
 #include "core/text.h"
 #include "tasks/data/sample_stream.h"
 #include "tasks/model_choice.h"

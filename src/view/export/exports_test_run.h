@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/chance.h"
 #include "core/event_samples.h"
+#include "core/random_draw.h"
 #include "store/test_run.h"
 
 namespace drover {

@@ -1,4 +1,4 @@
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 #include "core/check.h"
 

@@ -1,6 +1,6 @@
 // Draws must be those of SplitMix64, equal for equal keys and unlike for others, and a permutation
 // must visit everything exactly once.
-#include "core/chance.h"
+#include "core/random_draw.h"
 
 #include <gtest/gtest.h>
 

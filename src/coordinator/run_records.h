@@ -1,4 +1,4 @@
-// Happening: something for the record of a run, in the order in which it happened.
+// RunRecord: something for the record of a run, in the order in which it happened.
 #pragma once
 
 #include <variant>
@@ -8,10 +8,10 @@
 
 namespace drover {
 
-using Happening = std::variant<PeerRecord, DecisionRecord, StepSummary, ArrivalRecord,
+using RunRecord = std::variant<PeerRecord, DecisionRecord, StepSummary, ArrivalRecord,
                                AbandonRecord, EvaluationRecord, EventRecord, RunEnd>;
 
 // An ArrivalRecord by itself is the true run-time of somebody recorded as censored earlier.
-Status tell(const Happening& happening, RunObserver& observer);
+Status tell(const RunRecord& happening, RunObserver& observer);
 
 }  // namespace drover
