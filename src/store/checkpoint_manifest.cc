@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/former_settings.h"
 #include "store/json_numbers.h"
 #include "store/schema.h"
 
