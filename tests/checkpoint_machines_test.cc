@@ -239,8 +239,8 @@ class CheckpointCoordinator : public ::testing::Test {
   }
   std::vector<EventRecord> events(EventKind kind) const {
     std::vector<EventRecord> events;
-    for (const RunRecord& happening : out_.happenings) {
-      const auto* event = std::get_if<EventRecord>(&happening);
+    for (const RunRecord& record : out_.records) {
+      const auto* event = std::get_if<EventRecord>(&record);
       if (event != nullptr && event->kind() == kind) events.push_back(*event);
     }
     return events;

@@ -45,11 +45,11 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       policy_(std::move(policy)),
       reporter_({.full_samples = settings_.full_samples,
                  .free_running = settings_.free_running.has_value(),
-                 .partial_pull = settings_.pull.weak()}),
+                 .partial_pull = settings_.pull.is_partial()}),
       checkpoints_(settings_.checkpoint_every, settings_.steps) {
   DROVER_CHECK((policy_ == nullptr) == settings_.free_running.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
-  if (settings_.free_running) DROVER_CHECK(!settings_.pull.weak());
+  if (settings_.free_running) DROVER_CHECK(!settings_.pull.is_partial());
 }
 
 Step Coordinator::step() const {
@@ -61,7 +61,7 @@ Step Coordinator::step() const {
 
 Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out) {
   if (const Status admitted = admit(hello, now); !admitted) return admitted;
-  out.happenings.emplace_back(
+  out.records.emplace_back(
       PeerRecord{.peer = {hello.role, hello.index}, .host = hello.host, .pid = hello.pid});
   if (!blocks_) {
     plan_if_settled(now, out);
@@ -75,7 +75,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
 }
 
 Status Coordinator::admit(const Hello& hello, TimePoint now) {
-  if (again_) return Error{ErrorKind::kNotNow, "the run is starting over"};
+  if (restarts_) return Error{ErrorKind::kNotNow, "the run is starting over"};
   if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
   switch (hello.role) {
     case Role::kStandby:
@@ -116,11 +116,11 @@ Status Coordinator::admit_evaluator(const Hello& hello) {
 Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint now) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
     return invalid_input("the training has ended");
-  if (settings_.told.job.empty())
+  if (settings_.worker_options.job.empty())
     return invalid_input("only scripts can be workers of this run: its model is their own");
   const auto worker = workers_.offer_index(host, now);
   if (!worker) return worker.error();
-  return PlaceOffer{.worker = worker.value(), .job = settings_.told.job};
+  return PlaceOffer{.worker = worker.value(), .job = settings_.worker_options.job};
 }
 
 void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
@@ -241,7 +241,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     on_step_report(index, *news, now, out);
   } else if (const auto* abandoned = std::get_if<Abandoned>(&message); abandoned && works) {
     const auto record = clock_ ? clock_->on_abandoned(index, *abandoned, now) : std::nullopt;
-    if (record) out.happenings.emplace_back(*record);
+    if (record) out.records.emplace_back(*record);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
              evaluated && (works || role == Role::kEvaluator)) {
     on_evaluated(*evaluated, now, out);
@@ -294,7 +294,7 @@ void Coordinator::close_step(TimePoint now, CoordinatorOutput& out) {
 void Coordinator::open_step(TimePoint now, CoordinatorOutput& out) {
   add_members(now, out);
   auto opened = clock_->open(members(), learning_rate(model_.rules().schedule, step()), now);
-  out.happenings.emplace_back(std::move(opened.decision));
+  out.records.emplace_back(std::move(opened.decision));
   send_decisions(out);
   for (const auto& [worker, share] : opened.shares) send(Role::kWorker, worker, share, out);
   if (!opened.pull) return;
@@ -313,7 +313,7 @@ void Coordinator::send_decisions(CoordinatorOutput& out) const {
 
 void Coordinator::redecide(std::optional<DecisionRecord> again, CoordinatorOutput& out) const {
   if (!again) return;
-  out.happenings.emplace_back(*std::move(again));
+  out.records.emplace_back(*std::move(again));
   send_decisions(out);
 }
 
@@ -326,10 +326,9 @@ void Coordinator::on_step_report(WorkerId worker, const StepReport& news, TimePo
 
 void Coordinator::record_steps(bool all, TimePoint now, CoordinatorOutput& out) {
   if (!clock_) return;
-  for (const ArrivalRecord& late : clock_->take_late_records(all))
-    out.happenings.emplace_back(late);
+  for (const ArrivalRecord& late : clock_->take_late_records(all)) out.records.emplace_back(late);
   reporter_.report(clock_->take_summaries(all), *blocks_, model_.rules().schedule.rule,
-                   run_.at(now), out.happenings);
+                   run_.at(now), out.records);
   if (reporter_.diverged() && phase_ == Phase::kTraining) {
     end(RunOutcome::kFailed, EndCause::kDiverged, diverged_reason(StepReporter::kEmptyStepsMax),
         now, out);
@@ -367,11 +366,11 @@ void Coordinator::on_checkpoint_kept(Version version, const Status& kept, Durati
 }
 
 void Coordinator::on_evaluated(const Evaluated& evaluated, TimePoint now, CoordinatorOutput& out) {
-  out.happenings.emplace_back(EvaluationRecord{.version = evaluated.version,
-                                               .at = run_.at(now),
-                                               .loss = evaluated.loss,
-                                               .accuracy = evaluated.accuracy,
-                                               .samples = evaluated.samples});
+  out.records.emplace_back(EvaluationRecord{.version = evaluated.version,
+                                            .at = run_.at(now),
+                                            .loss = evaluated.loss,
+                                            .accuracy = evaluated.accuracy,
+                                            .samples = evaluated.samples});
   if (settings_.stop_at && settings_.stop_at->reached_by(evaluated.loss, evaluated.accuracy)) {
     report({}, event::Reached{.version = evaluated.version, .target = *settings_.stop_at}, now,
            out);
@@ -543,7 +542,7 @@ RunCompletion::Unfinished Coordinator::unfinished() const {
 }
 
 void Coordinator::on_interrupt(TimePoint now, CoordinatorOutput& out) {
-  if (phase_ == Phase::kEnded && !std::exchange(again_, false)) return;
+  if (phase_ == Phase::kEnded && !std::exchange(restarts_, false)) return;
   committed_.reset();  // no coordinator continues from it
   end(RunOutcome::kInterrupted, EndCause::kInterrupted, interrupted_reason(step(), settings_.steps),
       now, out);
@@ -558,12 +557,12 @@ void Coordinator::end(RunOutcome outcome, EndCause cause, const std::string& rea
                       CoordinatorOutput& out) {
   close_run({.outcome = outcome, .reason = reason}, now, out);
   report({}, event::Ended{.outcome = outcome, .cause = cause, .reason = reason}, now, out);
-  out.happenings.emplace_back(RunEnd{.outcome = outcome,
-                                     .cause = cause,
-                                     .reason = reason,
-                                     .elapsed = completion_.trained(),
-                                     .parameters_digest = clock_ ? clock_->digest() : 0,
-                                     .memory_bytes = {}});
+  out.records.emplace_back(RunEnd{.outcome = outcome,
+                                  .cause = cause,
+                                  .reason = reason,
+                                  .elapsed = completion_.trained(),
+                                  .parameters_digest = clock_ ? clock_->digest() : 0,
+                                  .memory_bytes = {}});
 }
 
 // There is one way to continue after every loss: all processes join again, and the run continues
@@ -573,7 +572,7 @@ void Coordinator::restart(event::RestartCause cause, const std::optional<Peer>& 
   if (cause != event::RestartCause::kStateLost)
     committed_ = resume_from_memory(settings_, model_, blocks_ ? &*blocks_ : nullptr,
                                     clock_ ? &*clock_ : nullptr);
-  again_ = true;
+  restarts_ = true;
   close_run({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, now, out);
   report(lost,
          event::Restarted{.cause = cause,
@@ -596,7 +595,7 @@ RestartPoint Coordinator::restart_point() const {
 
 void Coordinator::report(const std::optional<Peer>& peer, EventPayload payload, TimePoint now,
                          CoordinatorOutput& out) const {
-  out.happenings.emplace_back(
+  out.records.emplace_back(
       EventRecord{.at = run_.at(now), .step = step(), .peer = peer, .payload = std::move(payload)});
 }
 

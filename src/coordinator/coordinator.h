@@ -80,7 +80,7 @@ class Coordinator {
   size_t pending() const { return clock_ ? clock_->pending() : 0; }
   bool ended() const { return phase_ == Phase::kEnded; }
   // What has ended is this coordinator, not the run: another one continues it.
-  bool again() const { return again_; }
+  bool restarts() const { return restarts_; }
   // Then: what it can continue from instead of the newest checkpoint, with no step lost that was
   // closed by all shards, if some process keeps it in memory for each of them.
   const std::optional<ResumeFrom>& committed() const { return committed_; }
@@ -146,7 +146,7 @@ class Coordinator {
   const CoordinatorSettings settings_;
   const RunClock run_;
   Phase phase_ = Phase::kGathering;
-  bool again_ = false;
+  bool restarts_ = false;
   std::optional<ResumeFrom> committed_;
 
   Gathering gathering_;

@@ -90,7 +90,7 @@ class CoordinatorTest : public ::testing::Test {
   template <typename Record>
   std::vector<Record> happened() const {
     std::vector<Record> found;
-    for (const RunRecord& each : out_.happenings) {
+    for (const RunRecord& each : out_.records) {
       if (const auto* record = std::get_if<Record>(&each)) found.push_back(*record);
     }
     return found;

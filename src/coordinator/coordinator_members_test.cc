@@ -51,7 +51,7 @@ class BroughtModelTest : public CoordinatorTest {
              .steps = 3,
              .learning = {.optimizer = {.ema_decay = 0.9}, .schedule = {.rule = RateRule::kSqrt}},
              .workers_bring_model = true,
-             .told = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
+             .worker_options = {.slow = {{.workers = {{1, 1}}, .factor = 2.0}}},
              .batch = 16,
              .seed = 5}) {}
   Hello learner(uint32_t index, double rate = 0.25) {
@@ -190,7 +190,7 @@ class JoinersTest : public CoordinatorTest {
                          .workers_at_start = 2,
                          .shards = 2,
                          .steps = 3,
-                         .told = {.job = "steps = 3"}}) {}
+                         .worker_options = {.job = "steps = 3"}}) {}
 };
 
 TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
@@ -266,7 +266,7 @@ class IndispensableTest : public CoordinatorTest {
                          .workers_at_start = 2,
                          .shards = 2,
                          .steps = 1,
-                         .told = {.job = "steps = 1"},
+                         .worker_options = {.job = "steps = 1"},
                          .workers_indispensable = true}) {}
 };
 

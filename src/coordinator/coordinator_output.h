@@ -24,7 +24,7 @@ struct CheckpointReady {
 
 struct CoordinatorOutput {
   Outbox messages;
-  std::vector<RunRecord> happenings;
+  std::vector<RunRecord> records;
   std::vector<CheckpointReady> checkpoints;  // answered with Coordinator::on_checkpoint_kept()
 };
 

@@ -27,7 +27,7 @@ class RecoveringTest : public CoordinatorTest {
 
   void expect_restart(event::RestartCause cause, const std::optional<Peer>& lost, Step step) {
     EXPECT_TRUE(coordinator_.ended());
-    EXPECT_TRUE(coordinator_.again());
+    EXPECT_TRUE(coordinator_.restarts());
     EXPECT_TRUE(happened<RunEnd>().empty()) << "the run itself has not ended";
     const auto events = happened<EventRecord>();
     ASSERT_FALSE(events.empty());
@@ -115,7 +115,7 @@ TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
   for (const Hello& who : {shard(0), shard(1)}) ASSERT_TRUE(hello(who).ok());
   now_ += 10min;
   coordinator_.on_tick(now_, out_);
-  EXPECT_FALSE(coordinator_.again());
+  EXPECT_FALSE(coordinator_.restarts());
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
@@ -228,9 +228,9 @@ TEST_F(RecoveringTest, AnInterruptionIsHeardAlsoWhileTheRunStartsOver) {
   gather();
   close(0, {0, 1});
   lose(Role::kShard, 0);
-  ASSERT_TRUE(coordinator_.again());
+  ASSERT_TRUE(coordinator_.restarts());
   coordinator_.on_interrupt(now_, out_);
-  EXPECT_FALSE(coordinator_.again());
+  EXPECT_FALSE(coordinator_.restarts());
   ASSERT_EQ(happened<RunEnd>().size(), 1u);
   EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
 }
@@ -248,7 +248,7 @@ TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
   coordinator_.on_interrupt(now_, out_);
   ASSERT_TRUE(coordinator_.ended());
   lose(Role::kShard, 0);
-  EXPECT_FALSE(coordinator_.again());
+  EXPECT_FALSE(coordinator_.restarts());
 }
 
 TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {

@@ -26,11 +26,11 @@ struct PullSettings {
   bool choose = false;  // the share, from what is seen of shards' answers
   Step warmup = 20;     // then: steps in which all are waited for
   Duration grace{};     // how much longer the others are waited for
-  bool weak() const { return choose || share < 1.0; }
+  bool is_partial() const { return choose || share < 1.0; }
 };
 
 // What only workers need to know.
-struct WorkerTold {
+struct WorkerOptions {
   NumberType wire_dtype = NumberType::kFloat32;
   std::vector<SlowRule> slow = {};
   std::string job = {};  // as a job file, for workers that join; empty: no other process can do it
@@ -57,7 +57,7 @@ struct CoordinatorSettings {
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   LearningRules learning;
   bool workers_bring_model = false;  // and say how to learn it (Hello::learning)
-  WorkerTold told;
+  WorkerOptions worker_options;
   uint64_t full_samples = 0;               // of a step to which all workers contribute
   uint32_t batch = 0;                      // samples of one gradient; 0: unknown
   DecisionLimits limits;                   // on whatever the policy says
@@ -73,13 +73,13 @@ struct CoordinatorSettings {
   std::string checkpoint_dir;
   std::optional<ResumeFrom> resume;
   // Lost processes come back: a loss that the run cannot bear makes it restart
-  // (Coordinator::again()).
+  // (Coordinator::restarts()).
   bool recovers = false;
   // The loss of a worker of the start ends the run, as over MPI, which does not outlive a rank.
   bool workers_indispensable = false;
-  Duration before{};     // since the run began, in earlier incarnations of the coordinator
-  bool standby = false;  // each shard has one
-  uint64_t life = 0;     // no two of a run's coordinators have the same
+  Duration before{};         // since the run began, in earlier incarnations of the coordinator
+  bool standby = false;      // each shard has one
+  uint64_t incarnation = 0;  // of the coordinator; unique within the run
   Duration join_timeout = std::chrono::seconds(60);  // a process that joins later is left out
   // The same of workers that should come back to a run that restarts, if others have.
   std::optional<Duration> return_timeout;

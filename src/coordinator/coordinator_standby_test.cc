@@ -9,7 +9,7 @@ CoordinatorSettings with_standbys(std::optional<ResumeFrom> resume = std::nullop
   CoordinatorSettings settings{.workers = 2, .shards = 2, .steps = 10, .checkpoint_dir = "ck"};
   settings.recovers = true;
   settings.standby = true;
-  settings.life = resume ? 2 : 1;
+  settings.incarnation = resume ? 2 : 1;
   settings.resume = std::move(resume);
   return settings;
 }
@@ -98,7 +98,7 @@ TEST_F(StandbyTest, AStartOverGoesOnWithTheStepThatIsOpen) {
   gather();
   for (Step step = 0; step < 4; ++step) close(step, {0, 1});
   lose(Role::kShard, 1);
-  ASSERT_TRUE(coordinator_.again());
+  ASSERT_TRUE(coordinator_.restarts());
   const auto& committed = coordinator_.committed();
   ASSERT_TRUE(committed);
   EXPECT_EQ(committed->step, 4u);
@@ -123,7 +123,7 @@ TEST_F(StandbyTest, TheLastStepIsDoneAgain) {
 TEST_F(StandbyTest, NothingIsCommittedBeforeTheFirstStepHasClosed) {
   gather();
   lose(Role::kShard, 0);
-  EXPECT_TRUE(coordinator_.again());
+  EXPECT_TRUE(coordinator_.restarts());
   EXPECT_FALSE(coordinator_.committed());
 }
 
@@ -197,7 +197,7 @@ TEST_F(TakeOverTest, WithoutAKeeperTheCheckpointHasToDo) {
   EXPECT_FALSE(coordinator_.ended());
   now_ += Gathering::kKeeperPatience;
   coordinator_.on_tick(now_, out_);
-  EXPECT_TRUE(coordinator_.again());
+  EXPECT_TRUE(coordinator_.restarts());
   EXPECT_FALSE(coordinator_.committed());
   expect_restart_from(RestartPoint::kCheckpointIfAny);
 }

@@ -19,7 +19,7 @@ class PullPlan {
  public:
   // `blocks_on`: how many blocks each shard has that has any.
   PullPlan(const PullSettings& settings, const std::map<ShardId, uint32_t>& blocks_on)
-      : partial_(settings.weak()), share_(settings.choose ? 1.0 : settings.share) {
+      : partial_(settings.is_partial()), share_(settings.choose ? 1.0 : settings.share) {
     if (settings.choose) choice_.emplace(blocks_on, settings.warmup);
   }
 

@@ -26,7 +26,7 @@ std::optional<ResumeFrom> resume_from_memory(const CoordinatorSettings& settings
                   .tensors = blocks->tensors(),
                   .settings = model.settings(),
                   .noise = clock->at_end() ? clock->noise_before() : clock->noise(),
-                  .kept = is_new ? KeptVersion{version, settings.life} : resume->kept};
+                  .kept = is_new ? KeptVersion{version, settings.incarnation} : resume->kept};
   for (const auto& [shard, count] : blocks->on_shards()) from.keepers.insert(shard);
   return from;
 }

@@ -18,7 +18,7 @@ CoordinatorSettings settings(std::optional<ResumeFrom> resume = {}) {
           .resume = std::move(resume),
           .recovers = true,
           .standby = true,
-          .life = 7};
+          .incarnation = 7};
 }
 
 ResumeFrom from_memory() {

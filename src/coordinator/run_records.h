@@ -12,6 +12,6 @@ using RunRecord = std::variant<PeerRecord, DecisionRecord, StepSummary, ArrivalR
                                AbandonRecord, EvaluationRecord, EventRecord, RunEnd>;
 
 // An ArrivalRecord by itself is the true run-time of somebody recorded as censored earlier.
-Status tell(const RunRecord& happening, RunObserver& observer);
+Status deliver(const RunRecord& record, RunObserver& observer);
 
 }  // namespace drover

@@ -12,7 +12,7 @@ const std::vector<TensorSpec> kTensors = {{"w", 64}, {"b", 32}};
 // Every setting that is passed on has a value of its own.
 CoordinatorSettings settings() {
   CoordinatorSettings settings{.workers = 3, .shards = 2, .steps = 50, .evaluate_every = 4};
-  settings.told = {.wire_dtype = NumberType::kBfloat16, .slow = {SlowRule{}}};
+  settings.worker_options = {.wire_dtype = NumberType::kBfloat16, .slow = {SlowRule{}}};
   settings.full_samples = 24;
   settings.batch = 8;
   settings.seed = 77;
@@ -21,7 +21,7 @@ CoordinatorSettings settings() {
   settings.checkpoint_every = 6;
   settings.checkpoint_dir = "checkpoints";
   settings.standby = true;
-  settings.life = 9;
+  settings.incarnation = 9;
   return settings;
 }
 
@@ -77,7 +77,7 @@ TEST(WelcomeOf, PassesOnTheSettings) {
                      .batch = 8,
                      .seed = 77,
                      .wire_dtype = NumberType::kBfloat16,
-                     .slow = given.told.slow,
+                     .slow = given.worker_options.slow,
                      .weak = true,
                      .pull_share = 0.75,
                      .pull_grace = 3ms}));

@@ -64,7 +64,7 @@ Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version bef
   settings.recovers = job.cluster.supervise;
   settings.standby = job.cluster.standby;
   settings.join_timeout = of.part.join_timeout;
-  settings.told.job = of.header.job;
+  settings.worker_options.job = of.header.job;
   if (!of.factory.worker) settings.join_timeout = kComesByItself;
   if (of.factory.worker && of.factory.brings_model) settings.join_timeout = kLoadsItself;
   if (sharing_of(job.cluster.transport) != Sharing::kNo)
@@ -123,7 +123,7 @@ Result<IncarnationEnd> CoordinatorIncarnations::run_next() {
   auto policy = policy_of(of_.job, {}, of_.company.fitter);
   if (!policy) return policy.error();
   prepared_->machine.before = clock_now() - of_.began;
-  prepared_->machine.life = static_cast<uint64_t>(clock_now().count());
+  prepared_->machine.incarnation = static_cast<uint64_t>(clock_now().count());
   return run_coordinator({.machine = prepared_->machine,
                           .key = of_.part.key,
                           .listening_fd = of_.listening_fd,

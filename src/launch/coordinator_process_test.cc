@@ -74,7 +74,7 @@ TEST_F(PrepareTest, TheFirstBeginsAsTheJobAndTheCrewSay) {
   const auto first = prepare(parts(), job_);
   ASSERT_TRUE(first.ok()) << first.error().message;
   EXPECT_EQ(first.value().machine.steps, 10u);
-  EXPECT_EQ(first.value().machine.told.job, "steps = 10");
+  EXPECT_EQ(first.value().machine.worker_options.job, "steps = 10");
   EXPECT_TRUE(first.value().machine.workers_bring_model);
   EXPECT_FALSE(first.value().machine.evaluator);
   EXPECT_FALSE(first.value().machine.resume);

@@ -29,7 +29,7 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .stop_at = job.record.stop_at,
       .learning = job.learning,
       .workers_bring_model = false,
-      .told = {.wire_dtype = job.cluster.wire_dtype, .slow = job.cluster.slow},
+      .worker_options = {.wire_dtype = job.cluster.wire_dtype, .slow = job.cluster.slow},
       .full_samples = uint64_t{job.cluster.workers} * job.batch,
       .batch = job.batch,
       .limits = {.at_least = job.waiting.min_contributors,

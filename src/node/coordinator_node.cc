@@ -77,7 +77,7 @@ IncarnationEnd CoordinatorNode::run() {
   ::pthread_sigmask(SIG_UNBLOCK, &heard, &before);
   loop_.run();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!machine_.again()) return {.end = recorder_.end(), .committed = {}};
+  if (!machine_.restarts()) return {.end = recorder_.end(), .committed = {}};
   if (const auto& failure = recorder_.failure())
     return {.end = RunEnd{.outcome = RunOutcome::kFailed,
                           .cause = EndCause::kRecordFailed,
@@ -159,10 +159,10 @@ void CoordinatorNode::carry_out(CoordinatorOutput out) {
     if (is_farewell(message.frame)) note_memory(found->first, found->second);
     found->second.channel->send(std::move(message.frame));
   }
-  for (const RunRecord& happening : out.happenings) {
-    const auto* end = std::get_if<RunEnd>(&happening);
+  for (const RunRecord& record : out.records) {
+    const auto* end = std::get_if<RunEnd>(&record);
     if (end == nullptr) {
-      recorder_.record(happening);
+      recorder_.record(record);
     } else {
       recorder_.note_memory({Role::kCoordinator, 0}, peak_memory_bytes(::getpid()));
       recorder_.record_end(*end);

@@ -4,10 +4,10 @@
 
 namespace drover {
 
-void RunRecorder::record(const RunRecord& happening) {
-  if (!training_here_ && std::holds_alternative<DecisionRecord>(happening))
+void RunRecorder::record(const RunRecord& record) {
+  if (!training_here_ && std::holds_alternative<DecisionRecord>(record))
     training_here_ = clock_now();
-  for (RunObserver* observer : observers_) check(tell(happening, *observer));
+  for (RunObserver* observer : observers_) check(deliver(record, *observer));
 }
 
 void RunRecorder::record_end(RunEnd end) {

@@ -26,7 +26,7 @@ class RunRecorder {
         training_before_(training_since),
         fail_(std::move(fail)) {}
 
-  void record(const RunRecord& happening);
+  void record(const RunRecord& record);
   // The peak memory of a peer, for the end's record. Bytes.
   void note_memory(const Peer& peer, uint64_t bytes) { memory_[peer] = bytes; }
   void record_end(RunEnd end);

@@ -292,7 +292,7 @@ void ShardNode::tell_coordinator(Control message, TimePoint began) {
     closed->busy = std::exchange(busy_, Duration::zero());
     closed->closing += clock_now() - began;
   }
-  standby_.tell({to_coordinator(), control_frame(std::move(message))});
+  standby_.send_to_coordinator({to_coordinator(), control_frame(std::move(message))});
 }
 
 void ShardNode::stop(const Farewell& farewell) {

@@ -34,9 +34,9 @@ void StandbyFeed::on_version(CheckpointPart part, uint64_t life) {
   send_all(std::move(out));
 }
 
-void StandbyFeed::tell(Outgoing message) {
+void StandbyFeed::send_to_coordinator(Outgoing message) {
   Outbox out;
-  source_.tell(std::move(message), out);
+  source_.send_to_coordinator(std::move(message), out);
   send_all(std::move(out));
 }
 

@@ -26,7 +26,7 @@ class StandbyFeed {
   // All shards have come to version `step`.
   void on_decision(Step step) { source_.on_decision(step); }
   // Something for the coordinator.
-  void tell(Outgoing message);
+  void send_to_coordinator(Outgoing message);
 
  private:
   void send_all(Outbox out);

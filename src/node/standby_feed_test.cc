@@ -23,7 +23,9 @@ class StandbyFeedTest : public LoopTest {
         {.offset = 0, .length = 4, .parameters = std::make_shared<FloatBuffer>(4)});
     feed_.on_version(std::move(part), 1);
   }
-  void close(Step step) { feed_.tell({to_coordinator(), control_frame(StepClosed{.step = step})}); }
+  void close(Step step) {
+    feed_.send_to_coordinator({to_coordinator(), control_frame(StepClosed{.step = step})});
+  }
 
   KeptParts kept_;
   std::vector<Step> told_;  // to the coordinator

@@ -16,26 +16,26 @@ GradientIntake::GradientIntake(const Block& block, const Plan& plan, BufferPool*
 }
 
 Answer GradientIntake::add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
-  out_of_line_.reset();
+  outlier_ratio_.reset();
   const NormGuard::Bound bound = guard_ ? guard_->bound() : NormGuard::Bound{};
   const bool clips = rule_ == GuardRule::kNorm;
   const bool too_heavy = static_cast<double>(samples) > bound.most_samples;
   LengthLimit limit;
-  if (bound.usual > 0.0)
-    limit = {.squares = bound.most * bound.most, .shorten_to = clips ? bound.usual : 0.0};
+  if (bound.typical > 0.0)
+    limit = {.squares = bound.most * bound.most, .clip_to = clips ? bound.typical : 0.0};
   if (too_heavy && !clips) limit.squares = -1.0;  // however short it is
-  const uint32_t weight = too_heavy ? bound.usual_samples : samples;
+  const uint32_t weight = too_heavy ? bound.typical_samples : samples;
   const auto squares = sum_.add(worker, weight, std::move(gradient), limit);
   if (!squares) return Answer::kLate;
   if (!std::isfinite(*squares)) return Answer::kNotFinite;
   if (guard_) guard_->note(worker, *squares, samples);
   const bool too_long = *squares > limit.squares;
   if (too_long || too_heavy) {
-    const double heavier = too_heavy ? static_cast<double>(samples) / bound.usual_samples : 0.0;
-    out_of_line_ = std::max(std::sqrt(*squares) / bound.usual, heavier);
+    const double heavier = too_heavy ? static_cast<double>(samples) / bound.typical_samples : 0.0;
+    outlier_ratio_ = std::max(std::sqrt(*squares) / bound.typical, heavier);
     if (!clips) return Answer::kOutlier;
   }
-  const double used = too_long ? limit.shorten_to * limit.shorten_to : *squares;
+  const double used = too_long ? limit.clip_to * limit.clip_to : *squares;
   weighted_squares_ += static_cast<double>(weight) * used;
   return Answer::kAccepted;
 }

@@ -32,7 +32,7 @@ class GradientIntake {
   Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
 
   // How many times as large as usual the last gradient was, if it was out of line, used or not.
-  const std::optional<double>& out_of_line() const { return out_of_line_; }
+  const std::optional<double>& outlier_ratio() const { return outlier_ratio_; }
 
   const GradientSum& sum() const { return sum_; }
   // What the gradients say about noise, when the square of their mean is `mean_square`.
@@ -53,7 +53,7 @@ class GradientIntake {
   GradientSum sum_;
   double weighted_squares_ = 0.0;  // of the gradients in it: samples times squared length, summed
   std::optional<NormGuard> guard_;
-  std::optional<double> out_of_line_;
+  std::optional<double> outlier_ratio_;
 };
 
 }  // namespace drover

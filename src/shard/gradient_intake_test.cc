@@ -23,7 +23,7 @@ class GradientIntakeTest : public ::testing::Test {
     return {{.id = 0, .offset = 0, .length = kLength, .kind = TensorKind::kTrained}, plan, pool};
   }
   // Some steps of gradients as long as each other.
-  static void learn_usual(GradientIntake& intake) {
+  static void learn_typical_norm(GradientIntake& intake) {
     const Membership members(4);
     for (int step = 0; step < 5; ++step) {
       for (WorkerId worker = 0; worker < 4; ++worker) add(intake, worker, 1.0F);
@@ -43,27 +43,27 @@ TEST_F(GradientIntakeTest, RefusesWhatIsNotFinite) {
 
 TEST_F(GradientIntakeTest, WithoutAGuardUsesEveryLength) {
   GradientIntake intake = make(GuardRule::kOff, &pool_);
-  learn_usual(intake);
+  learn_typical_norm(intake);
   EXPECT_EQ(add(intake, 0, 1000.0F), Answer::kAccepted);
-  EXPECT_FALSE(intake.out_of_line());
+  EXPECT_FALSE(intake.outlier_ratio());
 }
 
 TEST_F(GradientIntakeTest, ClipsOrRefusesWhatIsFarTooLong) {
   GradientIntake clips = make(GuardRule::kNorm, &pool_);
-  learn_usual(clips);
+  learn_typical_norm(clips);
   EXPECT_EQ(add(clips, 0, 1000.0F), Answer::kAccepted);
-  ASSERT_TRUE(clips.out_of_line());
-  EXPECT_NEAR(*clips.out_of_line(), 1000.0, 1.0);
+  ASSERT_TRUE(clips.outlier_ratio());
+  EXPECT_NEAR(*clips.outlier_ratio(), 1000.0, 1.0);
   std::vector<float> mean(kLength);
   clips.sum().write_mean(0, mean);
   EXPECT_NEAR(mean[0], 1.0F, 1e-3F);
 
   GradientIntake refuses = make(GuardRule::kRefuse, &pool_);
-  learn_usual(refuses);
+  learn_typical_norm(refuses);
   EXPECT_EQ(add(refuses, 0, 1000.0F), Answer::kOutlier);
-  EXPECT_TRUE(refuses.out_of_line());
+  EXPECT_TRUE(refuses.outlier_ratio());
   EXPECT_EQ(add(refuses, 1, 1.0F), Answer::kAccepted);
-  EXPECT_FALSE(refuses.out_of_line()) << "of the last one";
+  EXPECT_FALSE(refuses.outlier_ratio()) << "of the last one";
   EXPECT_EQ(refuses.sum().contributors(), 1u);
 }
 
@@ -79,7 +79,7 @@ TEST_F(GradientIntakeTest, SaysNothingAboutTheNoiseOfOneGradient) {
 
 TEST_F(GradientIntakeTest, ContinuesWithWhatItsGuardHasSeen) {
   GradientIntake before = make(GuardRule::kRefuse, &pool_);
-  learn_usual(before);
+  learn_typical_norm(before);
   GradientIntake after = make(GuardRule::kRefuse, &pool_);
   after.restore(before.save(), Membership(4));
   EXPECT_EQ(add(after, 0, 1000.0F), Answer::kOutlier);

@@ -36,10 +36,10 @@ std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstB
   }
   if (!std::isfinite(squares)) return squares;
   if (squares > limit.squares) {
-    if (limit.shorten_to == 0.0) return squares;
+    if (limit.clip_to == 0.0) return squares;
     SharedBuffer shorter = pool_->take(length_);
     set_scaled(shorter->span(), gradient->span(),
-               static_cast<float>(limit.shorten_to / std::sqrt(squares)));
+               static_cast<float>(limit.clip_to / std::sqrt(squares)));
     gradient = std::move(shorter);
     const auto taken = take(worker, samples, std::move(gradient));
     return taken && std::isfinite(*taken) ? squares : taken;

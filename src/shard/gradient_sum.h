@@ -26,11 +26,11 @@ enum class SumOrder : uint8_t {
   kWorker,   // by worker id, whoever comes first: the same bits every time, for one buffer a worker
 };
 
-// Gradients beyond `squares` are out of line: they are made as long as `shorten_to`, or, if that is
+// Gradients beyond `squares` are out of line: they are made as long as `clip_to`, or, if that is
 // 0, not taken.
 struct LengthLimit {
   double squares = std::numeric_limits<double>::infinity();
-  double shorten_to = 0.0;
+  double clip_to = 0.0;
   bool is_none() const { return squares == std::numeric_limits<double>::infinity(); }
 };
 

@@ -301,10 +301,10 @@ TEST(GradientSumDeathTest, RefusesWhatItsCallerShouldHaveRefused) {
 // Beyond a limit a gradient is made shorter, or left out; up to it, it is as if there were none.
 TEST(GradientSum, HoldsGradientsWithinALimit) {
   for (const SumOrder order : {SumOrder::kArrival, SumOrder::kWorker}) {
-    for (const double shorten_to : {0.0, 2.0}) {
+    for (const double clip_to : {0.0, 2.0}) {
       BufferPool pool;
       GradientSum sum(order, 4, &pool);
-      const LengthLimit limit{.squares = 16.0, .shorten_to = shorten_to};
+      const LengthLimit limit{.squares = 16.0, .clip_to = clip_to};
       const auto add = [&](WorkerId worker, float value) {
         SharedBuffer gradient = pool.take(4);
         std::fill_n(gradient->data(), 4, value);
@@ -315,8 +315,8 @@ TEST(GradientSum, HoldsGradientsWithinALimit) {
       EXPECT_EQ(add(2, 1.0F), 4.0);
       std::array<float, 4> mean{};
       sum.write_mean(0, mean);
-      EXPECT_EQ(sum.contributors(), shorten_to > 0.0 ? 3u : 2u);
-      EXPECT_FLOAT_EQ(mean[3], shorten_to > 0.0 ? 2.0F / 3 : 1.5F);
+      EXPECT_EQ(sum.contributors(), clip_to > 0.0 ? 3u : 2u);
+      EXPECT_FLOAT_EQ(mean[3], clip_to > 0.0 ? 2.0F / 3 : 1.5F);
     }
   }
 }

@@ -64,23 +64,23 @@ void NormGuard::find_bound(const Membership& members) {
     scratch_.push_back(lower_median(std::span(lengths).first(each.count)));
   }
   if (voters_.size() < kVotersMin) return;
-  const float usual = lower_median(scratch_);
+  const float typical = lower_median(scratch_);
   scratch_.clear();
   for (const WorkerId worker : voters_) {
     const History& each = workers_[worker];
     std::array<float, kRemembered> ratios{};
     for (size_t i = 0; i < each.count; ++i)
-      ratios[i] = std::max(each.lengths[i] / usual, usual / each.lengths[i]);
+      ratios[i] = std::max(each.lengths[i] / typical, typical / each.lengths[i]);
     scratch_.push_back(upper_median(std::span(ratios).first(each.count)));
   }
   const double deviation =
       std::clamp(static_cast<double>(upper_median(scratch_)), kDeviationMin, kDeviationMax);
   scratch_.clear();
   for (const WorkerId worker : voters_) scratch_.push_back(workers_[worker].samples);
-  bound_.usual_samples = static_cast<uint32_t>(lower_median(scratch_));
-  if (bound_.usual_samples > 0) bound_.most_samples = kSamplesMost * bound_.usual_samples;
-  bound_.usual = static_cast<double>(usual);
-  bound_.most = bound_.usual * std::pow(deviation, factor_ * kStandardPerMedian);
+  bound_.typical_samples = static_cast<uint32_t>(lower_median(scratch_));
+  if (bound_.typical_samples > 0) bound_.most_samples = kSamplesMost * bound_.typical_samples;
+  bound_.typical = static_cast<double>(typical);
+  bound_.most = bound_.typical * std::pow(deviation, factor_ * kStandardPerMedian);
 }
 
 // As floats, like everything that a checkpoint keeps.

@@ -54,9 +54,9 @@ class NormGuard {
   NormGuard(uint32_t workers, double factor) : factor_(factor), workers_(workers) {}
 
   struct Bound {
-    double usual = 0.0;  // length; 0: not known
+    double typical = 0.0;  // length; 0: not known
     double most = std::numeric_limits<double>::infinity();
-    uint32_t usual_samples = 0;
+    uint32_t typical_samples = 0;
     double most_samples = std::numeric_limits<double>::infinity();
   };
   const Bound& bound() const { return bound_; }

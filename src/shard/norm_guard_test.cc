@@ -49,9 +49,9 @@ TEST_F(GuardTest, NobodyIsOutOfLineBeforeEnoughIsKnown) {
   start(3);
   EXPECT_TRUE(push(0, 1e9));
   step([](WorkerId) { return 1.0; });
-  EXPECT_EQ(guard_->bound().usual, 0.0);
+  EXPECT_EQ(guard_->bound().typical, 0.0);
   step([](WorkerId) { return 1.0; });
-  EXPECT_EQ(guard_->bound().usual, 1.0);
+  EXPECT_EQ(guard_->bound().typical, 1.0);
   EXPECT_FALSE(push(0, 3.0));
   EXPECT_TRUE(push(0, 2.7)) << "equal lengths may well change";
 }
@@ -117,8 +117,8 @@ TEST_F(GuardTest, OneLiarMovesTheBoundNoFurtherThanItsNeighbours) {
         push(4, lie);
         close();
         if (step < NormGuard::kLengthsMin) continue;
-        EXPECT_GE(guard_->bound().usual, 0.999 * shortest);
-        EXPECT_LE(guard_->bound().usual, 1.001 * longest);
+        EXPECT_GE(guard_->bound().typical, 0.999 * shortest);
+        EXPECT_LE(guard_->bound().typical, 1.001 * longest);
         EXPECT_LT(guard_->bound().most, 20.0) << "a deviation of a fifth, or what looks like more";
       }
     }
@@ -149,31 +149,31 @@ TEST_F(GuardTest, WhoOftenComesHasNoMoreVotesThanOthers) {
     }
     close();
   }
-  EXPECT_EQ(guard_->bound().usual, 1.0);
+  EXPECT_EQ(guard_->bound().typical, 1.0);
 }
 
 TEST_F(GuardTest, WhoIsGoneOrSilentHasNoVote) {
   start(6);
   for (int i = 0; i < 10; ++i) step([](WorkerId worker) { return worker < 3 ? 1.0 : 50.0; });
-  EXPECT_EQ(guard_->bound().usual, 1.0);
+  EXPECT_EQ(guard_->bound().typical, 1.0);
   members_.remove(0);
   close();
-  EXPECT_EQ(guard_->bound().usual, 50.0);
+  EXPECT_EQ(guard_->bound().typical, 50.0);
   members_.add(0);
   close();
-  EXPECT_EQ(guard_->bound().usual, 1.0);
+  EXPECT_EQ(guard_->bound().typical, 1.0);
   guard_->forget(0);
   close();
-  EXPECT_EQ(guard_->bound().usual, 50.0) << "another life knows nothing of the first";
+  EXPECT_EQ(guard_->bound().typical, 50.0) << "another life knows nothing of the first";
   for (uint32_t i = 0; i < NormGuard::kStepsFresh; ++i) close();
-  EXPECT_EQ(guard_->bound().usual, 0.0) << "nobody has come for long";
+  EXPECT_EQ(guard_->bound().typical, 0.0) << "nobody has come for long";
 }
 
 TEST_F(GuardTest, ZerosSayNothing) {
   start(3);
   for (int i = 0; i < 10; ++i) step([](WorkerId) { return 1.0; });
   for (int i = 0; i < 20; ++i) step([](WorkerId) { return 0.0; });
-  EXPECT_EQ(guard_->bound().usual, 1.0);
+  EXPECT_EQ(guard_->bound().typical, 1.0);
 }
 
 TEST_F(GuardTest, SamplesAreMeasuredToo) {
@@ -183,7 +183,7 @@ TEST_F(GuardTest, SamplesAreMeasuredToo) {
       guard_->note(worker, 1.0, worker == 3 ? 1u << 24 : kSamples);
     close();
   }
-  EXPECT_EQ(guard_->bound().usual_samples, kSamples);
+  EXPECT_EQ(guard_->bound().typical_samples, kSamples);
   EXPECT_EQ(guard_->bound().most_samples, 4.0 * kSamples);
 }
 
@@ -195,7 +195,7 @@ TEST_F(GuardTest, GoesOnWhereItWasSaved) {
   other.restore(guard_->save(), members_);
   EXPECT_EQ(other.save(), guard_->save());
   EXPECT_EQ(other.bound().most, guard_->bound().most);
-  EXPECT_EQ(other.bound().usual, guard_->bound().usual);
+  EXPECT_EQ(other.bound().typical, guard_->bound().typical);
 }
 
 TEST_F(GuardTest, AFileThatMakesNoSenseIsNotBelieved) {
@@ -213,7 +213,7 @@ TEST_F(GuardTest, AFileThatMakesNoSenseIsNotBelieved) {
   }
   NormGuard other(3, kGuardFactor);
   other.restore(std::span(good).first(5), members_);
-  EXPECT_EQ(other.bound().usual, 0.0);
+  EXPECT_EQ(other.bound().typical, 0.0);
 }
 
 }  // namespace

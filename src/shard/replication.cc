@@ -93,7 +93,7 @@ void ReplicaSource::send(const KeptVersion& version, Outbox& out) {
   }
 }
 
-void ReplicaSource::tell(Outgoing message, Outbox& out) {
+void ReplicaSource::send_to_coordinator(Outgoing message, Outbox& out) {
   held_.push_back(std::move(message));
   release(out);
 }

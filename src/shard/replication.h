@@ -34,7 +34,7 @@ class ReplicaSource {
   void on_decision(Step step) { kept_.drop_before(step); }
 
   // Something for the coordinator. What it is told stays in order.
-  void tell(Outgoing message, Outbox& out);
+  void send_to_coordinator(Outgoing message, Outbox& out);
 
  private:
   void send(const KeptVersion& version, Outbox& out);

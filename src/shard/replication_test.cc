@@ -111,7 +111,7 @@ class ReplicationTest : public ::testing::Test {
 
   void make(Version version) {
     Outbox out;
-    source_.tell(closing(version - 1), out);
+    source_.send_to_coordinator(closing(version - 1), out);
     source_.on_version(part(version), kLife, out);
     deliver(std::move(out));
   }
@@ -213,7 +213,7 @@ TEST_F(ReplicationTest, AVersionOfNoBlocksIsWholeAtOnce) {
   attach();
   Outbox out;
   source_.on_version({.shard = 3, .version = 1, .blocks = {}}, kLife, out);
-  source_.tell(closing(0), out);
+  source_.send_to_coordinator(closing(0), out);
   deliver(std::move(out));
   carry_all();
   EXPECT_EQ(told_, std::vector<Step>{0});

@@ -48,7 +48,7 @@ class ShardBlock {
   }
   const GradientSum& sum() const { return intake_.sum(); }
   // How many times as large as usual the last gradient was, if it was out of line, used or not.
-  const std::optional<double>& out_of_line() const { return intake_.out_of_line(); }
+  const std::optional<double>& outlier_ratio() const { return intake_.outlier_ratio(); }
   // The worker is lost: its norms are not those of what comes under its name later.
   void forget_norms(WorkerId worker) { intake_.forget(worker); }
 

@@ -66,7 +66,7 @@ TEST(ShardBlock, ResultsDependOnTheGradientsAlone) {
           for (float& value : gradient->span()) value *= 300.0F;
         }
         EXPECT_EQ(block->add(worker, 1 + worker, gradient), Answer::kAccepted);
-        outliers += block->out_of_line() ? 1 : 0;
+        outliers += block->outlier_ratio() ? 1 : 0;
       }
       block->publish(0.1);
       block->next_version(members);

@@ -58,7 +58,7 @@ Status ShardProtocol::enqueue(const Push& push, Outbox& out) {
 
 void ShardProtocol::note_outlier(const Push& push, Step step, Answer answer) {
   const ShardBlock& block = push.hosted.block;
-  const std::optional<double>& ratio = block.out_of_line();
+  const std::optional<double>& ratio = block.outlier_ratio();
   if (!ratio || (answer != Answer::kAccepted && answer != Answer::kOutlier)) return;
   state_.tally.on_outlier(push.worker, step, block.block().id, *ratio, answer == Answer::kAccepted);
 }

@@ -43,7 +43,9 @@ class ShardServer {
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
   // A message of the shard's for the coordinator. It may have to wait, and those after it too.
-  void tell(Outgoing message, Outbox& out) { source_.tell(std::move(message), out); }
+  void send_to_coordinator(Outgoing message, Outbox& out) {
+    source_.send_to_coordinator(std::move(message), out);
+  }
   // Versions that the shard has come to since the last call: the standby's copies go to `out`, and
   // the parts of checkpoints that are due are returned. Call after every call of shard()'s.
   std::vector<CheckpointPart> take_checkpoints(Outbox& out);

@@ -83,7 +83,7 @@ TEST(ShardServer, HoldsTheNewsOfAStepUntilTheStandbyHasWhatItMade) {
   train(server, 0, 1, said);
   Outbox out;
   for (Outgoing& message : said) {
-    if (message.to.role == Role::kCoordinator) server.tell(std::move(message), out);
+    if (message.to.role == Role::kCoordinator) server.send_to_coordinator(std::move(message), out);
   }
   EXPECT_EQ(count<StepClosed>(out), 0u);
   EXPECT_TRUE(server.take_checkpoints(out).empty());

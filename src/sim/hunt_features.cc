@@ -69,7 +69,7 @@ void draw_guard(HuntDraft& draft) {
   CoordinatorSettings& job = draft.job();
   Dice& dice = draft.dice;
   if (!dice.chance(0.2) || job.workers < kGuardWorkersMin || job.free_running || job.balance ||
-      job.pull.weak())
+      job.pull.is_partial())
     return;
   job.learning.guard = dice.chance(0.5) ? GuardRule::kNorm : GuardRule::kRefuse;
   draft.describe("gradients that are too long are {}",
@@ -94,7 +94,7 @@ void draw_scripts(HuntDraft& draft) {
   SimulatedScripts scripts{.first_rate = HuntCase::kLearningRate,
                            .rate = dice.between(0.02, 0.2),
                            .changes_at = dice.number(0, static_cast<uint32_t>(job.steps)),
-                           .pulls_ahead = !job.pull.weak() && dice.chance(0.5)};
+                           .pulls_ahead = !job.pull.is_partial() && dice.chance(0.5)};
   draft.hunt.settings.scripts = scripts;
   draft.describe("workers bring their model{}; from step {} on their learning rate is {:.3f}",
                  scripts.pulls_ahead ? " and pull ahead" : "", scripts.changes_at, scripts.rate);
@@ -115,7 +115,7 @@ void draw_momentum(HuntDraft& draft) {
   if (!dice.chance(0.3) || job.learning.guard != GuardRule::kOff) return;
   job.learning.optimizer.kind = OptimizerKind::kMomentum;
   // More of it makes a run diverge whose gradients are of old parameters.
-  const bool stale = job.free_running || job.pull.weak();
+  const bool stale = job.free_running || job.pull.is_partial();
   job.learning.optimizer.momentum = stale ? dice.between(0.1, 0.25) : dice.between(0.3, 0.9);
   draft.describe("with a momentum of {:.2f}", job.learning.optimizer.momentum);
 }

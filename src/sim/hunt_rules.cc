@@ -60,7 +60,7 @@ Duration slowest_transfer(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const auto floats = static_cast<double>(PullTask(true).layout().parameter_count());
   const double step = 2.0 * job.workers * floats * sizeof(float) / least;
-  return from_seconds(job.pull.weak() ? kStepsBehind * step : step);
+  return from_seconds(job.pull.is_partial() ? kStepsBehind * step : step);
 }
 
 double momentum_of(const OptimizerSettings& optimizer) {
@@ -135,7 +135,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
   const Layout layout = PullTask(hunt.settings.scripts.has_value()).layout();
   const auto blocks = static_cast<uint32_t>(
       plan_blocks(layout, job.shards, block_floats_for(layout, job.shards)).blocks.size());
-  if (job.pull.weak()) needed = job.pull.choose ? 0 : blocks_needed(job.pull.share, blocks);
+  if (job.pull.is_partial()) needed = job.pull.choose ? 0 : blocks_needed(job.pull.share, blocks);
   std::function<double(Step)> rate_at;
   if (hunt.settings.scripts) {
     rate_at = [&hunt](Step step) { return hunt.settings.scripts->rate_at(step); };

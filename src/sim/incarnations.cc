@@ -66,7 +66,7 @@ CoordinatorSettings Incarnations::next_settings(const std::optional<ResumeFrom>&
   }
   next.return_timeout = kReturnsWithin;
   next.before = world_.settings.coordinator.before + world_.time.now() + kCoordinatorRestart;
-  next.life = world_.incarnation + 1;
+  next.incarnation = world_.incarnation + 1;
   return next;
 }
 

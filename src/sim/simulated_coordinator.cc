@@ -20,7 +20,7 @@ void SimulatedCoordinator::keep(CheckpointReady ready) {
   const TimePoint began = time_.now();
   manifests_until_ = std::max(manifests_until_, began) + disk_.write_time();
   time_.plan(manifests_until_, [this, began, ready = std::move(ready)] {
-    if (over_ || machine_.again()) return;
+    if (over_ || machine_.restarts()) return;
     const bool fails = disk_.next_write_fails();
     if (!fails) {
       disk_.make_checkpoint(ready);

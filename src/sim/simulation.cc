@@ -141,14 +141,14 @@ void Simulation::carry_out(CoordinatorOutput out) {
       world_.serving[message.to.index] = message.to.role;
   }
   transit_.send_all(kCoordinatorEnd, std::move(out.messages));
-  for (const RunRecord& happening : out.happenings) {
-    record_.record(happening);
-    const auto* decision = std::get_if<DecisionRecord>(&happening);
+  for (const RunRecord& record : out.records) {
+    record_.record(record);
+    const auto* decision = std::get_if<DecisionRecord>(&record);
     if (decision == nullptr) continue;
     incarnations_.on_step_opened();
     moments_.on_step(decision->step);
   }
-  if (world_.coordinator->machine().again() && !world_.coordinator->is_over())
+  if (world_.coordinator->machine().restarts() && !world_.coordinator->is_over())
     incarnations_.on_again();
 }
 

@@ -2,9 +2,9 @@
 
 namespace drover {
 
-void SimulationRecord::record(const RunRecord& happening) {
-  for (RunObserver* observer : observers_) check(tell(happening, *observer));
-  if (const auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;
+void SimulationRecord::record(const RunRecord& record) {
+  for (RunObserver* observer : observers_) check(deliver(record, *observer));
+  if (const auto* end = std::get_if<RunEnd>(&record)) end_ = *end;
 }
 
 void SimulationRecord::end(const RunEnd& end) {

@@ -25,7 +25,7 @@ class SimulationRecord {
   // Called with the reason, the first time that something cannot be recorded.
   void on_failure(std::function<void(const std::string&)> call) { failed_ = std::move(call); }
 
-  void record(const RunRecord& happening);
+  void record(const RunRecord& record);
   // The run ends, though no coordinator says so.
   void end(const RunEnd& end);
   // The result of recording something.

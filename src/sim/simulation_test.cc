@@ -567,7 +567,7 @@ SimulationSettings recovering_run() {
   SimulationSettings settings = small_run(3, 6);
   settings.coordinator.learning.deterministic = true;
   settings.coordinator.recovers = true;
-  settings.coordinator.life = 1;
+  settings.coordinator.incarnation = 1;
   settings.coordinator.checkpoint_every = 2;
   settings.coordinator.checkpoint_dir = "checkpoints";
   return settings;

@@ -36,7 +36,7 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.evaluate_every = choices.below(3);
   if (choices.below(4) == 0) settings.stop_at = drover::Target{TargetKind::kLoss, 0.1};
   settings.workers_bring_model = choices.below(4) == 0;
-  if (choices.flip()) settings.told.job = "a job";
+  if (choices.flip()) settings.worker_options.job = "a job";
   settings.learning.schedule.rule = static_cast<RateRule>(choices.below(4));
   settings.batch = 8;
   settings.full_samples = uint64_t{settings.batch} * settings.workers;
@@ -58,9 +58,9 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.checkpoint_every = choices.below(4);
   settings.checkpoint_dir = settings.checkpoint_every > 0 ? "checkpoints" : "";
   settings.recovers = choices.below(4) == 0;
-  settings.standby =
-      settings.recovers && !settings.free_running && !settings.pull.weak() && choices.below(4) > 0;
-  settings.life = 2;
+  settings.standby = settings.recovers && !settings.free_running && !settings.pull.is_partial() &&
+                     choices.below(4) > 0;
+  settings.incarnation = 2;
   if (settings.standby && settings.steps > 3 && choices.flip()) {
     settings.resume =
         ResumeFrom{.step = 3, .tensors = tensors(), .kept = KeptVersion{3, 1}, .keepers = {0}};
@@ -90,18 +90,18 @@ class CoordinatorRun {
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {
       const bool was_over = coordinator_.ended();
-      const bool was_to_go_on = coordinator_.again();
+      const bool was_to_go_on = coordinator_.restarts();
       tell_something();
       // Also who only makes room for its next life hears an interruption.
-      const bool interrupted = was_to_go_on && !coordinator_.again();
-      promise(!was_over || interrupted || (out_.messages.empty() && out_.happenings.empty()),
+      const bool interrupted = was_to_go_on && !coordinator_.restarts();
+      promise(!was_over || interrupted || (out_.messages.empty() && out_.records.empty()),
               "who has ended is silent");
       read_output();
       promise(coordinator_.pending() <= 8'192, "what is kept is bounded");
     }
-    promise(ends_ == (coordinator_.ended() && !coordinator_.again() ? 1 : 0), "a run ends once");
+    promise(ends_ == (coordinator_.ended() && !coordinator_.restarts() ? 1 : 0), "a run ends once");
     promise(!coordinator_.committed() ||
-                (coordinator_.again() && coordinator_.committed()->step < settings_.steps),
+                (coordinator_.restarts() && coordinator_.committed()->step < settings_.steps),
             "what another life goes on from is not the end");
   }
 
@@ -192,7 +192,7 @@ class CoordinatorRun {
       if (const auto* control = std::get_if<Control>(&message.frame.payload))
         read_message(*control);
     }
-    for (const RunRecord& each : out.happenings) read_happening(each);
+    for (const RunRecord& each : out.records) read_record(each);
     for (const CheckpointReady& ready : out.checkpoints) {
       promise(ready.version <= settings_.steps, "checkpoints are of the run's steps");
       unkept_.push_back(ready.version);
@@ -211,15 +211,15 @@ class CoordinatorRun {
     promise(std::ranges::is_sorted(decision->alive), "workers are told in order");
   }
 
-  void read_happening(const RunRecord& happening) {
-    if (std::holds_alternative<RunEnd>(happening)) ++ends_;
-    if (const auto* decision = std::get_if<DecisionRecord>(&happening)) {
+  void read_record(const RunRecord& record) {
+    if (std::holds_alternative<RunEnd>(record)) ++ends_;
+    if (const auto* decision = std::get_if<DecisionRecord>(&record)) {
       promise(decision->step >= decided_ && decision->step < settings_.steps,
               "steps are decided in order");
       promise(!decision->reason.empty(), "a decision has a reason");
       decided_ = decision->step;
     }
-    if (const auto* story = std::get_if<StepSummary>(&happening))
+    if (const auto* story = std::get_if<StepSummary>(&record))
       promise(story->step.step == told_++, "steps are told in order");
   }
 

@@ -197,10 +197,10 @@ class Cluster {
     CoordinatorOutput out;
     work(out);
     for (Outgoing& message : out.messages) send(0, 0, std::move(message));
-    for (RunRecord& happening : out.happenings) {
-      if (auto* story = std::get_if<StepSummary>(&happening)) stories_.push_back(*story);
-      if (auto* event = std::get_if<EventRecord>(&happening)) events_.push_back(*event);
-      if (auto* end = std::get_if<RunEnd>(&happening)) end_ = *end;
+    for (RunRecord& record : out.records) {
+      if (auto* story = std::get_if<StepSummary>(&record)) stories_.push_back(*story);
+      if (auto* event = std::get_if<EventRecord>(&record)) events_.push_back(*event);
+      if (auto* end = std::get_if<RunEnd>(&record)) end_ = *end;
     }
   }
 
