@@ -84,10 +84,10 @@ TEST(BalancedShares, AgreeWithASlowOracle) {
     const double spread = seed % 3 == 0 ? 5.0 : 1.0;
     std::vector<double> costs;
     for (size_t i = 0; i < workers; ++i)
-      costs.push_back(std::exp(spread * (2.0 * chance(seed, i, 2) - 1.0)));
+      costs.push_back(std::exp(spread * (2.0 * unit_draw(seed, i, 2) - 1.0)));
     if (seed % 4 == 0) costs.back() = costs.front();
-    const double least = 0.05 + 0.9 * chance(seed, 3);
-    const double most = 1.0 + 3.0 * chance(seed, 4);
+    const double least = 0.05 + 0.9 * unit_draw(seed, 3);
+    const double most = 1.0 + 3.0 * unit_draw(seed, 4);
     const auto sum = static_cast<double>(workers);
     std::vector<double> shares;
     balanced_shares(costs, least, most, sum, shares);
@@ -129,7 +129,7 @@ TEST(WholeSamples, SumToTheTotalAndNobodyHasNone) {
     const size_t workers = 1 + draw({seed, 1}) % 40;
     const auto batch = static_cast<uint32_t>(1 + draw({seed, 2}) % (seed % 2 == 0 ? 4 : 200));
     std::vector<double> shares;
-    for (size_t i = 0; i < workers; ++i) shares.push_back(0.05 + 2.0 * chance(seed, i, 3));
+    for (size_t i = 0; i < workers; ++i) shares.push_back(0.05 + 2.0 * unit_draw(seed, i, 3));
     const double scale = static_cast<double>(workers) / sum_of(shares);
     for (double& share : shares) share *= scale;
     const uint64_t total = uint64_t{batch} * workers;
@@ -194,7 +194,7 @@ class Cluster {
 
 std::vector<double> random_costs(uint64_t seed, size_t workers) {
   std::vector<double> costs;
-  for (size_t i = 0; i < workers; ++i) costs.push_back(0.5 + 1.5 * chance(seed, i));
+  for (size_t i = 0; i < workers; ++i) costs.push_back(0.5 + 1.5 * unit_draw(seed, i));
   return costs;
 }
 
@@ -250,7 +250,7 @@ TEST(Balancer, FindsWhatIsFixed) {
     for (const double a : {0.0, 0.2, 0.5}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", a " + std::to_string(a));
       std::vector<double> costs;
-      for (size_t i = 0; i < 16; ++i) costs.push_back(0.5 + chance(seed, i, 5));
+      for (size_t i = 0; i < 16; ++i) costs.push_back(0.5 + unit_draw(seed, i, 5));
       Cluster run({.warmup = 20, .seed = seed});
       for (Step step = 0; step < 300; ++step) run.step(costs, a);
       EXPECT_NEAR(run.balancer.fixed(), a, 0.15);  // as far as the moves of a warm-up can tell
@@ -281,7 +281,8 @@ TEST(Balancer, AFewRunTimesSayLittleOfWhatIsFixed) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Cluster run({.warmup = 20, .seed = seed});
     for (Step step = 0; step < 4; ++step) {
-      run.step({std::exp(0.1 * chance(seed, step, 0)), std::exp(0.1 * chance(seed, step, 1))});
+      run.step(
+          {std::exp(0.1 * unit_draw(seed, step, 0)), std::exp(0.1 * unit_draw(seed, step, 1))});
     }
     most = std::max(most, run.balancer.fixed());
     mean += run.balancer.fixed() / 200.0;
@@ -344,8 +345,8 @@ TEST(Balancer, SharesSumToThoseAliveWithinBounds) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     const size_t workers = 2 + draw({seed, 1}) % 20;
-    const BalanceSettings settings{.least = 0.2 + 0.8 * chance(seed, 2),
-                                   .most = 1.0 + 2.0 * chance(seed, 3),
+    const BalanceSettings settings{.least = 0.2 + 0.8 * unit_draw(seed, 2),
+                                   .most = 1.0 + 2.0 * unit_draw(seed, 3),
                                    .warmup = 5,
                                    .seed = seed};
     Cluster run(settings, seed % 2 == 0 ? 2.0 : 1e300);
@@ -354,8 +355,9 @@ TEST(Balancer, SharesSumToThoseAliveWithinBounds) {
       std::vector<double> costs;
       std::vector<WorkerId> alive;
       for (WorkerId worker = 0; worker < workers; ++worker) {
-        costs.push_back(std::exp(2.0 * chance(seed, worker, 5) + chance(seed, step, worker, 6)));
-        if (worker == step % workers || chance(seed, step, worker, 7) < 0.9) {
+        costs.push_back(
+            std::exp(2.0 * unit_draw(seed, worker, 5) + unit_draw(seed, step, worker, 6)));
+        if (worker == step % workers || unit_draw(seed, step, worker, 7) < 0.9) {
           alive.push_back(worker);
         }
       }

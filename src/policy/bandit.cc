@@ -18,8 +18,8 @@ BanditPolicy::BanditPolicy(const BanditSettings& settings, Objective objective, 
   DROVER_CHECK(settings.memory > 1.0);
 }
 
-// The arms for so many workers. What was learned with another number passes to the arms at the
-// nearest share of the workers.
+// Sets the arms for this number of workers. An arm inherits from the old arm whose cutoff is
+// nearest as a share of the workers.
 void BanditPolicy::lay_out(uint32_t workers) {
   if (workers == workers_) return;
   const uint32_t count = std::min(workers, kArmsMax);
@@ -52,16 +52,16 @@ double BanditPolicy::per_time(const Arm& arm, double sum, double weight) const {
 double BanditPolicy::most_by(const Arm& arm) const { return per_time(arm, arm.most, weight_); }
 
 double BanditPolicy::earned_by(const Arm& arm) const {
-  // An arm that was never seen, or so long ago that its weight is gone, is hoped for.
+  // Without a recent observation of the arm, its upper bound is used.
   return arm.weight > 0.0 ? per_time(arm, arm.earned, arm.weight) : most_by(arm);
 }
 
-std::string BanditPolicy::earnings(const Arm& arm) const {
-  const std::string earned = brief(earned_by(arm));
-  if (!terms_.noise) return fmt::format("{} gradients per time", earned);
-  if (*terms_.noise <= 0.0)
-    return fmt::format("{} gradients per time, noise not known yet", earned);
-  return fmt::format("goodput {} per time, noise {} gradients", earned, brief(*terms_.noise));
+std::string BanditPolicy::earnings(const Arm& arm, TimeUnit unit) const {
+  const std::string earned = rate_text(earned_by(arm), unit);
+  if (!terms_.noise) return earned;
+  if (*terms_.noise <= 0.0) return fmt::format("{}, noise scale not known yet", earned);
+  return fmt::format("a goodput of {}, noise scale {} gradients", earned,
+                     number_text(*terms_.noise));
 }
 
 Choice BanditPolicy::decide(const Situation& situation) {
@@ -91,13 +91,13 @@ Choice BanditPolicy::decide(const Situation& situation) {
     chosen = &arm;
     chosen_index = index;
   }
-  const std::string who = so_many(chosen->cutoff, alive);
+  const std::string wait = "bandit: wait for " + worker_count_text(chosen->cutoff, alive);
   if (chosen->weight < top_weight && chosen != best) {
-    return {.cutoff = chosen->cutoff,
-            .reason = fmt::format("bandit: tries {}, which it has not seen of late", who)};
+    return {.cutoff = chosen->cutoff, .reason = wait + " to explore a cutoff not used recently"};
   }
   return {.cutoff = chosen->cutoff,
-          .reason = fmt::format("bandit: {} earned most of late, {}", who, earnings(*chosen))};
+          .reason = fmt::format("{}, recently the best cutoff with {}", wait,
+                                earnings(*chosen, situation.unit))};
 }
 
 void BanditPolicy::learn(const StepTimes& times) {

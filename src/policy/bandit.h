@@ -1,21 +1,24 @@
-// BanditPolicy: learns which cutoff earns most by using it, without a model of run-times.
+// BanditPolicy: a multi-armed bandit that learns the best cutoff by trying cutoffs, without a model
+// of run-times.
 //
-// The arms are cutoffs: every count where workers are few, 64 spread evenly where they are many. A
-// step that ended with m gradients shows for every cutoff up to m exactly what it would have
-// earned, and for a larger one the most it could have, had its gradient come that very moment. So
-// each arm has two means, both fading (weights 1, g, g^2, ... back from the newest step, 1/(1-g) =
-// `memory`, so that the policy follows change): of what it earned in the W_a steps (by weight) that
-// showed it, and of the most it can have earned in all steps. What an arm earns is gradients per
-// time: the mean of c / (o + x_(c)) for `throughput`; for `rate` c over the mean of o + x_(c), what
-// always using it would bring in the long run; for `goodput` that of throughput times the
-// efficiency of c gradients (objective.h), which the newest noise gives to all steps alike. The arm
-// with the largest index wins:
+// The arms are cutoffs: all of them for up to 64 workers, otherwise 64, evenly spaced. A step that
+// closed with m gradients shows the exact reward of every cutoff up to m. For a larger cutoff it
+// shows an upper bound: the reward if its gradient had arrived at the moment of the close. Each arm
+// keeps the means of both: of its reward in the steps that showed it (W_a, by weight), and of the
+// upper bound in all steps. Weights decay as 1, g, g^2, ... from the newest step, 1/(1-g) =
+// `memory`, so that the policy follows changes.
+//
+// The reward of an arm is gradients per time. `throughput`: the mean of c / (o + x_(c)). `rate`: c
+// over the mean of o + x_(c), which is the long-run throughput of using the arm always. `goodput`:
+// the reward of `throughput` times the efficiency of c gradients (objective.h), at the newest noise
+// scale for all steps. The policy uses the arm with the largest index:
 //
 //   min( earned_a + explore * earned_best * (sqrt(ln(1+W)/W_a) - sqrt(ln(1+W)/W)),  most_a )
 //
-// with W the weight of the arm seen most and `scale` what the best arm earns. This is the
-// discounted upper confidence bound (Garivier & Moulines) where smaller cutoffs never need
-// exploring: it looks upward only, the more rarely the worse it was, and needs no draws.
+// with W the largest weight of an arm and earned_best the reward of the best arm. This is the
+// discounted upper confidence bound (Garivier & Moulines), except that smaller cutoffs never need
+// exploration. So it explores only larger cutoffs, the worse ones more rarely, and needs no random
+// draws.
 #pragma once
 
 #include <cstdint>
@@ -39,28 +42,28 @@ class BanditPolicy : public Policy {
 
   Choice decide(const Situation& situation) override;
   void learn(const StepTimes& times) override;
-  void learn_late(Step, WorkerId, double) override {}  // the next steps tell
+  void learn_late(Step, WorkerId, double) override {}  // late run-times are not needed
 
  private:
-  // What is summed is 1 / (o + x) for `throughput` and `goodput`, o + x for `rate`: neither depends
-  // on how many workers there are, so both outlast a change of that.
+  // The sums are of 1 / (o + x) for `throughput` and `goodput`, and of o + x for `rate`. Neither
+  // depends on the number of workers, so they stay valid when it changes.
   struct Arm {
     uint32_t cutoff = 0;
-    double weight = 0.0;  // of the steps that showed it
-    double earned = 0.0;  // summed over those
-    double most = 0.0;    // summed over all
+    double weight = 0.0;  // of the steps that showed its reward
+    double earned = 0.0;  // sum over those steps
+    double most = 0.0;    // sum of the upper bounds over all steps
   };
 
   void lay_out(uint32_t workers);
   double per_time(const Arm& arm, double sum, double weight) const;
   double earned_by(const Arm& arm) const;
   double most_by(const Arm& arm) const;
-  std::string earnings(const Arm& arm) const;
+  std::string earnings(const Arm& arm, TimeUnit unit) const;
 
   const BanditSettings settings_;
   const Objective objective_;
   WarmUp warm_up_;
-  double overhead_ = 0.0;  // of the step that learn() is going to be about
+  double overhead_ = 0.0;  // of the step that the next learn() reports
   Terms terms_;            // of the step that is being decided
   uint32_t workers_ = 0;
   double weight_ = 0.0;  // of all steps

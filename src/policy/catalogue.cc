@@ -31,12 +31,12 @@ std::unique_ptr<Policy> made(Arguments&&... arguments) {
   return std::make_unique<Kind>(std::forward<Arguments>(arguments)...);
 }
 
-// --- Options. The first of each policy may be given by its bare value.
+// --- Options. A bare value is the policy's first option.
 
 constexpr auto kCount = OptionKind::kCount;
 constexpr auto kWord = OptionKind::kWord;
 
-// Of policies with a forecast: a time limit beside the cutoff.
+// For policies with a forecast: a time limit in addition to the cutoff.
 constexpr OptionRule kHedgeRule{.key = "hedge", .kind = kWord, .words = "on or off"};
 
 constexpr std::array kStaticOptions = {
@@ -84,7 +84,7 @@ constexpr std::array kSspOptions = {
     OptionRule{.key = "staleness", .kind = kCount, .lowest = 0},
 };
 
-// --- How each is made.
+// --- One maker per policy.
 
 Made make_sync(const Options&, const PolicySettings&) { return made<SyncPolicy>(); }
 
@@ -133,8 +133,8 @@ Made forecasting(std::string name, std::unique_ptr<Forecaster> forecaster,
                                                      .seed = settings.seed});
 }
 
-bool hedge_of(const Options& options, bool usual) {
-  return options.has("hedge") ? options.word("hedge") == "on" : usual;
+bool hedge_of(const Options& options, bool by_default) {
+  return options.has("hedge") ? options.word("hedge") == "on" : by_default;
 }
 
 Made make_elfving_policy(const Options&, const PolicySettings& settings) {
@@ -161,8 +161,8 @@ Made make_ewma_policy(const Options& options, const PolicySettings& settings) {
   return forecasting("ewma", make_ewma(ewma), settings, hedge_of(options, false));
 }
 
-// Settings that forecasters with a learned model share: a model to start with, if one is named, and
-// a fitter.
+// Sets what all forecasters with a learned model have in common: the initial model, if one is
+// named, and the fitter.
 Status set_learned(const Options& options, const PolicySettings& settings,
                    LearnedSettings& learned) {
   learned.seed = settings.seed;
@@ -182,8 +182,8 @@ Made make_bayes_policy(const Options& options, const PolicySettings& settings) {
   if (const Status status = set_learned(options, settings, bayes); !status) return status.error();
   if (bayes.fitting.emission == Emission::kSorted) {
     return invalid_input(
-        "the model forecasts sorted run-times, and bayes has to know whose they are: use it with "
-        "bayes-paper, or fit one with --emission shared");
+        "the model forecasts sorted run-times, but bayes needs run-times per worker: use the model "
+        "with bayes-paper, or fit one with --emission shared");
   }
   return forecasting("bayes", make_bayes(std::move(bayes)), settings, hedge_of(options, true));
 }
@@ -205,17 +205,16 @@ Made make_published_policy(const Options& options, const PolicySettings& setting
 Made make_oracle(const Options&, const PolicySettings& settings) {
   if (!settings.foresight) {
     return invalid_input(
-        "oracle knows run-times before they happen, which only a replay or a simulation can: use "
-        "drover replay or drover simulate, or another policy here");
+        "oracle needs future run-times, which only a replay or a simulation has: use drover replay "
+        "or drover simulate, or choose another policy");
   }
   return made<OraclePolicy>(settings.objective, settings.foresight);
 }
 
 Made refuse_free_running(const Options&, const PolicySettings&) {
   return invalid_input(
-      "async and ssp have no cutoff, since their workers do not wait for a step together; recorded "
-      "run-times do not say how workers would have run ahead, so a replay cannot show them: use "
-      "drover simulate or drover train");
+      "async and ssp have no cutoff, and recorded run-times do not show how far asynchronous "
+      "workers would run ahead: use drover simulate or drover train");
 }
 
 // --- The table.
@@ -224,69 +223,70 @@ struct Entry {
   PolicyInfo info;
   std::span<const OptionRule> options;
   Maker make;
-  bool forecasts = false;  // so that it can decide again inside a step
+  bool forecasts = false;  // has a forecast, so that it can decide again inside a step
 };
 
 constexpr std::array kEntries = {
-    Entry{{"sync", "wait for everybody alive", ""}, {}, make_sync},
+    Entry{{"sync", "wait for all workers alive", ""}, {}, make_sync},
     Entry{{"static", "wait for a fixed share or number of the workers alive",
-           "0.943 (share, usual) or k=100 (number)"},
+           "0.943 (share, default) or k=100 (number)"},
           kStaticOptions,
           make_static},
-    Entry{{"deadline", "wait a fixed time", "2.5 (limit, in the unit of the run-times; needed)"},
+    Entry{{"deadline", "wait for all workers, up to a fixed time limit",
+           "2.5 (limit, in seconds or the trace's unit; required)"},
           kDeadlineOptions,
           make_deadline},
-    Entry{{"mad", "wait until median + k * MAD of the last run-times, and for a quorum",
+    Entry{{"mad", "wait until median + k * MAD of recent run-times, and for a quorum",
            "k=3, window=20 (steps), quorum=0.5 (share)"},
           kMadOptions,
           make_mad},
-    Entry{{"bandit", "try cutoffs, keep to the one that earns most",
+    Entry{{"bandit", "try cutoffs, use the one with the highest throughput",
            "memory=50 (steps), explore=0.1"},
           kBanditOptions,
           make_bandit},
-    Entry{{"dbw", "dynamic backup workers: most progress per time, given the gradients' noise",
-           "noise=4 (to signal, of one gradient; usual: as measured), window=5 (arrivals)"},
+    Entry{{"dbw", "dynamic backup workers: most progress per second, given the gradient noise",
+           "noise=4 (noise-to-signal ratio; default: measured), window=5 (arrivals)"},
           kDbwOptions,
           make_dbw},
-    Entry{{"dropcompute", "wait a time that is fitted once, to the run-times of the warm-up", ""},
+    Entry{{"dropcompute", "a time limit, fitted once to the run-times of the warm-up", ""},
           {},
           make_dropcompute},
-    Entry{{"elfving", "run-times as one normal distribution, fitted once to the warm-up", ""},
+    Entry{{"elfving", "one normal distribution for all run-times, fitted once to the warm-up", ""},
           {},
           make_elfving_policy,
           true},
-    Entry{{"elfving-online", "the same, fitted anew at every step, aware of what was cut short",
+    Entry{{"elfving-online", "elfving, fitted again after each step, with censored run-times",
            "window=20 (steps)"},
           kElfvingOnlineOptions,
           make_elfving_online_policy,
           true},
-    Entry{{"ecdf", "run-times as they were of late, each worker's own or all pooled",
-           "each (mode, usual) or pooled, half-life=4 (steps; pooled: 20), hedge=off"},
+    Entry{{"ecdf", "empirical distribution of recent run-times, per worker or pooled",
+           "each (mode, default) or pooled, half-life=4 (steps; pooled: 20), hedge=off"},
           kEcdfOptions,
           make_ecdf_policy,
           true},
-    Entry{{"ewma", "a moving level per worker, and its errors drawn again",
+    Entry{{"ewma", "exponential moving average per worker, with resampled residuals",
            "alpha=0.3 (weight of the newest run-time), hedge=off"},
           kEwmaOptions,
           make_ewma_policy,
           true},
-    Entry{{"bayes", "a learned model of the cluster, mixed with ecdf and ewma as each does of late",
-           "model=FILE (from drover fit; usual: fitted on the way), hedge=on"},
+    Entry{{"bayes", "a learned model of the cluster, mixed with ecdf and ewma by recent score",
+           "model=FILE (from drover fit; default: fitted during the run), hedge=on"},
           kBayesOptions,
           make_bayes_policy,
           true},
-    Entry{{"bayes-paper", "the published state-space model, alone",
+    Entry{{"bayes-paper", "the published state-space model, not mixed",
            "model=FILE, emission=workers or sorted, impute=truncated or bound"},
           kPublishedOptions,
           make_published_policy,
           true},
-    Entry{{"oracle", "the best cutoff in hindsight; for replays and simulations only", ""},
+    Entry{{"oracle", "the best cutoff, from future run-times; replays and simulations only", ""},
           {},
           make_oracle},
-    Entry{{kAsyncPolicy, "nobody waits for anybody: no steps together, no cutoff", ""},
+    Entry{{kAsyncPolicy, "asynchronous: workers do not wait for each other; no cutoff", ""},
           {},
           refuse_free_running},
-    Entry{{kSspPolicy, "stale synchronous: the fastest at most some steps ahead of the slowest",
+    Entry{{kSspPolicy, "stale synchronous: workers run at most some steps ahead of the slowest",
            "4 (staleness, in steps)"},
           kSspOptions,
           refuse_free_running},
@@ -310,7 +310,7 @@ Result<Named> parse(std::string_view text) {
   if (entry == kEntries.end()) {
     std::vector<std::string_view> names;
     for (const PolicyInfo& info : kInfos) names.push_back(info.name);
-    return invalid_input(fmt::format("there is no policy '{}'.{} There are {}", name,
+    return invalid_input(fmt::format("unknown policy '{}'.{} Policies: {}", name,
                                      did_you_mean(name, names), fmt::join(names, ", ")));
   }
   Result<Options> options = Options::parse(text, entry->options);
@@ -318,7 +318,7 @@ Result<Named> parse(std::string_view text) {
     std::string message = fmt::format("policy '{}': {}", text, options.error().message);
     if (const std::string_view known = entry->info.options; !known.empty()) {
       const bool ended = message.ends_with('.') || message.ends_with('?');
-      message += fmt::format("{} {} takes {}", ended ? "" : ".", name, known);
+      message += fmt::format("{} Options of {}: {}", ended ? "" : ".", name, known);
     }
     return invalid_input(std::move(message));
   }
@@ -334,8 +334,8 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicyS
   if (!named) return named.error();
   if (settings.live && !named.value().entry->forecasts) {
     return invalid_input(fmt::format(
-        "policy '{}' has no forecast to decide by again inside a step: leave out --live, or take "
-        "elfving, elfving-online, ecdf, ewma, bayes or bayes-paper",
+        "policy '{}' cannot decide again inside a step, because it has no forecast: omit --live, "
+        "or use elfving, elfving-online, ecdf, ewma, bayes or bayes-paper",
         text));
   }
   Made policy = named.value().entry->make(named.value().options, settings);

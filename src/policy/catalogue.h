@@ -1,8 +1,8 @@
-// The policies there are, by name: what --policy takes, what `drover policies` lists.
+// The catalogue of policies by name, for --policy and `drover policies`.
 //
-// A policy is written NAME or NAME:OPTION:OPTION..., an option KEY=VALUE or, for the one that
-// matters most, the bare value: static:0.943, static:k=100, mad:k=3:window=20. No commas, so that
-// several policies can be written in a row.
+// Syntax: NAME or NAME:OPTION:OPTION... An option is KEY=VALUE, or the bare value for a policy's
+// main option: static:0.943, static:k=100, mad:k=3:window=20. There are no commas, so commas can
+// separate policies in a list.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@
 
 namespace drover {
 
-// Every alive worker's run-time of a step that has not been run yet, in the order of `alive`; only
-// a replay or a simulation has it.
+// Returns the future run-times of a step, in the order of `alive`. Only a replay or a simulation
+// can provide it.
 using Foresight = std::function<std::vector<double>(Step, std::span<const WorkerId> alive)>;
 
-// Somebody to fit models with, for one policy.
+// Makes a model fitter for one policy.
 using FitterMaker = std::function<std::unique_ptr<Fitter>()>;
 
 struct PolicySettings {
   Objective objective = Objective::kThroughput;
-  Step warmup = 20;  // steps in which policies that learn wait for everybody
+  Step warmup = 20;  // first steps, in which policies that learn wait for all workers
   uint64_t seed = 1;
   bool live = false;    // policies with a forecast decide again inside the step
-  Foresight foresight;  // empty: there is none
-  FitterMaker fitter;   // empty: no model can be fitted
+  Foresight foresight;  // empty: future run-times are not available
+  FitterMaker fitter;   // empty: models cannot be fitted
 };
 
-// How far workers may run ahead of each other in policies that do not wait for a step together.
+// Asynchronous training (async, ssp): how far a worker may run ahead of the others.
 struct FreeRunning {
-  std::optional<uint64_t> staleness;  // steps between the fastest and the slowest; absent: any
+  std::optional<uint64_t> staleness;  // steps ahead of the slowest worker; absent: no limit
 };
 
 struct PolicyInfo {
@@ -46,15 +46,16 @@ struct PolicyInfo {
   std::string_view summary;  // one line
   std::string_view options;  // "" or "0.943 (share) or k=100 (count)"
 };
-// In the order in which people want to read them.
+// From simple to advanced, as `drover policies` lists them.
 std::span<const PolicyInfo> policies();
 
-// A wrong text is answered with what is wrong and the nearest right name. Policies that need
-// foresight, or that have no cutoff (async, ssp), are refused with the reason.
+// Fails if `text` is not valid, and suggests the most similar name. Also fails for a policy that
+// needs foresight where there is none, and for asynchronous ones (async, ssp), which have no
+// cutoff.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicySettings& settings);
 
-// Whether `text` names async or ssp, which have no cutoff, and how far apart their workers may get.
-// An error if the text is wrong.
+// The staleness limit of an asynchronous policy (async, ssp). Nothing for other policies. An error
+// if `text` is not valid.
 Result<std::optional<FreeRunning>> free_running_of(std::string_view text);
 
 }  // namespace drover

@@ -50,7 +50,7 @@ std::string_view help(std::string_view name) {
   return {};
 }
 
-TEST(Catalogue, TellsWhatIsUsual) {
+TEST(Catalogue, ListsTheDefaultsOfOptions) {
   const MadSettings mad;
   EXPECT_THAT(help("mad"),
               mentions(fmt::format("k={}", mad.deviations), fmt::format("window={}", mad.window),
@@ -73,8 +73,8 @@ TEST(Catalogue, ReadsOptions) {
   EXPECT_THAT(reason("static:0.8"), mentions("static", 8, 10, "0.8"));
   EXPECT_EQ(reason("static:share=0.8"), reason("static:0.8"));
   EXPECT_THAT(reason("static:k=7"), mentions("static", 7, 10));
-  EXPECT_THAT(reason("deadline:2.5"), mentions("deadline", 10, "2.5"));
-  EXPECT_THAT(reason("deadline:limit=1e-3"), mentions("deadline", 10, "0.001"));
+  EXPECT_THAT(reason("deadline:2.5"), mentions("deadline", 10, "2.5 s"));
+  EXPECT_THAT(reason("deadline:limit=1e-3"), mentions("deadline", 10, "1 ms"));
   for (const char* text : {"mad:k=3:window=20:quorum=0.5", "mad:2.5", "bandit:memory=100",
                            "bandit:explore=1:30", "dbw:noise=10", "dbw:window=3", "dropcompute",
                            "sync", "elfving", "elfving-online:window=50", "ecdf:pooled",
@@ -83,7 +83,7 @@ TEST(Catalogue, ReadsOptions) {
   }
 }
 
-TEST(Catalogue, NamesTheNearestPolicyAndAllThereAre) {
+TEST(Catalogue, SuggestsTheMostSimilarPolicyAndListsAll) {
   const std::string message = trouble("statik:0.9");
   EXPECT_THAT(message, AllOf(mentions("statik"), proposes("static")));
   for (const PolicyInfo& info : policies()) {
@@ -93,7 +93,7 @@ TEST(Catalogue, NamesTheNearestPolicyAndAllThereAre) {
   EXPECT_NE(trouble("Sync"), "");
 }
 
-TEST(Catalogue, SaysWhatIsWrongWithAnOption) {
+TEST(Catalogue, ExplainsInvalidOptions) {
   EXPECT_THAT(trouble("static:1.5"),
               mentions("static:1.5", "share", 0, 1, "'1.5'", "0.943", "k=100"));
   EXPECT_THAT(trouble("static:0.9:k=3"),
@@ -109,7 +109,7 @@ TEST(Catalogue, SaysWhatIsWrongWithAnOption) {
   EXPECT_THAT(trouble("sync:3"), mentions("sync:3", "'3'"));
 }
 
-TEST(Catalogue, RefusesWhatIsNoNumber) {
+TEST(Catalogue, RefusesInvalidNumbers) {
   for (const char* text :
        {"static:", "static:x", "static:0.9x", "static:nan", "static:inf", "static:-0.5", "static:0",
         "static:k=", "static:k=-1", "static:k=99999999999", "static:=0.9", "mad:quorum=2",
@@ -118,15 +118,15 @@ TEST(Catalogue, RefusesWhatIsNoNumber) {
   }
 }
 
-TEST(Catalogue, ADeadlineNeedsItsTime) {
+TEST(Catalogue, ADeadlineRequiresALimit) {
   EXPECT_THAT(trouble("deadline"), mentions("deadline", "limit", 0, "2.5"));
 }
 
-TEST(Catalogue, OnlyThoseWhoKnowTheFutureHaveAnOracle) {
+TEST(Catalogue, AnOracleRequiresForesight) {
   EXPECT_THAT(trouble("oracle"), mentions("oracle", "drover replay", "drover simulate"));
 }
 
-TEST(Oracle, ChoosesTheBestInHindsight) {
+TEST(Oracle, ChoosesTheBestCutoff) {
   const Trace trace = {{1.0, 1.0, 4.0, 1.0}, {2.0, 2.1, 2.0, 2.2}, {1.0, 9.0, 9.0, 9.0}};
   const auto walked = walk("oracle", trace, 0.0);
   EXPECT_EQ(walked[0].choice.cutoff, 3u);
@@ -152,7 +152,7 @@ TEST(Oracle, NoPolicyHasAHigherThroughputInAnyStep) {
   }
 }
 
-TEST(Oracle, WithRateItDoesBetterInTheLongRun) {
+TEST(Oracle, RateHasAHigherLongRunThroughput) {
   const auto trace = make_trace(Shape::kHeavyTail, 5, 500, 10);
   const auto greedy = walk("oracle", trace, 0.2);
   const auto patient = walk("oracle", trace, 0.2, {.objective = Objective::kRate});

@@ -28,7 +28,8 @@ void DbwPolicy::expect_arrivals(uint32_t alive) {
     if (count == 0) continue;
     for (uint32_t k = 1; k <= alive; ++k) {
       if (seen_[k - 1] >= wanted) continue;
-      // The k-th of those alive now is compared to the one at the same share of those alive then.
+      // The number of workers may have changed: rank k now corresponds to the rank at the same
+      // share of the workers of that step.
       const uint64_t rank = (uint64_t{k} * count + alive - 1) / alive;
       if (rank <= arrived.size()) {
         expected_[k - 1] += arrived[rank - 1];
@@ -39,7 +40,7 @@ void DbwPolicy::expect_arrivals(uint32_t alive) {
       }
     }
   }
-  // Whoever sees the k-th has seen those before it: what is unknown is at the end.
+  // A step that saw the k-th arrival also saw all earlier ones, so unknown ranks are at the end.
   const auto known =
       static_cast<size_t>(std::find(seen_.begin(), seen_.end(), 0.0) - seen_.begin());
   for (size_t i = 0; i < known; ++i) {
@@ -54,11 +55,12 @@ void DbwPolicy::expect_arrivals(uint32_t alive) {
 Choice DbwPolicy::decide(const Situation& situation) {
   if (!warm_up_.over()) return warm_up_.choice(situation);
   const auto alive = static_cast<uint32_t>(situation.alive.size());
-  const double usual = situation.noise > 0.0 ? situation.noise : static_cast<double>(alive) / 2.0;
-  const double noise = settings_.noise.value_or(usual);
+  const double measured =
+      situation.noise > 0.0 ? situation.noise : static_cast<double>(alive) / 2.0;
+  const double noise = settings_.noise.value_or(measured);
   expect_arrivals(alive);
 
-  uint32_t best = alive;  // if nothing promises a gain, more gradients can only help
+  uint32_t best = alive;  // if no k has a gain, more gradients can only help
   double best_value = 0.0;
   double best_gain = 0.0;
   for (uint32_t k = 1; k <= alive; ++k) {
@@ -69,10 +71,12 @@ Choice DbwPolicy::decide(const Situation& situation) {
     best_value = gain / time;
     best_gain = gain;
   }
-  return {.cutoff = best,
-          .reason = fmt::format("dbw: {} bring {} of a noiseless step by {}, noise {}",
-                                so_many(best, alive), short_percent(best_gain),
-                                brief(expected_[best - 1]), brief(noise))};
+  return {
+      .cutoff = best,
+      .reason = fmt::format("dbw: wait for {}; expect {} of the progress of a noise-free step "
+                            "at {}, noise-to-signal ratio {}",
+                            worker_count_text(best, alive), short_percent(best_gain),
+                            time_text(expected_[best - 1], situation.unit), number_text(noise))};
 }
 
 void DbwPolicy::learn(const StepTimes& times) {

@@ -1,19 +1,19 @@
-// DbwPolicy: dynamic backup workers (after Xu, Neglia, Sebastianelli 2020): the number of gradients
-// that is expected to bring the training forward most per time.
+// DbwPolicy: dynamic backup workers (after Xu, Neglia, Sebastianelli 2020). It waits for the number
+// of gradients with the largest expected progress per time.
 //
 //   k* = argmax_k gain(k) / (o + T(k))
 //
 // gain(k): a step of length 1/L on a function with L-Lipschitz gradients, with the mean of k
-// gradients of variance V each, lowers it by at least (|g|^2 - V/k) / 2L, so that up to a factor
-// gain(k) = 1 - nu/k, nu = V / |g|^2 the noise-to-signal ratio of one gradient; nothing for k <=
-// nu. A run measures nu on its gradients. Until it has, and in a replay, which has none, it is half
-// of the workers alive: the last of n gradients then is worth as much as throughput says,
+// gradients of variance V each, lowers it by at least (|g|^2 - V/k) / 2L. Up to a factor that is
+// gain(k) = 1 - nu/k, with nu = V / |g|^2 the noise-to-signal ratio of one gradient; 0 for k <= nu.
+// A run measures nu on its gradients. Before that, and in a replay, which has no gradients, nu is
+// half of the workers alive: then the last of n gradients is worth as much as it is for throughput,
 // d ln gain / dk = 1/n at k = n.
 //
 // T(k): mean of the newest k-th arrivals that were seen, made ascending in k by isotonic
-// regression; and at least as long as the newest steps waited without seeing a k-th. What nobody
-// has seen for a hundred steps is taken to come at once after the last that was, so that the rule
-// looks again.
+// regression. It is at least the mean time that the newest steps waited without a k-th arrival. An
+// arrival that was not seen for 100 steps is assumed to follow the last one at once, so that the
+// policy tries it again.
 #pragma once
 
 #include <deque>
@@ -27,7 +27,7 @@
 namespace drover {
 
 struct DbwSettings {
-  std::optional<double> noise;  // nu; absent: as measured, before that half of the workers alive
+  std::optional<double> noise;  // nu; absent: measured, and before that half of the workers alive
   uint32_t window = 5;          // arrivals per k
 };
 
@@ -47,9 +47,9 @@ class DbwPolicy : public Policy {
   RecentSteps recent_;
   std::deque<std::vector<double>> arrivals_;  // the first arrivals of each of the recent steps
   std::vector<double> expected_;              // T(k) at k - 1
-  std::vector<double> seen_;                  // how many arrivals it is the mean of
-  std::vector<double> bounds_;                // what the newest steps waited in vain, summed
-  std::vector<double> in_vain_;               // how many steps that were
+  std::vector<double> seen_;                  // number of arrivals in that mean
+  std::vector<double> bounds_;   // sum of the times that steps waited without a k-th arrival
+  std::vector<double> in_vain_;  // number of those steps
 };
 
 }  // namespace drover

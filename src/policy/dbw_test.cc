@@ -43,8 +43,8 @@ TEST(Isotonic, AgreesWithTheMinMaxFormula) {
     std::vector<double> values(count);
     std::vector<double> weights(count);
     for (size_t i = 0; i < count; ++i) {
-      values[i] = std::floor(10.0 * chance(seed, i));
-      weights[i] = 0.5 + chance(seed, i, 1);
+      values[i] = std::floor(10.0 * unit_draw(seed, i));
+      weights[i] = 0.5 + unit_draw(seed, i, 1);
     }
     const std::vector<double> expected = ascending_by_formula(values, weights);
     make_ascending(values, weights);

@@ -60,52 +60,54 @@ Choice Decider::decide(const Situation& asked) {
     choice.cutoff = alive;
     choice.time_limit = kNoTimeLimit;
     choice.review = {};
-    choice.reason = fmt::format("waits for {}, since worker {} ", so_many(alive, alive), *worker);
-    choice.reason +=
+    const std::string why =
         left_out > 0
-            ? fmt::format("was left out of {} in a row", counted(left_out, "step"))
-            : fmt::format("is to be in {} of the steps", short_percent(limits_.min_inclusion));
+            ? fmt::format("was dropped in {} in a row", counted(left_out, "step"))
+            : fmt::format("must be in {} of the steps", short_percent(limits_.min_inclusion));
+    choice.reason = fmt::format("min-inclusion: wait for {}, because worker {} {}",
+                                worker_count_text(alive, alive), *worker, why);
     waits_for_all_ = situation.step;
   }
-  hold_within_limits(alive, choice);
+  hold_within_limits(alive, situation.unit, choice);
   return choice;
 }
 
-void Decider::hold_within_limits(uint32_t alive, Choice& choice) const {
+void Decider::hold_within_limits(uint32_t alive, TimeUnit unit, Choice& choice) const {
   if (choice.cutoff > alive) {
     choice.cutoff = alive;
-    choice.reason += fmt::format("; clamped to {} alive", counted(alive, "worker"));
+    choice.reason += fmt::format("; limited to {} alive", counted(alive, "worker"));
   }
   const uint32_t floor = std::clamp(limits_.at_least, 1u, alive);
   if (choice.cutoff < floor) {
     choice.cutoff = floor;
-    choice.reason += fmt::format("; raised to the floor of {}", limits_.at_least);
+    choice.reason += fmt::format("; raised to the minimum of {}", limits_.at_least);
     if (floor < limits_.at_least) {
-      choice.reason += fmt::format(", as far as alive: {}", counted(floor, "worker"));
+      choice.reason += fmt::format(", limited to {} alive", counted(floor, "worker"));
     }
   }
   if (limits_.max_wait < choice.time_limit) {
     choice.time_limit = limits_.max_wait;
-    choice.reason += fmt::format("; waits at most {}", brief(limits_.max_wait));
+    choice.reason += fmt::format("; wait at most {}", time_text(limits_.max_wait, unit));
   }
   if (floor > std::max(choice.at_least, 1u)) {
     choice.at_least = floor;
     if (choice.time_limit < kNoTimeLimit) {
-      choice.reason += fmt::format("; for the first {} in any case", floor);
+      choice.reason += fmt::format("; wait longer for the first {}", floor);
     }
   }
   choice.at_least = std::clamp(choice.at_least, 1u, choice.cutoff);
 }
 
-std::optional<Choice> Decider::reconsider(const StepProgress& midway) {
-  if (waits_for_all_ == midway.step) return std::nullopt;
-  std::optional<Choice> choice = policy_->reconsider(midway);
-  if (choice) hold_within_limits(static_cast<uint32_t>(midway.arrived.size()), *choice);
+std::optional<Choice> Decider::reconsider(const StepProgress& progress) {
+  if (waits_for_all_ == progress.step) return std::nullopt;
+  std::optional<Choice> choice = policy_->reconsider(progress);
+  if (choice)
+    hold_within_limits(static_cast<uint32_t>(progress.arrived.size()), progress.unit, *choice);
   return choice;
 }
 
-void Decider::learn(const StepTimes& told) {
-  StepTimes times = told;
+void Decider::learn(const StepTimes& observed) {
+  StepTimes times = observed;
   if (balancer_) {
     times.shares.clear();
     for (WorkerId worker = 0; worker < times.known.size(); ++worker)
@@ -116,14 +118,14 @@ void Decider::learn(const StepTimes& told) {
   policy_->learn(times);
   const double share = limits_.min_inclusion;
   if (share <= 0.0) return;
-  const bool everybodys_chance = waits_for_all_ == times.step;
+  const bool waited_for_all = waits_for_all_ == times.step;
   for (WorkerId worker = 0; worker < times.known.size(); ++worker) {
     if (worker == inclusions_.size()) inclusions_.push_back(inclusion_of(worker));
     if (times.known[worker] == Known::kNothing) continue;
     Inclusion& inclusion = inclusions_[worker];
-    if (times.known[worker] == Known::kArrived || everybodys_chance) {
-      // No more than what is needed to be left out as often in a row as `share` allows, and once at
-      // least: good times long ago are no consolation.
+    if (times.known[worker] == Known::kArrived || waited_for_all) {
+      // The credit is capped at what the longest allowed run of steps without the worker costs, or
+      // one such step, so that inclusion long ago does not count.
       inclusion.credit = std::min(inclusion.credit + 1.0 - share, std::max(1.0 - share, share));
       inclusion.left_out = 0;
     } else {
@@ -143,7 +145,7 @@ Decider::Inclusion Decider::inclusion_of(WorkerId worker) const {
   return {.credit = 1.0 - limits_.min_inclusion};  // as if it had been in one step
 }
 
-// The worker alive that cannot afford to be left out once more; of several, the poorest.
+// The worker alive with the lowest credit, if leaving it out once more would make it negative.
 std::optional<WorkerId> Decider::neglected(std::span<const WorkerId> alive) const {
   if (limits_.min_inclusion <= 0.0) return std::nullopt;
   std::optional<WorkerId> worst;

@@ -16,9 +16,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-class SayPolicy : public UnlearningPolicy {
+class ConstantPolicy : public UnlearningPolicy {
  public:
-  explicit SayPolicy(Choice choice) : choice_(std::move(choice)) {}
+  explicit ConstantPolicy(Choice choice) : choice_(std::move(choice)) {}
   Choice decide(const Situation&) override { return choice_; }
 
  private:
@@ -31,12 +31,12 @@ std::vector<WorkerId> workers(size_t count) {
   return all;
 }
 
-Choice decide(const Choice& said, const DecisionLimits& limits, size_t alive) {
-  Decider decider(std::make_unique<SayPolicy>(said), limits);
+Choice decide(const Choice& chosen, const DecisionLimits& limits, size_t alive) {
+  Decider decider(std::make_unique<ConstantPolicy>(chosen), limits);
   return decider.decide({0, workers(alive)});
 }
 
-TEST(Decider, LeavesAGoodChoiceAlone) {
+TEST(Decider, DoesNotChangeAValidChoice) {
   const Choice choice =
       decide({.cutoff = 5, .time_limit = 2.0, .at_least = 3, .reason = "so"}, {}, 8);
   EXPECT_EQ(choice.cutoff, 5u);
@@ -45,8 +45,8 @@ TEST(Decider, LeavesAGoodChoiceAlone) {
   EXPECT_EQ(choice.reason, "so");
 }
 
-// A fixed count larger than the pool must never hang: 60 wanted, 27 of 64 gone.
-TEST(Decider, NeverWaitsForMoreThanAreAlive) {
+// A fixed count must not hang when workers leave: 60 are required, 27 of 64 have left.
+TEST(Decider, LimitsTheCutoffToTheWorkersAlive) {
   Decider decider(std::make_unique<StaticCountPolicy>(60), {});
   EXPECT_EQ(decider.decide({0, workers(64)}).cutoff, 60u);
   const Choice choice = decider.decide({1, workers(37)});
@@ -55,41 +55,42 @@ TEST(Decider, NeverWaitsForMoreThanAreAlive) {
   EXPECT_THAT(decider.decide({2, workers(1)}).reason, mentions("static", 60, 1));
 }
 
-TEST(Decider, HasAFloor) {
+TEST(Decider, RaisesTheCutoffToTheMinimum) {
   const Choice choice = decide({.cutoff = 1, .reason = "so"}, {.at_least = 3}, 8);
   EXPECT_EQ(choice.cutoff, 3u);
   EXPECT_EQ(choice.at_least, 3u);
   EXPECT_THAT(choice.reason, mentions("so", 3));
 }
 
-TEST(Decider, TheFloorIsOfThoseAlive) {
+TEST(Decider, LimitsTheMinimumToTheWorkersAlive) {
   const Choice choice = decide({.cutoff = 1, .reason = "so"}, {.at_least = 10}, 2);
   EXPECT_EQ(choice.cutoff, 2u);
   EXPECT_EQ(choice.at_least, 2u);
   EXPECT_THAT(choice.reason, mentions("so", 10, 2));
 }
 
-TEST(Decider, HasACeilingOnWaiting) {
+TEST(Decider, LimitsTheWait) {
   const Choice choice = decide({.cutoff = 5, .reason = "so"}, {.max_wait = 10.0}, 8);
   EXPECT_EQ(choice.time_limit, 10.0);
-  EXPECT_THAT(choice.reason, mentions("so", 10));
+  EXPECT_THAT(choice.reason, mentions("so", "10 s"));
   EXPECT_EQ(decide({.cutoff = 5, .time_limit = 2.0, .reason = "so"}, {.max_wait = 10.0}, 8).reason,
             "so");
 }
 
-TEST(Decider, TheFloorHoldsBeyondTheCeiling) {
+TEST(Decider, WaitsForTheMinimumBeyondTheMaximumWait) {
   const Choice choice = decide({.cutoff = 5, .reason = "so"}, {.at_least = 3, .max_wait = 10.0}, 8);
   EXPECT_EQ(choice.cutoff, 5u);
   EXPECT_EQ(choice.at_least, 3u);
   EXPECT_THAT(choice.reason, mentions("so", 10, 3));
 }
 
-TEST(Decider, MakesSenseOfNonsense) {
-  for (const Choice& said : {Choice{.cutoff = 0, .at_least = 0}, Choice{.cutoff = 0, .at_least = 9},
-                             Choice{.cutoff = 4000000000u, .at_least = 4000000000u}}) {
+TEST(Decider, CorrectsInvalidChoices) {
+  for (const Choice& chosen :
+       {Choice{.cutoff = 0, .at_least = 0}, Choice{.cutoff = 0, .at_least = 9},
+        Choice{.cutoff = 4000000000u, .at_least = 4000000000u}}) {
     for (const uint32_t floor : {0u, 1u, 5u, 4000000000u}) {
       for (const uint32_t alive : {1u, 4u}) {
-        const Choice choice = decide(said, {.at_least = floor}, alive);
+        const Choice choice = decide(chosen, {.at_least = floor}, alive);
         EXPECT_GE(choice.at_least, 1u);
         EXPECT_LE(choice.at_least, choice.cutoff);
         EXPECT_LE(choice.cutoff, alive);
@@ -98,7 +99,7 @@ TEST(Decider, MakesSenseOfNonsense) {
   }
 }
 
-// --- Inclusion. Worker 0 takes 5, the others 1, and the policy waits for all but one.
+// --- Inclusion. Worker 0 takes 5 s, the others 1 s, and the policy waits for all but one.
 
 std::vector<Walked> walk_without_the_slow(double min_inclusion, size_t steps,
                                           double max_wait = 100.0) {
@@ -109,7 +110,7 @@ std::vector<Walked> walk_without_the_slow(double min_inclusion, size_t steps,
   return walk(decider, trace, 0.0);
 }
 
-TEST(Decider, NobodyIsLeftOutForEver) {
+TEST(Decider, IncludesASlowWorkerRegularly) {
   const auto walked = walk_without_the_slow(0.25, 8);
   std::vector<uint32_t> cutoffs;
   for (const Walked& step : walked) cutoffs.push_back(step.choice.cutoff);
@@ -117,7 +118,7 @@ TEST(Decider, NobodyIsLeftOutForEver) {
   EXPECT_THAT(walked[3].choice.reason, mentions(4, "worker 0", 3, 100));
 }
 
-TEST(Decider, EverybodyIsPartOfTheShareAskedFor) {
+TEST(Decider, IncludesEachWorkerInTheMinimumShare) {
   for (const double share : {0.05, 0.1, 0.3, 0.5, 0.6, 0.75, 0.9, 1.0}) {
     SCOPED_TRACE(share);
     size_t steps = 0;
@@ -127,26 +128,26 @@ TEST(Decider, EverybodyIsPartOfTheShareAskedFor) {
       included += step.close.contributors == 4 ? 1 : 0;
       EXPECT_GE(static_cast<double>(included) + 1.0 + 1e-6, share * static_cast<double>(steps));
     }
-    // Nor much more often: left out n times between two, or waited for n times between two.
+    // Not much more often than required: left out, or included, n times in a row.
     const double n = std::ceil(share > 0.5 ? share / (1.0 - share + 1e-9) - 1e-6 : 0.0);
     const double often = share > 0.5 ? n / (n + 1.0) : 1.0 / std::floor(1.0 / share + 1e-9);
     EXPECT_LE(static_cast<double>(included) / 400.0, often + 0.01);
   }
 }
 
-TEST(Decider, WithoutTheLimitWhoeverIsSlowStaysOut) {
+TEST(Decider, LeavesASlowWorkerOutWithoutTheLimit) {
   for (const Walked& step : walk_without_the_slow(0.0, 50)) EXPECT_EQ(step.choice.cutoff, 3u);
 }
 
-TEST(Decider, WaitsInVainOnceInAWhileOnly) {
-  // The ceiling is before worker 0 comes: it has its chance in every fourth step, not in all.
+TEST(Decider, CountsAStepThatWaitedForAllButTimedOut) {
+  // The maximum wait ends before worker 0 arrives. Only every fourth step waits for it, not all.
   const auto walked = walk_without_the_slow(0.25, 40, 2.0);
-  size_t chances = 0;
-  for (const Walked& step : walked) chances += step.choice.cutoff == 4 ? 1 : 0;
-  EXPECT_EQ(chances, 10u);
+  size_t attempts = 0;
+  for (const Walked& step : walked) attempts += step.choice.cutoff == 4 ? 1 : 0;
+  EXPECT_EQ(attempts, 10u);
 }
 
-TEST(Decider, WaitsForNobodyWhoIsGone) {
+TEST(Decider, DoesNotWaitForAWorkerThatLeft) {
   Decider decider(std::make_unique<StaticCountPolicy>(2), {.min_inclusion = 0.5});
   const auto all = workers(3);
   decider.decide({0, all});
@@ -156,9 +157,9 @@ TEST(Decider, WaitsForNobodyWhoIsGone) {
   EXPECT_THAT(decider.decide({1, all}).reason, mentions(3, "worker 2", 1));
 }
 
-// --- Decided again, inside the step.
+// --- Decisions inside the step.
 
-// Says what it is told to, and remembers what it is told.
+// Returns fixed choices, and records what it learns.
 class LivePolicy : public Policy {
  public:
   LivePolicy(Choice first, std::optional<Choice> then)
@@ -168,17 +169,17 @@ class LivePolicy : public Policy {
     fixed = situation.fixed;
     return first_;
   }
-  std::optional<Choice> reconsider(const StepProgress& midway) override {
-    asked.push_back(midway.now);
+  std::optional<Choice> reconsider(const StepProgress& progress) override {
+    asked.push_back(progress.now);
     return then_;
   }
-  void learn(const StepTimes& times) override { told.push_back(times); }
+  void learn(const StepTimes& times) override { learned.push_back(times); }
   void learn_late(Step, WorkerId, double seconds) override { late.push_back(seconds); }
 
   std::vector<double> shares;
   double fixed = -1.0;
   std::vector<double> asked;
-  std::vector<StepTimes> told;
+  std::vector<StepTimes> learned;
   std::vector<double> late;
 
  private:
@@ -186,10 +187,10 @@ class LivePolicy : public Policy {
   const std::optional<Choice> then_;
 };
 
-// What comes of `said` when it is said in the midst of a step of eight.
-std::optional<Choice> reconsidered(const Choice& said, const DecisionLimits& limits,
+// The revised choice that the Decider makes of `chosen`, in a step of eight workers.
+std::optional<Choice> reconsidered(const Choice& chosen, const DecisionLimits& limits,
                                    uint32_t here = 2) {
-  Decider decider(std::make_unique<LivePolicy>(Choice{.cutoff = 5, .reason = "first"}, said),
+  Decider decider(std::make_unique<LivePolicy>(Choice{.cutoff = 5, .reason = "first"}, chosen),
                   limits);
   decider.decide({3, workers(8)});
   std::vector<double> arrived(8, kNoTimeLimit);
@@ -197,13 +198,13 @@ std::optional<Choice> reconsidered(const Choice& said, const DecisionLimits& lim
   return decider.reconsider({.step = 3, .now = 1.5, .arrived = arrived});
 }
 
-TEST(Decider, LeavesAGoodSecondThoughtAlone) {
-  const Choice said{.cutoff = 4,
-                    .time_limit = 2.0,
-                    .at_least = 2,
-                    .reason = "so",
-                    .review = {.arrivals = 3, .at = 1.7}};
-  const auto choice = reconsidered(said, {.at_least = 2, .max_wait = 10.0});
+TEST(Decider, DoesNotChangeAValidRevision) {
+  const Choice chosen{.cutoff = 4,
+                      .time_limit = 2.0,
+                      .at_least = 2,
+                      .reason = "so",
+                      .review = {.arrivals = 3, .at = 1.7}};
+  const auto choice = reconsidered(chosen, {.at_least = 2, .max_wait = 10.0});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 4u);
   EXPECT_EQ(choice->time_limit, 2.0);
@@ -213,27 +214,27 @@ TEST(Decider, LeavesAGoodSecondThoughtAlone) {
   EXPECT_EQ(choice->review.at, 1.7);
 }
 
-TEST(Decider, TheFloorHoldsInsideAStep) {
+TEST(Decider, RaisesARevisionToTheMinimum) {
   const auto choice =
       reconsidered({.cutoff = 2, .at_least = 2, .reason = "closes"}, {.at_least = 3});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 3u);
   EXPECT_EQ(choice->at_least, 3u);
-  EXPECT_THAT(choice->reason, mentions("closes", 3)) << "what the policy says is kept";
+  EXPECT_THAT(choice->reason, mentions("closes", 3)) << "contains the policy's reason";
   const std::vector<double> sorted = {1.0, 1.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0};
   const StepClose close = close_of(*choice, sorted, 1.5);
   EXPECT_EQ(close.contributors, 3u);
   EXPECT_EQ(close.elapsed, 4.0);
 }
 
-TEST(Decider, TheCeilingHoldsInsideAStep) {
+TEST(Decider, LimitsTheWaitOfARevision) {
   const auto choice = reconsidered({.cutoff = 8, .reason = "waits on"}, {.max_wait = 3.0});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->time_limit, 3.0);
   EXPECT_THAT(choice->reason, mentions("waits on", 3));
 }
 
-TEST(Decider, MakesSenseOfNonsenseInsideAStep) {
+TEST(Decider, CorrectsInvalidRevisions) {
   for (const uint32_t cutoff : {0u, 1u, 4000000000u}) {
     for (const uint32_t at_least : {0u, 5u, 4000000000u}) {
       const auto choice = reconsidered({.cutoff = cutoff, .at_least = at_least}, {});
@@ -245,38 +246,38 @@ TEST(Decider, MakesSenseOfNonsenseInsideAStep) {
   }
 }
 
-TEST(Decider, NothingNewIsNothingNew) {
+TEST(Decider, PassesOnThatThereIsNoRevision) {
   Decider decider(std::make_unique<LivePolicy>(Choice{.cutoff = 2}, std::nullopt), {.at_least = 4});
   decider.decide({0, workers(4)});
   EXPECT_FALSE(decider.reconsider({0, 1.0, std::vector{0.5, 9.0, 9.0, 9.0}}));
 }
 
-TEST(Decider, AStepForSomebodysInclusionIsNotReconsidered) {
+TEST(Decider, DoesNotReviseAStepThatWaitsForInclusion) {
   auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 2, .review = {.arrivals = 1}},
                                              Choice{.cutoff = 1, .reason = "closes"});
-  LivePolicy& asked = *policy;
+  LivePolicy& live = *policy;
   Decider decider(std::move(policy), {.min_inclusion = 0.5});
   const auto all = workers(3);
   const std::vector<double> arrived = {0.5, 9.0, 9.0};
   EXPECT_EQ(decider.decide({0, all}).review.arrivals, 1u);
   EXPECT_TRUE(decider.reconsider({0, 1.0, arrived}));
   decider.learn({0, {1.0, 1.0, 1.0}, {Known::kArrived, Known::kArrived, Known::kLonger}, 1.0, 2});
-  const Choice everybody = decider.decide({1, all});
-  EXPECT_EQ(everybody.cutoff, 3u);
-  EXPECT_EQ(everybody.review.arrivals, Review{}.arrivals) << "there is nothing to ask";
-  EXPECT_EQ(everybody.review.at, kNoTimeLimit);
+  const Choice all_workers = decider.decide({1, all});
+  EXPECT_EQ(all_workers.cutoff, 3u);
+  EXPECT_EQ(all_workers.review.arrivals, Review{}.arrivals) << "no review";
+  EXPECT_EQ(all_workers.review.at, kNoTimeLimit);
   EXPECT_FALSE(decider.reconsider({1, 1.0, arrived}));
-  EXPECT_EQ(asked.asked.size(), 1u);
+  EXPECT_EQ(live.asked.size(), 1u);
   decider.learn({1, {1.0, 1.0, 1.0}, std::vector(3, Known::kArrived), 1.0, 3});
   decider.decide({2, all});
-  EXPECT_TRUE(decider.reconsider({2, 1.0, arrived})) << "the next one is";
+  EXPECT_TRUE(decider.reconsider({2, 1.0, arrived})) << "the next step is revised";
 }
 
-// --- Where work is dealt out.
+// --- Balanced work.
 
-TEST(Decider, WithoutBalanceEverybodyHasAWholeShare) {
+TEST(Decider, WithoutBalanceAllSharesAreWhole) {
   auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 2}, std::nullopt);
-  LivePolicy& told = *policy;
+  LivePolicy& live = *policy;
   Decider decider(std::move(policy), {});
   EXPECT_FALSE(decider.balances());
   decider.plan_shares(0, workers(2));
@@ -284,29 +285,29 @@ TEST(Decider, WithoutBalanceEverybodyHasAWholeShare) {
   EXPECT_EQ(decider.deal(1, workers(2), 8), (std::vector<uint32_t>{8, 8}));
   decider.decide({0, workers(2)});
   decider.learn({0, {1.0, 2.0}, {Known::kArrived, Known::kArrived}, 2.0, 2});
-  EXPECT_TRUE(told.shares.empty());
-  EXPECT_TRUE(told.told.front().shares.empty());
-  EXPECT_EQ(told.told.front().fixed, 0.0);
+  EXPECT_TRUE(live.shares.empty());
+  EXPECT_TRUE(live.learned.front().shares.empty());
+  EXPECT_EQ(live.learned.front().fixed, 0.0);
 }
 
-TEST(Decider, ThePolicyIsToldTheSharesItDecidesAndLearnsAbout) {
+TEST(Decider, PassesTheSharesToThePolicy) {
   auto policy = std::make_unique<LivePolicy>(Choice{.cutoff = 4}, std::nullopt);
-  LivePolicy& told = *policy;
+  LivePolicy& live = *policy;
   Decider decider(std::move(policy), {}, BalanceSettings{.warmup = 5});
   ASSERT_TRUE(decider.balances());
   const std::vector<double> costs = {1.0, 3.0, 1.0, 1.0, 2.0};
-  const std::vector<WorkerId> alive = {0, 1, 2, 4};  // worker 3 is not there
+  const std::vector<WorkerId> alive = {0, 1, 2, 4};  // without worker 3
   for (Step step = 0; step < 40; ++step) {
     decider.plan_shares(step, alive);
     decider.decide({step, alive});
-    ASSERT_EQ(told.shares.size(), alive.size());
+    ASSERT_EQ(live.shares.size(), alive.size());
     double sum = 0.0;
     for (size_t i = 0; i < alive.size(); ++i) {
-      EXPECT_EQ(told.shares[i], decider.share(step, alive[i])) << "in the order of those alive";
-      sum += told.shares[i];
+      EXPECT_EQ(live.shares[i], decider.share(step, alive[i])) << "in the order of those alive";
+      sum += live.shares[i];
     }
     EXPECT_NEAR(sum, 4.0, 1e-6);
-    const double fixed = told.fixed;
+    const double fixed = live.fixed;
     EXPECT_GE(fixed, 0.0);
     StepTimes times{.step = step, .elapsed = 3.0, .contributors = 4};
     for (WorkerId worker = 0; worker < 5; ++worker) {
@@ -314,18 +315,18 @@ TEST(Decider, ThePolicyIsToldTheSharesItDecidesAndLearnsAbout) {
       times.seconds.push_back(0.3 + costs[worker] * decider.share(step, worker));
     }
     decider.learn(times);
-    const StepTimes& heard = told.told.back();
-    EXPECT_EQ(heard.seconds, times.seconds) << "as they were";
-    ASSERT_EQ(heard.shares.size(), 5u) << "by worker";
+    const StepTimes& learned = live.learned.back();
+    EXPECT_EQ(learned.seconds, times.seconds) << "not converted";
+    ASSERT_EQ(learned.shares.size(), 5u) << "by worker";
     for (WorkerId worker = 0; worker < 5; ++worker) {
-      EXPECT_EQ(heard.shares[worker], decider.share(step, worker));
+      EXPECT_EQ(learned.shares[worker], decider.share(step, worker));
     }
-    EXPECT_EQ(heard.fixed, fixed) << "by which it was decided";
+    EXPECT_EQ(learned.fixed, fixed) << "the value at the decision";
   }
-  EXPECT_LT(decider.share(39, 1), 0.7) << "the slow one has less to do";
-  EXPECT_GT(told.fixed, 0.0);
+  EXPECT_LT(decider.share(39, 1), 0.7) << "the slow worker gets less work";
+  EXPECT_GT(live.fixed, 0.0);
   decider.learn_late(39, 1, 7.5);
-  EXPECT_EQ(told.late, std::vector{7.5});
+  EXPECT_EQ(live.late, std::vector{7.5});
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ LimitEffect best_limit(std::vector<std::vector<double>> steps, double overhead,
   double best_gain = -1.0;
   for (uint32_t candidate = 0; candidate < candidates; ++candidate) {
     const double part = static_cast<double>(candidate) / static_cast<double>(candidates - 1);
-    // The last one is the longest run-time itself, rounding or not: nobody is dropped.
+    // The last candidate is exactly the longest run-time, without rounding: it drops no gradient.
     const double limit =
         candidate + 1 == candidates ? longest : shortest + part * (longest - shortest);
     double kept = 0.0;
@@ -77,10 +77,11 @@ Choice DropComputePolicy::decide(const Situation& situation) {
   }
   return {.cutoff = alive,
           .time_limit = fitted_->limit,
-          .reason = fmt::format("dropcompute: until {}, fitted in the warm-up: drops {} to save {} "
-                                "of the time",
-                                brief(fitted_->limit), short_percent(fitted_->dropped),
-                                short_percent(fitted_->saved))};
+          .reason = fmt::format("dropcompute: wait for {}{}; in the warm-up, this limit drops {} "
+                                "of the gradients and saves {} of the time",
+                                worker_count_text(alive, alive),
+                                time_limit_text(fitted_->limit, situation.unit),
+                                short_percent(fitted_->dropped), short_percent(fitted_->saved))};
 }
 
 void DropComputePolicy::learn(const StepTimes& times) {

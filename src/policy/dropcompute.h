@@ -1,13 +1,13 @@
 // DropComputePolicy: a time limit fitted once from the log of the warm-up (after Giladi et al.
 // 2023).
 //
-// 200 limits between the shortest and the longest run-time are tried on the logged steps. A limit
-// that drops a share d of the gradients and saves a share s of the time makes the steps worth
-//   S_eff = (1 - d) / (1 - s) - 1
-// more. The best limit stays for the rest of the run. Whole gradients are here what micro-batches
-// are in the paper; and where its workers stop by themselves, here a step that misses somebody
-// lasts until the limit, so that is what counts as its time. The limits are evenly spread, as
-// there: one run-time out of all proportion leaves a coarse choice.
+// It tries 200 limits between the shortest and the longest run-time on the logged steps. A limit
+// that drops a share d of the gradients and saves a share s of the time increases throughput by
+//   S_eff = (1 - d) / (1 - s) - 1.
+// The best limit stays for the rest of the run. The paper drops micro-batches; Drover drops whole
+// gradients. In the paper workers stop by themselves; in Drover a step with a missing worker lasts
+// until the limit, so the limit counts as its time. The limits are evenly spaced, as in the paper,
+// so a single extreme run-time makes the choice coarse.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace drover {
 
-// What a limit would have done to the logged steps.
+// The effect that a limit would have had on the logged steps.
 struct LimitEffect {
   double limit = 0.0;
   double dropped = 0.0;  // share of the gradients
@@ -27,8 +27,8 @@ struct LimitEffect {
   double gain() const { return (1.0 - dropped) / (1.0 - saved) - 1.0; }
 };
 
-// The best of `candidates` limits for these steps, each a list of run-times in any order that is
-// not empty. REQUIRES: steps is not empty, candidates >= 2.
+// The best of `candidates` limits for these steps. A step is a list of run-times in any order.
+// REQUIRES: neither `steps` nor any step is empty; candidates >= 2.
 LimitEffect best_limit(std::vector<std::vector<double>> steps, double overhead,
                        uint32_t candidates);
 

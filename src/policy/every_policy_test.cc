@@ -63,7 +63,7 @@ Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked,
       const double share = walked[step].shares.empty() ? 1.0 : walked[step].shares[worker];
       const double elapsed = walked[step].close.elapsed;
       if (!(trace[step][worker] * share > elapsed)) continue;
-      const double u = chance(seed, step, worker, 9);
+      const double u = unit_draw(seed, step, worker, 9);
       other[step][worker] = u < 0.1   ? std::numeric_limits<double>::infinity()
                             : u < 0.2 ? 1e300
                             : u < 0.3 ? std::nextafter(elapsed, 1e300)
@@ -134,10 +134,10 @@ Trace with_another_end(const Trace& trace, const std::vector<Walked>& walked, si
     const double share = walked[step].shares.empty() ? 1.0 : walked[step].shares[worker];
     double& time = other[step][worker];
     if (!(time * share > moment)) continue;
-    time = moment / share * (1.0 + 1e-6 + 3.0 * chance(seed, step, worker, 11));
+    time = moment / share * (1.0 + 1e-6 + 3.0 * unit_draw(seed, step, worker, 11));
   }
   for (size_t later = step + 1; later < trace.size(); ++later) {
-    for (double& time : other[later]) time *= 0.5 + chance(seed, later, 12);
+    for (double& time : other[later]) time *= 0.5 + unit_draw(seed, later, 12);
   }
   return other;
 }

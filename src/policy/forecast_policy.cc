@@ -9,9 +9,9 @@
 namespace drover {
 namespace {
 
-constexpr size_t kStepsKept = 64;  // whose late run-times may still come
+constexpr size_t kStepsKept = 64;  // late run-times of older steps are not converted
 
-// Between the run-time of a whole mini-batch and that of a share of it (balance.h).
+// Conversions between the run-time of a whole mini-batch and that of a share of it (balance.h).
 double of_share(double whole, double share, double fixed) {
   return whole > fixed ? fixed + (whole - fixed) * share : whole * share;
 }
@@ -39,8 +39,8 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   const auto alive = static_cast<uint32_t>(situation.alive.size());
   if (!forecaster_->ready(situation.alive)) {
     return {.cutoff = alive,
-            .reason = fmt::format("{}: waits for {}, of whom too little is known after {} steps",
-                                  name_, so_many(alive, alive), warm_up_.seen())};
+            .reason = fmt::format("{}: wait for {}; not enough data for a forecast after {} steps",
+                                  name_, worker_count_text(alive, alive), warm_up_.seen())};
   }
   forecaster_->forecast(situation.step, situation.alive, forecast_);
   DROVER_CHECK(forecast_.workers == alive);
@@ -50,14 +50,14 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   chosen_ = true;
   const Hedged best = settings_.hedged ? hedge_search_.best(forecast_, terms)
                                        : Hedged{search_.best(forecast_, terms), kNoTimeLimit};
-  const std::string limit =
-      best.time_limit < kNoTimeLimit ? fmt::format(" or until {}", brief(best.time_limit)) : "";
   Choice choice{
       .cutoff = best.promise.cutoff,
       .time_limit = best.time_limit,
       .at_least = best.at_least,
-      .reason = fmt::format("{}: {}{}, {}; {}", name_, so_many(best.promise.cutoff, alive), limit,
-                            describe(best.promise, terms), forecaster_->basis()),
+      .reason = fmt::format("{}: wait for {}{}; {}; {}", name_,
+                            worker_count_text(best.promise.cutoff, alive),
+                            time_limit_text(best.time_limit, situation.unit),
+                            describe(best.promise, terms, situation.unit), forecaster_->basis()),
       .expected = expected_arrivals(forecast_),
       .review = {},
       .model_stale = forecaster_->model_stale()};
@@ -67,7 +67,8 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   return choice;
 }
 
-// Of order statistics, which are nobody's, the forecaster has seen the times as they were.
+// Order statistics belong to no particular worker, so that they cannot be scaled. Their forecaster
+// learns the run-times of the shares directly.
 void ForecastPolicy::scale_to_shares(const Situation& situation) {
   if (situation.shares.empty() || !forecaster_->by_worker()) return;
   for (uint32_t k = 0; k < forecast_.samples; ++k) {
@@ -79,34 +80,33 @@ void ForecastPolicy::scale_to_shares(const Situation& situation) {
   }
 }
 
-std::optional<Choice> ForecastPolicy::reconsider(const StepProgress& midway) {
+std::optional<Choice> ForecastPolicy::reconsider(const StepProgress& progress) {
   if (!settings_.live || !chosen_) return std::nullopt;
-  const std::optional<LiveStep::Revision> revision = live_.review(midway);
+  const std::optional<LiveStep::Revision> revision = live_.review(progress);
   if (!revision) return std::nullopt;
   const uint32_t here = revision->arrived;
   const uint32_t alive = live_.workers();
-  const std::string at =
-      fmt::format("{}: at {} with {} here", name_, brief(midway.now), so_many(here, alive));
+  const std::string at = fmt::format("{}: at {} with {} of {}", name_,
+                                     time_text(progress.now, progress.unit), here, alive);
   if (revision->closes) {
     return Choice{.cutoff = here,
-                  .time_limit = midway.now,
+                  .time_limit = progress.now,
                   .at_least = here,
-                  .reason = at + ", closes, since nothing that may still come is worth its wait",
+                  .reason = at + ": close the step; the other gradients are not worth the wait",
                   .expected = {},
                   .review = {},
                   .model_stale = forecaster_->model_stale()};
   }
   const WaitPlan& plan = revision->plan;
-  const std::string until =
-      plan.until < kNoTimeLimit ? fmt::format(" until {}", brief(plan.until)) : "";
-  return Choice{.cutoff = plan.arrivals,
-                .time_limit = plan.until,
-                .at_least = revision->at_least,
-                .reason = fmt::format("{}, {} for {}{}", at,
-                                      revision->changed ? "decides to wait" : "still waits",
-                                      so_many(plan.arrivals, alive), until),
-                .review = revision->next,
-                .model_stale = forecaster_->model_stale()};
+  return Choice{
+      .cutoff = plan.arrivals,
+      .time_limit = plan.until,
+      .at_least = revision->at_least,
+      .reason = fmt::format("{}: {} wait for {}{}", at, revision->changed ? "new plan," : "still",
+                            worker_count_text(plan.arrivals, alive),
+                            time_limit_text(plan.until, progress.unit)),
+      .review = revision->next,
+      .model_stale = forecaster_->model_stale()};
 }
 
 void ForecastPolicy::learn(const StepTimes& times) {

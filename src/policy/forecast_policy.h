@@ -1,5 +1,5 @@
-// ForecastPolicy: a forecast of the next step's run-times, and the cutoff that promises most; live,
-// it decides again inside the step as gradients arrive.
+// ForecastPolicy: chooses the cutoff with the highest expected value under a forecast of the step's
+// run-times. With `live`, it decides again inside the step as gradients arrive.
 #pragma once
 
 #include <deque>
@@ -19,9 +19,9 @@ namespace drover {
 struct ForecastPolicySettings {
   Objective objective = Objective::kThroughput;
   Step warmup = 20;
-  bool hedged = false;  // a time limit beside the cutoff (hedge.h)
-  bool live = false;    // decides again inside the step (live_step.h)
-  uint64_t seed = 1;    // live: of which samples stand in for those that came to nothing
+  bool hedged = false;  // a time limit in addition to the cutoff (hedge.h)
+  bool live = false;    // decide again inside the step (live_step.h)
+  uint64_t seed = 1;    // with live: of the samples that replace impossible ones (remaining.h)
 };
 
 class ForecastPolicy : public Policy {
@@ -30,10 +30,10 @@ class ForecastPolicy : public Policy {
   ForecastPolicy(std::string name, std::unique_ptr<Forecaster> forecaster,
                  const ForecastPolicySettings& settings);
 
-  // Waits for everybody during the warm-up, and as long as the forecaster knows too little of those
-  // alive.
+  // Waits for all workers during the warm-up, and until the forecaster has enough data about each
+  // worker alive.
   Choice decide(const Situation& situation) override;
-  std::optional<Choice> reconsider(const StepProgress& midway) override;
+  std::optional<Choice> reconsider(const StepProgress& progress) override;
   void learn(const StepTimes& times) override;
   void learn_late(Step step, WorkerId worker, double seconds) override;
 
@@ -44,15 +44,15 @@ class ForecastPolicy : public Policy {
   const std::unique_ptr<Forecaster> forecaster_;
   WarmUp warm_up_;
   Goal goal_;
-  bool chosen_ = false;  // the last decision by its promise: only such a step tells what we reach
+  bool chosen_ = false;  // the last decision used a forecast; goal_ learns only from such steps
   const ForecastPolicySettings settings_;
   RowSorter sorter_;
   CutoffSearch search_;
   HedgeSearch hedge_search_;
   Forecast forecast_;
 
-  // Where work is balanced: what steps of late were dealt, since forecasters are told of whole
-  // mini-batches.
+  // With balanced work: the shares of recent steps, to convert run-times to those of whole
+  // mini-batches for the forecaster.
   struct Dealt {
     Step step = 0;
     double fixed = 0.0;
@@ -60,7 +60,7 @@ class ForecastPolicy : public Policy {
   };
   std::deque<Dealt> dealt_;
 
-  LiveStep live_;  // the open step, if it is decided again inside
+  LiveStep live_;  // the open step; used with settings_.live
 };
 
 }  // namespace drover

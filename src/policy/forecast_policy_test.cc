@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-// Forecasts what it is told to, once it has seen all of those alive.
+// Returns fixed samples, once it has seen all workers alive.
 class FakeForecaster : public Forecaster {
  public:
   explicit FakeForecaster(std::vector<std::vector<float>> rows, bool by_worker = true)
@@ -23,7 +23,7 @@ class FakeForecaster : public Forecaster {
 
   void learn(const StepTimes& times) override {
     known_ = times.known.size();
-    told = times;
+    learned = times;
   }
   void learn_late(Step step, WorkerId worker, double seconds) override {
     late = {step, worker, seconds};
@@ -44,11 +44,11 @@ class FakeForecaster : public Forecaster {
     WorkerId worker = 0;
     double seconds = 0.0;
   } late;
-  StepTimes told;
+  StepTimes learned;
 
  private:
   const std::vector<std::vector<float>> rows_;
-  const bool by_worker_;  // or else rows are order statistics
+  const bool by_worker_;  // otherwise rows are order statistics
   size_t known_ = 0;
 };
 
@@ -65,7 +65,7 @@ ForecastPolicy policy_of(std::vector<std::vector<float>> rows, Objective objecti
           {.objective = objective, .warmup = warmup}};
 }
 
-TEST(ForecastPolicy, WaitsForEverybodyDuringTheWarmUp) {
+TEST(ForecastPolicy, WaitsForAllDuringTheWarmUp) {
   auto policy = policy_of({{9.0F, 1.0F, 1.0F, 1.0F}}, Objective::kThroughput, 2);
   EXPECT_THAT(policy.decide({0, kAlive}).reason, mentions(4, 0, 2));
   policy.learn(seen(0));
@@ -74,7 +74,7 @@ TEST(ForecastPolicy, WaitsForEverybodyDuringTheWarmUp) {
   EXPECT_EQ(policy.decide({2, kAlive}).cutoff, 3u);
 }
 
-TEST(ForecastPolicy, SortsTheForecastAndSaysWhatItExpects) {
+TEST(ForecastPolicy, SortsTheForecastAndReportsTheExpectation) {
   auto policy =
       policy_of({{9.0F, 1.0F, 1.5F, 1.0F}, {9.0F, 1.5F, 1.0F, 1.0F}}, Objective::kThroughput, 1);
   policy.learn(seen(0));
@@ -84,7 +84,7 @@ TEST(ForecastPolicy, SortsTheForecastAndSaysWhatItExpects) {
   EXPECT_THAT(choice.reason, mentions("fake", 3, 4, "1.5", "what the test says"));
 }
 
-TEST(ForecastPolicy, WaitsForEverybodyWhileItKnowsTooLittleOfSomebody) {
+TEST(ForecastPolicy, WaitsForAllUntilEveryWorkerCanBeForecast) {
   auto policy = policy_of({{9.0F, 1.0F, 1.0F, 1.0F}}, Objective::kThroughput, 1);
   policy.learn(seen(0, 3));
   const Choice choice = policy.decide({1, kAlive});
@@ -93,17 +93,17 @@ TEST(ForecastPolicy, WaitsForEverybodyWhileItKnowsTooLittleOfSomebody) {
   EXPECT_EQ(policy.decide({1, std::span(kAlive).first(3)}).cutoff, 2u);
 }
 
-TEST(ForecastPolicy, RateComparesWithTheLongRunOfWhatItDecided) {
+TEST(ForecastPolicy, RateLearnsFromStepsItDecidedOnly) {
   auto policy = policy_of({{1.0F, 1.2F, 3.0F, 5.0F}}, Objective::kRate, 1);
   policy.decide({0, kAlive});
   policy.learn(
       {.step = 0, .known = std::vector(4, Known::kArrived), .elapsed = 1e6, .contributors = 4});
-  // What the warm-up took says nothing: as long as nothing is known, throughput decides.
+  // The warm-up does not count. Until a throughput is known, `rate` works as `throughput`.
   const Choice first = policy.decide({1, kAlive});
   EXPECT_EQ(first.cutoff, 2u);
   EXPECT_THAT(first.reason, mentions("fake", 2, 4, "1.67", "1.2", "what the test says"));
-  // 2 gradients in 5: whatever comes faster than 0.4 per time is waited for, though 4 in 5 are less
-  // per time than 2 in 1.2.
+  // 2 gradients in 5 s are 0.4 gradients/s. The step waits for gradients that arrive faster than
+  // that, although 4 in 5 s are fewer per second than 2 in 1.2 s.
   policy.learn(
       {.step = 1, .known = std::vector(4, Known::kArrived), .elapsed = 5.0, .contributors = 2});
   const Choice second = policy.decide({2, kAlive});
@@ -118,15 +118,15 @@ TEST(ForecastPolicy, GoodputWaitsForFewerWhenThereIsLittleNoise) {
   EXPECT_EQ(unknown.cutoff, 3u);
   EXPECT_THAT(unknown.reason,
               AllOf(mentions("fake", 3, 4, 2, "1.5", "what the test says"), Not(mentions(1))));
-  // Progress 1, 4/3, 3/2, 8/5 of one gradient: 1, 1.11, 1, 0.32 per time.
+  // Progress 1, 4/3, 3/2, 8/5 of one gradient: 1, 1.11, 1, 0.32 per second.
   const Choice known = policy.decide({1, kAlive, 0.0, 1.0});
   EXPECT_EQ(known.cutoff, 2u);
   EXPECT_THAT(known.reason, mentions("fake", 2, 4, "1.11", "1.2", 1, "what the test says"));
 }
 
-// --- Live: decided again inside the step.
+// --- Live: decisions inside the step.
 
-// Past the warm-up.
+// A live policy after its warm-up.
 std::unique_ptr<ForecastPolicy> live_policy(std::vector<std::vector<float>> rows,
                                             bool hedged = false, bool by_worker = true) {
   const size_t workers = rows.front().size();
@@ -137,37 +137,36 @@ std::unique_ptr<ForecastPolicy> live_policy(std::vector<std::vector<float>> rows
   return policy;
 }
 
-constexpr double kNot = kNoTimeLimit;  // arrived yet
+constexpr double kNot = kNoTimeLimit;  // has not arrived yet
 
 std::optional<Choice> ask(ForecastPolicy& policy, double now, const std::vector<double>& arrived) {
   return policy.reconsider({.step = 1, .now = now, .arrived = arrived});
 }
 
-TEST(ForecastPolicy, LiveClosesWhenNothingIsWorthItsWait) {
+TEST(ForecastPolicy, LiveClosesWhenNoGradientIsWorthTheWait) {
   auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.2F}});
   const Choice first = policy->decide({1, kAlive});
   EXPECT_EQ(first.cutoff, 4u);
-  EXPECT_LE(first.review.arrivals, 4u) << "it is to be asked again";
+  EXPECT_LE(first.review.arrivals, 4u) << "there is a review";
   EXPECT_LE(first.review.at, 1.2 + 1e-6);
   const auto choice = ask(*policy, 3.0, {1.0, 1.0, 1.0, kNot});
   ASSERT_TRUE(choice);
-  EXPECT_EQ(choice->cutoff, 3u) << "as many as are here";
+  EXPECT_EQ(choice->cutoff, 3u) << "the number of arrivals";
   EXPECT_THAT(choice->reason, mentions("fake", 3, 4));
-  EXPECT_EQ(choice->review.at, kNoTimeLimit) << "that was the last word";
+  EXPECT_EQ(choice->review.at, kNoTimeLimit) << "no further review";
 }
 
-TEST(ForecastPolicy, LiveClosesWithinLimitsAndSaysNoMore) {
+TEST(ForecastPolicy, ACloseDoesNotMentionTheMaximumWait) {
   Decider decider(live_policy({{1.0F, 1.0F, 1.0F, 1.2F}}), {.max_wait = 10.0});
   decider.decide({1, kAlive});
   const auto choice =
       decider.reconsider({.step = 1, .now = 3.0, .arrived = std::vector{1.0, 1.0, 1.0, kNot}});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 3u);
-  EXPECT_THAT(choice->reason, AllOf(mentions("fake", 3, 4), Not(mentions(10))))
-      << "who closes does not wait any more";
+  EXPECT_THAT(choice->reason, AllOf(mentions("fake", 3, 4), Not(mentions(10))));
 }
 
-TEST(ForecastPolicy, LiveKeepsAPlanThatIsAsGoodAsAny) {
+TEST(ForecastPolicy, LiveKeepsAPlanIfNoneIsBetter) {
   auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.2F}});
   const Choice first = policy->decide({1, kAlive});
   const auto choice = ask(*policy, 1.05, {1.0, 1.0, 1.0, kNot});
@@ -175,19 +174,19 @@ TEST(ForecastPolicy, LiveKeepsAPlanThatIsAsGoodAsAny) {
   EXPECT_EQ(choice->cutoff, first.cutoff);
   EXPECT_EQ(choice->time_limit, first.time_limit);
   EXPECT_THAT(choice->reason, mentions("fake", "1.05", 3, 4));
-  EXPECT_GT(choice->review.at, 1.05) << "and is to be asked again";
+  EXPECT_GT(choice->review.at, 1.05) << "there is another review";
   EXPECT_LT(choice->review.at, kNoTimeLimit);
   EXPECT_GT(choice->review.arrivals, 3u);
 }
 
-// A node of four that is slow in most samples, and whose first member tells early if it is not.
+// Four workers of a node that is slow in most samples. The first one arrives early if it is not.
 std::unique_ptr<ForecastPolicy> with_a_node() {
   const std::vector<float> slow = {9.0F, 10.0F, 10.0F, 10.0F, 1.0F, 1.05F, 1.1F, 1.2F};
   const std::vector<float> well = {0.5F, 1.3F, 1.3F, 1.3F, 1.0F, 1.05F, 1.1F, 1.2F};
   return live_policy({slow, slow, slow, well});
 }
 
-TEST(ForecastPolicy, LiveDecidesToWaitForWhatIsAboutToCome) {
+TEST(ForecastPolicy, LiveWaitsForArrivalsThatHaveBecomeLikely) {
   auto policy = with_a_node();
   const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
   EXPECT_EQ(policy->decide({1, alive}).cutoff, 4u);
@@ -196,24 +195,24 @@ TEST(ForecastPolicy, LiveDecidesToWaitForWhatIsAboutToCome) {
   EXPECT_GT(choice->cutoff, 4u);
   EXPECT_GE(choice->time_limit, static_cast<double>(1.3F));
   EXPECT_LT(choice->time_limit, 9.0);
-  EXPECT_EQ(choice->at_least, 2u) << "at that time, with whoever is here";
+  EXPECT_EQ(choice->at_least, 2u) << "the number of arrivals so far";
   EXPECT_THAT(choice->reason, mentions("fake", 1, 2, 8, choice->cutoff, "1.3"));
-  // The new plan is the one that stands from now on.
+  // The next review starts from the new plan.
   const auto next = ask(*policy, 1.1, {0.5, kNot, kNot, kNot, 1.0, 1.05, 1.1, kNot});
-  ASSERT_TRUE(next) << "four are here, and it goes on";
+  ASSERT_TRUE(next) << "four have arrived, and the step stays open";
   EXPECT_EQ(next->cutoff, choice->cutoff);
   EXPECT_EQ(next->time_limit, choice->time_limit);
   EXPECT_THAT(next->reason, mentions("fake", "1.1", 4, 8, next->cutoff, "1.3"));
 }
 
-TEST(ForecastPolicy, LiveSaysNothingWhenTheStepIsAboutToCloseAnyway) {
+TEST(ForecastPolicy, LiveDoesNotReviewAStepThatClosesAnyway) {
   auto policy = with_a_node();
   const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
   policy->decide({1, alive});
   EXPECT_FALSE(ask(*policy, 1.2, {kNot, kNot, kNot, kNot, 1.0, 1.05, 1.1, 1.2}));
 }
 
-TEST(ForecastPolicy, LiveRepeatsItself) {
+TEST(ForecastPolicy, LiveIsDeterministic) {
   const auto reasons = [] {
     auto policy = with_a_node();
     const std::vector<WorkerId> alive = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -228,7 +227,7 @@ TEST(ForecastPolicy, LiveRepeatsItself) {
   EXPECT_EQ(reasons(), reasons());
 }
 
-TEST(ForecastPolicy, LiveIsAskedInVainInTheWarmUp) {
+TEST(ForecastPolicy, LiveDoesNotReviewDuringTheWarmUp) {
   ForecastPolicy policy(
       "fake",
       std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{{1.0F, 1.0F, 1.0F, 1.0F}}),
@@ -237,7 +236,7 @@ TEST(ForecastPolicy, LiveIsAskedInVainInTheWarmUp) {
   EXPECT_FALSE(policy.reconsider({.step = 0, .now = 9.0, .arrived = std::vector(4, kNot)}));
 }
 
-TEST(ForecastPolicy, WhoIsNotLiveDecidesOnce) {
+TEST(ForecastPolicy, DecidesOnceUnlessLive) {
   auto policy = policy_of({{1.0F, 1.0F, 1.0F, 1.2F}}, Objective::kThroughput, 1);
   policy.learn(seen(0));
   const Choice choice = policy.decide({1, kAlive});
@@ -246,10 +245,10 @@ TEST(ForecastPolicy, WhoIsNotLiveDecidesOnce) {
   EXPECT_FALSE(ask(policy, 3.0, {1.0, 1.0, 1.0, kNot}));
 }
 
-TEST(ForecastPolicy, LiveDoesNotCloseWithNobody) {
+TEST(ForecastPolicy, LiveDoesNotCloseWithoutArrivals) {
   auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.0F}});
   policy->decide({1, kAlive});
-  // Everybody should have been here long ago: nobody knows when the first comes.
+  // All workers are later than all samples, so the forecast does not say when the first arrives.
   const auto choice = ask(*policy, 30.0, {kNot, kNot, kNot, kNot});
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->cutoff, 4u);
@@ -258,7 +257,7 @@ TEST(ForecastPolicy, LiveDoesNotCloseWithNobody) {
   EXPECT_GT(choice->review.at, 30.0);
 }
 
-// --- Live and hedged: ten workers, all soon or all late.
+// --- Live and hedged: ten workers, all early or all late.
 
 const std::vector<WorkerId> kTen = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 
@@ -266,10 +265,10 @@ std::unique_ptr<ForecastPolicy> soon_or_late() {
   return live_policy({std::vector<float>(10, 1.0F), std::vector<float>(10, 5.0F)}, true);
 }
 
-TEST(ForecastPolicy, LiveKeepsAllOfAPlan) {
+TEST(ForecastPolicy, LiveKeepsLimitAndMinimumOfAPlan) {
   auto policy = soon_or_late();
   const Choice first = policy->decide({1, kTen});
-  ASSERT_GT(first.at_least, 1u) << "so many even if all are late";
+  ASSERT_GT(first.at_least, 1u) << "the minimum if all are late";
   ASSERT_LT(first.time_limit, kNoTimeLimit);
   const auto choice = ask(*policy, 3.0, std::vector(10, kNot));
   ASSERT_TRUE(choice);
@@ -279,7 +278,7 @@ TEST(ForecastPolicy, LiveKeepsAllOfAPlan) {
   EXPECT_EQ(choice->at_least, first.at_least);
 }
 
-TEST(ForecastPolicy, LiveWaitsForTheLeastNumberAloneBeyondTheLimit) {
+TEST(ForecastPolicy, LiveWaitsOnlyForTheMinimumAfterTheLimit) {
   auto policy = soon_or_late();
   const Choice first = policy->decide({1, kTen});
   const auto choice = ask(*policy, 2.0 * first.time_limit, std::vector(10, kNot));
@@ -289,23 +288,24 @@ TEST(ForecastPolicy, LiveWaitsForTheLeastNumberAloneBeyondTheLimit) {
   EXPECT_EQ(choice->time_limit, kNoTimeLimit) << choice->reason;
   std::vector<double> some(10, kNot);
   std::fill_n(some.begin(), first.at_least, 1.0);
-  EXPECT_FALSE(ask(*policy, 2.5 * first.time_limit, some)) << "they are here";
+  EXPECT_FALSE(ask(*policy, 2.5 * first.time_limit, some)) << "the minimum has arrived";
 }
 
 // --- Shares of a mini-batch.
 
-TEST(ForecastPolicy, ForecastsTheSharesThatAreDealt) {
+TEST(ForecastPolicy, ScalesTheForecastToTheShares) {
   auto policy = live_policy({{1.0F, 1.0F, 1.0F, 1.0F}});
   EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive}).cutoff, 4u);
   const std::vector<double> shares = {0.5, 0.5, 0.5, 2.5};
   EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive, .shares = shares}).cutoff, 3u);
-  // Nearly all of it is fixed: 1 + 0.01 (s - 1).
+  // Nearly all of the run-time is fixed: 1 + 0.01 (s - 1).
   EXPECT_EQ(policy->decide({.step = 1, .alive = kAlive, .shares = shares, .fixed = 0.99}).cutoff,
             4u);
 }
 
 TEST(ForecastPolicy, LiveWaitsLongerForALargeShare) {
-  // Three at 1 and one at 2, whatever their shares; an overhead of 4 makes all four the plan.
+  // Three workers arrive at 1 s and one at 2 s with any shares. With an overhead of 4 s, the plan
+  // is to wait for all four.
   const auto choice_with = [](const std::vector<double>& shares) {
     std::vector<float> whole;
     for (size_t i = 0; i < 4; ++i) {
@@ -320,8 +320,8 @@ TEST(ForecastPolicy, LiveWaitsLongerForALargeShare) {
   EXPECT_EQ(choice_with({1.3, 1.3, 1.3, 0.1}).cutoff, 3u) << "3.9 in 5, or 4 in 6";
 }
 
-TEST(ForecastPolicy, LiveCountsWhatIsMissingWhosesoeverTheRunTimesAre) {
-  // Order statistics do not say who comes last, but who is missing is known, and so is its share.
+TEST(ForecastPolicy, LiveUsesTheMissingSharesWithSortedForecasts) {
+  // Order statistics do not say which worker arrives last, but the missing share is known.
   const auto choice_with = [](const std::vector<double>& shares) {
     auto policy = live_policy({{1.0F, 1.0F, 1.0F, 2.5F}}, false, false);
     EXPECT_EQ(
@@ -332,9 +332,9 @@ TEST(ForecastPolicy, LiveCountsWhatIsMissingWhosesoeverTheRunTimesAre) {
   EXPECT_EQ(choice_with({2.5, 0.5, 0.5, 0.5}).cutoff, 4u) << "1.5 in 5, or 4 in 6.5";
 }
 
-TEST(ForecastPolicy, ForecastersLearnOfWholeMiniBatches) {
+TEST(ForecastPolicy, ForecastersLearnRunTimesOfWholeMiniBatches) {
   auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{});
-  const FakeForecaster& heard = *forecaster;
+  const FakeForecaster& fake = *forecaster;
   ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
   const StepTimes times{
       .step = 7,
@@ -345,21 +345,21 @@ TEST(ForecastPolicy, ForecastersLearnOfWholeMiniBatches) {
       .fixed = 0.2,
       .shares = {0.5, 2.0, 1.5, 1.0}};
   policy.learn(times);
-  EXPECT_NEAR(heard.told.seconds[0], 0.2 + 0.5 / 0.5, 1e-12);
-  EXPECT_NEAR(heard.told.seconds[1], 0.2 + 2.0 / 2.0, 1e-12);
-  EXPECT_NEAR(heard.told.seconds[2], 0.2 + 1.5 / 1.5, 1e-12) << "bounds as well";
-  EXPECT_EQ(heard.told.seconds[3], 0.0);
-  EXPECT_EQ(heard.told.known, times.known);
-  EXPECT_EQ(heard.told.step, 7u);
+  EXPECT_NEAR(fake.learned.seconds[0], 0.2 + 0.5 / 0.5, 1e-12);
+  EXPECT_NEAR(fake.learned.seconds[1], 0.2 + 2.0 / 2.0, 1e-12);
+  EXPECT_NEAR(fake.learned.seconds[2], 0.2 + 1.5 / 1.5, 1e-12) << "bounds as well";
+  EXPECT_EQ(fake.learned.seconds[3], 0.0);
+  EXPECT_EQ(fake.learned.known, times.known);
+  EXPECT_EQ(fake.learned.step, 7u);
   policy.learn_late(7, 2, 3.2);
-  EXPECT_NEAR(heard.late.seconds, 0.2 + 3.0 / 1.5, 1e-12) << "by what it had in that step";
+  EXPECT_NEAR(fake.late.seconds, 0.2 + 3.0 / 1.5, 1e-12) << "by its share in that step";
   policy.learn_late(6, 2, 3.2);
-  EXPECT_EQ(heard.late.seconds, 3.2) << "a step without shares";
+  EXPECT_EQ(fake.late.seconds, 3.2) << "a step without shares";
 }
 
-TEST(ForecastPolicy, OrderStatisticsAreLearnedAsTheyWere) {
+TEST(ForecastPolicy, DoesNotConvertRunTimesForOrderStatistics) {
   auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{}, false);
-  const FakeForecaster& heard = *forecaster;
+  const FakeForecaster& fake = *forecaster;
   ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
   policy.learn({.step = 7,
                 .seconds = {0.7, 2.2},
@@ -367,19 +367,19 @@ TEST(ForecastPolicy, OrderStatisticsAreLearnedAsTheyWere) {
                 .elapsed = 2.2,
                 .contributors = 1,
                 .shares = {0.5, 1.5}});
-  EXPECT_EQ(heard.told.seconds, (std::vector{0.7, 2.2}));
+  EXPECT_EQ(fake.learned.seconds, (std::vector{0.7, 2.2}));
   policy.learn_late(7, 1, 3.2);
-  EXPECT_EQ(heard.late.seconds, 3.2);
+  EXPECT_EQ(fake.late.seconds, 3.2);
 }
 
-TEST(ForecastPolicy, PassesOnWhatCameLate) {
+TEST(ForecastPolicy, ForwardsLateRunTimes) {
   auto forecaster = std::make_unique<FakeForecaster>(std::vector<std::vector<float>>{});
-  const FakeForecaster& heard = *forecaster;
+  const FakeForecaster& fake = *forecaster;
   ForecastPolicy policy("fake", std::move(forecaster), {.warmup = 1});
   policy.learn_late(7, 3, 2.5);
-  EXPECT_EQ(heard.late.step, 7u);
-  EXPECT_EQ(heard.late.worker, 3u);
-  EXPECT_EQ(heard.late.seconds, 2.5);
+  EXPECT_EQ(fake.late.step, 7u);
+  EXPECT_EQ(fake.late.worker, 3u);
+  EXPECT_EQ(fake.late.seconds, 2.5);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// LiveStep: a step that is decided again while gradients arrive: its forecast given what has
-// arrived, and what is still worth waiting for.
+// LiveStep: decides again about an open step while gradients arrive. It conditions the step's
+// forecast on the arrivals so far, and finds how long the step should still wait.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@ namespace drover {
 
 class LiveStep {
  public:
-  // What a review comes to.
+  // The result of a review.
   struct Revision {
-    uint32_t arrived = 0;   // so many workers have arrived
-    bool closes = false;    // the step ends now
-    bool changed = false;   // `plan` is not the one before
-    WaitPlan plan;          // what is waited for, unless it closes
-    uint32_t at_least = 1;  // arrivals that are waited for beyond plan.until
+    uint32_t arrived = 0;   // number of workers that have arrived
+    bool closes = false;    // close the step now
+    bool changed = false;   // `plan` differs from the plan before
+    WaitPlan plan;          // unless the step closes
+    uint32_t at_least = 1;  // arrivals that the step needs even after plan.until
     Review next;            // when to review again
   };
 
-  // `seed`: of the samples that stand in for those that have become impossible.
+  // `seed` is for the samples that replace those that have become impossible.
   explicit LiveStep(uint64_t seed) : seed_(seed) {}
 
-  // A step begins. `forecast` is as the forecaster made it, by worker or sorted. `shares`: what
-  // each worker's gradient counts; empty: 1 each.
+  // Starts a step. `forecast` is by worker or sorted, as the forecaster returned it. `shares` are
+  // the weights of the workers' gradients; empty: 1 each.
   void begin(const Forecast& forecast, std::span<const double> shares, const Terms& terms);
-  // What the step waits for to begin with. Returns when to review it.
+  // Sets the initial plan of the step. Returns when to review it.
   Review plan(const WaitPlan& plan, uint32_t at_least, double expected_at);
-  // Nothing if there is nothing to decide: the last arrival that is waited for is here.
-  // REQUIRES: begin() and plan() were called; midway is of that step.
-  std::optional<Revision> review(const StepProgress& midway);
+  // Nothing if the plan's last arrival is already here, so that the step closes anyway.
+  // REQUIRES: begin() and plan() were called for this step.
+  std::optional<Revision> review(const StepProgress& progress);
 
   uint32_t workers() const { return remaining_.workers(); }
 
  private:
-  void mark_arrived(const StepProgress& midway);
+  void mark_arrived(const StepProgress& progress);
   void find_missing_shares();
 
   const uint64_t seed_;
@@ -55,9 +55,9 @@ class LiveStep {
   std::vector<double> shares_;  // by worker; empty: 1 each
   std::vector<bool> arrived_;   // by column of the forecast
   std::vector<double> missing_shares_;
-  Gathered gathered_;
-  std::vector<double> ratios_;  // of workers that have arrived: run-time over its forecast
-  double stretch_ = 1.0;        // how much longer than forecast all workers seem to take
+  Collected collected_;
+  std::vector<double> ratios_;  // run-time over median forecast, of workers that have arrived
+  double stretch_ = 1.0;        // estimated ratio of all workers' run-times to their forecasts
 };
 
 }  // namespace drover

@@ -35,12 +35,14 @@ Choice MadPolicy::decide(const Situation& situation) {
   const auto quorum =
       static_cast<uint32_t>(std::ceil(settings_.quorum * static_cast<double>(alive)));
   const double limit = middle + settings_.deviations * deviation;
+  const TimeUnit unit = situation.unit;
   return {.cutoff = alive,
           .time_limit = limit,
           .at_least = std::clamp(quorum, 1u, alive),
-          .reason = fmt::format("mad: until {} = median {} + {} * MAD {} of the last {} steps",
-                                brief(limit), brief(middle), settings_.deviations, brief(deviation),
-                                recent_.steps().size())};
+          .reason = fmt::format("mad: wait for {}{} (median {} + {} x MAD {} of the last {} steps)",
+                                worker_count_text(alive, alive), time_limit_text(limit, unit),
+                                time_text(middle, unit), settings_.deviations,
+                                time_text(deviation, unit), recent_.steps().size())};
 }
 
 void MadPolicy::learn(const StepTimes& times) {

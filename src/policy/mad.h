@@ -1,8 +1,8 @@
-// MadPolicy: a time limit that follows what arrivals look like, median + k * MAD.
+// MadPolicy: a time limit of median + k * MAD (median absolute deviation) of recent run-times.
 //
-// The median and the median absolute deviation of all run-times of the last steps, pooled. A
-// run-time of which only a bound is known counts as that bound: both medians stay right as long as
-// fewer than half of the run-times are cut short, which the quorum sees to.
+// Both medians are over all run-times of the last steps, pooled. A censored run-time counts as its
+// bound. Both medians stay exact as long as fewer than half of the run-times are censored, which
+// the quorum ensures.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ namespace drover {
 struct MadSettings {
   double deviations = 3.0;  // k
   uint32_t window = 20;     // steps
-  double quorum = 0.5;      // share of the workers alive that is waited for in any case
+  double quorum = 0.5;      // share of the workers alive that a step needs even beyond the limit
 };
 
 class MadPolicy : public Policy {

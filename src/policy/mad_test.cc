@@ -19,7 +19,7 @@ StepTimes step_of(Step step, const std::vector<double>& seconds) {
 TEST(Median, IsTheMiddleOfTheSorted) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     std::vector<double> values(1 + draw({seed}) % 12);
-    for (size_t i = 0; i < values.size(); ++i) values[i] = std::floor(8.0 * chance(seed, i));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = std::floor(8.0 * unit_draw(seed, i));
     std::vector<double> sorted = values;
     std::sort(sorted.begin(), sorted.end());
     const size_t n = sorted.size();

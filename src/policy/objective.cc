@@ -15,12 +15,12 @@
 namespace drover {
 namespace {
 
-// Long enough that one odd step does not matter, short enough to follow the day of a cluster.
+// Long enough that one unusual step does not matter, short enough to follow changing load.
 constexpr double kMemory = 50.0;  // steps
 
-// Cutoffs that are looked at together. A stretch that cannot hold the best one is passed over.
+// Cutoffs are evaluated in blocks of this size. A block that cannot contain the best is skipped.
 constexpr size_t kStretch = 32;
-// Of sums of doubles, with a margin.
+// Rounding error of sums of doubles, with a margin.
 constexpr double kRounding = 1e-9;
 
 constexpr std::array<std::string_view, 3> kNames = {"throughput", "rate", "goodput"};
@@ -34,7 +34,7 @@ Result<Objective> parse_objective(std::string_view name) {
     if (name == name_of(each)) return each;
   }
   return invalid_input(
-      fmt::format("there is no objective '{}'.{} There are throughput, rate and goodput", name,
+      fmt::format("unknown objective '{}'.{} Objectives: throughput, rate, goodput", name,
                   did_you_mean(name, kNames)));
 }
 
@@ -43,8 +43,8 @@ inline void CutoffSearch::add_up(const Forecast& forecast, const Terms& terms, s
                                  size_t end, size_t stride) {
   for (uint32_t sample = 0; sample < forecast.samples; ++sample) {
     const float* const row = forecast.row(sample).data();
-    // Apart, so that the compiler can make vectors of them. What is the same for all samples, as
-    // `gradients` in `rate`, is left for the end.
+    // Two loops, so that the compiler can vectorise them. Terms that are equal for all samples,
+    // such as `gradients` for `rate`, are added at the end.
     if (terms.lambda) {
       for (size_t i = begin; i < end; i += stride) sums_[i] += static_cast<double>(row[i]);
     } else {
@@ -68,8 +68,8 @@ ExpectedThroughput CutoffSearch::best(const Forecast& forecast, const Terms& ter
     return terms.lambda ? terms.value(cutoff, mean) : mean * terms.efficiency(cutoff);
   };
   sums_.assign(workers, 0.0);
-  // Every stretch by its first cutoff: later ones of the stretch have at most so many gradients
-  // more, and none of them sooner. Of goodput p(c) takes the part of c, which also grows with c:
+  // The first cutoff of a block bounds the others: they have more gradients by a known number, and
+  // none of them arrives sooner. For goodput, p(c) takes the place of c. It also grows with c:
   // p'(c) = nu (nu + 1) / (nu + c)^2.
   add_up(forecast, terms, 0, workers, kStretch);
   double least = -std::numeric_limits<double>::infinity();
@@ -132,21 +132,18 @@ void Goal::learn(const StepTimes& times) {
   time_ = kFading * time_ + terms_.overhead + times.elapsed;
 }
 
-std::string describe(const ExpectedThroughput& promise, const Terms& terms) {
-  if (terms.noise && *terms.noise > 0.0) {
-    return fmt::format("goodput {} per time expected by {}, noise {} gradients",
-                       brief(promise.value), brief(promise.arrival), brief(*terms.noise));
+std::string describe(const ExpectedThroughput& expected, const Terms& terms, TimeUnit unit) {
+  const std::string at = time_text(expected.arrival, unit);
+  if (terms.lambda) {
+    return fmt::format("expect them by {}, long-run throughput {}", at,
+                       rate_text(*terms.lambda, unit));
   }
-  if (terms.noise) {
-    return fmt::format("{} gradients per time expected by {}, noise not known yet",
-                       brief(promise.value), brief(promise.arrival));
-  }
-  if (!terms.lambda) {
-    return fmt::format("{} gradients per time expected by {}", brief(promise.value),
-                       brief(promise.arrival));
-  }
-  return fmt::format("expected by {}, at {} gradients per time in the long run",
-                     brief(promise.arrival), brief(*terms.lambda));
+  const std::string rate = rate_text(expected.value, unit);
+  if (!terms.noise) return fmt::format("expect {} at {}", rate, at);
+  if (*terms.noise <= 0.0)
+    return fmt::format("expect {} at {}, noise scale not known yet", rate, at);
+  return fmt::format("expect a goodput of {} at {}, noise scale {} gradients", rate, at,
+                     number_text(*terms.noise));
 }
 
 }  // namespace drover

@@ -1,18 +1,18 @@
-// Objectives: which cutoff promises most, given samples of when the first, second, ... gradient is
-// going to arrive.
+// Objectives: the best cutoff, given samples of the arrival times of the first, second, ...
+// gradient.
 //
 // With c the cutoff, x_(c) the arrival of the c-th gradient, o the overhead of a step:
 //   throughput  argmax_c E[ c / (o + x_(c)) ], the expectation of the ratio
 //   goodput     argmax_c E[ p(c) / (o + x_(c)) ],  p(c) = c (nu + 1) / (nu + c)
-//   rate        argmax_c E[ c - lambda (o + x_(c)) ], lambda the throughput in the long run: the
-//               next gradient is waited for only while it is expected sooner than 1/lambda
-// p(c) is the progress of a step with c gradients, in steps with one: nu = phi / m is the noise
-// scale (core/gradient_noise.h) in gradients of m samples, and M samples bring a step forward by
-// M / (phi + M), up to a factor (McCandlish et al. 2018), which for c m samples over m is p(c). So
-// goodput is throughput times an efficiency (nu + 1) / (nu + c), as in Pollux: with much noise each
-// gradient counts (p(c) = c), with none the first is all it takes (p(c) = 1). Until nu is known,
-// goodput is throughput.
-// Where two cutoffs promise the same, the larger wins: it is the gentler one.
+//   rate        argmax_c E[ c - lambda (o + x_(c)) ], lambda the long-run throughput: a step waits
+//               for the next gradient only while it expects it within 1/lambda
+// p(c) is the progress of a step with c gradients, relative to a step with one. nu = phi / m is the
+// noise scale (core/gradient_noise.h) in gradients of m samples. A step on M samples makes progress
+// in proportion to M / (phi + M) (McCandlish et al. 2018); for M = c m, relative to M = m, that is
+// p(c). So goodput is throughput times an efficiency (nu + 1) / (nu + c), as in Pollux: with much
+// noise each gradient counts fully (p(c) = c), without noise one gradient is enough (p(c) = 1).
+// Until nu is known, goodput equals throughput.
+// If two cutoffs have the same value, the larger one wins, since it drops fewer gradients.
 #pragma once
 
 #include <cstdint>
@@ -24,54 +24,55 @@
 #include "core/result.h"
 #include "core/step_times.h"
 #include "forecast/forecast.h"
+#include "policy/policy.h"
 
 namespace drover {
 
 enum class Objective : uint8_t {
   kThroughput,  // gradients per time of this step
-  kRate,        // gradients, less what their time would bring in the long run
+  kRate,        // gradients, minus the long-run throughput times the duration of the step
   kGoodput,     // progress per time of this step, given the gradients' noise
 };
 std::string_view name_of(Objective objective);
 Result<Objective> parse_objective(std::string_view name);
 
-// What a cutoff is judged by.
+// The parameters of an objective for one step.
 struct Terms {
   double overhead = 0.0;         // per step
-  std::optional<double> lambda;  // in the long run; present: rate, or inside a step
-  std::optional<double> noise;   // present: goodput; in gradients, 0: not known yet
+  std::optional<double> lambda;  // long-run throughput; present: `rate`, or inside a step
+  std::optional<double> noise;   // present: `goodput`; in gradients, 0: not known yet
 
-  // Of the gradients of a step: 1 where each counts alike.
+  // Progress of a step with this many gradients, per gradient; 1 unless the objective is goodput.
   double efficiency(double gradients) const {
     return noise && *noise > 0.0 ? (*noise + 1.0) / (*noise + gradients) : 1.0;
   }
   double value(uint32_t cutoff, double arrival) const {
     return value_of(static_cast<double>(cutoff), arrival);
   }
-  // The same where some gradients count more than others.
+  // The same for gradients with unequal shares; `gradients` is the sum of the shares.
   double value_of(double gradients, double arrival) const {
     return worth_of(gradients, arrival) - (lambda ? *lambda * (overhead + arrival) : 0.0);
   }
-  // What so many gradients are worth at that time, whatever the time would bring elsewhere.
+  // value_of() without the cost of the time, lambda (o + x).
   double worth_of(double gradients, double arrival) const {
     const double time = lambda ? 1.0 : overhead + arrival;
     return gradients / time * efficiency(gradients);
   }
 };
 
-// The best cutoff and what it promises.
+// The best cutoff and its expected value.
 struct ExpectedThroughput {
   uint32_t cutoff = 0;
-  double value = 0.0;    // expected, as the objective counts
+  double value = 0.0;    // expected value of the objective
   double arrival = 0.0;  // E[x_(cutoff)]
 };
 
-// Finds the best cutoff; keeps its buffer, so that a decision allocates nothing.
+// Finds the best cutoff. It keeps its buffer, so that a decision allocates nothing.
 class CutoffSearch {
  public:
   // REQUIRES: forecast.sorted; at least one sample of at least one worker.
   ExpectedThroughput best(const Forecast& forecast, const Terms& terms);
-  // When the run-times are known. REQUIRES: `sorted` ascends and is not empty.
+  // The same for known run-times. REQUIRES: `sorted` ascends and is not empty.
   static ExpectedThroughput best(std::span<const double> sorted, const Terms& terms);
 
  private:
@@ -82,32 +83,32 @@ class CutoffSearch {
   std::vector<double> sums_;  // over the samples, by cutoff - 1
 };
 
-// The objective of a policy over the steps of a run. For `rate` it keeps the long-run throughput:
-// gradients over time, both summed with exponentially fading weights.
+// The objective of a policy over the steps of a run. For `rate` it tracks the long-run throughput:
+// gradients over time, both summed with exponentially decaying weights.
 class Goal {
  public:
   explicit Goal(Objective objective) : objective_(objective) {}
 
-  // The terms for a step with this overhead and noise. Before any throughput is known, `rate` has
+  // The terms for a step with this overhead and noise. Until a throughput is known, `rate` uses
   // those of `throughput`.
   Terms terms(double overhead, double noise);
-  // The terms by which it is decided whether to wait on inside a step: gradients less what their
-  // time would bring in the long run. Closing where the ratio of one step is best would favour
-  // steps that begin luckily, and they are short: it is the sum over all steps that counts.
+  // The terms for decisions inside a step: gradients, minus the long-run throughput times the
+  // duration. Maximising the ratio of the single step would close steps that start fast too early;
+  // they are short, so the total over all steps would be lower.
   Terms long_run() const;
-  // To be told of the steps that were decided by these terms, and of no others: waiting for all in
-  // a warm-up says nothing about what can be reached, and would keep the rule waiting for long.
+  // REQUIRES: the step was decided by these terms. A warm-up step, which waits for all workers, is
+  // not representative: it would make `rate` wait too long.
   void learn(const StepTimes& times);
 
  private:
   const Objective objective_;
-  Terms terms_;             // of the step that learn() is going to be about
-  double gradients_ = 0.0;  // where their noise counts, as much as they advanced
+  Terms terms_;             // of the step that the next learn() reports
+  double gradients_ = 0.0;  // with `goodput`, their progress
   double time_ = 0.0;
 };
 
-// "12.3 gradients per time expected by 7.65", or how `rate` and `goodput` say it, for a decision's
+// "expect 6,000 gradients/s at 5.11 s", with more detail for `rate` and `goodput`, for a decision's
 // reason.
-std::string describe(const ExpectedThroughput& promise, const Terms& terms);
+std::string describe(const ExpectedThroughput& expected, const Terms& terms, TimeUnit unit);
 
 }  // namespace drover

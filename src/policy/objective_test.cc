@@ -21,8 +21,8 @@ ExpectedThroughput best_of(const Forecast& forecast, const Terms& terms) {
 }
 
 TEST(Objective, ThroughputIsTheExpectationOfTheRatio) {
-  // One gradient for sure at 1: throughput 1. Two at 1.25 or at 4: 2/1.25 and 2/4, in the
-  // mean 1.05. The ratio of expectations would be 2 / 2.625 and say otherwise.
+  // One gradient always arrives at 1: throughput 1. Two arrive at 1.25 or at 4: 2/1.25 and 2/4, on
+  // average 1.05. The ratio of expectations, 2 / 2.625, would be lower than 1.
   const ExpectedThroughput best = best_of(sorted_forecast({{1.0F, 1.25F}, {1.0F, 4.0F}}), {});
   EXPECT_EQ(best.cutoff, 2u);
   EXPECT_DOUBLE_EQ(best.value, 1.05);
@@ -35,7 +35,7 @@ TEST(Objective, OverheadMakesWaitingWorthwhile) {
   EXPECT_EQ(best_of(forecast, {.overhead = 2.0}).cutoff, 2u);
 }
 
-TEST(Objective, RateWaitsWhileTheNextComesSoonerThanTheLongRun) {
+TEST(Objective, RateWaitsWhileTheNextArrivalIsSoonerThanTheLongRunAverage) {
   const Forecast forecast = sorted_forecast({{1.0F, 2.0F, 4.0F, 7.0F}});
   EXPECT_EQ(best_of(forecast, {.lambda = 1.1}).cutoff, 1u);
   EXPECT_EQ(best_of(forecast, {.lambda = 0.9}).cutoff, 2u);
@@ -51,7 +51,7 @@ TEST(Objective, TiesGoToTheLargerCutoff) {
   EXPECT_EQ(CutoffSearch::best(std::vector{49.0, 98.0}, {}).cutoff, 2u);
 }
 
-TEST(Objective, AgreesWithTheFormulasWrittenOut) {
+TEST(Objective, MatchesDirectEvaluationOfTheFormulas) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(seed);
     const auto workers = static_cast<uint32_t>(1 + draw({seed, 1}) % (seed % 3 == 0 ? 2000 : 20));
@@ -59,9 +59,9 @@ TEST(Objective, AgreesWithTheFormulasWrittenOut) {
     Forecast forecast;
     forecast.resize(samples, workers);
     for (size_t i = 0; i < forecast.times.size(); ++i) {
-      forecast.times[i] = static_cast<float>(0.1 - std::log(1.0 - chance(seed, i)));
+      forecast.times[i] = static_cast<float>(0.1 - std::log(1.0 - unit_draw(seed, i)));
     }
-    // Some all alike, so that many cutoffs are nearly as good as the best.
+    // Some samples have equal run-times, so that many cutoffs are nearly as good as the best.
     if (seed % 4 == 0) std::fill_n(forecast.times.begin(), workers, 3.0F);
     sort_rows(forecast);
     for (const Terms& terms :
@@ -92,13 +92,13 @@ TEST(Objective, GoodputCountsProgressInSteps) {
   EXPECT_DOUBLE_EQ(terms.value(1, 1.0), 1.0) << "one gradient is the unit";
   EXPECT_DOUBLE_EQ(terms.value(3, 1.0), 2.0) << "3 (3 + 1) / (3 + 3)";
   EXPECT_DOUBLE_EQ(terms.value(9, 2.0), 1.5) << "9 (3 + 1) / (3 + 9), in twice the time";
-  // Gradients at 1, 1.5 and 2: throughput 1, 4/3, 3/2; with a noise of 1 progress 1, 4/3, 3/2, so
-  // goodput 1, 8/9, 3/4.
+  // Gradients at 1, 1.5 and 2: throughput 1, 4/3, 3/2. With a noise scale of 1, progress is 1, 4/3,
+  // 3/2 and goodput 1, 8/9, 3/4.
   const Forecast forecast = sorted_forecast({{1.0F, 1.5F, 2.0F}});
   EXPECT_EQ(best_of(forecast, {}).cutoff, 3u);
   EXPECT_EQ(best_of(forecast, {.noise = 1.0}).cutoff, 1u);
   EXPECT_DOUBLE_EQ(best_of(forecast, {.noise = 1.0}).value, 1.0);
-  // With an overhead of 3 there is time: 1/4, 4/13.5, 3/10.
+  // With an overhead of 3, goodput is 1/4, 4/13.5, 3/10.
   EXPECT_EQ(best_of(forecast, {.overhead = 3.0, .noise = 1.0}).cutoff, 3u);
 }
 
@@ -107,7 +107,7 @@ TEST(Objective, GoodputIsThroughputWithNoiseOnlyAndOneGradientWithoutAny) {
     Forecast forecast;
     forecast.resize(8, 50);
     for (size_t i = 0; i < forecast.times.size(); ++i)
-      forecast.times[i] = static_cast<float>(0.5 + chance(seed, i));
+      forecast.times[i] = static_cast<float>(0.5 + unit_draw(seed, i));
     sort_rows(forecast);
     const ExpectedThroughput throughput = best_of(forecast, {.overhead = 0.1});
     for (const double noise : {0.0, 1e13}) {
@@ -119,7 +119,7 @@ TEST(Objective, GoodputIsThroughputWithNoiseOnlyAndOneGradientWithoutAny) {
     uint32_t before = 1;
     for (double noise = 0.01; noise < 1e5; noise *= 3.0) {
       const uint32_t cutoff = best_of(forecast, {.overhead = 0.1, .noise = noise}).cutoff;
-      EXPECT_GE(cutoff, before) << "the more noise, the more gradients are worth their time";
+      EXPECT_GE(cutoff, before) << "more noise makes more gradients worth their time";
       before = cutoff;
     }
   }
@@ -133,18 +133,19 @@ double expected_arrival(uint32_t k, uint32_t workers, double shift, double mu) {
   return shift + sum / mu;
 }
 
-TEST(Objective, MeetsTheKnownOrderStatisticsOfShiftedExponentials) {
+TEST(Objective, MatchesTheOrderStatisticsOfShiftedExponentials) {
   constexpr uint32_t kWorkers = 40;
   constexpr double kShift = 1.0;
   constexpr double kMu = 2.0;
   Forecast forecast;
   forecast.resize(20000, kWorkers);
   for (size_t i = 0; i < forecast.times.size(); ++i) {
-    forecast.times[i] = static_cast<float>(kShift - std::log(1.0 - chance(17, i)) / kMu);
+    forecast.times[i] = static_cast<float>(kShift - std::log(1.0 - unit_draw(17, i)) / kMu);
   }
   sort_rows(forecast);
-  // The next gradient is 1 / (mu (P - c)) away in the mean: waited for while that is below
-  // 1/lambda, so c* = P - lambda / mu, rounded up. Away from the edges chance cannot move it.
+  // The mean time until the next gradient is 1 / (mu (P - c)). A step waits while that is below
+  // 1/lambda, so c* = P - lambda / mu, rounded up. The lambdas are such that sampling noise does
+  // not change c*.
   for (const double lambda : {3.0, 9.0, 21.0, 41.0}) {
     const Terms terms{.overhead = 0.3, .lambda = lambda};
     uint32_t known = 1;
@@ -161,10 +162,10 @@ TEST(Objective, MeetsTheKnownOrderStatisticsOfShiftedExponentials) {
   }
 }
 
-TEST(Objective, HindsightIsAForecastOfOneSample) {
+TEST(Objective, KnownRunTimesEqualAForecastOfOneSample) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<double> times;
-    for (uint64_t i = 0; i < 12; ++i) times.push_back(static_cast<float>(0.2 + chance(seed, i)));
+    for (uint64_t i = 0; i < 12; ++i) times.push_back(static_cast<float>(0.2 + unit_draw(seed, i)));
     std::sort(times.begin(), times.end());
     const Forecast forecast = sorted_forecast({std::vector<float>(times.begin(), times.end())});
     for (const Terms& terms : {Terms{.overhead = 0.1}, Terms{.lambda = 8.0}, Terms{.noise = 4.0}}) {
@@ -173,36 +174,37 @@ TEST(Objective, HindsightIsAForecastOfOneSample) {
   }
 }
 
-TEST(Goal, KnowsTheLongRunThroughputOnceItHasSeenSteps) {
+TEST(Goal, LearnsTheLongRunThroughputFromSteps) {
   Goal goal(Objective::kRate);
   EXPECT_FALSE(goal.terms(0.5, 0.0).lambda) << "falls back to throughput";
   goal.learn({.elapsed = 1.5, .contributors = 10});
   EXPECT_DOUBLE_EQ(goal.terms(0.5, 0.0).lambda.value(), 5.0) << "the overhead is part of the time";
   for (int i = 0; i < 400; ++i) goal.learn({.elapsed = 0.5, .contributors = 8});
-  EXPECT_NEAR(goal.terms(0.5, 0.0).lambda.value(), 8.0, 0.01) << "what was long ago fades";
+  EXPECT_NEAR(goal.terms(0.5, 0.0).lambda.value(), 8.0, 0.01) << "old steps lose their weight";
 }
 
-TEST(Goal, ThroughputNeedsNoLongRun) {
+TEST(Goal, ThroughputDoesNotUseTheLongRunThroughput) {
   Goal goal(Objective::kThroughput);
   goal.learn({.elapsed = 1.5, .contributors = 10});
   EXPECT_FALSE(goal.terms(0.0, 3.0).lambda);
   EXPECT_FALSE(goal.terms(0.0, 3.0).noise);
 }
 
-TEST(Goal, GoodputTakesTheNoiseOfTheStep) {
+TEST(Goal, GoodputUsesTheNoiseOfTheStep) {
   Goal goal(Objective::kGoodput);
   EXPECT_EQ(goal.terms(0.5, 0.0).noise, 0.0) << "not known yet";
   const Terms terms = goal.terms(0.5, 3.25);
   EXPECT_EQ(terms.noise, 3.25);
-  EXPECT_THAT(describe({.cutoff = 2, .value = 4.125, .arrival = 7.65}, terms),
-              mentions("4.12", "7.65", "3.25"));
-  EXPECT_THAT(describe({.cutoff = 2, .value = 4.125, .arrival = 7.65}, goal.terms(0.5, 0.0)),
-              AllOf(mentions("4.12", "7.65"), Not(mentions("3.25")), Not(mentions(0))));
+  const ExpectedThroughput expected{.cutoff = 2, .value = 4.125, .arrival = 7.65};
+  EXPECT_THAT(describe(expected, terms, TimeUnit::kSeconds),
+              mentions("4.12 gradients/s", "7.65 s", "3.25 gradients"));
+  EXPECT_THAT(describe(expected, goal.terms(0.5, 0.0), TimeUnit::kUnknown),
+              AllOf(mentions("4.12", "7.65 time units"), Not(mentions("3.25")), Not(mentions(0))));
 }
 
 // --- Inside a step, where gradients may count unequally.
 
-TEST(Terms, ValueOfIsValueWhereGradientsAreWhole) {
+TEST(Terms, ValueOfEqualsValueForWholeGradients) {
   for (const Terms& terms :
        {Terms{}, Terms{.overhead = 0.5}, Terms{.overhead = 0.5, .lambda = 3.0}, Terms{.noise = 4.0},
         Terms{.overhead = 0.2, .lambda = 1.0, .noise = 4.0}}) {
@@ -212,7 +214,7 @@ TEST(Terms, ValueOfIsValueWhereGradientsAreWhole) {
   }
 }
 
-TEST(Terms, AGradientCountsAsMuchAsItsShare) {
+TEST(Terms, WeightsAGradientByItsShare) {
   EXPECT_DOUBLE_EQ(Terms{.overhead = 0.5}.value_of(2.6, 1.5), 1.3);
   const Terms rate{.overhead = 0.5, .lambda = 3.0};
   EXPECT_DOUBLE_EQ(rate.value_of(2.6, 1.5), 2.6 - 3.0 * 2.0);
@@ -222,7 +224,7 @@ TEST(Terms, AGradientCountsAsMuchAsItsShare) {
   EXPECT_DOUBLE_EQ(noisy.value_of(1.5, 2.0), 1.5 * 4.0 / 4.5 - 2.0);
 }
 
-TEST(Terms, WorthLeavesOutWhatTheTimeWouldBringElsewhere) {
+TEST(Terms, WorthExcludesTheCostOfTheTime) {
   const Terms ratio{.overhead = 0.5};
   EXPECT_DOUBLE_EQ(ratio.worth_of(2.6, 1.5), ratio.value_of(2.6, 1.5));
   const Terms rate{.overhead = 0.5, .lambda = 3.0};
@@ -234,7 +236,7 @@ TEST(Terms, WorthLeavesOutWhatTheTimeWouldBringElsewhere) {
   }
 }
 
-TEST(Goal, InTheLongRunEveryObjectiveComparesWithWhatItHasReached) {
+TEST(Goal, LongRunTermsHaveTheThroughputReachedSoFar) {
   for (const Objective objective :
        {Objective::kThroughput, Objective::kRate, Objective::kGoodput}) {
     Goal goal(objective);
@@ -247,21 +249,21 @@ TEST(Goal, InTheLongRunEveryObjectiveComparesWithWhatItHasReached) {
   }
 }
 
-TEST(Goal, InTheLongRunOnlyGoodputKnowsOfNoise) {
+TEST(Goal, LongRunTermsHaveNoiseOnlyForGoodput) {
   Goal throughput(Objective::kThroughput);
   throughput.terms(0.0, 3.0);
   EXPECT_FALSE(throughput.long_run().noise);
   Goal goodput(Objective::kGoodput);
   goodput.terms(0.5, 3.0);
-  // 9 gradients advance as much as 9 (3 + 1) / (3 + 9) = 3 steps with one.
+  // 9 gradients make the progress of 9 (3 + 1) / (3 + 9) = 3 steps with one gradient.
   goodput.learn({.elapsed = 1.0, .contributors = 9});
   goodput.terms(0.5, 7.0);
   const Terms terms = goodput.long_run();
-  EXPECT_DOUBLE_EQ(terms.lambda.value(), 3.0 / 1.5) << "in progress, by the noise of that step";
-  EXPECT_EQ(terms.noise, 7.0) << "of the step that is open";
+  EXPECT_DOUBLE_EQ(terms.lambda.value(), 3.0 / 1.5) << "progress, with the noise of that step";
+  EXPECT_EQ(terms.noise, 7.0) << "the noise of the open step";
 }
 
-TEST(Goal, CountsSharesOfThoseWhoArrived) {
+TEST(Goal, CountsTheSharesThatArrived) {
   const StepTimes times{
       .seconds = {1.0, 1.0, 2.0, 0.0},
       .known = {Known::kArrived, Known::kArrived, Known::kLonger, Known::kNothing},

@@ -18,15 +18,15 @@ OraclePolicy::OraclePolicy(Objective objective, Foresight foresight)
 Choice OraclePolicy::decide(const Situation& situation) {
   std::vector<double> times = foresight_(situation.step, situation.alive);
   DROVER_CHECK(times.size() == situation.alive.size());
-  // Foresight is of whole mini-batches.
+  // Foresight returns the run-times of whole mini-batches.
   for (size_t i = 0; i < situation.shares.size(); ++i) times[i] *= situation.shares[i];
   std::sort(times.begin(), times.end());
   const ExpectedThroughput best =
       CutoffSearch::best(times, goal_.terms(situation.overhead, situation.noise));
   return {.cutoff = best.cutoff,
-          .reason = fmt::format("oracle: {} are there by {}",
-                                so_many(best.cutoff, static_cast<uint32_t>(times.size())),
-                                brief(best.arrival))};
+          .reason = fmt::format("oracle: wait for {}; the last of them arrives at {}",
+                                worker_count_text(best.cutoff, static_cast<uint32_t>(times.size())),
+                                time_text(best.arrival, situation.unit))};
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// OraclePolicy: the best cutoff in hindsight, which only somebody who knows the future can choose.
+// OraclePolicy: the best cutoff, computed from the step's future run-times.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
-// Policy: decides at every step how long to wait, and says why.
+// Policy: decides for each step how long the shards wait for gradients, and gives the reason.
 //
-// Pure: no clock, socket, thread or random device. A replay, the simulator and a live coordinator
-// run the same code. A policy learns through learn() and learn_late() alone: nobody tells it a
-// run-time that a real run would not have seen.
+// Policies are pure: no clock, socket, thread or random device. A replay, the simulator and a live
+// coordinator run the same code. A policy learns only through learn() and learn_late(), so it never
+// sees a run-time that a real run would not have seen.
 #pragma once
 
 #include <cstdint>
@@ -20,56 +20,64 @@ namespace drover {
 
 inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
-// What a policy may know when it decides about a step.
-struct Situation {
-  Step step = 0;
-  std::span<const WorkerId> alive;  // who can contribute, in order; not empty
-  double overhead = 0.0;            // what a step costs beyond waiting for gradients
-  double noise = 0.0;               // noise scale of the gradients, in gradients; 0: unknown
-  uint32_t members =
-      0;  // workers of the run, `alive` and those who are busy otherwise; 0: as alive
-  // How much of a usual mini-batch each has to do in this step, in the order of `alive`; empty: all
-  // a whole one.
-  std::span<const double> shares{};
-  double fixed = 0.0;  // of a run-time: what does not depend on the share
+// The unit of the times that a policy sees. Policies need it only for the text of a reason.
+enum class TimeUnit : uint8_t {
+  kSeconds,  // a run or a simulation
+  kUnknown,  // a replay: a trace has no unit
 };
 
-// When a policy wants to be asked again about a step that is still open: when so many have arrived,
-// or at that time since its opening, whichever is first. Never, if it does not say.
+// The inputs of a decision about one step.
+struct Situation {
+  Step step = 0;
+  std::span<const WorkerId> alive;  // workers that can contribute, ascending; not empty
+  double overhead = 0.0;            // time of a step beyond waiting for gradients
+  double noise = 0.0;               // noise scale of the gradients, in gradients; 0: unknown
+  // Workers of the run: `alive`, and those that are busy with an earlier step. 0: as many as alive.
+  uint32_t members = 0;
+  // Size of each worker's work in this step, in default mini-batches, in the order of `alive`.
+  // Empty: 1 each.
+  std::span<const double> shares{};
+  double fixed = 0.0;  // part of a run-time that does not depend on the share
+  TimeUnit unit = TimeUnit::kSeconds;
+};
+
+// When to ask the policy again about a step that is still open: after `arrivals` gradients, or `at`
+// this time since the step opened, whichever comes first. By default never.
 struct Review {
   uint32_t arrivals = ~uint32_t{0};
   double at = kNoTimeLimit;
 };
 
-// What a step that is still open has shown.
+// The arrivals so far in a step that is still open.
 struct StepProgress {
   Step step = 0;
-  double now = 0.0;                 // since its opening
-  std::span<const double> arrived;  // run-times by the order of `alive`; infinity: not here yet
+  double now = 0.0;                 // since the step opened
+  std::span<const double> arrived;  // run-times in the order of `alive`; infinity: not arrived yet
+  TimeUnit unit = TimeUnit::kSeconds;
 };
 
-// How long a step waits: until `cutoff` gradients are there; or, when `time_limit` has passed since
-// it opened, only for the first `at_least`.
+// How long a step waits. It closes when `cutoff` gradients have arrived. Once `time_limit` has
+// passed since it opened, `at_least` gradients are enough.
 struct Choice {
   uint32_t cutoff = 0;
-  double time_limit = kNoTimeLimit;  // in the unit of the run-times (seconds, in a real run)
+  double time_limit = kNoTimeLimit;  // in the unit of the run-times
   uint32_t at_least = 1;
-  std::string reason;  // one line, for people: "static: 94 % of 100 workers alive"
-  std::vector<ExpectedArrival> expected = {};  // what it rests on; empty: not on a forecast
+  std::string reason;  // one line, for people: "static: wait for 94 of 100 (share 0.943)"
+  std::vector<ExpectedArrival> expected = {};  // the forecast; empty: the choice used none
   Review review{};
-  bool model_stale = false;  // the learned model is disabled, since others forecast better
+  bool model_stale = false;  // the learned model is disabled: other forecasters score better
 };
 
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual Choice decide(const Situation& situation) = 0;
-  // Decides again about the step that decide() was last asked about. A choice of as many as are
-  // here closes it now; nothing means that the last choice stands, without another review.
+  // Decides again about the step of the last decide(). A cutoff that has been reached already
+  // closes the step now. Nothing: the last choice stands, and there is no further review.
   virtual std::optional<Choice> reconsider(const StepProgress&) { return std::nullopt; }
-  // A step has ended: this became known. Steps come in order.
+  // Reports what is known of a step when it ends. Steps come in order.
   virtual void learn(const StepTimes& times) = 0;
-  // The run-time of somebody told as kLonger is known after all: it came late.
+  // Reports the run-time of a worker that learn() reported as kLonger: its gradient came late.
   virtual void learn_late(Step step, WorkerId worker, double seconds) = 0;
 };
 

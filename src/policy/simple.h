@@ -11,7 +11,7 @@ class UnlearningPolicy : public Policy {
   void learn_late(Step, WorkerId, double) override {}
 };
 
-// Waits for everybody alive.
+// Waits for all workers alive.
 class SyncPolicy : public UnlearningPolicy {
  public:
   Choice decide(const Situation& situation) override;
@@ -29,7 +29,7 @@ class StaticSharePolicy : public UnlearningPolicy {
   const double share_;
 };
 
-// Waits for a fixed number of workers; the Decider sees to it that there are as many.
+// Waits for a fixed number of workers. The Decider lowers it to the number of workers alive.
 class StaticCountPolicy : public UnlearningPolicy {
  public:
   // REQUIRES: count >= 1.
@@ -40,7 +40,7 @@ class StaticCountPolicy : public UnlearningPolicy {
   const uint32_t count_;
 };
 
-// Waits a fixed time, or until everybody is there.
+// Waits for all workers alive, up to a fixed time limit.
 class DeadlinePolicy : public UnlearningPolicy {
  public:
   // REQUIRES: limit > 0.

@@ -105,8 +105,8 @@ Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, doubl
   Trace trace(steps, std::vector<double>(workers));
   for (size_t step = 0; step < steps; ++step) {
     for (size_t worker = 0; worker < workers; ++worker) {
-      const double u = 1.0 - chance(seed, step, worker, 0);  // never 0
-      const double v = chance(seed, step, worker, 1);
+      const double u = 1.0 - unit_draw(seed, step, worker, 0);  // never 0
+      const double v = unit_draw(seed, step, worker, 1);
       const double normal = std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
       const double usual = std::max(0.1, 1.0 + 0.05 * normal);
       double& time = trace[step][worker];
@@ -121,13 +121,13 @@ Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, doubl
           time = usual * (4 * worker < workers && 2 * step < steps ? 2.0 : 1.0);
           break;
         case Shape::kDifferent:
-          time = usual * (1.0 + 2.0 * chance(seed, worker));
+          time = usual * (1.0 + 2.0 * unit_draw(seed, worker));
           break;
         case Shape::kConstant:
           time = 1.0;
           break;
       }
-      if (chance(seed, step, worker, 2) < absent) time = kAbsent;
+      if (unit_draw(seed, step, worker, 2) < absent) time = kAbsent;
     }
     if (alive_in(trace[step]).empty()) trace[step][step % workers] = 1.0;
   }

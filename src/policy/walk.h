@@ -69,7 +69,7 @@ inline constexpr Shape kShapes[] = {Shape::kNormal, Shape::kHeavyTail, Shape::kS
 Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, double absent = 0.0);
 
 // A draw from 0 to 1 for a test.
-inline double chance(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
+inline double unit_draw(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
   return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), a, b, c}));
 }
 

@@ -1,4 +1,4 @@
-// WarmUp: the steps at the start of a run in which a policy that learns waits for everybody.
+// WarmUp: the first steps of a run, in which a policy that learns waits for all workers.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace drover {
 
 class WarmUp {
  public:
-  // Nobody can learn from nothing: one step is the least.
+  // At least one step, since a policy needs data.
   explicit WarmUp(Step steps) : steps_(std::max<Step>(steps, 1)) {}
 
   void learn() { ++seen_; }
@@ -22,8 +22,8 @@ class WarmUp {
   Choice choice(const Situation& situation) const {
     const auto alive = static_cast<uint32_t>(situation.alive.size());
     return {.cutoff = alive,
-            .reason = fmt::format("warm-up: waits for {}, {} of {} steps seen",
-                                  so_many(alive, alive), seen_, steps_)};
+            .reason = fmt::format("warm-up: wait for {}; {} of {} steps seen",
+                                  worker_count_text(alive, alive), seen_, steps_)};
   }
 
  private:

@@ -197,7 +197,8 @@ Choice Replay::decide(Step step) {
   Choice choice = decider_.decide({.step = step,
                                    .alive = recorded_.workers,
                                    .overhead = settings_.overhead,
-                                   .noise = settings_.noise});
+                                   .noise = settings_.noise,
+                                   .unit = TimeUnit::kUnknown});
   decider_.plan_shares(step + 1, recorded_.workers);
   decision_ = learning_ + (clock_() - asked);
   return choice;
@@ -213,8 +214,8 @@ StepClose Replay::close(Step step, Choice& choice) {
     for (const WorkerId worker : recorded_.workers)
       arrived_.push_back(times_[worker] <= at ? times_[worker] : HUGE_VAL);
     const TimePoint asked = clock_();
-    std::optional<Choice> revised =
-        decider_.reconsider({.step = step, .now = at, .arrived = arrived_});
+    std::optional<Choice> revised = decider_.reconsider(
+        {.step = step, .now = at, .arrived = arrived_, .unit = TimeUnit::kUnknown});
     decision_ += clock_() - asked;
     measures_.on_review(step);
     if (!revised) break;
