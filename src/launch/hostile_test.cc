@@ -356,7 +356,7 @@ class Hostile {
     for (int type = 1; type <= 11; ++type) {
       attack(address, random_frame(static_cast<FrameType>(type)));
       attack(address, bytes_of({.type = static_cast<FrameType>(type)}, key_.run, "few",
-                               kStrangerBytesMax + 1));
+                               kUnauthenticatedBytesMax + 1));
       attack(address,
              bytes_of({.type = static_cast<FrameType>(type)}, key_.run, "few", kControlBytesMax));
     }

@@ -1,10 +1,10 @@
-// Acceptor: accepts connections and lets in those that prove that they are members of this run.
+// Acceptor: accepts connections and admits peers that prove that they are members of this run.
 //
-// A greeting is Challenge from both ends (a nonce), Challenge from the one who came (a proof), then
-// from here (a proof), then Hello from the one who came. A stranger, another version or somebody
-// without the token is told why and shut out; who says nothing is shut out after a while; where
-// such come from again and again, nobody is listened to for a while. None of that can hold up or
-// end the run.
+// A handshake has five messages. Both ends send a Challenge with a nonce. The connecting peer sends
+// a Challenge with its proof, the acceptor answers with its own proof, and the peer sends Hello. A
+// connection that fails the handshake is refused with the reason: another protocol, another
+// version, or a wrong token. A connection that does not finish in time is closed. An address that
+// fails repeatedly is blocked for a while (ConnectionLimiter). None of that delays or ends the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,46 +27,45 @@ namespace drover {
 
 class Acceptor {
  public:
-  // For the whole greeting: hundreds of workers that start at once on few cores take seconds.
-  static constexpr Duration kGreetingTimeout = std::chrono::seconds(15);
-  // At once. When more come, who has been here longest without introducing itself goes: members
-  // take milliseconds.
-  static constexpr size_t kStrangersMax = 4096;
+  // For the whole handshake: hundreds of workers that start at once on few cores take seconds.
+  static constexpr Duration kHandshakeTimeout = std::chrono::seconds(15);
+  // Concurrent handshakes. Beyond that the oldest is closed: members take milliseconds.
+  static constexpr size_t kPendingMax = 4096;
 
-  // Called for every Hello of somebody who knows the token; an error is the reason to refuse it. On
+  // Called for every Hello of an authenticated peer; an error is the reason to refuse it. On
   // success the new owner has called replace_callbacks().
   using Admit = std::function<Status(const std::shared_ptr<Channel>&, const Hello&)>;
 
   Acceptor(boost::asio::io_context& loop, std::unique_ptr<Listener> listener, RunKey key,
-           Admit admit, size_t strangers_max = kStrangersMax);
-  ~Acceptor();  // shuts out who has not been let in
+           Admit admit, size_t pending_max = kPendingMax);
+  ~Acceptor();  // closes connections that have not been admitted
 
   std::string address() const { return listener_->address(); }
-  // That have not introduced themselves yet.
-  size_t strangers() const { return strangers_.size(); }
+  // Connections whose handshake is not complete.
+  size_t pending() const { return pending_.size(); }
 
  private:
-  struct Stranger {
+  struct PendingPeer {
     std::shared_ptr<Channel> channel;
     Location from;
-    TimePoint until{};  // is waited for
+    TimePoint deadline{};
     Nonces nonces;
-    bool proved = false;
+    bool authenticated = false;
   };
 
-  void greet(Socket socket);
-  Status hear(uint64_t id, const Control& message);
-  Status check_proof(Stranger& stranger, const Challenge& challenge);
-  void lose(uint64_t id, const Error& why);
-  void give_up_late();
-  void set_alarm();
+  void begin_handshake(Socket socket);
+  Status on_control(uint64_t id, const Control& message);
+  Status check_proof(PendingPeer& peer, const Challenge& challenge);
+  void on_failed(uint64_t id, const Error& why);
+  void close_expired();
+  void set_timer();
 
   const RunKey key_;
   const Admit admit_;
-  const size_t strangers_max_;
-  std::map<uint64_t, Stranger> strangers_;  // in the order in which they came
+  const size_t pending_max_;
+  std::map<uint64_t, PendingPeer> pending_;  // oldest first
   uint64_t next_ = 0;
-  ConnectionLimiter guard_;
+  ConnectionLimiter limiter_;
   Timer timer_;
   std::unique_ptr<Listener> listener_;
 };

@@ -23,14 +23,14 @@ int run_attempts(Duration patience, const std::function<Attempt()>& try_once) {
     const Attempt attempt = try_once();
     if (!attempt.again) return attempt.exit_status;
     const TimePoint now = clock_now();
-    if (attempt.was_in) back_off.was_in();
+    if (attempt.joined) back_off.on_joined();
     const auto wait = back_off.next(now, random_fraction());
     if (!wait) {
       spdlog::error("gave up: {}", attempt.why);
       return 1;
     }
     if (*wait > Duration::zero()) {
-      spdlog::info("{}; joining again in {}", attempt.why,
+      spdlog::info("{}; rejoining in {}", attempt.why,
                    duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(*wait)));
     }
     std::this_thread::sleep_for(*wait);

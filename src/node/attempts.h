@@ -1,7 +1,7 @@
-// run_attempts(): takes part in a run, and joins it again when that ends before the run does.
+// run_attempts(): takes part in a run, and rejoins it when an attempt ends before the run does.
 //
-// A member that loses the coordinator or a shard, or is told that the run starts over, throws away
-// everything that it knows of it and joins anew: there is one way in, and no state to mend.
+// A member that loses the coordinator or a shard, or is notified that the run restarts, discards
+// all state of the run and joins again. So there is one way to join, and no state to repair.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace drover {
 
-// How one of them ended.
+// How one attempt ended.
 struct Attempt {
   int exit_status = 0;
-  bool again = false;   // the run may go on
-  bool was_in = false;  // it had joined
-  std::string why;      // it ended, if it should not have
+  bool again = false;   // the run may continue: try again
+  bool joined = false;  // the attempt had joined the run
+  std::string why;      // the reason of a failure; empty: there was none
 };
 
-// A number in [0, 1) that is hardly the same in two processes.
+// A number in [0, 1) that differs between processes and calls.
 double random_fraction();
 
-// `patience`: how long it tries to join again in vain; zero: it tries once, at once. Returns the
-// exit status of the last attempt.
+// `patience`: for how long failed attempts to rejoin are repeated; zero: one retry, without a wait.
+// Returns the exit status of the last attempt.
 int run_attempts(Duration patience, const std::function<Attempt()>& try_once);
 
 }  // namespace drover

@@ -16,7 +16,7 @@ bool AveragePull::begin(WorkerId worker, const BlockPlan& blocks, Step step, Ste
 
 Status AveragePull::on_frame(const FrameHeader& header, Outbox& out) {
   if (!pull_ || header.block >= blocks_)
-    return invalid_input("parameters to evaluate that were not asked for");
+    return invalid_input("parameters to evaluate that were not requested");
   if (!pull_->expects(header)) return done();
   if (header.type == FrameType::kGone) pull_->on_gone(header, out);
   if (header.type == FrameType::kParameters) pull_->on_parameters(header, out);

@@ -1,4 +1,4 @@
-// AveragePull: fetches the parameters to evaluate into a buffer of their own, for a worker that
+// AveragePull: fetches the parameters to evaluate into a separate buffer, for a worker that
 // evaluates between two steps. Without I/O.
 #pragma once
 
@@ -16,24 +16,24 @@ namespace drover {
 
 class AveragePull {
  public:
-  // Parameters of so many floats; a buffer is made when they are first asked for.
+  // `floats`: the number of parameters. The buffer is allocated by the first begin().
   explicit AveragePull(size_t floats) : floats_(floats) {}
 
-  // The shards are other ones, or have forgotten what they were asked.
+  // The worker has reconnected: a pull under way will not be answered.
   void reset() { pull_.reset(); }
 
-  // Asks for the newest parameters to evaluate before `step`, of which there are some every `every`
-  // steps (0: none). False: there are none yet.
+  // Requests the newest parameters to evaluate before `step`. Shards keep some every `every` steps
+  // (0: never). False: there are none yet.
   bool begin(WorkerId worker, const BlockPlan& blocks, Step step, Step every, Outbox& out);
 
   // Whether a frame answers the last request. REQUIRES: header.block is in the plan.
   bool expects(const FrameHeader& header) const { return pull_ && pull_->expects(header); }
-  // Where the parameters of a block go. REQUIRES: expects() their header.
+  // Where to write the parameters of a block. REQUIRES: expects() their header.
   std::span<float> destination(const Block& block) {
     return buffer_->span().subspan(block.offset, block.length);
   }
-  // Parameters that are in their destination, or the word that a shard no longer has them. An error
-  // means that the shard breaks the protocol.
+  // Parameters are in their destination (kParameters), or a shard no longer has them (kGone). An
+  // error means that the shard breaks the protocol.
   Status on_frame(const FrameHeader& header, Outbox& out);
 
   bool complete() const { return pull_ && pull_->complete(); }

@@ -23,7 +23,7 @@ class AveragePullTest : public ::testing::Test {
   Outbox out_;
 };
 
-TEST_F(AveragePullTest, AsksForTheNewestVersionThatIsKept) {
+TEST_F(AveragePullTest, RequestsTheNewestVersionThatIsKept) {
   EXPECT_FALSE(pull_.begin(1, blocks_, 7, 0, out_)) << "none are kept";
   EXPECT_FALSE(pull_.begin(1, blocks_, 2, 3, out_)) << "none are kept yet";
   EXPECT_TRUE(out_.empty());
@@ -47,14 +47,14 @@ TEST_F(AveragePullTest, IsCompleteWhenAllBlocksAreThere) {
     EXPECT_EQ(pull_.values()[block.offset], static_cast<float>(block.id + 1));
 }
 
-TEST_F(AveragePullTest, WhatWasNotAskedForIsAnError) {
+TEST_F(AveragePullTest, UnrequestedParametersAreAnError) {
   const FrameHeader early{.type = FrameType::kParameters, .block = 0};
   EXPECT_FALSE(pull_.expects(early));
   EXPECT_FALSE(pull_.on_frame(early, out_).ok());
   ASSERT_TRUE(pull_.begin(1, blocks_, 3, 3, out_));
   EXPECT_FALSE(pull_.on_frame(answer(99, 3), out_).ok()) << "there is no such block";
   pull_.reset();
-  EXPECT_FALSE(pull_.on_frame(answer(0, 3), out_).ok()) << "another run's shard";
+  EXPECT_FALSE(pull_.on_frame(answer(0, 3), out_).ok()) << "nothing is expected after reset()";
   EXPECT_FALSE(pull_.complete());
 }
 

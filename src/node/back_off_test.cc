@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(BackOff, WaitsTwiceAsLongEachTimeUpToALimitAndARandomPartOfIt) {
+TEST(BackOff, DoublesWithJitterUpToALimit) {
   BackOff back_off(1h);
   Duration most = BackOff::kFirst;
   for (int attempt = 0; attempt < 40; ++attempt) {
@@ -27,24 +27,24 @@ TEST(BackOff, GivesUpAfterItsPatienceAndNotBefore) {
   EXPECT_FALSE(back_off.next(start + 10s, 0.5));
 }
 
-TEST(BackOff, ASuccessStartsItAnew) {
+TEST(BackOff, ASuccessResetsIt) {
   BackOff back_off(10s);
   TimePoint now{};
   for (int round = 0; round < 5; ++round) {
     EXPECT_TRUE(back_off.next(now, 0.0));
     EXPECT_TRUE(back_off.next(now, 0.0));
     now += 1h;
-    back_off.was_in();
+    back_off.on_joined();
     const auto wait = back_off.next(now, 0.0);
     ASSERT_TRUE(wait);
     EXPECT_EQ(*wait, BackOff::kFirst / 2);
   }
 }
 
-TEST(BackOff, WithoutPatienceThereIsOneAttemptAtOnceForWhoWasIn) {
+TEST(BackOff, WithoutPatienceThereIsOneRetryAfterAMembershipWithoutAWait) {
   BackOff back_off(0s);
   for (int round = 0; round < 3; ++round) {
-    back_off.was_in();
+    back_off.on_joined();
     EXPECT_EQ(back_off.next({}, 0.7), Duration::zero());
     EXPECT_FALSE(back_off.next({}, 0.7));
   }

@@ -16,9 +16,8 @@
 namespace drover {
 namespace {
 
-// Computing takes place where nobody else wants to. On Linux both calls are about this thread
-// alone.
-void step_behind_everybody() {
+// On Linux both calls affect the calling thread alone.
+void use_lowest_priority() {
   const sched_param none{};
   if (::sched_setscheduler(0, SCHED_IDLE, &none) == 0) return;
   [[maybe_unused]] const int refused =
@@ -58,12 +57,11 @@ void BackgroundFitter::begin(Step, FitRequest request) {
   busy_ = true;
   if (!thread_.joinable()) {
     try {
-      const SignalsBlocked blocked;  // a thread begins with the mask of whoever starts it
+      const SignalsBlocked blocked;  // a thread inherits the mask
       thread_ = std::thread([this] { work(); });
     } catch (const std::system_error& trouble) {
-      outcome_ = system_error(std::string("cannot fit a model beside the run: no thread could be "
-                                          "started: ") +
-                              trouble.what());
+      outcome_ =
+          system_error(std::string("cannot fit a model: cannot start a thread: ") + trouble.what());
       answered_ = true;
       return;
     }
@@ -90,7 +88,7 @@ bool BackgroundFitter::pause(Duration pause) {
 
 void BackgroundFitter::work() {
   ::pthread_setname_np(::pthread_self(), "fit");
-  step_behind_everybody();
+  use_lowest_priority();
   while (true) {
     std::optional<FitRequest> request;
     {
@@ -102,11 +100,11 @@ void BackgroundFitter::work() {
     TimePoint began = clock_now();
     Duration computed = computed_by_this_thread();
     outcome_ = fit_(*request, [&](uint32_t, const FitPoint*) {
-      const bool go_on =
+      const bool keep_fitting =
           pause(pause_for_share(computed_by_this_thread() - computed, clock_now() - began, share_));
       began = clock_now();
       computed = computed_by_this_thread();
-      return go_on;
+      return keep_fitting;
     });
     answered_ = true;
   }

@@ -1,5 +1,5 @@
-// BackgroundFitter: fits on a thread of its own beside a live run, with the lowest priority and a
-// bounded share of one core, so that training does not notice.
+// BackgroundFitter: fits models on a background thread during a live run, with the lowest priority
+// and a bounded share of one core, so that it does not slow down training.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@
 
 namespace drover {
 
-// How long a fit pauses after it computed for `computed` within `passed`, so that it takes no more
-// than `share` of a core: what is missing to computed / share. REQUIRES: 0 < share <= 1.
+// How long a fit pauses after it used `computed` of CPU time within `passed`, so that it takes no
+// more than `share` of a core: computed / share - passed, at least 0. REQUIRES: 0 < share <= 1.
 Duration pause_for_share(Duration computed, Duration passed, double share);
 
 // All calls come from one thread.
 class BackgroundFitter : public Fitter {
  public:
-  // REQUIRES: 0 < share <= 1. The fit is called on the other thread alone.
+  // `fit` is called on the background thread only. REQUIRES: 0 < share <= 1.
   explicit BackgroundFitter(FitFunction fit, double share = 0.25);
-  // A fit under way is stopped, which takes one iteration.
+  // Stops a fit under way, after its current iteration.
   ~BackgroundFitter() override;
 
   void begin(Step now, FitRequest request) override;
@@ -30,15 +30,16 @@ class BackgroundFitter : public Fitter {
 
  private:
   void work();
-  // Waits until the fit may go on; false: it is to stop.
+  // Waits for `pause`. False: the fit is to stop.
   bool pause(Duration pause);
 
   const FitFunction fit_;
   const double share_;
   bool busy_ = false;
 
-  // Asked every step; no lock, which a thread of the lowest priority might hold for long on a busy
-  // machine. `outcome_` is the other thread's until `answered_`, and ours from then on.
+  // poll() reads it at every step, without a lock: on a busy machine a thread of the lowest
+  // priority might hold one for long. The background thread owns `outcome_` until it sets
+  // `answered_`.
   std::atomic<bool> answered_ = false;
   std::optional<Result<FitOutcome>> outcome_;
 

@@ -1,4 +1,4 @@
-// The thread is real; what it does is fake, and steps only as the test lets it.
+// The thread is real. The fit is a fake that the test steps through.
 #include "node/background_fitter.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ FitOutcome outcome_of(const FitRequest& request, uint64_t iterations) {
   return outcome;
 }
 
-// Polls until there is an answer; a deadline ends a test that would hang.
+// Polls until there is an answer, or a deadline has passed.
 std::optional<Result<FitOutcome>> answer_of(BackgroundFitter& fitter) {
   const TimePoint deadline = clock_now() + std::chrono::seconds(60);
   while (clock_now() < deadline) {
@@ -33,15 +33,15 @@ std::optional<Result<FitOutcome>> answer_of(BackgroundFitter& fitter) {
   return std::nullopt;
 }
 
-TEST(PauseForShare, LeavesTheRestOfTheCoreAlone) {
+TEST(PauseForShare, KeepsToItsShareOfTheCore) {
   EXPECT_EQ(pause_for_share(milliseconds(10), milliseconds(10), 0.25), milliseconds(30));
   EXPECT_EQ(pause_for_share(milliseconds(10), milliseconds(25), 0.25), milliseconds(15))
-      << "others had the core for a while already";
+      << "the pause was long enough already";
   EXPECT_EQ(pause_for_share(milliseconds(10), milliseconds(90), 0.25), milliseconds(0));
   EXPECT_EQ(pause_for_share(milliseconds(10), milliseconds(10), 1.0), milliseconds(0));
 }
 
-TEST(BackgroundFitter, AnswersOnceWhileTheCallerGoesOn) {
+TEST(BackgroundFitter, AnswersOnceAndDoesNotBlockTheCaller) {
   std::latch begun(1);
   std::latch may_end(1);
   BackgroundFitter fitter([&](const FitRequest& request, const FitListener& listener) {
@@ -55,7 +55,7 @@ TEST(BackgroundFitter, AnswersOnceWhileTheCallerGoesOn) {
   fitter.begin(1, request_with(7));
   EXPECT_TRUE(fitter.busy());
   begun.wait();
-  EXPECT_FALSE(fitter.poll(2)) << "it is still at it";
+  EXPECT_FALSE(fitter.poll(2)) << "the fit is still under way";
   may_end.count_down();
   const auto answer = answer_of(fitter);
   ASSERT_TRUE(answer && answer->ok());
@@ -64,7 +64,7 @@ TEST(BackgroundFitter, AnswersOnceWhileTheCallerGoesOn) {
   EXPECT_FALSE(fitter.poll(3)) << "once";
 }
 
-TEST(BackgroundFitter, FitsOneAfterTheOther) {
+TEST(BackgroundFitter, FitsRepeatedly) {
   BackgroundFitter fitter(
       [](const FitRequest& request, const FitListener& listener) -> Result<FitOutcome> {
         if (request.settings.seed == 2) return system_error("no libtorch");
@@ -77,7 +77,7 @@ TEST(BackgroundFitter, FitsOneAfterTheOther) {
     fitter.begin(seed, request_with(seed));
     const auto answer = answer_of(fitter);
     ASSERT_TRUE(answer) << seed;
-    ASSERT_EQ(answer->ok(), seed != 2) << "failures are answers, and the last word on nothing";
+    ASSERT_EQ(answer->ok(), seed != 2) << "a failure is an answer, and the next fit may succeed";
     if (seed != 2) {
       EXPECT_EQ(answer->value().weights.note.seed, seed);
       EXPECT_EQ(answer->value().weights.note.steps, 100U);
@@ -85,26 +85,26 @@ TEST(BackgroundFitter, FitsOneAfterTheOther) {
   }
 }
 
-TEST(BackgroundFitter, StepsBehindEverybodyOnAThreadOfItsOwn) {
+TEST(BackgroundFitter, RunsOnItsOwnThreadWithTheLowestPriority) {
   std::thread::id where;
   int policy = -1;
   int niceness = 0;
-  bool deaf = false;
+  bool blocks_signals = false;
   BackgroundFitter fitter([&](const FitRequest& request, const FitListener&) {
     where = std::this_thread::get_id();
     policy = ::sched_getscheduler(0);
     niceness = ::getpriority(PRIO_PROCESS, 0);
     sigset_t blocked;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-    deaf = sigismember(&blocked, SIGTERM) == 1;
+    blocks_signals = sigismember(&blocked, SIGTERM) == 1;
     return Result(outcome_of(request, 0));
   });
   fitter.begin(1, request_with(1));
   ASSERT_TRUE(answer_of(fitter));
   EXPECT_NE(where, std::this_thread::get_id());
   EXPECT_TRUE(policy == SCHED_IDLE || niceness == 19);
-  EXPECT_TRUE(deaf) << "signals are for the thread that waits for them";
-  EXPECT_NE(::sched_getscheduler(0), SCHED_IDLE) << "the caller's own thread is as it was";
+  EXPECT_TRUE(blocks_signals) << "signals go to other threads";
+  EXPECT_NE(::sched_getscheduler(0), SCHED_IDLE) << "the caller's thread is unchanged";
   sigset_t blocked;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
   EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
@@ -112,20 +112,20 @@ TEST(BackgroundFitter, StepsBehindEverybodyOnAThreadOfItsOwn) {
 
 TEST(BackgroundFitter, AFitUnderWayIsStopped) {
   std::latch begun(1);
-  bool told = false;
+  bool stopped = false;
   auto fitter = std::make_unique<BackgroundFitter>(
       [&](const FitRequest& request, const FitListener& listener) {
         begun.count_down();
         for (uint32_t i = 1; listener(i, nullptr); ++i) {
         }
-        told = true;
+        stopped = true;
         return Result(outcome_of(request, 0));
       },
       1.0);
   fitter->begin(1, request_with(1));
   begun.wait();
-  fitter.reset();  // would hang if nobody told the fit
-  EXPECT_TRUE(told);
+  fitter.reset();  // would hang if the fit were not stopped
+  EXPECT_TRUE(stopped);
 }
 
 TEST(BackgroundFitter, APauseEndsWhenTheFitterDoes) {
@@ -146,7 +146,7 @@ TEST(BackgroundFitter, APauseEndsWhenTheFitterDoes) {
   fitter.reset();
 }
 
-TEST(BackgroundFitter, ThatWasNeverAskedHasNoThread) {
+TEST(BackgroundFitter, HasNoThreadBeforeTheFirstFit) {
   const BackgroundFitter fitter(
       [](const FitRequest& request, const FitListener&) { return Result(outcome_of(request, 0)); });
   EXPECT_FALSE(fitter.busy());

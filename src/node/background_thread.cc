@@ -21,13 +21,13 @@ BackgroundThread::~BackgroundThread() {
 }
 
 bool BackgroundThread::start(std::function<void()> body) {
-  if (thread_.joinable()) thread_.join();  // it has ended, but for its last words
+  if (thread_.joinable()) thread_.join();  // its task is done
   try {
     const SignalsBlocked blocked;
     thread_ = std::thread([body = std::move(body)] {
       ::pthread_setname_np(::pthread_self(), "aside");
-      // On Linux this is about this thread alone. Where no processor is idle it still gets a turn:
-      // a checkpoint that is being written holds memory.
+      // On Linux this affects the calling thread alone. Not SCHED_IDLE: the thread must make
+      // progress on a busy machine, since a checkpoint that is being written holds memory.
       [[maybe_unused]] const int refused =
           ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
       body();

@@ -1,5 +1,4 @@
-// BackgroundThread: does one thing at a time beside an event loop, behind everybody else who wants
-// the processor.
+// BackgroundThread: runs one task at a time beside an event loop, with the lowest priority.
 #pragma once
 
 #include <atomic>
@@ -18,17 +17,17 @@ class BackgroundThread {
  public:
   // `loop` must outlive this; everything is called on its thread.
   explicit BackgroundThread(boost::asio::io_context& loop) : loop_(loop) {}
-  // Waits for what is being done, which should look at stopping() now and then.
+  // Waits for the task under way, which should check stopping() regularly.
   ~BackgroundThread();
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
   bool busy() const { return busy_; }
-  // For the work itself: nobody waits for its result any more.
+  // For the task: its result is not needed any more.
   bool stopping() const { return stopping_; }
 
-  // Calls `work` on the thread, and with what it gives `then` on the loop. False if no thread could
-  // be started. REQUIRES: not busy().
+  // Calls `work` on the thread, then `then` with its result on the loop. False: no thread could be
+  // started. REQUIRES: not busy().
   template <typename Work, typename Then>
   bool begin(Work work, Then then) {
     DROVER_CHECK(!busy_);
@@ -49,8 +48,8 @@ class BackgroundThread {
   std::atomic<bool> stopping_ = false;
 };
 
-// Signals are for the thread that waits for them: a thread begins with the mask of whoever starts
-// it.
+// Blocks all signals while it exists. A thread that is started meanwhile inherits the mask, so that
+// signals reach the thread that handles them.
 class SignalsBlocked {
  public:
   SignalsBlocked();

@@ -13,12 +13,12 @@ namespace drover {
 namespace {
 
 constexpr size_t kFramesPerWrite = 64;
-// Frames of one peer that are taken before others have their turn.
+// Frames of one peer that are read before other connections are served.
 constexpr int kFramesPerTurn = 64;
-// Messages of one lane that have been begun and not been received: so many that receiving one and
-// sending the next overlap, so few that newer parameters need not wait behind them.
+// Messages under way in one lane: so many that receiving one and sending the next overlap, so few
+// that newer parameters do not wait behind them.
 constexpr size_t kMessagesMax = 16;
-// Of control messages that a peer has not read; a run's largest are a few megabytes.
+// Queued control messages and headers of one peer; a run's largest messages have a few megabytes.
 constexpr size_t kQueuedBytesMax = 64 << 20;
 
 }  // namespace
@@ -34,21 +34,21 @@ void Channel::start(Callbacks callbacks) {
   read_frames();
 }
 
-// --- living
+// --- heartbeat
 
 void Channel::beat() {
   next_beat_.expires_after(Heartbeat::kBeat);
-  next_beat_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = weak.lock();
+  next_beat_.async_wait([channel = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = channel.lock();
     if (error || !self || !self->callbacks_) return;
     // Bytes, not frames: a block may take its time.
     if (std::exchange(self->received_, self->connection_->received()) < self->received_)
-      self->heartbeat_.heard();
-    const Heartbeat::Sign sign = self->heartbeat_.on_beat();
-    if (sign == Heartbeat::Sign::kDead)
+      self->heartbeat_.on_received();
+    const Heartbeat::Action action = self->heartbeat_.on_beat();
+    if (action == Heartbeat::Action::kPeerIsDead)
       return self->fail(Error{ErrorKind::kDisconnected,
-                              "it gave no sign of life for " + duration_text(Heartbeat::kSilence)});
-    if (sign == Heartbeat::Sign::kSpeak) self->send({{.type = FrameType::kAlive}, {}});
+                              "no heartbeat for " + duration_text(Heartbeat::kSilence)});
+    if (action == Heartbeat::Action::kSendAlive) self->send({{.type = FrameType::kAlive}, {}});
     self->beat();
   });
 }
@@ -64,7 +64,7 @@ void Channel::carry_floats_by(std::shared_ptr<MessageCourier> courier, MessageAd
 
 // --- reading
 
-// As long as frames are there; then on_read() goes on.
+// Reads the frames that are here. on_read() continues when more has come.
 void Channel::read_frames() {
   for (int turn = 0; callbacks_ && turn < kFramesPerTurn; ++turn) {
     if (reading_ == Reading::kHeader && !read_header()) return;
@@ -74,7 +74,7 @@ void Channel::read_frames() {
   boost::asio::post(connection_->executor(), [self = shared_from_this()] { self->read_frames(); });
 }
 
-// These return false if the frame has to be waited for, or the channel is at its end.
+// These return false if the rest of the frame has not come yet, or the channel has closed.
 bool Channel::read_header() {
   const bool here = connection_->read(
       header_bytes_, [self = shared_from_this()](const Status& status) { self->on_read(status); });
@@ -88,15 +88,14 @@ bool Channel::on_header() {
     return false;
   }
   if (header.value().run != run_) {
-    fail(
-        invalid_input("the peer belongs to another run, as its token says (--token-file, "
-                      "DROVER_TOKEN)"));
+    fail(invalid_input(
+        "the peer has the token of another run; check --token-file and DROVER_TOKEN"));
     return false;
   }
   if (header.value().type == FrameType::kControl && header.value().length > control_bytes_max_) {
     fail(invalid_input("a message of " + std::to_string(header.value().length) +
-                       " bytes from somebody whose messages have at most " +
-                       std::to_string(control_bytes_max_)));
+                       " bytes exceeds the limit of " + std::to_string(control_bytes_max_) +
+                       " bytes"));
     return false;
   }
   header_ = header.value();
@@ -113,7 +112,7 @@ bool Channel::read_payload() {
   } else {
     const auto callbacks = callbacks_;
     if (!callbacks->payload_for) {
-      fail(invalid_input("the peer sent a block where none belongs"));
+      fail(invalid_input("the peer sent an unexpected block"));
       return false;
     }
     auto place = callbacks->payload_for(header_);
@@ -131,7 +130,6 @@ bool Channel::read_payload() {
   return here && deliver();
 }
 
-// What was waited for is here.
 void Channel::on_read(const Status& status) {
   if (!callbacks_) return;
   if (!status) return fail(status.error());
@@ -141,7 +139,7 @@ void Channel::on_read(const Status& status) {
 bool Channel::deliver() {
   reading_ = Reading::kHeader;
   if (header_.type == FrameType::kAlive) return true;
-  // Held here, because the callback may close the channel or replace the callbacks.
+  // A copy of the pointer: the callback may close the channel or replace the callbacks.
   const auto callbacks = callbacks_;
   Status status = done();
   if (header_.type == FrameType::kControl) {
@@ -153,16 +151,14 @@ bool Channel::deliver() {
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
       was_refused_ = true;
       fail(Error{refusal->later ? ErrorKind::kDisconnected : ErrorKind::kRefused,
-                 "it refused us: " + refusal->reason});
+                 "refused by the peer: " + refusal->reason});
       return false;
     }
-    status = callbacks->on_control
-                 ? callbacks->on_control(std::move(message).value())
-                 : Status(invalid_input("the peer sent a message where none belongs"));
+    status = callbacks->on_control ? callbacks->on_control(std::move(message).value())
+                                   : Status(invalid_input("the peer sent an unexpected message"));
   } else {
-    status = callbacks->on_frame
-                 ? callbacks->on_frame(header_)
-                 : Status(invalid_input("the peer sent a block frame where none belongs"));
+    status = callbacks->on_frame ? callbacks->on_frame(header_)
+                                 : Status(invalid_input("the peer sent an unexpected block frame"));
   }
   if (!callbacks_) return false;
   if (!status) fail(status.error());
@@ -172,11 +168,11 @@ bool Channel::deliver() {
 // --- writing
 
 void Channel::send(Frame frame, int file) {
-  heartbeat_.spoke();
+  heartbeat_.on_sent();
   if (put_in_queue(std::move(frame), file)) plan_write();
 }
 
-// Nothing is said yet: if nothing else is, the next sign of life takes it along.
+// If no other frame is sent, the next heartbeat flushes it.
 void Channel::send_with_next(Frame frame) { put_in_queue(std::move(frame), -1); }
 
 // Returns whether it may be written.
@@ -202,12 +198,12 @@ bool Channel::put_in_queue(Frame frame, int file) {
   return false;
 }
 
-// Not from here: the caller may be in the middle of something.
+// Posted, because the caller does not expect callbacks.
 void Channel::give_up() {
   if (std::exchange(gave_up_, true)) return;
   boost::asio::post(connection_->executor(), [self = shared_from_this()] {
     if (self->callbacks_)
-      self->fail(Error{ErrorKind::kDisconnected, "it does not read what it is sent"});
+      self->fail(Error{ErrorKind::kDisconnected, "the peer does not read its messages"});
   });
 }
 
@@ -254,15 +250,15 @@ void Channel::write_queued() {
   if (callbacks_ && close_when_sent_ && idle()) close();
 }
 
-// Everything that waits goes out together: one system call for many small frames. Returns whether
-// it is out.
+// Writes queued frames together: one system call for many small frames. Returns whether the write
+// is complete.
 bool Channel::write_some() {
   being_written_.clear();
   std::vector<boost::asio::const_buffer> parts;
   int file = -1;
   const size_t frames = courier_ ? kMessagesMax : kFramesPerWrite;
   while (!queue_.empty() && being_written_.size() < frames) {
-    // A file goes with the first byte of what is written together.
+    // A file is sent with the first byte of a write.
     if (queue_.front().file >= 0 && !being_written_.empty()) break;
     file = std::max(file, queue_.front().file);
     queued_bytes_ -= kHeaderBytes + queue_.front().control.size();
@@ -304,7 +300,7 @@ bool Channel::write_some() {
       file);
 }
 
-// Nobody waits for it to arrive before the next: only so many are under way.
+// Does not wait for earlier messages to arrive; kMessagesMax limits how many are under way.
 void Channel::send_message(Queued& queued, std::span<const std::byte> bytes) {
   const auto message = std::make_shared<Message>(
       Message{std::exchange(queued.floats, {}), std::exchange(queued.halves, {})});
@@ -354,7 +350,7 @@ void Channel::close() {
 void Channel::close_when_sent() {
   if (!callbacks_) return;
   close_when_sent_ = true;
-  // Nothing more is taken in; keep the channel only for what is still to be written.
+  // Input is ignored from here on; the channel only writes its queue.
   replace_callbacks({});
   plan_write();
 }

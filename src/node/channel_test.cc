@@ -23,13 +23,13 @@ namespace {
 
 constexpr RunId kRun = 0x1234;
 
-// One end of a connection, and everything that its channel told.
+// One end of a connection, and everything that its callbacks received.
 struct End {
   std::shared_ptr<Channel> channel;
   std::vector<Control> controls;
   std::vector<FrameHeader> frames;
   std::vector<std::vector<float>> payloads;
-  std::vector<std::string> order;  // what came, in order
+  std::vector<std::string> order;  // frames and messages, in the order in which they came
   std::vector<Error> closed;
   size_t floats_sent = 0;
   size_t payloads_asked = 0;
@@ -88,7 +88,7 @@ class ChannelTest : public LoopTest {
   void write_bare(const void* bytes, size_t size) {
     ASSERT_EQ(::write(right_fd_, bytes, size), static_cast<ssize_t>(size));
   }
-  // All that the channel sends until it closes. REQUIRES: it has closed.
+  // All bytes that the channel has sent. REQUIRES: it has closed.
   std::vector<std::byte> read_bare() const {
     std::vector<std::byte> all;
     std::array<std::byte, 4096> some{};
@@ -149,7 +149,7 @@ TEST_F(ChannelTest, FramesWithoutPayloadTravelBothWays) {
   EXPECT_EQ(left_.payloads_asked + right_.payloads_asked, 0U);
 }
 
-TEST_F(ChannelTest, FloatsTravelFromWhereTheyLieAndAreLetGo) {
+TEST_F(ChannelTest, FloatsAreSentWithoutACopyAndReleased) {
   start_both();
   const auto buffer = std::make_shared<FloatBuffer>(3 * kBlockFloats);
   for (size_t i = 0; i < buffer->size(); ++i) buffer->span()[i] = static_cast<float>(i) * 0.5F;
@@ -204,21 +204,21 @@ TEST_F(ChannelTest, ParametersGoInTheOrderOfTheirBlocks) {
   EXPECT_EQ(blocks, (std::vector<BlockId>{0, 1, 2, 3, 0})) << "nothing overtakes other frames";
 }
 
-TEST_F(ChannelTest, WhatIsAlreadyOldIsNotSent) {
+TEST_F(ChannelTest, SendLatestReplacesQueuedParametersOfTheBlock) {
   start_both();
   const auto buffer = std::make_shared<FloatBuffer>(4);
   for (Version version = 1; version <= 1000; ++version) {
     for (const BlockId block : {0u, 1u})
       left_.channel->send_latest(parameters_of(block, version, buffer));
   }
-  EXPECT_EQ(buffer.use_count(), 3) << "the latest of each block, and ours";
+  EXPECT_EQ(buffer.use_count(), 3) << "one of each block, and that of this test";
   ASSERT_TRUE(run_until([&] { return right_.frames.size() == 2; }));
   for (const FrameHeader& header : right_.frames) EXPECT_EQ(header.version, 1000u);
 }
 
-TEST_F(ChannelTest, APeerThatDoesNotReadIsGivenUp) {
+TEST_F(ChannelTest, APeerThatDoesNotReadIsDisconnected) {
   start_left();
-  // Each call of the loop writes what the socket takes; nobody reads at the other end.
+  // Each poll writes as much as the socket takes; the other end does not read.
   for (int i = 0; i < 2'000'000 && left_.closed.empty(); ++i) {
     left_.channel->send({{.type = FrameType::kStop, .step = 5}, {}});
     if (i % 1000 == 0) loop_.poll();
@@ -228,7 +228,7 @@ TEST_F(ChannelTest, APeerThatDoesNotReadIsGivenUp) {
   EXPECT_EQ(left_.closed[0].kind, ErrorKind::kDisconnected);
 }
 
-TEST_F(ChannelTest, ShortNumbersArriveInTheirOwnForm) {
+TEST_F(ChannelTest, SixteenBitNumbersAreSentAsTheyAre) {
   start_both();
   const auto buffer = std::make_shared<FloatBuffer>(3);
   const std::vector<float> values = {1.0F, -2.5F, 1e-3F};
@@ -282,10 +282,10 @@ TEST_F(ChannelTest, TheReasonOfARefusalArrives) {
   EXPECT_TRUE(right_.channel->was_refused());
   EXPECT_FALSE(left_.channel->was_refused());
   EXPECT_THAT(right_.closed[0].message, mentions("the-reason"));
-  EXPECT_TRUE(left_.closed.empty()) << "who refuses knows already";
+  EXPECT_TRUE(left_.closed.empty()) << "the refusing end gets no callback";
 }
 
-TEST_F(ChannelTest, WhoIsRefusedForNowMayComeAgain) {
+TEST_F(ChannelTest, ATemporaryRefusalCountsAsADisconnection) {
   start_both();
   left_.channel->refuse(Error{ErrorKind::kNotNow, "worker 3 is here already"});
   ASSERT_TRUE(run_until([&] { return !right_.closed.empty(); }));
@@ -293,7 +293,7 @@ TEST_F(ChannelTest, WhoIsRefusedForNowMayComeAgain) {
   EXPECT_TRUE(right_.channel->was_refused());
 }
 
-TEST_F(ChannelTest, ASignOfLifeIsNoMessage) {
+TEST_F(ChannelTest, AHeartbeatIsNotDelivered) {
   start_both();
   left_.channel->send({{.type = FrameType::kAlive}, {}});
   left_.channel->send(report_of(1));
@@ -302,7 +302,7 @@ TEST_F(ChannelTest, ASignOfLifeIsNoMessage) {
   EXPECT_TRUE(right_.frames.empty());
 }
 
-TEST_F(ChannelTest, AnErrorFromACallbackIsToldToThePeer) {
+TEST_F(ChannelTest, AnErrorFromACallbackIsSentToThePeer) {
   start_both();
   Channel::Callbacks strict = right_.callbacks();
   strict.on_control = [](const Control&) -> Status { return invalid_input("not-like-this"); };
@@ -325,10 +325,10 @@ TEST_F(ChannelTest, FramesOfAnotherRunAreRefused) {
   EXPECT_TRUE(right_.controls.empty());
 }
 
-TEST_F(ChannelTest, GarbageIsToldWhyAndShutOut) {
+TEST_F(ChannelTest, GarbageIsRefusedWithTheReason) {
   start_left();
   const std::string garbage =
-      "GET / HTTP/1.1\r\nHost: drover\r\nUser-Agent: somebody who is lost\r\n\r\n";
+      "GET / HTTP/1.1\r\nHost: drover\r\nUser-Agent: a browser at the wrong port\r\n\r\n";
   ASSERT_GT(garbage.size(), kHeaderBytes);
   write_bare(garbage.data(), garbage.size());
   ASSERT_TRUE(run_until([&] { return !left_.closed.empty(); }));
@@ -367,7 +367,7 @@ TEST_F(ChannelTest, ALengthBeyondTheLimitIsRefusedBeforeAnythingIsAllocated) {
   }
 }
 
-TEST_F(ChannelTest, ABlockThatNobodyAskedForIsRefusedUnread) {
+TEST_F(ChannelTest, AnUnexpectedBlockIsRefusedUnread) {
   Channel::Callbacks callbacks = left_.callbacks();
   callbacks.payload_for = [](const FrameHeader&) -> Result<std::span<std::byte>> {
     return invalid_input("no such block here");
@@ -380,7 +380,7 @@ TEST_F(ChannelTest, ABlockThatNobodyAskedForIsRefusedUnread) {
   EXPECT_TRUE(left_.frames.empty());
 }
 
-TEST_F(ChannelTest, WhatHasNoCallbackBelongsNowhere) {
+TEST_F(ChannelTest, FramesWithoutACallbackAreRefused) {
   for (const FrameType type : {FrameType::kControl, FrameType::kBlock, FrameType::kStop}) {
     SCOPED_TRACE(static_cast<int>(type));
     int fds[2] = {-1, -1};
@@ -455,7 +455,7 @@ TEST_F(ChannelTest, NothingIsCalledAfterClose) {
   EXPECT_TRUE(left_.channel->idle());
 }
 
-TEST_F(ChannelTest, WhatNobodyWaitsForGoesWithTheNextFrameInItsTurn) {
+TEST_F(ChannelTest, SendWithNextWaitsForTheNextFrameAndKeepsTheOrder) {
   start_both();
   left_.channel->send_with_next(report_of(1));
   loop_.poll();
@@ -466,10 +466,10 @@ TEST_F(ChannelTest, WhatNobodyWaitsForGoesWithTheNextFrameInItsTurn) {
   EXPECT_EQ(std::get<StepReport>(right_.controls[1]).step, 2U);
 }
 
-TEST_F(ChannelTest, WhoSaysOnlyWhatNobodyWaitsForStillShowsThatItLives) {
+TEST_F(ChannelTest, AHeartbeatFlushesFramesOfSendWithNext) {
   start_both();
   Step step = 0;
-  ASSERT_TRUE(run_until([&] {  // which takes a beat of the heartbeat
+  ASSERT_TRUE(run_until([&] {  // takes one beat
     left_.channel->send_with_next(report_of(++step));
     return !right_.controls.empty();
   }));
@@ -492,7 +492,7 @@ TEST_F(ChannelTest, CloseWhenSentDeliversWhatIsQueuedFirst) {
   EXPECT_EQ(buffer.use_count(), 1);
 }
 
-TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
+TEST_F(ChannelTest, FloatsUnderWayAreReleasedWhenThePeerVanishes) {
   start_left();
   const auto buffer = std::make_shared<FloatBuffer>(kBlockFloats);
   for (Step step = 0; step < 40; ++step) {
@@ -509,7 +509,7 @@ TEST_F(ChannelTest, APeerThatVanishesWhileFloatsAreUnderWayLetsThemGo) {
 // Both ends on one loop, with a port each.
 class MessageChannelTest : public ChannelTest {
  protected:
-  // Before the ports are gone.
+  // The channels must be closed before the ports are destroyed.
   ~MessageChannelTest() override {
     left_.channel->close();
     right_.channel->close();
@@ -532,7 +532,7 @@ class MessageChannelTest : public ChannelTest {
   const SharedBuffer buffer_ = std::make_shared<FloatBuffer>(4 * kBlockFloats);
 };
 
-TEST_F(MessageChannelTest, FloatsTravelAsMessagesFromWhereTheyLieAndTheRestBesideThem) {
+TEST_F(MessageChannelTest, FloatsTravelAsMessagesAndAllElseOnTheConnection) {
   start();
   left_.channel->send(report_of(1));
   left_.channel->send(block_of(2, buffer_, 16, 4));
@@ -571,7 +571,7 @@ TEST_F(MessageChannelTest, BothWaysAtOnce) {
   }
 }
 
-TEST_F(MessageChannelTest, ShortNumbersAreMessagesOfTheirOwnForm) {
+TEST_F(MessageChannelTest, SixteenBitNumbersAreSentAsMessages) {
   start();
   Frame frame = block_of(1, buffer_, 0, 8);
   frame.header.number_type = NumberType::kBfloat16;
@@ -580,7 +580,7 @@ TEST_F(MessageChannelTest, ShortNumbersAreMessagesOfTheirOwnForm) {
   EXPECT_EQ(right_.frames[0].length, 16u);
 }
 
-TEST_F(MessageChannelTest, FloatsAreNotLetGoBeforeTheyAreReceived) {
+TEST_F(MessageChannelTest, FloatsAreNotReleasedBeforeTheyAreReceived) {
   start();
   world_.delivers = false;
   left_.channel->send(block_of(1, buffer_, 0, 8));
@@ -592,21 +592,21 @@ TEST_F(MessageChannelTest, FloatsAreNotLetGoBeforeTheyAreReceived) {
   ASSERT_TRUE(run_until([&] { return right_.frames.size() == 1 && left_.floats_sent == 1; }));
 }
 
-TEST_F(MessageChannelTest, WhoeverClosesHalfWayIsNotWrittenToAndKeepsWhatItSent) {
+TEST_F(MessageChannelTest, AClosedReceiverIsNotWrittenToAndFloatsUnderWayStayAllocated) {
   start();
   world_.delivers = false;
   left_.channel->send(block_of(1, buffer_, 0, 8));
   ASSERT_TRUE(run_until([&] { return right_.payloads_asked == 1; }));
   right_.channel->close();
   EXPECT_EQ(right_port_.under_way(), 0u);
-  ASSERT_TRUE(run_until([&] { return left_.closed.size() == 1; })) << "its socket tells";
+  ASSERT_TRUE(run_until([&] { return left_.closed.size() == 1; })) << "its socket is closed";
   EXPECT_EQ(left_port_.under_way(), 0u);
   EXPECT_EQ(left_port_.kept.size(), 1u);
   EXPECT_EQ(left_.floats_sent, 0u);
-  EXPECT_GT(buffer_.use_count(), 1) << "what was begun may still be read";
+  EXPECT_GT(buffer_.use_count(), 1) << "a message under way may still be read";
 }
 
-TEST_F(MessageChannelTest, AMessageThatIsNotWhatItsHeaderSaysClosesTheChannel) {
+TEST_F(MessageChannelTest, AMessageOfAnotherSizeThanItsHeaderSaysClosesTheChannel) {
   start();
   const std::array<std::byte, 3> stray{};
   ASSERT_TRUE(left_port_.begin_send(stray, {1, 7}).ok());

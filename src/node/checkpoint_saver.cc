@@ -45,16 +45,16 @@ void CheckpointSaver::save(const Plan& plan, CheckpointPart part) {
     waiting_ = std::move(part);
     return;
   }
-  tell_({.version = part.version,
-         .failure = CheckpointFailure::kBusy,
-         .error = "the one before is still being written; more steps between checkpoints "
-                  "(--checkpoint-every) or a faster disk would help"});
+  report_({.version = part.version,
+           .failure = CheckpointFailure::kBusy,
+           .error = "the previous checkpoint is still being written; use more steps between "
+                    "checkpoints (--checkpoint-every) or a faster disk"});
 }
 
 void CheckpointSaver::write(const std::string& dir, CheckpointPart part) {
   const Version version = part.version;
   const TimePoint began = clock_now();
-  // Shared, since work must be copyable; let go on the thread, when it is written.
+  // Shared because std::function is copyable. The thread releases the part when it is written.
   auto held = std::make_shared<CheckpointPart>(std::move(part));
   const bool started = thread_.begin(
       [this, dir, held = std::move(held)]() mutable -> Result<CheckpointFileEntry> {
@@ -76,13 +76,13 @@ void CheckpointSaver::write(const std::string& dir, CheckpointPart part) {
           saved.os_error = why.os_error;
           saved.error = why.message;
         }
-        tell_(std::move(saved));
+        report_(std::move(saved));
         if (auto next = std::exchange(waiting_, std::nullopt)) write(dir, std::move(*next));
       });
   if (!started) {
-    tell_({.version = version,
-           .failure = CheckpointFailure::kOther,
-           .error = "no thread could be started for it"});
+    report_({.version = version,
+             .failure = CheckpointFailure::kOther,
+             .error = "cannot start a thread to write it"});
   }
 }
 
@@ -103,7 +103,7 @@ void CheckpointKeeper::begin_next() {
       [this, ready]() -> Status {
         const Status written = write_manifest(manifest_of(keeping_, ready),
                                               checkpoint_folder(keeping_.dir, ready.version));
-        // A run that starts over when its last step is done goes on from the one before.
+        // A run that restarts after its last step continues from the checkpoint before it.
         const uint32_t least = ready.version >= keeping_.last ? 2 : 1;
         return written ? prune_checkpoints(keeping_.dir, std::max(keeping_.keep, least)) : written;
       },
@@ -111,7 +111,7 @@ void CheckpointKeeper::begin_next() {
         kept_(version, kept, slowest + (clock_now() - began));
         if (!thread_.busy()) begin_next();
       });
-  if (!started) kept_(version, system_error("no thread could be started for it"), slowest);
+  if (!started) kept_(version, system_error("cannot start a thread to write it"), slowest);
 }
 
 }  // namespace drover

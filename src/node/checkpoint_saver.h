@@ -1,5 +1,6 @@
-// CheckpointSaver writes a shard's parts of checkpoints, CheckpointKeeper makes checkpoints of them
-// in the coordinator's process: both beside the event loop, so that no step waits for a disk.
+// CheckpointSaver writes a shard's parts of checkpoints. CheckpointKeeper, in the coordinator's
+// process, writes the manifest when all parts are there. Both work beside the event loop, so that
+// no step waits for a disk.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,27 +21,27 @@ namespace drover {
 
 class CheckpointSaver {
  public:
-  // `tell` is called on the loop, once for each part.
-  CheckpointSaver(boost::asio::io_context& loop, std::function<void(CheckpointSaved)> tell)
-      : tell_(std::move(tell)), thread_(loop) {}
+  // `report` is called on the loop, once for each part.
+  CheckpointSaver(boost::asio::io_context& loop, std::function<void(CheckpointSaved)> report)
+      : report_(std::move(report)), thread_(loop) {}
 
-  // One at a time: while the last is being written the next is passed over, unless it is that of
-  // the last step.
+  // Writes one part at a time. A part that comes while another is being written is skipped, unless
+  // it is that of the last step.
   void save(const Plan& plan, CheckpointPart part);
 
  private:
   void write(const std::string& dir, CheckpointPart part);
 
-  std::function<void(CheckpointSaved)> tell_;
+  std::function<void(CheckpointSaved)> report_;
   std::optional<CheckpointPart> waiting_;
   BackgroundThread thread_;  // last: what it uses must outlive it
 };
 
 struct CheckpointKeeping {
-  std::string dir;          // empty: none are kept
-  uint32_t keep = 3;        // so many; until the run has ended, one beside that of its last step
-  Version last = kEndless;  // step
-  SettingTexts settings;    // of the job, beside how it learns
+  std::string dir;          // empty: there are no checkpoints
+  uint32_t keep = 3;        // how many to keep; beside that of the last step at least one
+  Version last = kEndless;  // the last step
+  SettingTexts settings;    // of the job, for the manifest
   RunId run = 0;
   uint64_t seed = 0;
   uint32_t workers = 0;
@@ -48,8 +49,8 @@ struct CheckpointKeeping {
 
 class CheckpointKeeper {
  public:
-  // `kept` is called on the loop, once for each: whether it is a checkpoint now, and how long that
-  // took, with its slowest part.
+  // `kept` is called on the loop, once for each checkpoint: whether it is complete, and how long
+  // that took, including its slowest part.
   using Kept = std::function<void(Version, const Status&, Duration)>;
   CheckpointKeeper(boost::asio::io_context& loop, CheckpointKeeping keeping, Kept kept)
       : keeping_(std::move(keeping)), kept_(std::move(kept)), thread_(loop) {}

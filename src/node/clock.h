@@ -1,4 +1,4 @@
-// The real clock: the only place that asks it.
+// The real clock. Only this file reads it.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace drover {
 
-// Steady, since an origin that differs from machine to machine.
+// Monotonic. Its origin differs between machines.
 inline TimePoint clock_now() {
   return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }

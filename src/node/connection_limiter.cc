@@ -4,47 +4,48 @@
 
 namespace drover {
 
-bool ConnectionLimiter::is_shut_out(const std::string& address, TimePoint now) const {
+bool ConnectionLimiter::is_blocked(const std::string& address, TimePoint now) const {
   const auto found = accounts_.find(address);
-  return found != accounts_.end() && now < found->second.shut_until;
+  return found != accounts_.end() && now < found->second.blocked_until;
 }
 
 bool ConnectionLimiter::on_failure(const std::string& address, bool near, TimePoint now) {
-  const Limits& limits = near || members_.contains(address) ? kNear : kFar;
+  const Limits& limits = near || members_.contains(address) ? kTrusted : kRemote;
   auto found = accounts_.find(address);
   const bool first = found == accounts_.end();
   if (first) {
-    make_room(now);
-    found = accounts_.emplace(address, Account{.left = limits.failures, .seen = now, .told = now})
-                .first;
+    evict_one_if_full(now);
+    const Account account{.left = limits.failures, .updated = now, .reported = now};
+    found = accounts_.emplace(address, account).first;
   }
   Account& account = found->second;
-  account.left += limits.per_second * seconds(now - account.seen);
-  account.seen = now;
+  account.left += limits.per_second * seconds(now - account.updated);
+  account.updated = now;
   if (account.left >= limits.failures) {
     account.left = limits.failures;
-    account.shut_for = Duration::zero();
+    account.block = Duration::zero();
   }
   if (account.left >= 1.0) {
     account.left -= 1.0;
   } else {
-    account.shut_for =
-        std::clamp(account.shut_for * 2, Duration(limits.shut_first), Duration(limits.shut_most));
-    account.shut_until = now + account.shut_for;
+    account.block =
+        std::clamp(account.block * 2, Duration(limits.first_block), Duration(limits.longest_block));
+    account.blocked_until = now + account.block;
   }
-  if (!first && now - account.told < kTellEvery) return false;
-  account.told = now;
+  if (!first && now - account.reported < kReportInterval) return false;
+  account.reported = now;
   return true;
 }
 
-void ConnectionLimiter::make_room(TimePoint now) {
+void ConnectionLimiter::evict_one_if_full(TimePoint now) {
   if (accounts_.size() < kAddressesMax) return;
   const auto least =
       std::min_element(accounts_.begin(), accounts_.end(), [now](const auto& a, const auto& b) {
-        const auto guilt = [now](const Account& account) {
-          return std::pair(std::max(account.shut_until - now, Duration::zero()), account.seen);
+        const auto rank = [now](const Account& account) {
+          return std::pair(std::max(account.blocked_until - now, Duration::zero()),
+                           account.updated);
         };
-        return guilt(a.second) < guilt(b.second);
+        return rank(a.second) < rank(b.second);
       });
   accounts_.erase(least);
 }

@@ -1,9 +1,8 @@
-// ConnectionLimiter: which addresses have failed so often to introduce somebody that nobody from
-// there is listened to for a while.
+// ConnectionLimiter: blocks addresses whose connections repeatedly fail to authenticate.
 //
-// Every address has a bucket of failures that fills up again with time. A failure that finds it
-// empty shuts the address out, and each further one twice as long, up to a limit; a full bucket
-// forgives everything. Without a clock: callers say what time it is.
+// Every address has a bucket of failures that refills with time. A failure with an empty bucket
+// blocks the address; each further one blocks it for twice as long, up to a limit. A full bucket
+// resets the block time. Without a clock: callers pass the time.
 #pragma once
 
 #include <cstddef>
@@ -18,39 +17,41 @@ namespace drover {
 class ConnectionLimiter {
  public:
   struct Limits {
-    double failures;    // at once
-    double per_second;  // that are forgiven
-    Duration shut_first;
-    Duration shut_most;
+    double failures;    // size of the bucket
+    double per_second;  // refill rate
+    Duration first_block;
+    Duration longest_block;
   };
-  // Of strangers elsewhere.
-  static constexpr Limits kFar{16, 0.1, std::chrono::seconds(1), std::chrono::minutes(5)};
-  // Of this machine, or of one that members come from: there a stranger must not shut them out, and
-  // hundreds that are started with a wrong token may hide one with the right one.
-  static constexpr Limits kNear{2000, 200, std::chrono::milliseconds(50), std::chrono::seconds(1)};
-  // Addresses that are kept in mind; the least guilty are forgotten first.
+  // Addresses of other hosts.
+  static constexpr Limits kRemote{16, 0.1, std::chrono::seconds(1), std::chrono::minutes(5)};
+  // This host, and hosts that members have connected from: an unauthenticated peer there must not
+  // get members blocked, and one process with the right token may start among hundreds with a wrong
+  // one.
+  static constexpr Limits kTrusted{2000, 200, std::chrono::milliseconds(50),
+                                   std::chrono::seconds(1)};
+  // Addresses in memory. The one with the shortest remaining block is forgotten first.
   static constexpr size_t kAddressesMax = 4096;
-  static constexpr Duration kTellEvery = std::chrono::hours(1);
+  static constexpr Duration kReportInterval = std::chrono::hours(1);
 
-  bool is_shut_out(const std::string& address, TimePoint now) const;
-  // Somebody from there has failed. Returns whether that is worth telling: not more than once in
-  // kTellEvery.
+  bool is_blocked(const std::string& address, TimePoint now) const;
+  // A connection from `address` failed to authenticate. Returns whether to report it: once in
+  // kReportInterval. `near`: the address is on this host.
   bool on_failure(const std::string& address, bool near, TimePoint now);
-  // A member came from there.
+  // A member connected from `address`.
   void on_member(const std::string& address) { members_.insert(address); }
 
   size_t addresses() const { return accounts_.size(); }
 
  private:
   struct Account {
-    double left = 0.0;  // failures, at `seen`
-    TimePoint seen{};
-    Duration shut_for{};  // the last time
-    TimePoint shut_until{};
-    TimePoint told{};
+    double left = 0.0;  // failures in the bucket, at `updated`
+    TimePoint updated{};
+    Duration block{};  // length of the last block
+    TimePoint blocked_until{};
+    TimePoint reported{};
   };
 
-  void make_room(TimePoint now);
+  void evict_one_if_full(TimePoint now);
 
   std::map<std::string, Account> accounts_;
   std::set<std::string> members_;

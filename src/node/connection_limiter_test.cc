@@ -1,4 +1,4 @@
-// How long failing addresses are shut out, in made-up time.
+// How long failing addresses are blocked. Tests pass the time.
 #include "node/connection_limiter.h"
 
 #include <gtest/gtest.h>
@@ -13,92 +13,92 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr const char* kStranger = "192.0.2.7";
+constexpr const char* kAddress = "192.0.2.7";
 
-TEST(ConnectionLimiter, LetsAFewFailuresPass) {
-  ConnectionLimiter guard;
+TEST(ConnectionLimiter, AllowsAFewFailures) {
+  ConnectionLimiter limiter;
   for (int i = 0; i < 16; ++i) {
-    guard.on_failure(kStranger, false, Duration{});
-    EXPECT_FALSE(guard.is_shut_out(kStranger, Duration{})) << i;
+    limiter.on_failure(kAddress, false, Duration{});
+    EXPECT_FALSE(limiter.is_blocked(kAddress, Duration{})) << i;
   }
-  guard.on_failure(kStranger, false, Duration{});
-  EXPECT_TRUE(guard.is_shut_out(kStranger, Duration{}));
-  EXPECT_FALSE(guard.is_shut_out("192.0.2.8", Duration{})) << "others are not punished for it";
+  limiter.on_failure(kAddress, false, Duration{});
+  EXPECT_TRUE(limiter.is_blocked(kAddress, Duration{}));
+  EXPECT_FALSE(limiter.is_blocked("192.0.2.8", Duration{})) << "other addresses are not affected";
 }
 
-TEST(ConnectionLimiter, ShutsOutTwiceAsLongEachTimeUpToALimit) {
-  ConnectionLimiter guard;
+TEST(ConnectionLimiter, BlocksTwiceAsLongEachTimeUpToALimit) {
+  ConnectionLimiter limiter;
   TimePoint now{};
-  for (int i = 0; i < 16; ++i) guard.on_failure(kStranger, false, now);
-  Duration expected = ConnectionLimiter::kFar.shut_first;
+  for (int i = 0; i < 16; ++i) limiter.on_failure(kAddress, false, now);
+  Duration expected = ConnectionLimiter::kRemote.first_block;
   for (int i = 0; i < 7; ++i) {
-    guard.on_failure(kStranger, false, now);
-    // A pause that is over in less than what forgives one failure.
+    limiter.on_failure(kAddress, false, now);
+    // Longer blocks last longer than the refill of one failure (10 s).
     if (expected > seconds(8)) break;
-    EXPECT_TRUE(guard.is_shut_out(kStranger, now + expected - Duration(1))) << i;
-    EXPECT_FALSE(guard.is_shut_out(kStranger, now + expected)) << i;
+    EXPECT_TRUE(limiter.is_blocked(kAddress, now + expected - Duration(1))) << i;
+    EXPECT_FALSE(limiter.is_blocked(kAddress, now + expected)) << i;
     now += milliseconds(1);
     expected *= 2;
   }
-  for (int i = 0; i < 40; ++i) guard.on_failure(kStranger, false, now);
-  EXPECT_TRUE(guard.is_shut_out(kStranger, now + minutes(5) - Duration(1)));
-  EXPECT_FALSE(guard.is_shut_out(kStranger, now + minutes(5)));
+  for (int i = 0; i < 40; ++i) limiter.on_failure(kAddress, false, now);
+  EXPECT_TRUE(limiter.is_blocked(kAddress, now + minutes(5) - Duration(1)));
+  EXPECT_FALSE(limiter.is_blocked(kAddress, now + minutes(5)));
 }
 
-TEST(ConnectionLimiter, ForgivesWithTime) {
-  ConnectionLimiter guard;
-  for (int i = 0; i < 30; ++i) guard.on_failure(kStranger, false, Duration{});
+TEST(ConnectionLimiter, RefillsWithTime) {
+  ConnectionLimiter limiter;
+  for (int i = 0; i < 30; ++i) limiter.on_failure(kAddress, false, Duration{});
   const TimePoint later = minutes(10);
-  EXPECT_FALSE(guard.is_shut_out(kStranger, later));
-  for (int i = 0; i < 16; ++i) guard.on_failure(kStranger, false, later);
-  EXPECT_FALSE(guard.is_shut_out(kStranger, later)) << "as if it had never failed";
+  EXPECT_FALSE(limiter.is_blocked(kAddress, later));
+  for (int i = 0; i < 16; ++i) limiter.on_failure(kAddress, false, later);
+  EXPECT_FALSE(limiter.is_blocked(kAddress, later)) << "as if it had never failed";
 }
 
-TEST(ConnectionLimiter, TellsOncePerAddress) {
-  ConnectionLimiter guard;
-  EXPECT_TRUE(guard.on_failure(kStranger, false, Duration{}));
-  for (int i = 1; i < 100; ++i) EXPECT_FALSE(guard.on_failure(kStranger, false, seconds(i)));
-  EXPECT_TRUE(guard.on_failure("192.0.2.8", false, seconds(100)));
-  EXPECT_FALSE(guard.on_failure("192.0.2.8", false, minutes(59))) << "although it is forgiven";
-  EXPECT_TRUE(guard.on_failure("192.0.2.8", false, minutes(62)));
+TEST(ConnectionLimiter, ReportsOncePerAddressAndHour) {
+  ConnectionLimiter limiter;
+  EXPECT_TRUE(limiter.on_failure(kAddress, false, Duration{}));
+  for (int i = 1; i < 100; ++i) EXPECT_FALSE(limiter.on_failure(kAddress, false, seconds(i)));
+  EXPECT_TRUE(limiter.on_failure("192.0.2.8", false, seconds(100)));
+  EXPECT_FALSE(limiter.on_failure("192.0.2.8", false, minutes(59)))
+      << "although the bucket is full again";
+  EXPECT_TRUE(limiter.on_failure("192.0.2.8", false, minutes(62)));
 }
 
-TEST(ConnectionLimiter, IsGenerousToThisMachineAndToWhereMembersComeFrom) {
-  ConnectionLimiter guard;
-  guard.on_member(kStranger);
+TEST(ConnectionLimiter, AllowsMoreFailuresOnThisHostAndOnHostsOfMembers) {
+  ConnectionLimiter limiter;
+  limiter.on_member(kAddress);
   for (int i = 0; i < 1000; ++i) {
-    guard.on_failure("", true, Duration{});
-    guard.on_failure(kStranger, false, Duration{});
+    limiter.on_failure("", true, Duration{});
+    limiter.on_failure(kAddress, false, Duration{});
   }
-  EXPECT_FALSE(guard.is_shut_out("", Duration{}));
-  EXPECT_FALSE(guard.is_shut_out(kStranger, Duration{}));
-  for (int i = 0; i < 100'000; ++i) guard.on_failure("", true, Duration{});
-  EXPECT_TRUE(guard.is_shut_out("", Duration{}));
-  EXPECT_FALSE(guard.is_shut_out("", seconds(1))) << "never for long";
+  EXPECT_FALSE(limiter.is_blocked("", Duration{}));
+  EXPECT_FALSE(limiter.is_blocked(kAddress, Duration{}));
+  for (int i = 0; i < 100'000; ++i) limiter.on_failure("", true, Duration{});
+  EXPECT_TRUE(limiter.is_blocked("", Duration{}));
+  EXPECT_FALSE(limiter.is_blocked("", seconds(1))) << "blocks are short there";
 }
 
-TEST(ConnectionLimiter, RemembersSoManyAddressesAndTheWorstOfThem) {
-  ConnectionLimiter guard;
-  for (int i = 0; i < 20; ++i) guard.on_failure(kStranger, false, Duration{});
-  ASSERT_TRUE(guard.is_shut_out(kStranger, Duration{}));
-  for (int i = 0; i < 10'000; ++i) guard.on_failure(std::to_string(i), false, Duration(i));
-  EXPECT_EQ(guard.addresses(), ConnectionLimiter::kAddressesMax);
-  EXPECT_TRUE(guard.is_shut_out(kStranger, seconds(1)));
+TEST(ConnectionLimiter, KeepsBlockedAddressesWhenItsTableIsFull) {
+  ConnectionLimiter limiter;
+  for (int i = 0; i < 20; ++i) limiter.on_failure(kAddress, false, Duration{});
+  ASSERT_TRUE(limiter.is_blocked(kAddress, Duration{}));
+  for (int i = 0; i < 10'000; ++i) limiter.on_failure(std::to_string(i), false, Duration(i));
+  EXPECT_EQ(limiter.addresses(), ConnectionLimiter::kAddressesMax);
+  EXPECT_TRUE(limiter.is_blocked(kAddress, seconds(1)));
 }
 
-// Whatever an address does, it fails no more often than its bucket allows, but for one failure
-// after each pause.
-TEST(ConnectionLimiter, BoundsFailuresHoweverTheyCome) {
+// An address never fails more often than its bucket allows, plus one failure after each block.
+TEST(ConnectionLimiter, BoundsTheNumberOfFailures) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    ConnectionLimiter guard;
+    ConnectionLimiter limiter;
     TimePoint now{};
     int failures = 0;
     while (now < minutes(60)) {
       now += Duration(random() % 2 == 0 ? random() % 1'000'000 : random() % 3'000'000'000);
-      if (guard.is_shut_out(kStranger, now)) continue;
-      guard.on_failure(kStranger, false, now);
+      if (limiter.is_blocked(kAddress, now)) continue;
+      limiter.on_failure(kAddress, false, now);
       ++failures;
     }
     EXPECT_LE(failures, 16 + 3600 / 10 + 40);

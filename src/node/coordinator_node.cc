@@ -15,10 +15,10 @@ namespace drover {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(200);
-// How long the last messages may take to leave.
-constexpr Duration kGoodbyeTimeout = std::chrono::seconds(1);
+// How long the last messages may take to be written.
+constexpr Duration kFlushTimeout = std::chrono::seconds(1);
 
-sigset_t interruptions() {
+sigset_t handled_signals() {
   sigset_t all;
   sigemptyset(&all);
   for (const int number : {SIGINT, SIGTERM, kLauncherLostSignal}) sigaddset(&all, number);
@@ -38,7 +38,7 @@ CoordinatorNode::CoordinatorNode(const CoordinatorNodeSettings& settings,
     : upkeep_(std::move(upkeep)),
       signals_(loop_, SIGINT, SIGTERM, kLauncherLostSignal),
       timer_(loop_),
-      review_(
+      wake_up_(
           loop_,
           [this] { work([&](CoordinatorOutput& out) { machine_.on_time(clock_now(), out); }); }),
       exits_(loop_, settings.exits_fd, [this](const ExitReport& report) { on_exit(report); }),
@@ -69,12 +69,12 @@ IncarnationEnd CoordinatorNode::run() {
     work([&](CoordinatorOutput& out) { machine_.on_interrupt(clock_now(), out); });
   });
   exits_.start();
-  // It may have died between two incarnations, when nobody was there to hear of it.
+  // The launcher may have died between two incarnations.
   boost::asio::post(loop_, [this] { lost_launcher(); });
   tick();
-  const sigset_t heard = interruptions();
+  const sigset_t handled = handled_signals();
   sigset_t before;
-  ::pthread_sigmask(SIG_UNBLOCK, &heard, &before);
+  ::pthread_sigmask(SIG_UNBLOCK, &handled, &before);
   loop_.run();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!machine_.restarts()) return {.end = recorder_.end(), .committed = {}};
@@ -94,7 +94,8 @@ Status CoordinatorNode::admit(const std::shared_ptr<Channel>& channel, const Hel
   Status admitted = machine_.on_hello(hello, clock_now(), out);
   if (!admitted) return admitted;
   const Peer id{hello.role, hello.index};
-  // An earlier incarnation that was given up, but whose connection has not ended yet.
+  // The machine has given up an earlier incarnation of the peer, whose connection may still be
+  // open.
   if (const auto earlier = peers_.find(id); earlier != peers_.end())
     earlier->second.channel->close();
   peers_[id] = Member{channel, hello.pid, hello.host == host_name()};
@@ -118,7 +119,7 @@ Status CoordinatorNode::admit(const std::shared_ptr<Channel>& channel, const Hel
   return done();
 }
 
-// Somebody has only asked, and comes back when it has loaded what it needs.
+// The joiner reconnects as a worker when it has loaded its data.
 Status CoordinatorNode::offer_place(const std::shared_ptr<Channel>& channel,
                                     const std::string& host) {
   auto place = machine_.offer_place(host, clock_now());
@@ -129,8 +130,8 @@ Status CoordinatorNode::offer_place(const std::shared_ptr<Channel>& channel,
   return done();
 }
 
-// A launcher that dies takes everybody with it; that, and not who went first, is why the run
-// ends.
+// When the launcher dies the kernel kills all its children. The reason of the run's end is then the
+// launcher, not the first child whose connection ends.
 bool CoordinatorNode::lost_launcher() {
   if (launcher_ < 0 || ::getppid() == launcher_) return false;
   fail_without_launcher();
@@ -168,17 +169,17 @@ void CoordinatorNode::carry_out(CoordinatorOutput out) {
       recorder_.record_end(*end);
     }
   }
-  // What led to a checkpoint is in the record before it is one: a run that goes on from it has no
-  // gap.
+  // The record is saved before the checkpoint is complete, so that a run that resumes from it has
+  // no gap.
   if (!out.checkpoints.empty() && !leaving_) recorder_.check(upkeep_.save());
   for (CheckpointReady& ready : out.checkpoints) keeper_.keep(std::move(ready));
   if (machine_.ended() && !leaving_) leave();
-  review_.set(machine_.wake_at());
+  wake_up_.set(machine_.wake_at());
 }
 
-// Memory is read when somebody is told that the run is over: later it would be gone.
+// Called before a peer is sent Farewell: its process may end at once.
 void CoordinatorNode::note_memory(const Peer& id, const Member& member) {
-  if (member.here) recorder_.note_memory(id, peak_memory_bytes(member.pid));
+  if (member.local) recorder_.note_memory(id, peak_memory_bytes(member.pid));
 }
 
 void CoordinatorNode::tick() {
@@ -200,7 +201,7 @@ void CoordinatorNode::on_exit(const ExitReport& report) {
                   .step = machine_.step(),
                   .peer = peer,
                   .payload = event::Exited{.exit = report.exit, .restarted = report.restarted}});
-  // A worker that had joined is missed when its connection ends; one that had not, only now.
+  // The loss of a worker that had joined is handled when its connection ends.
   if (report.restarted || peer.role != Role::kWorker || peer.index >= workers_) return;
   if (peers_.contains(peer)) return;
   work([&](CoordinatorOutput& out) {
@@ -209,24 +210,22 @@ void CoordinatorNode::on_exit(const ExitReport& report) {
   });
 }
 
-// Waits until everybody has been told, but not for long, and stops.
 void CoordinatorNode::leave() {
   leaving_ = true;
-  const TimePoint deadline = clock_now() + kGoodbyeTimeout;
-  wait_for_goodbyes(deadline);
+  stop_when_sent(clock_now() + kFlushTimeout);
 }
 
-void CoordinatorNode::wait_for_goodbyes(TimePoint deadline) {
+void CoordinatorNode::stop_when_sent(TimePoint deadline) {
   bool idle = true;
   for (const auto& [id, peer] : peers_) idle = idle && peer.channel->idle();
   if (idle || clock_now() >= deadline) return loop_.stop();
   timer_.expires_after(std::chrono::milliseconds(5));
   timer_.async_wait(
-      [this, deadline](const boost::system::error_code&) { wait_for_goodbyes(deadline); });
+      [this, deadline](const boost::system::error_code&) { stop_when_sent(deadline); });
 }
 
 InterruptionsHeld::InterruptionsHeld() {
-  const sigset_t held = interruptions();
+  const sigset_t held = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &held, &before_);
 }
 

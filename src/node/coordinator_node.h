@@ -1,5 +1,5 @@
 // CoordinatorNode: the coordinator process, which drives a Coordinator with sockets and the real
-// clock, and tells observers what happens.
+// clock, and passes records of the run to observers.
 #pragma once
 
 #include <sys/types.h>
@@ -29,11 +29,11 @@
 
 namespace drover {
 
-// What the kernel should send a coordinator whose launcher has died.
+// The signal that the kernel sends a coordinator whose launcher has died.
 inline constexpr int kLauncherLostSignal = SIGUSR1;
 
-// While this lives, what interrupts a coordinator waits until one can hear it: between two
-// incarnations of a run's coordinator there is none, and the process would be killed.
+// Blocks the coordinator's signals while it exists, so that they stay pending between two
+// incarnations of the coordinator, when no handler is installed.
 class InterruptionsHeld {
  public:
   InterruptionsHeld();
@@ -48,24 +48,24 @@ class InterruptionsHeld {
 struct CoordinatorNodeSettings {
   CoordinatorSettings machine;
   RunKey key;
-  int listening_fd = -1;  // opened before the others were started, so that they find somebody there
+  int listening_fd = -1;  // opened before other processes start, so that they can connect at once
   CheckpointKeeping checkpoints;
-  // Where the launcher reports how processes ended, an ExitReport each. -1: nowhere.
+  // The pipe on which the launcher reports how processes ended, an ExitReport each; -1: none.
   int exits_fd = -1;
-  pid_t launcher = -1;                           // without which the run ends; -1: there is none
-  std::optional<TimePoint> training_since = {};  // in an earlier incarnation
+  pid_t launcher = -1;                           // the run ends with it; -1: there is none
+  std::optional<TimePoint> training_since = {};  // if training began in an earlier incarnation
 };
 
 // Both are called a few times a second.
 struct Upkeep {
   std::function<void()> show;
-  std::function<Status()> save;  // what the observers have been told
+  std::function<Status()> save;  // flushes the records that observers have received
 };
 
 // How a coordinator's incarnation has ended.
 struct IncarnationEnd {
-  std::optional<RunEnd> end;            // told to the observers; absent: the run is to start over
-  std::optional<ResumeFrom> committed;  // then: what it may go on from (Coordinator::committed())
+  std::optional<RunEnd> end;                     // as recorded; absent: the run is to restart
+  std::optional<ResumeFrom> committed;           // for a restart: see Coordinator::committed()
   std::optional<TimePoint> training_since = {};  // in this incarnation or an earlier one
 };
 
@@ -81,7 +81,7 @@ class CoordinatorNode {
   struct Member {
     std::shared_ptr<Channel> channel;
     int64_t pid = 0;
-    bool here = false;  // on this machine
+    bool local = false;  // on this machine
   };
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello);
@@ -96,13 +96,13 @@ class CoordinatorNode {
   void tick();
   void on_exit(const ExitReport& report);
   void leave();
-  void wait_for_goodbyes(TimePoint deadline);
+  void stop_when_sent(TimePoint deadline);
 
   const Upkeep upkeep_;
   boost::asio::io_context loop_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
-  Timer review_;  // a step is to be decided again
+  Timer wake_up_;  // for Coordinator::wake_at()
   ExitsReader exits_;
   const uint32_t workers_;
   Coordinator machine_;
@@ -116,7 +116,7 @@ class CoordinatorNode {
   bool leaving_ = false;
 };
 
-// Runs until the run has ended, or is to start over (CoordinatorSettings::recovers).
+// Returns when the run has ended, or is to restart (CoordinatorSettings::recovers).
 IncarnationEnd run_coordinator(const CoordinatorNodeSettings& settings,
                                std::unique_ptr<Policy> policy,
                                const std::vector<RunObserver*>& observers, const Upkeep& upkeep);

@@ -1,4 +1,4 @@
-// What the coordinator's process does apart from what its machine decides.
+// The coordinator's process: signals and its launcher. Its decisions are tested in coordinator/.
 #include "node/coordinator_node.h"
 
 #include <gtest/gtest.h>
@@ -30,15 +30,15 @@ class CoordinatorNodeTest : public ::testing::Test {
   }
 };
 
-// A run that starts over has no coordinator for a moment, and the launcher may die in it.
-TEST_F(CoordinatorNodeTest, OneThatBeginsWithoutItsLauncherEnds) {
+// Between two incarnations of the coordinator the launcher may die unnoticed.
+TEST_F(CoordinatorNodeTest, ACoordinatorWhoseLauncherHasDiedEnds) {
   const IncarnationEnd incarnation = run(::getpid());  // a process is not its own parent
   ASSERT_TRUE(incarnation.end);
   EXPECT_EQ(incarnation.end->outcome, RunOutcome::kFailed);
   EXPECT_EQ(incarnation.end->cause, EndCause::kLauncherLost);
 }
 
-TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoLivesIsHeardByTheNext) {
+TEST_F(CoordinatorNodeTest, AnInterruptionBetweenTwoIncarnationsReachesTheNext) {
   const InterruptionsHeld between_incarnations;
   std::raise(SIGTERM);
   const IncarnationEnd incarnation = run(-1);

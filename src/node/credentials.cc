@@ -30,8 +30,8 @@ Mac mac_of(const std::string& token, std::string_view statement) {
 }
 
 std::string prove(const RunKey& key, std::string_view prover, const Nonces& nonces) {
-  // Every part but the first has a fixed size, and neither role begins with the other: no two
-  // different statements are the same bytes.
+  // Every part but the first has a fixed size, and neither role is a prefix of the other, so
+  // different statements have different bytes.
   DROVER_CHECK(nonces.acceptor.size() == kNonceBytes && nonces.connector.size() == kNonceBytes);
   std::string statement(prover);
   statement += static_cast<char>(kProtocolVersion);
@@ -50,7 +50,7 @@ Result<RunKey> parse_run_key(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, trouble] = std::from_chars(text.data(), end, key.run);
   if (trouble != std::errc{} || stop == end || *stop != '-' || stop + 1 == end)
-    return invalid_input("the token is not one that drover makes: it looks like 123-abc");
+    return invalid_input("this is not a token made by drover, such as 123-abc");
   key.token.assign(stop + 1, end);
   return key;
 }

@@ -1,4 +1,4 @@
-// Keys of a run as text, and proofs that tell nothing but that their maker knows the token.
+// Keys of a run as text, and proofs that a peer knows the token.
 #include "node/credentials.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-TEST(RunKey, SurvivesAsText) {
+TEST(RunKey, IsTheSameAfterATripThroughText) {
   const RunKey key{.run = ~uint64_t{0}, .token = "abc-def"};
   const auto read = parse_run_key(to_text(key));
   ASSERT_TRUE(read.ok());
@@ -28,7 +28,7 @@ TEST(RunKey, SurvivesAsText) {
   EXPECT_EQ(read.value().token, key.token);
 }
 
-TEST(RunKey, IsNotJustAnyText) {
+TEST(RunKey, RefusesOtherText) {
   for (const char* text : {"", "-", "12", "12-", "-abc", "x12-abc", "99999999999999999999999-abc"})
     EXPECT_FALSE(parse_run_key(text).ok()) << text;
 }
@@ -47,7 +47,7 @@ TEST_F(ProofTest, IsTheHmacOfTheStatement) {
             "37c7e0c5166d479105573bb4d6035aa74f335305b207f1365643b729a36d32f2");
 }
 
-TEST_F(ProofTest, DiffersInWhateverItIsAbout) {
+TEST_F(ProofTest, DependsOnEveryPartOfTheStatement) {
   RunKey other_token = key_;
   other_token.token.back() ^= 1;
   RunKey other_run = key_;
@@ -66,7 +66,7 @@ TEST_F(ProofTest, DiffersInWhateverItIsAbout) {
   EXPECT_EQ(proofs.size(), 10U);
 }
 
-TEST_F(ProofTest, IsComparedWhole) {
+TEST_F(ProofTest, IsComparedToTheLastByte) {
   const std::string proof = prove_connector(key_, nonces_);
   EXPECT_TRUE(same_proof(proof, std::string(proof)));
   for (size_t i = 0; i < proof.size(); ++i) {
@@ -78,7 +78,7 @@ TEST_F(ProofTest, IsComparedWhole) {
   EXPECT_FALSE(same_proof(proof, ""));
 }
 
-TEST(Nonce, IsNeverTheSame) {
+TEST(Nonce, IsNeverRepeated) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string nonce = make_nonce();

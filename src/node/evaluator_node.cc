@@ -59,7 +59,7 @@ class Evaluator : public Member::Handler {
     if (!fetching_ || header.block >= blocks.size() || blocks[header.block].shard != shard ||
         header.length != blocks[header.block].length * sizeof(float)) {
       return invalid_input("shard " + std::to_string(shard) +
-                           " sent parameters that were not asked for");
+                           " sent parameters that were not requested");
     }
     const Block& block = blocks[header.block];
     return std::as_writable_bytes(parameters_->span().subspan(block.offset, block.length));
@@ -91,7 +91,7 @@ class Evaluator : public Member::Handler {
     const bool failed = farewell.outcome == RunOutcome::kFailed;
     end_ = {.exit_status = failed ? 1 : 0,
             .again = farewell.again,
-            .was_in = connected_,
+            .joined = connected_,
             .why = farewell.reason};
     changed_.notify_all();
     if (farewell.again) return;
@@ -132,7 +132,7 @@ class Evaluator : public Member::Handler {
   void save() {
     if (settings_.save_model.empty()) return;
     const Status saved = task_.save(parameters_->span(), settings_.save_model);
-    if (!saved) spdlog::error("the model was not saved: {}", saved.error().message);
+    if (!saved) spdlog::error("cannot save the model: {}", saved.error().message);
   }
 
   const EvaluatorSettings settings_;

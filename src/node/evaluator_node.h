@@ -1,5 +1,5 @@
-// The evaluator process: fetches parameters from the shards now and then, and measures them on the
-// test set.
+// The evaluator process: fetches parameters from the shards at regular steps, and measures them on
+// the test set.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace drover {
 
 struct EvaluatorSettings {
   MemberIdentity identity;
-  std::string save_model;         // where the final parameters are written; empty: nowhere
-  std::optional<Target> stop_at;  // parameters that reach it are the final ones
-  Duration rejoin_for{};          // how long it tries in vain to join again; see attempts.h
+  std::string save_model;         // path for the final parameters; empty: they are not saved
+  std::optional<Target> stop_at;  // parameters that reach it are saved as the final ones
+  Duration rejoin_for{};          // the patience of run_attempts() (node/attempts.h)
 };
 
 // Evaluates until the run is over. Returns the process's exit status.

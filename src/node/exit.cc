@@ -9,7 +9,7 @@
 namespace drover {
 
 void exit_soon(int status, std::shared_ptr<MessagePort> port) {
-  // Detached, because its only purpose is to outlive whatever hangs.
+  // Detached: it must end the process while other threads hang.
   std::thread([status, port = std::move(port)] {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     if (port) port->finish();

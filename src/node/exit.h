@@ -1,4 +1,4 @@
-// Ending a process that must not linger.
+// Ends a process after a short delay.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace drover {
 
-// Ends this process with `status` in a second, whatever it is doing then; it should be gone by
-// itself before. A `port` is finished first: MPI's launcher takes whoever goes without for failed.
+// Ends this process with `status` in a second, unless it has ended by itself before. A `port` is
+// finished first: to MPI's launcher, a process that exits without that has failed.
 void exit_soon(int status, std::shared_ptr<MessagePort> port = nullptr);
 
 }  // namespace drover

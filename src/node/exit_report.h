@@ -1,7 +1,7 @@
 // ExitReport: how a process ended, as the launcher writes it to the coordinator's pipe.
 //
-// Both ends are processes of one program on one host, so a report travels as it lies in memory. It
-// is shorter than PIPE_BUF: a write puts all of it into the pipe, or nothing.
+// Both ends are processes of one program on one host, so a report is sent as its bytes in memory.
+// It is shorter than PIPE_BUF, so a write is atomic.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// ExitsReader: reads from the launcher how processes of the run ended.
+// ExitsReader: reads the launcher's reports of how processes of the run ended.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,8 +11,8 @@ namespace drover {
 
 class ExitsReader {
  public:
-  // `on_exit` is called on the loop with each report. `fd` stays the caller's; -1: there is nothing
-  // to read.
+  // `on_exit` is called on the loop with each report. The caller keeps `fd`; -1: there are no
+  // reports.
   ExitsReader(boost::asio::io_context& loop, int fd,
               std::function<void(const ExitReport&)> on_exit);
 

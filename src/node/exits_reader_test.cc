@@ -32,7 +32,7 @@ TEST_F(ExitsReaderTest, ReportsEveryExitInOrder) {
   ::close(pipe.to);
 }
 
-TEST_F(ExitsReaderTest, ReadsNothingWhereThereIsNoLauncher) {
+TEST_F(ExitsReaderTest, ReadsNothingWithoutALauncher) {
   ExitsReader reader(loop_, -1, [](const ExitReport&) { ADD_FAILURE(); });
   reader.start();
   loop_.poll();

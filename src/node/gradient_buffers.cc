@@ -22,7 +22,7 @@ bool GradientBuffers::choose_free(bool partial) {
   if (others_ > 0) return false;
   if (!partial) return buffers_.front().frames == 0;
   if (memory_) {
-    // A shard that still reads the other one finds out that it has been overwritten.
+    // A shard that still reads the other buffer notices that it is overwritten; see GradientMemory.
     place_ = 1 - place_;
     current_ = memory_->buffer(place_);
     return true;

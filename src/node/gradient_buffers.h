@@ -1,11 +1,11 @@
-// GradientBuffers: the memory that a worker's gradients are computed in, and what is still being
-// sent from it.
+// GradientBuffers: the memory that a worker's gradients are computed in, and which of it is still
+// being sent.
 //
-// A gradient is written where nothing is being sent from. A worker that waits for all parameters
-// has one buffer: what is still sent from it belongs to a closed step, but leaves whole. A worker
-// that does not wait for all of them may be ahead of a shard: the gradient of the step before is
-// left to that shard, and the next one goes to another buffer. A worker machine offers a shard no
-// more than two steps, so that there are few.
+// A gradient is only written to a buffer from which nothing is being sent. A worker that waits for
+// all parameters has one buffer: frames that are still being sent from it belong to a closed step,
+// but are sent whole. With partial pull a worker may be ahead of a shard: the buffer of the
+// previous step stays for that shard, and the next gradient goes to another buffer. A worker
+// machine offers a shard at most two steps, so there are few buffers.
 #pragma once
 
 #include <cstddef>
@@ -22,43 +22,43 @@ namespace drover {
 
 class GradientBuffers {
  public:
-  // Of so many floats each. `partial`: the worker does not wait for all parameters. An error if
-  // they must lie in shared memory and cannot.
+  // `floats`: the size of each buffer. `partial`: partial pull. An error if shared memory is
+  // required (Sharing::kMust) and cannot be made.
   static Result<GradientBuffers> create(Sharing sharing, size_t floats, bool partial);
 
-  // The buffer of the step that is computed, and its place in shared memory.
+  // The buffer of the current step, and its index in shared memory.
   const SharedBuffer& current() const { return current_; }
   uint32_t place() const { return place_; }
-  // Of the shared memory; -1: there is none, and gradients are sent.
+  // The file of the shared memory; -1: there is none, and gradients are sent.
   int file() const { return memory_ ? memory_->file() : -1; }
 
   // Makes another buffer current, if that is needed. False: the next gradient has to wait until
   // more frames are sent.
   bool choose_free(bool partial);
-  // What is in the current buffer belongs to `step` from here on.
+  // The current buffer holds the gradient of `step` from here on.
   void begin(Step step);
 
-  // A frame is sent from `buffer`, which may also be that of the initial parameters; it has been.
-  // The next gradient begins only when the initial parameters have left too: they are overwritten.
+  // A frame is about to be sent from `buffer`, which may also be that of the initial parameters.
+  // choose_free() also waits for those, because the next pull overwrites them.
   void on_sending(const ConstBuffer& buffer) { ++under_way(buffer); }
-  // ENSURES: returns whether that was the last frame from this buffer.
+  // A frame from `buffer` has been sent. Returns whether it was the last one under way from there.
   bool on_sent(const ConstBuffer& buffer) { return --under_way(buffer) == 0; }
-  // The connections are gone, and all that was being sent with them.
+  // The connections have ended: no frame is under way any more.
   void forget_frames();
 
  private:
   struct Buffer {
     SharedBuffer floats;
-    int64_t frames = 0;  // that are being sent from it
+    int64_t frames = 0;  // under way from it
   };
   GradientBuffers(size_t floats, std::unique_ptr<GradientMemory> memory);
   int64_t& under_way(const ConstBuffer& buffer);
 
   std::unique_ptr<GradientMemory> memory_;  // where shards read gradients; null: they are sent
   SharedBuffer current_;
-  uint32_t place_ = 0;           // of it in memory_
-  std::vector<Buffer> buffers_;  // that one and others
-  int64_t others_ = 0;           // frames that are being sent from other memory
+  uint32_t place_ = 0;           // index of current_ in memory_
+  std::vector<Buffer> buffers_;  // current_ and others
+  int64_t others_ = 0;           // frames under way from other memory
 };
 
 }  // namespace drover

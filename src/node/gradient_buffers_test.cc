@@ -16,7 +16,7 @@ GradientBuffers made(Sharing sharing, bool partial) {
   return std::move(buffers).value();
 }
 
-TEST(GradientBuffers, TheOnlyOneIsFreeWhenItsLastFrameHasLeft) {
+TEST(GradientBuffers, TheOnlyBufferIsFreeWhenItsLastFrameHasBeenSent) {
   GradientBuffers buffers = made(Sharing::kNo, false);
   const SharedBuffer first = buffers.current();
   EXPECT_EQ(first->size(), kFloats);
@@ -30,7 +30,7 @@ TEST(GradientBuffers, TheOnlyOneIsFreeWhenItsLastFrameHasLeft) {
   EXPECT_EQ(buffers.current(), first);
 }
 
-TEST(GradientBuffers, NoGradientBeginsBeforeTheInitialParametersHaveLeft) {
+TEST(GradientBuffers, NoBufferIsFreeBeforeTheInitialParametersHaveBeenSent) {
   for (const bool partial : {false, true}) {
     GradientBuffers buffers = made(Sharing::kNo, partial);
     const auto parameters = std::make_shared<FloatBuffer>(kFloats);
@@ -41,7 +41,7 @@ TEST(GradientBuffers, NoGradientBeginsBeforeTheInitialParametersHaveLeft) {
   }
 }
 
-TEST(GradientBuffers, ThatOfTheStepBeforeIsLeftToShardsThatAreBehind) {
+TEST(GradientBuffers, WithPartialPullAShardThatIsBehindKeepsItsBuffer) {
   GradientBuffers buffers = made(Sharing::kNo, true);
   const SharedBuffer first = buffers.current();
   buffers.on_sending(first);
@@ -49,7 +49,7 @@ TEST(GradientBuffers, ThatOfTheStepBeforeIsLeftToShardsThatAreBehind) {
   const SharedBuffer second = buffers.current();
   EXPECT_NE(second, first);
   buffers.on_sending(second);
-  ASSERT_TRUE(buffers.choose_free(true)) << "a shard that hangs is not waited for";
+  ASSERT_TRUE(buffers.choose_free(true)) << "another buffer is used while a shard hangs";
   EXPECT_NE(buffers.current(), first);
   EXPECT_NE(buffers.current(), second);
   buffers.on_sent(first);
@@ -57,7 +57,7 @@ TEST(GradientBuffers, ThatOfTheStepBeforeIsLeftToShardsThatAreBehind) {
   EXPECT_EQ(buffers.current(), first) << "memory is used again";
 }
 
-TEST(GradientBuffers, FramesOfConnectionsThatAreGoneAreNotWaitedFor) {
+TEST(GradientBuffers, FramesOfClosedConnectionsAreForgotten) {
   GradientBuffers buffers = made(Sharing::kNo, false);
   buffers.on_sending(buffers.current());
   buffers.on_sending(std::make_shared<FloatBuffer>(kFloats));
@@ -65,7 +65,7 @@ TEST(GradientBuffers, FramesOfConnectionsThatAreGoneAreNotWaitedFor) {
   EXPECT_TRUE(buffers.choose_free(false));
 }
 
-TEST(GradientBuffers, InSharedMemoryTwoPlacesTakeTurns) {
+TEST(GradientBuffers, InSharedMemoryTwoBuffersAlternate) {
   GradientBuffers buffers = made(Sharing::kMust, true);
   EXPECT_GE(buffers.file(), 0);
   const float* const first = buffers.current()->data();

@@ -1,10 +1,10 @@
-// Heartbeat: whether the other end of a connection still lives, and when to show it that we do.
+// Heartbeat: decides when a connection needs a keep-alive frame, and when its peer counts as dead.
 //
-// A closed connection is noticed at once, and TCP notices a host that has vanished; but nothing
-// tells of a process that hangs, or is stopped, on a host that is well. So whoever has nothing to
-// say for a beat says that it lives (kAlive), and whoever has been silent for kSilentBeats is taken
-// for dead. Beats are counted, not timed: a process that was itself stopped for a minute wakes to
-// one beat, and blames nobody for its own sleep.
+// A closed connection is noticed at once, and TCP notices a host that has vanished. Neither notices
+// a process that hangs or is stopped. So an end that has sent nothing for a beat sends kAlive, and
+// a peer from which nothing came for kSilentBeats counts as dead. Beats are counted, not timed: a
+// process that was itself stopped for a minute sees one beat when it continues, and does not take
+// its peers for dead.
 #pragma once
 
 #include <chrono>
@@ -19,23 +19,23 @@ class Heartbeat {
   static constexpr int kSilentBeats = 5;
   static constexpr Duration kSilence = kBeat * kSilentBeats;
 
-  void heard() { heard_ = true; }
-  void spoke() { spoke_ = true; }
+  void on_received() { received_ = true; }
+  void on_sent() { sent_ = true; }
 
-  enum class Sign { kNone, kSpeak, kDead };
+  enum class Action { kNone, kSendAlive, kPeerIsDead };
   // To be called once a beat.
-  Sign on_beat() {
-    silent_ = heard_ ? 0 : silent_ + 1;
-    const bool silence = !spoke_;
-    heard_ = spoke_ = false;
-    if (silent_ >= kSilentBeats) return Sign::kDead;
-    return silence ? Sign::kSpeak : Sign::kNone;
+  Action on_beat() {
+    silent_ = received_ ? 0 : silent_ + 1;
+    const bool send = !sent_;
+    received_ = sent_ = false;
+    if (silent_ >= kSilentBeats) return Action::kPeerIsDead;
+    return send ? Action::kSendAlive : Action::kNone;
   }
 
  private:
-  bool heard_ = false;  // since the last beat
-  bool spoke_ = false;  // the same
-  int silent_ = 0;      // beats without a word
+  bool received_ = false;  // since the last beat
+  bool sent_ = false;      // since the last beat
+  int silent_ = 0;         // beats in a row in which nothing came
 };
 
 }  // namespace drover

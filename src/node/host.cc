@@ -16,7 +16,7 @@
 namespace drover {
 namespace {
 
-// The rest of the first line of `path` that begins with `key`, without blanks and colons before it.
+// The value of the first line "key: value" of `path`.
 std::string line_after(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -27,7 +27,7 @@ std::string line_after(const std::string& path, const std::string& key) {
   return "";
 }
 
-// What a server has open besides connections to workers: itself, its peers, a run file, strangers.
+// Open files besides connections to workers: to other processes, the run file, pending connections.
 constexpr uint64_t kFilesBesides = 32;
 
 }  // namespace
@@ -63,7 +63,7 @@ std::string too_few_files(uint64_t limit, uint64_t workers) {
 void keep_freed_memory() {
 #ifdef __GLIBC__
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // more is not taken
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest value that glibc accepts
   ::mallopt(M_TOP_PAD, 16 << 20);
 #endif
 }

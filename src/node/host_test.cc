@@ -1,4 +1,4 @@
-// What this machine allows is told before it is missed.
+// Limits of this machine are reported before a run hits them.
 #include "node/host.h"
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 namespace drover {
 namespace {
 
-TEST(Host, TellsOfFilesThatAreTooFewForTheWorkers) {
+TEST(Host, WarnsOfALimitOnFilesThatIsTooLowForTheWorkers) {
   EXPECT_EQ(too_few_files(1'048'576, 10'000), "");
   EXPECT_EQ(too_few_files(1'024, 490), "");
-  const std::string told = too_few_files(1'024, 500);
-  EXPECT_THAT(told, mentions(1024, 500));
+  const std::string warning = too_few_files(1'024, 500);
+  EXPECT_THAT(warning, mentions(1024, 500));
 }
 
 TEST(Host, TheLimitOnFilesCanBeRaisedAgain) {

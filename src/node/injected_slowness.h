@@ -23,11 +23,11 @@ class InjectedSlowness {
     return now_.delay;
   }
 
-  // Whether computing takes longer in this step; otherwise there is nothing else to ask.
+  // Whether computing takes longer in this step. If not, resume() and stretch() are not needed.
   bool stretches() const { return now_.factor > 1.0; }
   // Computing began, or continues, at `now`.
   void resume(TimePoint now) { since_ = now; }
-  // How long to wait so that all that was computed since then takes `factor` times as long.
+  // How long to wait so that the computing since resume() takes `factor` times as long.
   Duration stretch(TimePoint now) const {
     return from_seconds(seconds(now - since_) * (now_.factor - 1.0));
   }

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(InjectedSlowness, DelaysAndStretchesTheStepsThatRulesName) {
+TEST(InjectedSlowness, DelaysAndStretchesTheStepsOfTheRules) {
   InjectedSlowness slowness({{.workers = {{2, 3}}, .steps = {{5, 6}}, .factor = 3.0},
                              {.steps = {{6, 7}}, .delay = milliseconds(40)}},
                             1, 2);
@@ -21,7 +21,7 @@ TEST(InjectedSlowness, DelaysAndStretchesTheStepsThatRulesName) {
   EXPECT_FALSE(slowness.stretches());
 }
 
-TEST(InjectedSlowness, CountsOnlyWhatWasComputedSinceItWasResumed) {
+TEST(InjectedSlowness, StretchesOnlyTheTimeSinceResume) {
   InjectedSlowness slowness({{.factor = 3.0}}, 1, 0);
   slowness.begin(0);
   const TimePoint began{milliseconds(1000)};
@@ -31,7 +31,7 @@ TEST(InjectedSlowness, CountsOnlyWhatWasComputedSinceItWasResumed) {
   EXPECT_EQ(slowness.stretch(began + milliseconds(31)), milliseconds(2));
 }
 
-TEST(InjectedSlowness, LeavesOtherWorkersAlone) {
+TEST(InjectedSlowness, DoesNotAffectOtherWorkers) {
   InjectedSlowness slowness({{.workers = {{2, 3}}, .factor = 3.0, .delay = milliseconds(1)}}, 1, 4);
   EXPECT_EQ(slowness.begin(0), Duration::zero());
   EXPECT_FALSE(slowness.stretches());

@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-// A signal handler has nothing else to write to.
+// A signal handler may only write to such a variable.
 volatile std::sig_atomic_t signal_came = 0;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// introduce(): begins a conversation with whoever accepted a connection of ours.
+// introduce(): the connecting end's part of the handshake (node/acceptor.h).
 //
-// Nothing that the other end says is believed, and nothing but a nonce and a proof is told to it,
-// before it has proved that it belongs to the run.
+// Until the accepting end has proved that it knows the token, only a nonce and a proof are sent to
+// it, and every message but a Challenge is an error.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,17 @@
 
 namespace drover {
 
-// A channel on a new connection, encrypted where the run wants that: what goes between processes of
-// one machine over Unix sockets is not.
+// A channel on a new connection. It is encrypted if `key` has TLS, except on Unix sockets.
 std::shared_ptr<Channel> open_channel(Socket socket, const RunKey& key, Tls::Side side);
 
 struct Introduction {
   Hello hello;
-  int file = -1;                                // goes with it, see Channel::send()
-  std::function<void()> on_believed = nullptr;  // the other end has proved who it is
+  int file = -1;                                     // sent with `hello`, see Channel::send()
+  std::function<void()> on_authenticated = nullptr;  // the accepting end has proved its identity
 };
 
-// Starts the channel. `callbacks` are called from the moment at which the other end is believed;
-// on_closed also before that. What is sent meanwhile by others goes unheard: send nothing until
-// on_believed.
+// Starts the channel. `callbacks` are called once the accepting end is authenticated; on_closed
+// also before that. REQUIRES: the caller sends nothing on `channel` before on_authenticated.
 void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
                Introduction introduction, Channel::Callbacks callbacks);
 

@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// After the run is over, for its last parameters.
+// How long to wait for the last parameters after the run is over.
 constexpr Duration kFinalPatience = std::chrono::seconds(5);
 
 }  // namespace
@@ -46,7 +46,7 @@ LiveSession::Assignment::Assignment(const Welcome& welcome, const WorkerSettings
 }
 
 Status LiveSession::start() {
-  member_.reset();  // and with it its thread: until the next one starts, this one is alone
+  member_.reset();  // This joins its thread, so no lock is needed until the next one starts.
   unsent_ = {};
   asked_ = false;
   abandoned_.reset();
@@ -83,7 +83,7 @@ bool LiveSession::was_connected() {
 // --- the training loop's thread
 
 void LiveSession::leave(const std::string& reason) {
-  if (!member_) return;  // it has never come
+  if (!member_) return;  // start() was never called
   const std::lock_guard lock(mutex_);
   const Farewell farewell{reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed, reason};
   unsent_.messages().push_back({to_coordinator(), control_frame(farewell)});
@@ -133,14 +133,15 @@ std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Dura
   return Waited::kOver;
 }
 
-// No step begins with those: all are done, and the word that the run is over is on its way.
+// Whether the parameters are those after the last step: no step begins with them, and Farewell is
+// about to come.
 bool LiveSession::are_final() const {
   return asked_ && work_->machine.ready() && !welcome_.free_running &&
          work_->machine.step() >= welcome_.steps;
 }
 
-// Who keeps the model wants all of it, also if the run was over while it was still on its way. The
-// coordinator lets shards stay until its workers have left.
+// A worker that keeps the model waits for the final parameters, also if Farewell comes first. The
+// coordinator lets shards stay until the workers have left.
 bool LiveSession::awaits_final(TimePoint now) const {
   if (settings_.exit_when_over || connection_.farewell->outcome != RunOutcome::kCompleted)
     return false;
@@ -200,15 +201,15 @@ void LiveSession::finish_step(const GradientReport& report) {
     abandoned_ = Abandoned{.step = step_, .resumed = 0, .wasted = clock_now() - began_};
     return;
   }
-  StepReport told{.step = step_,
-                  .samples = report.samples,
-                  .loss = report.loss,
-                  .correct = report.correct,
-                  .predictions = report.predictions,
-                  .compute = computed_ - began_,
-                  .learning_rate = rate_.value()};
-  work_->machine.describe_pull(clock_now(), told);
-  unsent_.messages().push_back({to_coordinator(), control_frame(std::move(told))});
+  StepReport message{.step = step_,
+                     .samples = report.samples,
+                     .loss = report.loss,
+                     .correct = report.correct,
+                     .predictions = report.predictions,
+                     .compute = computed_ - began_,
+                     .learning_rate = rate_.value()};
+  work_->machine.describe_pull(clock_now(), message);
+  unsent_.messages().push_back({to_coordinator(), control_frame(std::move(message))});
 }
 
 bool LiveSession::ask_for_average() {
@@ -227,7 +228,7 @@ std::optional<Version> LiveSession::wait_for_average(Duration patience) {
   return average_.version();
 }
 
-void LiveSession::tell_evaluated(const Evaluated& evaluated) {
+void LiveSession::send_evaluated(const Evaluated& evaluated) {
   member_->send({{to_coordinator(), control_frame(evaluated)}});
 }
 
@@ -325,7 +326,7 @@ void LiveSession::on_shard_left() {
   changed_.notify_all();
 }
 
-// --- both. REQUIRES: mutex_ is held.
+// --- both threads. REQUIRES: mutex_ is held.
 
 void LiveSession::send(Outbox out) {
   for (Outgoing& message : out) {
@@ -347,8 +348,8 @@ void LiveSession::wait_unless_stopped(std::unique_lock<std::mutex>& lock, Durati
   work_->slowness.resume(clock_now());
 }
 
-// A slow machine would not notice an order to stop before it has finished its layer, so this does
-// not either.
+// Not interrupted by an order to stop: a machine that is really slow also notices it only after the
+// layer.
 void LiveSession::stretch(std::unique_lock<std::mutex>& lock) {
   if (!work_ || !work_->slowness.stretches()) return;
   changed_.wait_for(lock, work_->slowness.stretch(clock_now()),

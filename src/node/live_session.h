@@ -29,45 +29,44 @@ namespace drover {
 struct WorkerSettings {
   MemberIdentity identity;
   bool own_part = false;           // see SampleShare
-  bool partial = false;            // not all parameters are waited for
+  bool partial = false;            // a step may begin without all parameters (--pull)
   Sharing sharing = Sharing::kNo;  // of memory with shards
-  // Blocks travel by this between it and shards that have one too; null: on sockets.
+  // For blocks, to and from shards that have a port too; null: blocks travel on sockets.
   std::shared_ptr<MessagePort> port = nullptr;
   std::optional<Learning> learning = {};  // of a worker that brings its own model
-  uint32_t copiers = 0;  // threads that copy parameters which shards share; 0: that of connections
-  // How long it tries in vain to join again when the connection to the run was lost; see
-  // attempts.h.
+  uint32_t copiers = 0;  // threads that copy shared parameters; 0: the connections' thread
+  // The patience of run_attempts() (node/attempts.h).
   Duration rejoin_for{};
-  // Asked between steps: whether this worker is to leave the run. Empty: it stays to the end.
+  // Called between steps: whether this worker is to leave the run. Empty: it stays to the end.
   std::function<bool()> wants_to_leave = {};
-  // When the run is over this process ends, whatever its loop is doing: there is nothing to save.
+  // The process exits when the run is over, whatever its training loop is doing.
   bool exit_when_over = true;
 };
 
 class LiveSession : public TrainingSession, private Member::Handler {
  public:
-  // An error if gradients must lie in shared memory and cannot.
+  // An error if shared memory is required (Sharing::kMust) and cannot be made.
   static Result<std::unique_ptr<LiveSession>> create(const WorkerSettings& settings,
                                                      const Layout& layout);
 
-  // The values that training starts from; to be written before start(), which connects.
+  // The values that training starts from. The caller writes them before start().
   std::span<float> initial_parameters() { return parameters_->span(); }
-  // Connects; called again, it connects anew and forgets all that it knows of the run. What lies in
-  // the buffers stays. REQUIRES: the loop is not inside a step.
+  // Connects. A further call discards all state of the run and reconnects; the contents of the
+  // buffers stay. REQUIRES: the training loop is not inside a step.
   Status start();
-  // Until all shards are connected or the run is over, but no longer than `patience`.
+  // Waits until all shards are connected or the run is over. False: neither within `patience`.
   bool wait_until_connected(Duration patience);
 
   bool was_connected();
 
-  // Whether the run is over, how it ended and why.
+  // How the run ended, and why; nothing: it is not over.
   std::optional<Farewell> farewell();
 
   // --- the training loop's thread
 
   std::optional<Step> next_step() override;
-  // The same in two, for whoever has to look after something else while it waits. wait_for_step()
-  // returns nothing if neither came within `patience`.
+  // next_step() in two parts, for callers that do other work while they wait. wait_for_step()
+  // returns nothing if neither a step nor the end of the run came within `patience`.
   void ask_for_step();
   enum class Waited : uint8_t { kStep, kOver };
   std::optional<Waited> wait_for_step(std::optional<Duration> patience);
@@ -82,25 +81,27 @@ class LiveSession : public TrainingSession, private Member::Handler {
   bool wanted() override;
   void finish_step(const GradientReport& report) override;
 
-  // The learning rate from this step on. REQUIRES: a step has begun, nothing of it was pushed yet.
+  // Sets the learning rate from this step on. REQUIRES: a step has begun, and nothing of it has
+  // been pushed yet.
   void set_rate(double rate);
 
-  // From here on parameters() is written to, with what the next step begins with: for a loop that
-  // has copied it. Nothing if workers do not wait for all blocks, and for each other.
+  // Requests the next step's parameters, which overwrite parameters() from here on: for a loop that
+  // has copied them. Does nothing with partial pull and in asynchronous training.
   void pull_ahead();
 
-  // What the coordinator has told, once all shards are connected.
+  // The coordinator's Welcome. REQUIRES: all shards are connected.
   const Welcome& welcome() const { return welcome_; }
 
-  // Asks for the newest parameters to evaluate, which go to average(). False: the run keeps none.
+  // Requests the newest parameters to evaluate, which go to average(). False: the run keeps none.
   bool ask_for_average();
-  // The version that has come; nothing if it has not within `patience`, or if the run is over.
+  // Waits for them and returns their version. Nothing: they did not come within `patience`, or the
+  // run is over.
   std::optional<Version> wait_for_average(Duration patience);
   std::span<float> average() { return average_.values(); }
-  void tell_evaluated(const Evaluated& evaluated);
+  void send_evaluated(const Evaluated& evaluated);
 
-  // Says that this worker goes, and why; "" means that it has done all that it was to do. What was
-  // said before is sent first.
+  // Sends all messages, and last that this worker leaves. `reason`: why it cannot continue; "" if
+  // it is done.
   void leave(const std::string& reason);
 
  private:
@@ -130,7 +131,7 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void wait_unless_stopped(std::unique_lock<std::mutex>& lock, Duration duration);
   void stretch(std::unique_lock<std::mutex>& lock);
 
-  // What the coordinator's welcome makes of this worker.
+  // State that is made from the coordinator's Welcome.
   struct Assignment {
     Assignment(const Welcome& welcome, const WorkerSettings& settings, SharedBuffer parameters,
                ConstBuffer gradient);
@@ -138,37 +139,39 @@ class LiveSession : public TrainingSession, private Member::Handler {
     SampleShare share;
     InjectedSlowness slowness;
   };
-  // How things stand with the run.
+  // The state of the connection to the run.
   struct Connection {
     bool connected = false;  // to all shards
-    bool in_place = false;   // shards read gradients where they lie
+    bool in_place = false;   // shards read gradients in shared memory
     std::optional<Farewell> farewell;
-    TimePoint over_at{};      // when it came
-    bool shard_left = false;  // since then
+    TimePoint over_at{};      // when `farewell` came
+    bool shard_left = false;  // a shard has disconnected since then
   };
 
   const WorkerSettings settings_;
   const Layout layout_;
   const SharedBuffer parameters_;
-  std::vector<std::byte> unwanted_;  // of the connections' thread: what answers an earlier pull
+  // Used by the connections' thread alone: answers to an earlier pull are read into this.
+  std::vector<std::byte> unwanted_;
 
-  // Of the training loop's thread alone.
+  // Used by the training loop's thread alone.
   OfferBatch unsent_;
-  bool asked_ = false;  // for the step that is waited for
+  bool asked_ = false;  // the parameters of the next step have been requested
   Step step_ = 0;
   Batch batch_;
   TimePoint began_{};
-  TimePoint computed_{};  // the last tensor was
+  TimePoint computed_{};  // when the last tensor was complete
   ScriptRate rate_;
   std::optional<Abandoned> abandoned_;  // until the next step begins
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_, but what is read of the current gradient and of the average by the loop.
+  // Guarded by mutex_, except that the training loop accesses the floats of the current gradient
+  // and of the average without it.
   GradientBuffers gradients_;
   AveragePull average_;
   Welcome welcome_;
-  std::optional<Assignment> work_;  // since it came
+  std::optional<Assignment> work_;  // absent before Welcome
   Connection connection_;
 
   std::unique_ptr<Member> member_;  // last: its thread must end before what it uses does

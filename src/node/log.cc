@@ -9,7 +9,7 @@ namespace drover {
 void set_log_name(const std::string& name) {
   auto logger =
       std::make_shared<spdlog::logger>(name, std::make_shared<spdlog::sinks::stderr_sink_st>());
-  // On a terminal, first clear whatever progress line stands there.
+  // On a terminal, clear the progress line first.
   const std::string clear = ::isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "";
   logger->set_pattern(clear + "drover" + (name.empty() ? "" : " " + name) + ": %v");
   logger->flush_on(spdlog::level::info);

@@ -1,5 +1,4 @@
-// Messages of a process to the person who started the run: one line each on standard error, under
-// the process's name.
+// Log messages of a process: one line each on standard error, with the process's name.
 #pragma once
 
 #include <string>

@@ -1,10 +1,9 @@
-// Mailbox: messages from any thread to an event loop, delivered in the order in which they were put
+// Mailbox: passes messages from any thread to an event loop, in the order in which they were put
 // in.
 //
-// Posting them to the loop one by one does not keep that order: what a loop with one thread posts
-// to itself it puts aside until its handler has returned, and what another thread posts meanwhile
-// goes first. A pull that is overtaken so by the next one would undo it, and be waited for for
-// ever.
+// Posting them to the loop one by one would not keep the order: asio defers what a loop's own
+// thread posts until the handler returns, and what another thread posts meanwhile is run first. An
+// older pull that arrives after a newer one would replace it, and the worker would wait for ever.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,8 +19,8 @@ namespace drover {
 
 class Mailbox {
  public:
-  // `deliver` is called on the loop's thread. Both must outlive this, and this the loop's last
-  // turn.
+  // `deliver` is called on the loop's thread. REQUIRES: the loop outlives this, and this the last
+  // handler that the loop runs.
   Mailbox(boost::asio::io_context& loop, std::function<void(Outbox)> deliver)
       : loop_(loop), deliver_(std::move(deliver)) {}
 
@@ -34,7 +33,7 @@ class Mailbox {
     boost::asio::post(loop_, [this] { empty(); });
   }
 
-  // Delivers what is in it now. On the loop's thread.
+  // Delivers all messages that are in it. REQUIRES: called on the loop's thread.
   void empty() {
     Outbox messages;
     {
@@ -50,7 +49,7 @@ class Mailbox {
   const std::function<void(Outbox)> deliver_;
   std::mutex mutex_;
   Outbox waiting_;        // guarded by mutex_
-  bool planned_ = false;  // to be emptied; guarded by mutex_
+  bool planned_ = false;  // empty() has been posted; guarded by mutex_
 };
 
 }  // namespace drover

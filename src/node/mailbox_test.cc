@@ -1,4 +1,4 @@
-// What is put into a mailbox comes out in the same order, whoever puts it in, and when.
+// Messages leave a mailbox in the order in which they were put in, from whatever thread.
 #include "node/mailbox.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class MailboxTest : public ::testing::Test {
                }};
 };
 
-TEST_F(MailboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
+TEST_F(MailboxTest, MessagesOfTheLoopAreNotOvertakenByThoseOfAnotherThread) {
   boost::asio::post(loop_, [this] {
     put(1);
     put_by_another(2);
@@ -38,12 +38,12 @@ TEST_F(MailboxTest, WhatTheLoopPutsInIsNotOvertakenByAnotherThread) {
   EXPECT_EQ(delivered_, (std::vector<Step>{1, 2, 3, 4}));
 }
 
-TEST_F(MailboxTest, WhatIsPutInWhileItIsEmptiedComesNext) {
+TEST_F(MailboxTest, MessagesPutInDuringDeliveryComeNext) {
   put(1);
   boost::asio::post(loop_, [this] {
     put(2);
     box_.empty();
-    EXPECT_EQ(delivered_, (std::vector<Step>{1, 2})) << "at once, if somebody wants it so";
+    EXPECT_EQ(delivered_, (std::vector<Step>{1, 2})) << "empty() delivers at once";
     put(3);
   });
   loop_.run();

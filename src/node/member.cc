@@ -74,15 +74,15 @@ Status Member::start() {
   callbacks.on_control = [this](Control message) { return on_coordinator(std::move(message)); };
   callbacks.on_frame = [this](const FrameHeader& header) -> Status {
     if (header.type != FrameType::kStop)
-      return invalid_input("only the order to stop comes from a coordinator");
+      return invalid_input("the coordinator sent a frame other than kStop");
     handler_.on_stop(header.step);
     return done();
   };
   callbacks.on_closed = [this](const Error& why) { lose("the coordinator", why); };
-  Hello greeting = hello(Lane::kControl);
-  greeting.tensors = layout_.tensors();
-  greeting.learning = extras_.learning;
-  introduce(coordinator_, identity_.key, {.hello = std::move(greeting)}, std::move(callbacks));
+  Hello first = hello(Lane::kControl);
+  first.tensors = layout_.tensors();
+  first.learning = extras_.learning;
+  introduce(coordinator_, identity_.key, {.hello = std::move(first)}, std::move(callbacks));
   thread_ = std::thread([this] { loop_.run(); });
   return done();
 }
@@ -90,7 +90,7 @@ Status Member::start() {
 Status Member::on_coordinator(Control message) {
   if (over_) return done();
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
-    if (std::exchange(welcomed_, true)) return invalid_input("a second welcome");
+    if (std::exchange(welcomed_, true)) return invalid_input("a second Welcome");
     const bool works = identity_.role == Role::kWorker;
     const Status fits = check_welcome(
         *welcome, layout_, works ? std::optional<WorkerId>(identity_.index) : std::nullopt);
@@ -107,7 +107,7 @@ Status Member::on_coordinator(Control message) {
   return done();
 }
 
-// Without waiting: the coordinator may have something to say about a shard that does not answer.
+// Asynchronous: the coordinator may report meanwhile that a shard that does not answer is lost.
 void Member::connect_shards(const Welcome& welcome) {
   const size_t shards = welcome.shards.size();
   shared_.resize(shards);
@@ -143,9 +143,9 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
   introduce(channel, identity_.key,
             {.hello = hello(lane),
              .file = lane == Lane::kControl ? extras_.memory : -1,
-             .on_believed =
+             .on_authenticated =
                  [this] {
-                   ++lanes_believed_;
+                   ++lanes_authenticated_;
                    connect_if_complete();
                  }},
             std::move(callbacks));
@@ -179,15 +179,15 @@ Status Member::carry_blocks_by_messages(ShardId shard, uint32_t rank) {
   return done();
 }
 
-// A shard may welcome us before its other lane has proved whose it is.
+// A shard may send Connected before its other lane is authenticated.
 void Member::connect_if_complete() {
-  if (shards_connected_ != shared_.size() || lanes_believed_ != 2 * shared_.size()) return;
+  if (shards_connected_ != shared_.size() || lanes_authenticated_ != 2 * shared_.size()) return;
   handler_.on_connected(std::all_of(shared_.begin(), shared_.end(),
                                     [](const auto& memory) { return memory != nullptr; }));
   coordinator_->send(control_frame(Ready{}));
 }
 
-// The shard leaves them where they are until it hears that they have been taken.
+// The shard does not overwrite them until it receives kTaken.
 Status Member::take_shared(ShardId shard, const FrameHeader& header) {
   if (!shared_[shard]) return invalid_input("parameters in memory that is not shared");
   const auto into = handler_.payload_for(shard, header);
@@ -214,7 +214,7 @@ Status Member::take_shared(ShardId shard, const FrameHeader& header) {
 }
 
 void Member::on_copied(ShardId shard, const FrameHeader& header) {
-  // With what comes next: the shard has room for more versions than one.
+  // Not urgent: the shard has space for several versions.
   control_[shard]->send_with_next(
       {{.type = FrameType::kTaken, .worker = identity_.worker(), .place = header.place}, {}});
   if (const Status taken = handler_.on_frame(shard, header); !taken)
@@ -241,12 +241,11 @@ void Member::deliver(Outbox messages) {
   }
 }
 
-// A shard that leaves at the end of a run may be seen leaving before the coordinator's word that
-// the run is over, and a shard that was killed is better explained by the coordinator: it gets a
-// moment to speak first.
+// The end of a shard's connection may be seen before the coordinator's Farewell, which has the
+// better reason: that the run is over, or how the shard ended. So wait a moment for it.
 void Member::lose_shard(ShardId shard, const Error& why) {
   if (over_) return handler_.on_shard_left();
-  if (std::exchange(shard_left_, true)) return;  // the first lane that was lost knows why
+  if (std::exchange(shard_left_, true)) return;  // the first lost lane has the reason
   patience_.expires_after(kPatience);
   patience_.async_wait([this, shard, why](const boost::system::error_code& error) {
     if (!error) lose(peer_name(Role::kShard, shard), why);

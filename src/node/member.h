@@ -35,7 +35,7 @@ struct MemberIdentity {
   RunKey key;
   std::string coordinator;  // its address
 
-  // In the ids that shards use.
+  // The id that shards use for this member.
   WorkerId worker() const { return role == Role::kEvaluator ? kEvaluator : index; }
   std::string name() const { return peer_name(role, index); }
 };
@@ -45,34 +45,33 @@ class Member {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // The coordinator said where everything is; shards are about to be connected.
+    // The coordinator's Welcome has come; connections to the shards are about to be made.
     virtual void on_welcome(const Welcome& welcome) = 0;
     // All shards are connected. `in_place`: they read gradients from the memory that was shared
-    // with them; blocks need only be offered with kInPlaceFlag.
+    // with them, so blocks are only offered, with kInPlaceFlag.
     virtual void on_connected(bool in_place) = 0;
-    // Where parameters go; also asked when they are copied from memory that the shard shares.
+    // Where to write received parameters, or those that are copied from a shard's shared memory.
     virtual Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) = 0;
     virtual Status on_frame(ShardId shard, const FrameHeader& header) = 0;
-    // Whether parameters are of use; those that a shard shares are not copied otherwise.
+    // Whether parameters are wanted. Unwanted ones are not copied from a shard's shared memory.
     virtual bool expects(const FrameHeader& header) = 0;
     virtual void on_want_initial(ShardId shard) = 0;
     virtual void on_stop(Step step) = 0;
     virtual void on_share(const Share& share) = 0;
     virtual void on_pull_share(const PullShare& share) = 0;
-    // Floats of this buffer that were sent are no longer read from.
+    // Sent floats of this buffer are no longer read.
     virtual void on_floats_sent(const ConstBuffer& buffer) = 0;
-    // The run is over, or a peer without which it cannot go on is lost. Called once, last but for
-    // on_shard_left().
+    // The run is over, or a peer that it needs is lost. Called once; only on_shard_left() follows.
     virtual void on_over(const Farewell& farewell) = 0;
-    // After that, a shard has left: nothing more comes from it.
+    // After on_over(): a shard has disconnected. Nothing more comes from it.
     virtual void on_shard_left() {}
   };
 
   struct Extras {
-    int memory = -1;                   // of gradients, to share with shards; -1: none
+    int memory = -1;                   // file of gradients to share with shards; -1: none
     std::optional<Learning> learning;  // see Hello
-    uint32_t copiers = 0;              // threads that copy what shards share; 0: this one
-    std::shared_ptr<MessagePort> port = nullptr;  // blocks travel by this where shards can
+    uint32_t copiers = 0;              // threads that copy shared parameters; 0: this thread
+    std::shared_ptr<MessagePort> port = nullptr;  // for blocks, to shards that have one too
   };
   Member(MemberIdentity identity, const Layout& layout, Handler& handler, Extras extras);
   ~Member();  // stops the thread
@@ -80,9 +79,9 @@ class Member {
   // Connects to the coordinator and starts the thread.
   Status start();
 
-  // From any thread. What is said is said in the order of these calls.
+  // From any thread. Messages are sent in the order of these calls.
   void send(Outbox messages) { outgoing_.put(std::move(messages)); }
-  // The same, the last time: whoever is lost from here on is not missed.
+  // The same, for the last messages: the loss of a peer is no error from here on.
   void send_last(Outbox messages);
 
  private:
@@ -111,17 +110,16 @@ class Member {
   std::vector<std::shared_ptr<Channel>> control_;  // by shard; null: not connected yet
   std::vector<std::shared_ptr<Channel>> bulk_;     // the same
   size_t shards_connected_ = 0;
-  size_t lanes_believed_ = 0;  // of shards
+  size_t lanes_authenticated_ = 0;  // of shards
   const Extras extras_;
   std::shared_ptr<MessageCourier> courier_;                  // null: blocks travel on sockets
-  uint32_t message_lane_ = 0;                                // of this membership
+  uint32_t message_lane_ = 0;                                // MPI tag of this membership
   std::vector<std::shared_ptr<const SharedMemory>> shared_;  // by shard; null: it shares none
   boost::asio::steady_timer patience_;                       // see lose_shard()
   bool welcomed_ = false;
   bool over_ = false;
-  bool shard_left_ = false;  // before that was known
-  // Several versions of a block are copied in the order in which they came: each block has its
-  // strand.
+  bool shard_left_ = false;  // before on_over()
+  // Versions of a block are copied in the order in which they came: each block has its strand.
   std::optional<boost::asio::thread_pool> copiers_;
   std::vector<boost::asio::strand<boost::asio::thread_pool::executor_type>> strands_;
   std::thread thread_;

@@ -1,7 +1,7 @@
-// OfferBatch: what a training loop has to say, held back until it is worth a message. Without I/O.
+// OfferBatch: collects messages of a training loop, to send them together. Without I/O.
 //
-// Every message wakes a thread, and costs more than a small block is worth: blocks are offered when
-// there are so many bytes of them, and the rest with the next request for parameters.
+// Sending wakes a thread, which costs more than copying a small block. So offers are sent when
+// their blocks have kBytes, and the rest with the next request for parameters.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ class OfferBatch {
  public:
   static constexpr size_t kBytes = kBlockBytes;
 
-  // What has no hurry: it goes with the next message.
+  // For messages that are not urgent: they are sent with the next ones.
   Outbox& messages() { return messages_; }
-  // Offers what is complete with this tensor. Returns whether there is enough to send.
+  // Offers the blocks that this tensor completes. Returns whether it is time to take() and send.
   bool offer(WorkerMachine& machine, uint32_t tensor, uint32_t samples) {
     const size_t before = messages_.size();
     machine.offer(tensor, samples, messages_);
@@ -26,7 +26,7 @@ class OfferBatch {
       offered_ += machine.bytes_of(messages_[i].frame.header.block);
     return offered_ >= kBytes;
   }
-  // Everything, in the order in which it came.
+  // Returns all messages, oldest first.
   Outbox take() {
     offered_ = 0;
     return std::exchange(messages_, {});

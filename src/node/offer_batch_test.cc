@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-TEST(OfferBatch, IsWorthAMessageWhenItsBlocksAreLargeEnough) {
+TEST(OfferBatch, IsSentWhenItsBlocksAreLargeEnough) {
   constexpr size_t kHalf = OfferBatch::kBytes / sizeof(float) / 2;
   const Layout layout({{"a", kHalf}, {"b", kHalf}, {"c", kHalf}});
   const BlockPlan blocks = plan_blocks(layout, 1, kHalf);
@@ -26,13 +26,13 @@ TEST(OfferBatch, IsWorthAMessageWhenItsBlocksAreLargeEnough) {
   ASSERT_TRUE(machine.ready());
   machine.begin_step();
   batch.messages().push_back({to_coordinator(), control_frame(Ready{})});
-  EXPECT_FALSE(batch.offer(machine, 2, 1)) << "half of what a message is worth";
+  EXPECT_FALSE(batch.offer(machine, 2, 1)) << "half of kBytes";
   EXPECT_TRUE(batch.offer(machine, 1, 1));
   const Outbox sent = batch.take();
-  ASSERT_EQ(sent.size(), 3u) << "what came before goes with it";
+  ASSERT_EQ(sent.size(), 3u) << "earlier messages are sent with it";
   EXPECT_EQ(sent[0].to, to_coordinator());
   EXPECT_TRUE(batch.messages().empty());
-  EXPECT_FALSE(batch.offer(machine, 0, 1)) << "counted anew";
+  EXPECT_FALSE(batch.offer(machine, 0, 1)) << "the count starts at zero again";
 }
 
 }  // namespace

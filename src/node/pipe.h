@@ -1,4 +1,4 @@
-// A pipe between processes, of which one is forked from the other.
+// A pipe between a process and its child.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace drover {
 
-// Children inherit it; each end is closed with the process that holds it.
+// The ends are plain descriptors: children inherit them, and they are closed when processes exit.
 struct Pipe {
   int from = -1;
   int to = -1;

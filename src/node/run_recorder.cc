@@ -12,7 +12,7 @@ void RunRecorder::record(const RunRecord& record) {
 
 void RunRecorder::record_end(RunEnd end) {
   end.memory_bytes.assign(memory_.begin(), memory_.end());
-  // A run that has started over has taken as long as all of it took.
+  // The elapsed time includes earlier incarnations.
   if (training_before_) end.elapsed += training_here_.value_or(clock_now()) - *training_before_;
   for (RunObserver* observer : observers_) {
     note_failure(end);
@@ -31,7 +31,7 @@ void RunRecorder::note_failure(RunEnd& end) const {
 
 void RunRecorder::check(const Status& status) {
   if (status || failure_) return;
-  failure_ = status.error().message;  // the failure itself is told to the same observers
+  failure_ = status.error().message;  // set first: the failure is recorded with the same observers
   fail_(*failure_);
 }
 

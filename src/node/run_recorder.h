@@ -1,5 +1,4 @@
-// RunRecorder: tells observers what happens in a run and how it ended, and notices when one of them
-// cannot take it.
+// RunRecorder: passes records of a run to its observers, and ends the run when an observer fails.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace drover {
 class RunRecorder {
  public:
   // `training_since`: when training began, if that was in an earlier incarnation of the
-  // coordinator. `fail` is called once, with the first failure; it ends the run.
+  // coordinator. `fail` is called once, with the first failure, and must end the run.
   RunRecorder(std::vector<RunObserver*> observers, std::optional<TimePoint> training_since,
               std::function<void(const std::string& why)> fail)
       : observers_(std::move(observers)),
@@ -27,16 +26,16 @@ class RunRecorder {
         fail_(std::move(fail)) {}
 
   void record(const RunRecord& record);
-  // The peak memory of a peer, for the end's record. Bytes.
+  // The peak memory of a peer in bytes, for the record of the run's end.
   void note_memory(const Peer& peer, uint64_t bytes) { memory_[peer] = bytes; }
   void record_end(RunEnd end);
-  // A failure of something else that the record depends on counts as one of its own.
+  // Treats an error elsewhere, such as of flushing the run file, as a failure to record.
   void check(const Status& status);
 
-  // As it was recorded. A run that could not be recorded to its end has not completed, whatever was
-  // trained.
+  // The end as it was recorded. If recording failed, the outcome is a failure, also if training was
+  // completed.
   const RunEnd& end() const { return end_; }
-  // Why the run cannot be recorded; nothing: it can.
+  // Why recording failed; nothing: it has not.
   const std::optional<std::string>& failure() const { return failure_; }
   std::optional<TimePoint> training_since() const {
     return training_before_ ? training_before_ : training_here_;

@@ -42,7 +42,7 @@ class RunRecorderTest : public ::testing::Test {
   std::vector<std::string> failures_;
 };
 
-TEST_F(RunRecorderTest, TellsEveryObserver) {
+TEST_F(RunRecorderTest, PassesRecordsToEveryObserver) {
   RunRecorder recorder = made();
   EXPECT_FALSE(recorder.training_since());
   recorder.record(DecisionRecord{});
@@ -57,19 +57,19 @@ TEST_F(RunRecorderTest, TellsEveryObserver) {
   EXPECT_TRUE(failures_.empty());
 }
 
-TEST_F(RunRecorderTest, ARunThatCannotBeRecordedHasNotCompleted) {
+TEST_F(RunRecorderTest, ARunThatCannotBeRecordedHasFailed) {
   RunRecorder recorder = made();
   first_.fails = true;
   recorder.record(DecisionRecord{});
   recorder.record(DecisionRecord{});
   EXPECT_EQ(failures_, std::vector<std::string>{"the disk is full"}) << "reported once";
-  EXPECT_EQ(second_.decisions, 2) << "others hear all the same";
+  EXPECT_EQ(second_.decisions, 2) << "other observers still get all records";
   recorder.record_end({.outcome = RunOutcome::kCompleted});
   EXPECT_EQ(first_.ends.at(0).outcome, RunOutcome::kFailed);
   EXPECT_EQ(recorder.end().cause, EndCause::kRecordFailed);
 }
 
-TEST_F(RunRecorderTest, AFailureToRecordTheEndIsTheEndOfTheOthers) {
+TEST_F(RunRecorderTest, AFailureToRecordTheEndIsRecordedByTheOtherObservers) {
   RunRecorder recorder = made();
   first_.fails_at_end = true;
   recorder.record_end({.outcome = RunOutcome::kInterrupted});
@@ -84,7 +84,7 @@ TEST_F(RunRecorderTest, AFailedRunKeepsItsOwnReason) {
   EXPECT_EQ(recorder.end().reason, "all workers are gone");
 }
 
-TEST_F(RunRecorderTest, TheTimeOfARunThatStartedOverIsThatOfAllOfIt) {
+TEST_F(RunRecorderTest, TheElapsedTimeIncludesEarlierIncarnations) {
   const TimePoint before = clock_now() - std::chrono::seconds(100);
   RunRecorder recorder = made(before);
   EXPECT_EQ(recorder.training_since(), before);

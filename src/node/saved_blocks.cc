@@ -13,7 +13,7 @@ Result<SavedBlocks> read_saved(const Plan& plan, ShardId shard) {
   const CheckpointManifest& manifest = checkpoint.value().manifest();
   if (manifest.tensors != plan.tensors || manifest.step != plan.first_step) {
     return invalid_input("the checkpoint " + plan.resume_from +
-                         " is not of this run's model and step");
+                         " is of another model or step than this run's");
   }
   std::vector<Block> mine;
   for (const Block& block : plan.blocks.blocks) {
@@ -32,8 +32,8 @@ Result<SavedBlocks> kept_blocks(const Plan& plan, ShardId shard, const KeptParts
   for (const Block& block : plan.blocks.blocks) {
     if (block.shard != shard) continue;
     if (next == blocks.end() || next->offset != block.offset || next->length != block.length)
-      return invalid_input("what " + keeper +
-                           " keeps in memory is not what the run is to go on from");
+      return invalid_input(keeper + " does not have version " + std::to_string(plan.kept->version) +
+                           " in memory, from which the run is to continue");
     ++next;
   }
   return SavedBlocks(std::move(blocks));

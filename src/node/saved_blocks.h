@@ -1,4 +1,4 @@
-// What a run that continues has of a shard's blocks: on the disk, or in memory.
+// A shard's blocks that a resumed or restarted run continues from: on the disk, or in memory.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,15 @@
 
 namespace drover {
 
-// Nothing: the run begins.
+// Absent: the run starts from initial parameters.
 using SavedBlocks = std::optional<std::vector<SavedBlock>>;
 
-// Of a checkpoint (Plan::resume_from). The error says which file, and what is wrong with it.
+// The blocks of a checkpoint (Plan::resume_from). The error says which file, and what is wrong with
+// it.
 Result<SavedBlocks> read_saved(const Plan& plan, ShardId shard);
 
-// Of a version that `keeper` has kept in memory. The error: that is not what the plan needs.
-// REQUIRES: plan.kept.
+// The blocks of version plan.kept that process `keeper` has in memory. An error if they are not the
+// shard's blocks. REQUIRES: plan.kept.
 Result<SavedBlocks> kept_blocks(const Plan& plan, ShardId shard, const KeptParts& kept,
                                 const std::string& keeper);
 

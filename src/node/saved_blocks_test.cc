@@ -31,7 +31,7 @@ class KeptBlocksTest : public ::testing::Test {
   KeptParts kept_;
 };
 
-TEST_F(KeptBlocksTest, AreThoseOfTheVersionThatThePlanNames) {
+TEST_F(KeptBlocksTest, AreThoseOfThePlansVersion) {
   keep(7);
   const auto blocks = found();
   ASSERT_TRUE(blocks.ok());
@@ -39,19 +39,19 @@ TEST_F(KeptBlocksTest, AreThoseOfTheVersionThatThePlanNames) {
   EXPECT_EQ(blocks.value()->size(), plan_.blocks.blocks_of_shard(0).size());
 }
 
-TEST_F(KeptBlocksTest, OfAnotherVersionAreAnError) {
+TEST_F(KeptBlocksTest, AnotherVersionIsAnError) {
   keep(6);
   const auto blocks = found();
   ASSERT_FALSE(blocks.ok());
   EXPECT_THAT(blocks.error(), is_error(ErrorKind::kInvalidInput, "shard 0"));
 }
 
-TEST_F(KeptBlocksTest, ThatAreNotAllOfThemAreAnError) {
+TEST_F(KeptBlocksTest, MissingBlocksAreAnError) {
   keep(7, 1);
   EXPECT_FALSE(found().ok());
 }
 
-TEST(ReadSaved, HasNothingWhenTheRunBegins) {
+TEST(ReadSaved, IsAbsentWhenTheRunBegins) {
   const auto blocks = read_saved(Plan{}, 0);
   ASSERT_TRUE(blocks.ok());
   EXPECT_FALSE(blocks.value());

@@ -1,4 +1,5 @@
-// ScriptRate: the learning rate that a script has chosen, and who has to hear of it. Without I/O.
+// ScriptRate: the learning rate that a script has set, and whether shards have received it. Without
+// I/O.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +13,23 @@ namespace drover {
 
 class ScriptRate {
  public:
-  // Nothing: the run's.
+  // Nothing: the script has set none, and the run's schedule applies.
   const std::optional<double>& value() const { return value_; }
 
-  // The rate from `step` on; tells all shards.
+  // Sets the rate from `step` on and sends it to all shards.
   void set(double rate, Step step, size_t shards, Outbox& out) {
     value_ = rate;
-    tell(step, shards, out);
+    send(step, shards, out);
   }
-  // The shards are other ones, and have not heard it.
-  void on_new_shards() { untold_ = value_.has_value(); }
-  // A step begins: tells shards that have not heard it.
+  // The worker has reconnected: the shards do not have the rate.
+  void on_new_shards() { unsent_ = value_.has_value(); }
+  // A step begins: sends the rate if the shards do not have it.
   void begin(Step step, size_t shards, Outbox& out) {
-    if (std::exchange(untold_, false)) tell(step, shards, out);
+    if (std::exchange(unsent_, false)) send(step, shards, out);
   }
 
  private:
-  void tell(Step step, size_t shards, Outbox& out) const {
+  void send(Step step, size_t shards, Outbox& out) const {
     for (ShardId shard = 0; shard < shards; ++shard) {
       out.push_back({to_shard(shard, Lane::kControl),
                      control_frame(LearningRate{.from = step, .rate = *value_})});
@@ -36,7 +37,7 @@ class ScriptRate {
   }
 
   std::optional<double> value_;
-  bool untold_ = false;
+  bool unsent_ = false;
 };
 
 }  // namespace drover

@@ -13,7 +13,7 @@
 namespace drover {
 namespace {
 
-// How long the coordinator has to say why the shard is gone that this one stands by for.
+// How long a standby waits for the coordinator's order after its shard is lost.
 constexpr Duration kPatience = std::chrono::seconds(2);
 
 const Error kNotJoined =
@@ -28,8 +28,9 @@ ShardNode::ShardNode(const ShardSettings& settings, KeptParts& kept)
       kept_(kept),
       timer_(loop_, [this] { work([&](Outbox& out) { shard_.on_time(clock_now(), out); }); }),
       standby_(settings.id, kept, [this](Frame frame) { coordinator_->send(std::move(frame)); }),
-      saver_(loop_,
-             [this](CheckpointSaved saved) { tell_coordinator(std::move(saved), clock_now()); }) {
+      saver_(loop_, [this](CheckpointSaved saved) {
+        send_to_coordinator(std::move(saved), clock_now());
+      }) {
   if (settings_.port)
     courier_ = std::make_shared<MessageCourier>(loop_.get_executor(), *settings_.port);
 }
@@ -38,16 +39,16 @@ Attempt ShardNode::run() {
   if (const Status started = start(); !started) {
     return {.exit_status = 1,
             .again = started.error().kind == ErrorKind::kDisconnected,
-            .was_in = false,
+            .joined = false,
             .why = started.error().message};
   }
   loop_.run();
-  // Before what it writes to is gone.
+  // The courier writes to memory of peers: close it first.
   if (courier_) courier_->close();
   if (settings_.port && end_.outcome == RunOutcome::kCompleted) settings_.port->finish();
   return {.exit_status = end_.outcome == RunOutcome::kFailed ? 1 : 0,
           .again = end_.again,
-          .was_in = plan_ || link_ != nullptr,
+          .joined = plan_ || link_ != nullptr,
           .why = end_.reason};
 }
 
@@ -83,16 +84,16 @@ Status ShardNode::start() {
 
 Status ShardNode::on_coordinator(const Control& message) {
   if (const auto* plan = std::get_if<Plan>(&message)) {
-    if (plan_ || link_) return invalid_input("a second plan");
+    if (plan_ || link_) return invalid_input("a second Plan");
     return on_first_plan(*plan);
   }
   if (const auto* decision = std::get_if<Decision>(&message)) {
-    if (!shard_.has_plan()) return invalid_input("a decision before the plan");
+    if (!shard_.has_plan()) return invalid_input("a Decision before the Plan");
     if (const Status sane = shard_.check_decision(*decision); !sane) return sane;
     work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
     standby_.on_decision(decision->step);
   } else if (const auto* stand_by = std::get_if<StandBy>(&message)) {
-    if (plan_ || link_) return invalid_input("an order to stand by out of turn");
+    if (plan_ || link_) return invalid_input("StandBy after a Plan or another StandBy");
     stand_by_for(stand_by->address);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     stop(*farewell);
@@ -117,8 +118,7 @@ Status ShardNode::share_memory(const Plan& plan) {
   return settings_.sharing == Sharing::kMust ? reserved : done();
 }
 
-// A checkpoint is read beside the loop: a process that is silent for as long as that may take is
-// taken for dead.
+// A checkpoint is read beside the loop, so that the heartbeat continues however long that takes.
 void ShardNode::load(const Plan& plan) {
   if (plan.kept) {
     const auto blocks =
@@ -131,25 +131,25 @@ void ShardNode::load(const Plan& plan) {
   const bool started =
       reader_.begin([plan, shard = settings_.id] { return read_saved(plan, shard); },
                     [this](const Result<SavedBlocks>& saved) { begin(saved); });
-  if (!started) begin(system_error("no thread could be started to read " + plan.resume_from));
+  if (!started) begin(system_error("cannot start a thread to read " + plan.resume_from));
 }
 
 void ShardNode::begin(const Result<SavedBlocks>& saved) {
   if (!saved) {
-    // The coordinator ends the run, and tells all others why.
+    // The coordinator ends the run and sends all others the reason.
     return coordinator_->send(
         control_frame(Farewell{.outcome = RunOutcome::kFailed, .reason = saved.error().message}));
   }
   shard_.on_plan(*plan_);
   if (saved.value()) shard_.restore(*saved.value());
-  // Joining may lose a peer, and with it its entry.
+  // A copy: joining may lose a peer and erase its entry.
   std::vector<WorkerId> waiting;
   for (const auto& [worker, peer] : peers_) waiting.push_back(worker);
   for (const WorkerId worker : waiting) join_if_complete(worker);
 }
 
-// Another process serves: what it makes is kept here. When it is lost the coordinator says what is
-// next; if it does not, there is nothing to do but to come again.
+// Another process serves, and this one keeps its versions. When that process is lost the
+// coordinator sends the next order; if none comes, this one rejoins the run.
 void ShardNode::stand_by_for(const std::string& address) {
   link_ = std::make_unique<StandbyLink>(
       loop_, settings_.key, settings_.id, kept_, [this](const Error& why) {
@@ -164,7 +164,8 @@ void ShardNode::stand_by_for(const std::string& address) {
 
 Status ShardNode::admit_standby(const std::shared_ptr<Channel>& channel, const Hello& hello) {
   if (!plan_ || !plan_->standby || hello.index != settings_.id || hello.lane != Lane::kBulk)
-    return invalid_input("this is not the shard that it stands by for");
+    return invalid_input("shard " + std::to_string(settings_.id) +
+                         " has no standby, or is not the shard of this one");
   standby_.attach(channel);
   return done();
 }
@@ -183,8 +184,8 @@ Status ShardNode::admit(const std::shared_ptr<Channel>& channel, const Hello& he
   if (hello.role == Role::kStandby) return admit_standby(channel, hello);
   if (const Status sane = check(hello); !sane) return sane;
   const WorkerId worker = hello.role == Role::kEvaluator ? kEvaluator : hello.index;
-  // The coordinator admits a worker once: this lane's earlier connection is of an incarnation whose
-  // end has not been noticed here yet.
+  // The coordinator admits a worker once, so an earlier connection of this lane is of an
+  // incarnation that has ended, which this shard has not noticed yet.
   if (const auto earlier = peers_.find(worker);
       earlier != peers_.end() && earlier->second.has(hello.lane))
     lose(worker);
@@ -212,7 +213,7 @@ Channel::Callbacks ShardNode::callbacks_for(WorkerId worker, ShardPeer& peer, La
   callbacks.on_control = [this, worker, &peer](const Control& message) {
     const auto* rate = std::get_if<LearningRate>(&message);
     if (rate == nullptr || !shard_.knows(worker))
-      return Status(invalid_input("a message that shards do not take"));
+      return Status(invalid_input("a message that is not for shards"));
     return peer.joined() ? shard_.on_rate(worker, *rate) : Status(kNotJoined);
   };
   callbacks.on_closed = [this, worker](const Error&) { lose(worker); };
@@ -226,7 +227,7 @@ Status ShardNode::on_frame(WorkerId worker, ShardPeer& peer, Lane lane, const Fr
   if ((header.flags & kInPlaceFlag) != 0) {
     const auto floats = shard_.payload_floats(worker, header);
     if (!floats) return floats.error();
-    if (floats.value() == 0) return invalid_input("what is offered in place is no block");
+    if (floats.value() == 0) return invalid_input("an offer in place without a block");
     auto block = peer.block_in_place(header, shard_.block(header.block));
     if (!block) return block.error();
     values = std::move(block).value();
@@ -260,14 +261,14 @@ void ShardNode::lose(WorkerId worker) {
   if (shard_.has_plan()) work([&](Outbox& out) { shard_.on_lost(worker, clock_now(), out); });
 }
 
-// Lets the machine work, measures how long that takes, and sends what it wants sent.
+// Calls the state machine, measures how long that takes, and sends its messages.
 template <typename Work>
 void ShardNode::work(Work&& machine) {
   const TimePoint began = clock_now();
   Outbox out;
   machine(out);
   busy_ += clock_now() - began;
-  // New parameters come before the news of the close, so that they have left when it does.
+  // The machine puts new parameters before the report of the closed step, so they are sent first.
   for (Outgoing& message : out) send(std::move(message), began);
   timer_.set(shard_.wake_at());
   while (auto part = shard_.take_checkpoint()) {
@@ -279,15 +280,15 @@ void ShardNode::work(Work&& machine) {
 
 void ShardNode::send(Outgoing message, TimePoint began) {
   if (message.to.role == Role::kCoordinator)
-    return tell_coordinator(std::get<Control>(std::move(message.frame.payload)), began);
+    return send_to_coordinator(std::get<Control>(std::move(message.frame.payload)), began);
   const WorkerId worker = message.to.role == Role::kEvaluator ? kEvaluator : message.to.index;
   const auto found = peers_.find(worker);
   if (found == peers_.end()) return;
-  // A worker that continues without some blocks counts what comes.
+  // With partial pull every version is sent: a worker counts those that come.
   found->second.send(message.to.lane, std::move(message.frame), !plan_->weak);
 }
 
-void ShardNode::tell_coordinator(Control message, TimePoint began) {
+void ShardNode::send_to_coordinator(Control message, TimePoint began) {
   if (auto* closed = std::get_if<StepClosed>(&message)) {
     closed->busy = std::exchange(busy_, Duration::zero());
     closed->closing += clock_now() - began;

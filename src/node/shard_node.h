@@ -34,13 +34,13 @@ struct ShardSettings {
   ShardId id = 0;
   Role role = Role::kShard;  // or kStandby: the second process for this shard
   RunKey key;
-  std::string listen;              // where workers reach it
+  std::string listen;              // address for workers, the evaluator and the standby
   std::string coordinator;         // its address
   Sharing sharing = Sharing::kNo;  // of memory with workers
   size_t window_bytes = Shard::kWindowBytes;
-  bool adapt_window = true;  // smaller while packets of workers get lost
-  Duration rejoin_for{};     // how long it tries in vain to join again; see attempts.h
-  // Blocks travel by this between it and workers that have one too; null: on sockets.
+  bool adapt_window = true;  // shrink the window while packets of workers get lost
+  Duration rejoin_for{};     // the patience of run_attempts() (node/attempts.h)
+  // For blocks, to and from workers that have a port too; null: blocks travel on sockets.
   std::shared_ptr<MessagePort> port = nullptr;
 };
 
@@ -72,7 +72,7 @@ class ShardNode {
   template <typename Work>
   void work(Work&& machine);
   void send(Outgoing message, TimePoint began);
-  void tell_coordinator(Control message, TimePoint began);
+  void send_to_coordinator(Control message, TimePoint began);
   void stop(const Farewell& farewell);
 
   const ShardSettings settings_;
@@ -84,16 +84,17 @@ class ShardNode {
   std::unique_ptr<Acceptor> acceptor_;
   std::shared_ptr<Channel> coordinator_;
   StandbyFeed standby_;
-  std::unique_ptr<StandbyLink> link_;  // if this one stands by
+  std::unique_ptr<StandbyLink> link_;  // null: this process serves, or has no order yet
   boost::asio::steady_timer patience_{loop_};
   std::map<WorkerId, ShardPeer> peers_;  // a map: callbacks point into its entries
   std::shared_ptr<MessageCourier> courier_;
   Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Farewell end_;
-  std::optional<Plan> plan_;        // though what the run continues from may still be read
-  BackgroundThread reader_{loop_};  // of what was saved
-  // It reports no part before the steps that led to it: a standby may hold up their news.
+  std::optional<Plan> plan_;        // set before the saved blocks are read
+  BackgroundThread reader_{loop_};  // reads saved blocks
+  // Reports through send_to_coordinator(), so that no part is reported before the steps that led to
+  // it, whose reports may wait for the standby.
   CheckpointSaver saver_;
 };
 

@@ -1,4 +1,4 @@
-// A shard's process, whose coordinator is played by the test.
+// A shard's process. The test acts as its coordinator.
 #include "node/shard_node.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ const RunKey kKey{0x1234, "the token"};
 
 using ShardNodeTest = LoopTest;
 
-TEST_F(ShardNodeTest, AStandbyHearsTheCoordinatorWhileItsShardDoesNotAnswer) {
+TEST_F(ShardNodeTest, AStandbyReceivesOrdersWhileItsShardDoesNotAnswer) {
   const Unanswered shard(loop_);
   bool gone = false;
   std::shared_ptr<Channel> standby;

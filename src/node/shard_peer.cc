@@ -60,12 +60,13 @@ Result<ConstBuffer> ShardPeer::block_in_place(const FrameHeader& header, const B
 
 Status ShardPeer::on_taken(uint32_t place) {
   const auto found = lent_.find(place);
-  if (found == lent_.end()) return invalid_input("parameters were taken that had not been given");
+  if (found == lent_.end()) return invalid_input("kTaken for parameters that were not lent");
   if (--found->second.times == 0) lent_.erase(found);
   return done();
 }
 
-// Tells a peer that reads in place where to find parameters. Returns whether that was possible.
+// Sends a peer that shares memory the place of the parameters instead of their floats. False: they
+// are not in shared memory.
 bool ShardPeer::lend(const Frame& frame) {
   if (!gradients_ || frame.header.type != FrameType::kParameters) return false;
   const auto& floats = std::get<FloatSlice>(frame.payload);
@@ -83,15 +84,15 @@ bool ShardPeer::lend(const Frame& frame) {
 
 void ShardPeer::send(Lane lane, Frame frame, bool latest) {
   if (lend(frame)) return;
-  // The peer does not wait to hear that a gradient in place was taken, and waking it costs.
+  // Not urgent: the peer does not wait for the answer to a gradient in place, and waking it costs.
   const FrameHeader& header = frame.header;
   if (gradients_ && header.type == FrameType::kAnswer && header.answer == Answer::kAccepted)
     return control_->send_with_next(std::move(frame));
   auto* const control = std::get_if<Control>(&frame.payload);
   auto* const connected = control != nullptr ? std::get_if<Connected>(control) : nullptr;
   if (connected != nullptr) connected->mpi_rank = mpi_rank_;
-  // What finds no room in shared memory goes where that is told of: on another lane an old version
-  // could come after a newer one, or be written over it.
+  // Parameters outside shared memory are sent on the lane that has the places of those inside: on
+  // another lane an older version could arrive after a newer one.
   const auto& channel = lane == Lane::kControl || gradients_ ? control_ : bulk_;
   if (lane == Lane::kBulk && latest) return channel->send_latest(std::move(frame));
   channel->send(std::move(frame), connected != nullptr && gradients_ ? published_.file() : -1);

@@ -1,5 +1,5 @@
-// ShardPeer: a worker's or the evaluator's two connections to a shard, the payload that is being
-// read on each, and what is lent to it where both share memory.
+// ShardPeer: the shard's side of a worker's or the evaluator's two connections: the payload that is
+// being read on each, and the parameters that the peer reads in shared memory.
 #pragma once
 
 #include <cstddef>
@@ -22,49 +22,49 @@ namespace drover {
 
 class ShardPeer {
  public:
-  // `published`: where the shard's parameters lie if they are shared.
+  // `published`: the shared memory of the shard's parameters, if there is any.
   explicit ShardPeer(const ParameterMemory& published) : published_(published) {}
 
-  // One of the connections, and the memory that came with it.
+  // Sets one of the connections, and takes the memory that came with it.
   void attach(Lane lane, std::shared_ptr<Channel> channel);
   bool has(Lane lane) const { return (lane == Lane::kControl ? control_ : bulk_) != nullptr; }
   // Floats of the bulk lane travel as messages. REQUIRES: has(Lane::kBulk).
   void carry_floats_by(const std::shared_ptr<MessageCourier>& courier, MessageAddress address);
 
-  // Both connections are there: maps the peer's gradients, of so many floats, if it shares them. An
-  // error means that they cannot be mapped. REQUIRES: has() both lanes.
+  // Maps the peer's gradient of so many floats, if the peer shares it. An error: it cannot be
+  // mapped. REQUIRES: has() both lanes.
   Status join(size_t gradient_floats);
   bool joined() const { return joined_; }
-  // Tells the peer why it is not wanted.
+  // Sends the peer the reason and closes its control connection.
   void refuse(const Error& why) { control_->refuse(why); }
   void close();
 
-  // Where a payload of so many floats goes, which is about to be read on this lane.
+  // Where to write the payload of so many floats that is about to be read on this lane.
   std::span<std::byte> receive(Lane lane, const FrameHeader& header, size_t floats,
                                BufferPool& pool);
-  // What was read; null if the frame has no payload.
+  // The payload that was read; null if the frame has none.
   ConstBuffer take_received(Lane lane, const FrameHeader& header);
-  // A block that lies in the peer's memory. An error means that it breaks the protocol.
+  // A block in the peer's shared memory. An error means that the peer breaks the protocol.
   Result<ConstBuffer> block_in_place(const FrameHeader& header, const Block& block) const;
 
-  // The peer has copied what was published at `place`. An error: it had not been given it.
+  // The peer has copied the parameters at `place`. An error: they were not lent to it.
   Status on_taken(uint32_t place);
-  // Parameters that the peer has been given in place and not taken yet, in places.
+  // The number of places whose parameters the peer may still be reading.
   size_t lent() const { return lent_.size(); }
 
-  // `latest`: parameters of the same block that have not begun to move are forgotten.
+  // `latest`: replaces queued parameters of the same block; see Channel::send_latest().
   // REQUIRES: joined().
   void send(Lane lane, Frame frame, bool latest);
 
-  // Whether packets were lost on the bulk lane since the last call: the kernel sees a loss as
-  // packets that come before their turn.
+  // Whether packets were lost on the bulk lane since the last call. The kernel counts packets that
+  // arrive out of order, which a loss causes.
   bool lost_packets();
 
  private:
   // One payload at a time is being read on each lane.
   struct Incoming {
     SharedBuffer floats;
-    std::vector<uint16_t> halves;  // of which they are made, where numbers are short
+    std::vector<uint16_t> halves;  // the payload as received, if it has 16-bit numbers
   };
   struct Lent {
     ConstBuffer parameters;
@@ -80,8 +80,8 @@ class ShardPeer {
   std::shared_ptr<Channel> bulk_;
   Incoming control_payload_;
   Incoming bulk_payload_;
-  uint32_t out_of_order_ = 0;         // packets, as far as is known
-  std::optional<uint32_t> mpi_rank_;  // of the shard, if floats travel as messages
+  uint32_t out_of_order_ = 0;         // packets, at the last lost_packets()
+  std::optional<uint32_t> mpi_rank_;  // of the shard, if floats travel as MPI messages
   bool joined_ = false;
   Descriptor memory_;
   std::optional<GradientView> gradients_;

@@ -17,7 +17,7 @@ const Block kBlock{.id = 0, .offset = 0, .length = kFloats};
 
 class ShardPeerTest : public LoopTest {
  protected:
-  // As a shard hears of it: the memory comes with a message on the control lane.
+  // The memory comes with a message on the control lane, as in a run.
   void connect(int memory = -1) {
     Channel::Callbacks callbacks;
     callbacks.on_control = [this](const Control&) {
@@ -34,7 +34,7 @@ class ShardPeerTest : public LoopTest {
     ASSERT_TRUE(peer_.join(kFloats).ok());
     EXPECT_TRUE(peer_.joined());
   }
-  // Both of them share memory.
+  // The shard and the peer share memory.
   void connect_in_place() {
     ASSERT_TRUE(published_.reserve({.blocks = {kBlock}, .shards = 1}, 0).ok());
     connect(gradients_->file());
@@ -68,14 +68,14 @@ TEST_F(ShardPeerTest, ParametersInSharedMemoryAreLentUntilTheyAreTaken) {
   const ConstBuffer floats = published_.make(kFloats);
   ASSERT_NE(floats, nullptr);
   const auto place = published_.place_of(floats->data());
-  EXPECT_FALSE(peer_.on_taken(*place).ok()) << "it was not given";
+  EXPECT_FALSE(peer_.on_taken(*place).ok()) << "it was not lent";
   peer_.send(Lane::kBulk, parameters(floats), true);
   peer_.send(Lane::kBulk, parameters(floats), true);
   ASSERT_TRUE(run_until([&] { return control_.frames.size() == 2; }));
   EXPECT_NE(control_.frames[0].flags & kInPlaceFlag, 0);
   EXPECT_EQ(control_.frames[0].place, *place);
   EXPECT_TRUE(bulk_.frames.empty());
-  EXPECT_EQ(floats.use_count(), 2) << "it stays where it is";
+  EXPECT_EQ(floats.use_count(), 2) << "its buffer is not reused";
   EXPECT_TRUE(peer_.on_taken(*place).ok());
   EXPECT_EQ(peer_.lent(), 1u);
   EXPECT_TRUE(peer_.on_taken(*place).ok());
@@ -84,7 +84,7 @@ TEST_F(ShardPeerTest, ParametersInSharedMemoryAreLentUntilTheyAreTaken) {
   EXPECT_FALSE(peer_.on_taken(*place).ok());
 }
 
-TEST_F(ShardPeerTest, WhatHasNoRoomInSharedMemoryKeepsItsOrderWithWhatHas) {
+TEST_F(ShardPeerTest, ParametersOutsideSharedMemoryKeepTheirOrderWithThoseInside) {
   connect_in_place();
   peer_.send(Lane::kBulk, parameters(std::make_shared<FloatBuffer>(kFloats)), true);
   ASSERT_TRUE(run_until([&] { return control_.frames.size() == 1; }));
@@ -92,7 +92,7 @@ TEST_F(ShardPeerTest, WhatHasNoRoomInSharedMemoryKeepsItsOrderWithWhatHas) {
   EXPECT_TRUE(bulk_.frames.empty());
 }
 
-TEST_F(ShardPeerTest, ItsGradientsAreReadWhereTheyLie) {
+TEST_F(ShardPeerTest, ItsGradientsAreReadInPlace) {
   connect_in_place();
   gradients_->begin(0, 5);
   std::ranges::fill(gradients_->buffer(0)->span(), 3.0F);
@@ -102,7 +102,7 @@ TEST_F(ShardPeerTest, ItsGradientsAreReadWhereTheyLie) {
   EXPECT_TRUE(block.value()->intact());
 }
 
-TEST_F(ShardPeerTest, ThatAGradientInPlaceWasTakenWaitsForTheNextMessage) {
+TEST_F(ShardPeerTest, TheAnswerToAGradientInPlaceIsSentWithTheNextMessage) {
   connect_in_place();
   peer_.send(Lane::kControl,
              {{.type = FrameType::kAnswer, .step = 1, .answer = Answer::kAccepted}, {}}, true);
@@ -113,7 +113,7 @@ TEST_F(ShardPeerTest, ThatAGradientInPlaceWasTakenWaitsForTheNextMessage) {
   EXPECT_EQ(control_.frames[0].type, FrameType::kAnswer);
 }
 
-TEST_F(ShardPeerTest, HearsWhereTheSharedMemoryIs) {
+TEST_F(ShardPeerTest, ReceivesTheFileOfTheSharedMemory) {
   connect_in_place();
   peer_.send(Lane::kControl, control_frame(Connected{}), true);
   ASSERT_TRUE(run_until([&] { return control_.controls.size() == 1; }));
@@ -135,7 +135,7 @@ TEST_F(ShardPeerTest, GradientsThatAreTooSmallAreRefused) {
   EXPECT_FALSE(peer_.joined());
 }
 
-TEST_F(ShardPeerTest, ShortNumbersAreWidenedWhenTheyHaveCome) {
+TEST_F(ShardPeerTest, SixteenBitNumbersAreWidenedOnArrival) {
   BufferPool pool;
   const FrameHeader header{.type = FrameType::kBlock, .number_type = NumberType::kBfloat16};
   const std::span<std::byte> into = peer_.receive(Lane::kBulk, header, 2, pool);
@@ -147,7 +147,7 @@ TEST_F(ShardPeerTest, ShortNumbersAreWidenedWhenTheyHaveCome) {
   EXPECT_EQ(floats->span()[0], 2.0F);
   EXPECT_EQ(floats->span()[1], 2.0F);
   EXPECT_EQ(peer_.take_received(Lane::kBulk, header), nullptr) << "it is taken once";
-  EXPECT_EQ(peer_.take_received(Lane::kControl, header), nullptr) << "lanes are read apart";
+  EXPECT_EQ(peer_.take_received(Lane::kControl, header), nullptr) << "lanes are read separately";
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ static_assert(Word::is_always_lock_free, "words in shared memory must not need a
 
 constexpr size_t kWordsBytes = 4096;  // a page, so that the floats are aligned
 constexpr uint32_t kBuffersMax = 2;
-constexpr Step kNoStep = ~Step{0};  // that any gradient is of
+constexpr Step kNoStep = ~Step{0};  // the word of a buffer without a gradient
 constexpr size_t kFloatsPerLine = ParameterMemory::kLineBytes / sizeof(float);
 
-// Versions of each block: the one being read, the one being made, two that are kept for evaluation,
-// one that is being written to a checkpoint, two for workers that are slow to read, and three that
-// are kept where there is a standby. Pages that are never needed are never touched.
+// Versions of each block: the one being read, the one being made, two for evaluation, one for a
+// checkpoint under way, two for workers that are slow to read, and three for a standby. Pages that
+// are not needed are never touched.
 constexpr size_t kVersions = 10;
 
 size_t bytes_for(size_t floats, uint32_t buffers) {
@@ -48,7 +48,7 @@ SharedBuffer GradientMemory::buffer(uint32_t index) {
 void GradientMemory::begin(uint32_t index, Step step) {
   Word* const words = reinterpret_cast<Word*>(memory_->data());
   words[index].store(step, std::memory_order_relaxed);
-  // Nothing is written to the buffer before this is seen.
+  // Writes to the buffer become visible after the word.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -64,10 +64,10 @@ Result<GradientView> GradientView::map(Descriptor file, size_t floats) {
 Result<ConstBuffer> GradientView::block(uint32_t index, Step step, const Block& block) const {
   DROVER_CHECK(block.offset + block.length <= floats_);
   if (index >= buffers_)
-    return invalid_input("a block is offered in a buffer that is not there (" +
-                         std::to_string(index) + ")");
+    return invalid_input("a block is offered in buffer " + std::to_string(index) +
+                         ", which does not exist");
   const auto* const words = reinterpret_cast<const Word*>(memory_->data());
-  // The view is only ever handed on as one of const floats, and the mapping cannot be written to.
+  // Safe: callers only get const floats, and the mapping is read-only.
   auto* const begin = const_cast<std::byte*>(memory_->data()) + bytes_for(floats_, index);
   return ConstBuffer(std::make_shared<FloatBuffer>(reinterpret_cast<float*>(begin) + block.offset,
                                                    block.length, memory_,
@@ -110,7 +110,7 @@ Result<std::span<const std::byte>> published_at(const SharedMemory& memory, uint
                                                 size_t bytes) {
   const size_t begin = size_t{place} * ParameterMemory::kLineBytes;
   if (begin > memory.size() || bytes > memory.size() - begin)
-    return invalid_input("parameters are said to lie beyond the memory that is shared");
+    return invalid_input("a place of parameters beyond the shared memory");
   return std::span<const std::byte>(memory.data() + begin, bytes);
 }
 

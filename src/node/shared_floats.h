@@ -20,8 +20,8 @@ namespace drover {
 // Whether processes share memory: `--transport`.
 enum class Sharing : uint8_t { kNo, kIfPossible, kMust };
 
-// In front there is a word for every buffer, which says the step that its gradient is of: it is
-// changed before the gradient is, so that whoever reads can tell whether it has read one gradient.
+// In front of the buffers there is a word for each, with the step of its gradient. The word is
+// changed before the gradient is, so that a reader can check that it has read one step's gradient.
 class GradientMemory {
  public:
   static Result<std::unique_ptr<GradientMemory>> create(size_t floats, uint32_t buffers);
@@ -38,14 +38,14 @@ class GradientMemory {
   size_t floats_;
 };
 
-// The same as a shard sees it.
+// A shard's mapping of a worker's GradientMemory.
 class GradientView {
  public:
   // Refuses memory that cannot hold a gradient of so many floats.
   static Result<GradientView> map(Descriptor file, size_t floats);
 
-  // A block of the gradient for `step` in buffer `index`. If the worker goes on to another step, it
-  // is no longer intact(). REQUIRES: the block lies within the gradient.
+  // A block of the gradient for `step` in buffer `index`. It is no longer intact() when the worker
+  // begins another step there. REQUIRES: the block lies within the gradient.
   Result<ConstBuffer> block(uint32_t index, Step step, const Block& block) const;
 
  private:
@@ -56,30 +56,30 @@ class GradientView {
   uint32_t buffers_;
 };
 
-// Room for several versions of every block of a shard. A buffer stays where it is as long as
-// anybody holds it; what finds no room is made of ordinary memory, and travels over the socket.
+// Space for several versions of every block of a shard. When it is used up, buffers are made of
+// ordinary memory, and their floats travel over the socket.
 class ParameterMemory {
  public:
   // Places are counted in lines of so many bytes.
   static constexpr size_t kLineBytes = 64;
 
-  // Room for the blocks of `shard`.
+  // Makes space for the blocks of `shard`.
   Status reserve(const BlockPlan& plan, ShardId shard);
   bool reserved() const { return memory_ != nullptr; }
   int file() const { return memory_->file(); }
 
-  // For a BufferPool: null if there is no room (left).
+  // For a BufferPool: null if no space is left, or none was reserved.
   std::unique_ptr<FloatBuffer> make(size_t floats);
-  // Where these floats lie; nothing if they do not lie here.
+  // The place of these floats; nothing if they are not in this memory.
   std::optional<uint32_t> place_of(const float* floats) const;
 
  private:
   std::shared_ptr<SharedMemory> memory_;
   size_t used_ = 0;
-  size_t large_until_ = 0;  // pages before this are large, if they can be
+  size_t large_until_ = 0;  // large pages were requested up to here
 };
 
-// What a shard has published at `place`, of `bytes` in all; an error if that is not within.
+// The `bytes` that a shard has published at `place`; an error if they are not within the memory.
 Result<std::span<const std::byte>> published_at(const SharedMemory& memory, uint32_t place,
                                                 size_t bytes);
 

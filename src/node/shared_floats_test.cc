@@ -1,5 +1,5 @@
-// Floats in shared memory: a shard sees a worker's gradient where it lies, and can tell when the
-// worker has gone on; a worker finds what a shard has published, and nothing beyond it.
+// Floats in shared memory: a shard reads a worker's gradient in place and notices when the worker
+// has begun another step; a worker reads published parameters, and nothing beyond them.
 #include "node/shared_floats.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::unique_ptr<GradientMemory> gradient(uint32_t buffers) {
 
 Descriptor copy_of(int file) { return Descriptor(::dup(file)); }
 
-TEST(GradientMemory, IsReadWhereItLies) {
+TEST(GradientMemory, IsReadInPlace) {
   for (const uint32_t buffers : {1u, 2u}) {
     const auto memory = gradient(buffers);
     const auto view = GradientView::map(copy_of(memory->file()), kFloats);
@@ -43,15 +43,15 @@ TEST(GradientMemory, IsReadWhereItLies) {
   }
 }
 
-TEST(GradientMemory, TellsThatItsWorkerHasGoneOn) {
+TEST(GradientMemory, ABlockIsNotIntactAfterTheWorkerBeginsAnotherStep) {
   const auto memory = gradient(2);
   const auto view = GradientView::map(copy_of(memory->file()), kFloats).value();
   memory->begin(0, 5);
   const ConstBuffer block = view.block(0, 5, kBlock).value();
   EXPECT_TRUE(block->intact());
-  EXPECT_FALSE(view.block(0, 4, kBlock).value()->intact()) << "of an earlier step";
+  EXPECT_FALSE(view.block(0, 4, kBlock).value()->intact()) << "the gradient is of step 5";
   memory->begin(1, 6);
-  EXPECT_TRUE(block->intact()) << "the other buffer";
+  EXPECT_TRUE(block->intact()) << "step 6 is in the other buffer";
   memory->begin(0, 7);
   EXPECT_FALSE(block->intact());
 }
@@ -68,7 +68,7 @@ TEST(GradientMemory, ViewsOutliveIt) {
   EXPECT_EQ(block->data()[0], 0.0F);
 }
 
-TEST(GradientView, RefusesWhatIsTooSmallAndBuffersThatAreNotThere) {
+TEST(GradientView, RefusesMemoryThatIsTooSmallAndBuffersThatDoNotExist) {
   const auto memory = gradient(1);
   EXPECT_FALSE(GradientView::map(copy_of(memory->file()), 10 * kFloats).ok());
   EXPECT_FALSE(GradientView::map(Descriptor(), kFloats).ok());
@@ -84,7 +84,7 @@ BlockPlan two_shards() {
           .shards = 2};
 }
 
-TEST(ParameterMemory, HasRoomForSeveralVersionsOfItsOwnBlocks) {
+TEST(ParameterMemory, HasSpaceForSeveralVersionsOfItsOwnBlocks) {
   ParameterMemory memory;
   EXPECT_EQ(memory.make(40), nullptr) << "nothing is reserved";
   ASSERT_TRUE(memory.reserve(two_shards(), 0).ok());
@@ -97,16 +97,16 @@ TEST(ParameterMemory, HasRoomForSeveralVersionsOfItsOwnBlocks) {
       EXPECT_EQ(made.back()->size(), length);
       const auto place = memory.place_of(made.back()->data());
       ASSERT_TRUE(place);
-      EXPECT_TRUE(places.insert(*place).second) << "no two lie at one place";
+      EXPECT_TRUE(places.insert(*place).second) << "places are distinct";
     }
   }
   while (auto more = memory.make(40)) made.push_back(std::move(more));
-  EXPECT_LT(made.size(), 20U) << "the room ends";
+  EXPECT_LT(made.size(), 20U) << "the space is limited";
   const FloatBuffer elsewhere(4);
   EXPECT_FALSE(memory.place_of(elsewhere.data()));
 }
 
-TEST(ParameterMemory, IsFoundAtItsPlaceAndNothingBeyond) {
+TEST(ParameterMemory, ParametersAreFoundAtTheirPlaceAndNothingBeyond) {
   ParameterMemory memory;
   ASSERT_TRUE(memory.reserve(two_shards(), 0).ok());
   const auto first = memory.make(40);

@@ -10,7 +10,8 @@ void StandbyFeed::attach(const std::shared_ptr<Channel>& channel) {
   Channel::Callbacks callbacks;
   callbacks.on_control = [this](const Control& message) {
     const auto* replicated = std::get_if<Replicated>(&message);
-    if (replicated == nullptr) return Status(invalid_input("a message that standbys do not send"));
+    if (replicated == nullptr)
+      return Status(invalid_input("a standby sent a message other than Replicated"));
     Outbox out;
     Status status = source_.on_replicated(*replicated, out);
     send_all(std::move(out));
@@ -28,9 +29,9 @@ void StandbyFeed::attach(const std::shared_ptr<Channel>& channel) {
   send_all(std::move(out));
 }
 
-void StandbyFeed::on_version(CheckpointPart part, uint64_t life) {
+void StandbyFeed::on_version(CheckpointPart part, uint64_t incarnation) {
   Outbox out;
-  source_.on_version(std::move(part), life, out);
+  source_.on_version(std::move(part), incarnation, out);
   send_all(std::move(out));
 }
 
@@ -43,7 +44,7 @@ void StandbyFeed::send_to_coordinator(Outgoing message) {
 void StandbyFeed::send_all(Outbox out) {
   for (Outgoing& message : out) {
     if (message.to.role == Role::kCoordinator) {
-      tell_(std::move(message.frame));
+      send_(std::move(message.frame));
     } else if (channel_) {
       channel_->send(std::move(message.frame));
     }

@@ -28,19 +28,20 @@ class StandbyFeedTest : public LoopTest {
   }
 
   KeptParts kept_;
-  std::vector<Step> told_;  // to the coordinator
-  StandbyFeed feed_{0, kept_, [this](Frame frame) {
-                      told_.push_back(std::get<StepClosed>(std::get<Control>(frame.payload)).step);
-                    }};
+  std::vector<Step> reported_;  // to the coordinator
+  StandbyFeed feed_{
+      0, kept_, [this](Frame frame) {
+        reported_.push_back(std::get<StepClosed>(std::get<Control>(frame.payload)).step);
+      }};
 };
 
-TEST_F(StandbyFeedTest, WithoutAStandbyTheCoordinatorHearsAtOnce) {
+TEST_F(StandbyFeedTest, WithoutAStandbyReportsAreSentAtOnce) {
   make(1);
   close(0);
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  EXPECT_EQ(reported_, std::vector<Step>{0});
 }
 
-TEST_F(StandbyFeedTest, TheCoordinatorHearsOfAStepThatTheStandbyHas) {
+TEST_F(StandbyFeedTest, AReportIsSentWhenTheStandbyHasTheStep) {
   ChannelPair standby(loop_);
   attach(standby);
   make(1);
@@ -48,10 +49,10 @@ TEST_F(StandbyFeedTest, TheCoordinatorHearsOfAStepThatTheStandbyHas) {
   ASSERT_TRUE(run_until([&] { return standby.frames.size() == 1; })) << "its floats";
   ASSERT_EQ(standby.controls.size(), 1u);
   EXPECT_EQ(std::get<Replica>(standby.controls[0]).kept.version, 1u);
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(reported_.empty());
   standby.far->send(control_frame(Replicated{.version = 1}));
-  ASSERT_TRUE(run_until([&] { return !told_.empty(); }));
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  ASSERT_TRUE(run_until([&] { return !reported_.empty(); }));
+  EXPECT_EQ(reported_, std::vector<Step>{0});
 }
 
 TEST_F(StandbyFeedTest, NothingIsHeldBackForAStandbyThatIsLost) {
@@ -60,7 +61,7 @@ TEST_F(StandbyFeedTest, NothingIsHeldBackForAStandbyThatIsLost) {
   make(1);
   close(0);
   standby.far->close();
-  ASSERT_TRUE(run_until([&] { return !told_.empty(); }));
+  ASSERT_TRUE(run_until([&] { return !reported_.empty(); }));
 }
 
 TEST_F(StandbyFeedTest, AnotherStandbyReplacesOneWhoseEndIsNotNoticedYet) {
@@ -74,13 +75,13 @@ TEST_F(StandbyFeedTest, AnotherStandbyReplacesOneWhoseEndIsNotNoticedYet) {
       << "it gets all that is kept";
 }
 
-TEST_F(StandbyFeedTest, AMessageThatStandbysDoNotSendEndsTheConnection) {
+TEST_F(StandbyFeedTest, AnUnexpectedMessageEndsTheConnection) {
   ChannelPair standby(loop_);
   attach(standby);
   make(1);
   close(0);
   standby.far->send(control_frame(Ready{}));
-  ASSERT_TRUE(run_until([&] { return standby.closed && !told_.empty(); }));
+  ASSERT_TRUE(run_until([&] { return standby.closed && !reported_.empty(); }));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void StandbyLink::open(Socket socket) {
   Channel::Callbacks callbacks;
   callbacks.on_control = [this](const Control& message) {
     const auto* replica = std::get_if<Replica>(&message);
-    if (replica == nullptr) return Status(invalid_input("a message that standbys do not take"));
+    if (replica == nullptr)
+      return Status(invalid_input("the shard sent its standby a message other than Replica"));
     return work([&](Outbox& out) { return intake_.on_replica(*replica, out); });
   };
   callbacks.payload_for = [this](const FrameHeader& header) -> Result<std::span<std::byte>> {

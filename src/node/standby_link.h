@@ -1,5 +1,5 @@
-// StandbyLink: what a standby has to do with the process that serves: it fetches and keeps every
-// version.
+// StandbyLink: a standby's connection to the process that serves, from which it receives every
+// version and keeps it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,7 +19,7 @@ namespace drover {
 
 class StandbyLink {
  public:
-  // `lost` is called, from the loop, when the other end is gone or breaks the protocol.
+  // `lost` is called on the loop when the connection ends or the other end breaks the protocol.
   StandbyLink(boost::asio::io_context& loop, const RunKey& key, ShardId shard, KeptParts& kept,
               std::function<void(const Error&)> lost);
   ~StandbyLink();

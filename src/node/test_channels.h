@@ -14,7 +14,7 @@
 
 namespace drover {
 
-// `near` belongs to what is tested; of the far end all that arrives is kept.
+// `near` is used by the code under test. Everything that arrives at `far` is recorded.
 struct ChannelPair {
   explicit ChannelPair(boost::asio::io_context& loop) {
     int fds[2] = {-1, -1};
@@ -53,7 +53,7 @@ struct ChannelPair {
   std::shared_ptr<Channel> far;
   std::vector<Control> controls;
   std::vector<FrameHeader> frames;
-  std::vector<float> floats;  // of the last frame that had any
+  std::vector<float> floats;  // payload of the last frame that had one
   bool closed = false;
 };
 

@@ -1,11 +1,10 @@
-// An observer of a run that shows nothing, for tests.
+// Silent: an observer of a run that ignores all records, for tests.
 #pragma once
 
 #include "core/run_record.h"
 
 namespace drover {
 
-// Shows nothing.
 template <typename Observer>
 class Silent : public Observer {
  public:

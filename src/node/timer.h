@@ -1,4 +1,4 @@
-// Timer: wakes a state machine at the moment at which it wants to be woken.
+// Timer: calls a function at a given time. There is one such time, which can be changed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@ class Timer {
   Timer(boost::asio::io_context& loop, std::function<void()> wake)
       : timer_(loop), wake_(std::move(wake)) {}
 
-  // Sets it to this moment instead of any other; absent: it is not to go off.
+  // Sets the time of the call, in place of an earlier one; absent: no call.
   void set(std::optional<TimePoint> at) {
     if (at == at_) return;
     at_ = at;
@@ -25,7 +25,7 @@ class Timer {
     if (!at) return;
     timer_.expires_after(*at - clock_now());
     timer_.async_wait([this, at](const boost::system::error_code& error) {
-      // One that has expired while it was being replaced does not count any more.
+      // The timer may have expired just before it was set again.
       if (error || at_ != at) return;
       at_.reset();
       wake_();

@@ -17,10 +17,10 @@
 namespace drover {
 namespace {
 
-// The first line: libtorch appends a page of addresses.
+// Only the first line of the message: libtorch appends a stack trace.
 std::string explain(const std::exception& trouble) {
-  const std::string words = trouble.what();
-  const std::string reason = "computing a gradient failed: " + words.substr(0, words.find('\n'));
+  const std::string text = trouble.what();
+  const std::string reason = "cannot compute a gradient: " + text.substr(0, text.find('\n'));
   const bool memory = dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr ||
                       dynamic_cast<const OutOfMemory*>(&trouble) != nullptr;
   return memory ? reason + ". Try a smaller --batch, or fewer workers" : reason;
@@ -70,21 +70,21 @@ Attempt train(LiveSession& session, const WorkerSettings& settings, Task& task) 
   try {
     training_loop(staying, task);
   } catch (const std::exception& trouble) {
-    // A task is built on a library that throws; out of memory is what it throws most.
+    // Tasks use libtorch, which throws, most often when memory is exhausted.
     const std::string reason = explain(trouble);
     spdlog::error("{}", reason);
     session.leave(reason);
     return {.exit_status = 1};
   }
   if (staying.left()) {
-    session.leave("its user has interrupted it");
+    session.leave("interrupted by its user");
     return {};
   }
   const Farewell farewell = session.farewell().value_or(Farewell{});
   if (settings.port && farewell.outcome == RunOutcome::kCompleted) settings.port->finish();
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
           .again = farewell.again,
-          .was_in = session.was_connected(),
+          .joined = session.was_connected(),
           .why = farewell.reason};
 }
 

@@ -6,7 +6,7 @@
 
 namespace drover {
 
-// Trains until the run is over. Returns the process's exit status: 0 if the run ended as it should.
+// Trains until the run is over. Returns the process's exit status: 0 unless the run failed.
 int run_worker(const WorkerSettings& settings, Task& task);
 
 }  // namespace drover

@@ -170,7 +170,7 @@ void bind_session(py::module_& module) {
           "evaluated",
           [](PythonSession& self, uint64_t version, double loss, double accuracy,
              uint64_t samples) {
-            self.live().tell_evaluated({version, loss, accuracy, samples});
+            self.live().send_evaluated({version, loss, accuracy, samples});
           },
           arg("version"), arg("loss"), arg("accuracy"), arg("samples"))
       .def("leave", &PythonSession::leave, arg("reason") = "")

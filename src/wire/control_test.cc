@@ -334,7 +334,7 @@ TEST(Control, RefusesNoncesAndProofsOfAnotherSize) {
 TEST(Control, AChallengeIsSmallEnoughForAStranger) {
   const std::string largest = encode_control(
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
-  EXPECT_LE(largest.size(), kStrangerBytesMax);
+  EXPECT_LE(largest.size(), kUnauthenticatedBytesMax);
 }
 
 TEST(Control, RefusesAnEmptyMessage) { EXPECT_FALSE(decode_control({}).ok()); }

@@ -9,8 +9,8 @@
 namespace drover {
 
 inline constexpr uint32_t kControlBytesMax = 16u << 20;  // an encoded control message
-// Of somebody who has not proved yet that it belongs to the run.
-inline constexpr uint32_t kStrangerBytesMax = 256;
+// A control message of a peer that has not proved yet that it knows the token.
+inline constexpr uint32_t kUnauthenticatedBytesMax = 256;
 inline constexpr size_t kNonceBytes = 32;
 inline constexpr size_t kProofBytes = 32;
 inline constexpr uint32_t kBlockBytesMax = kBlockFloatsMax * sizeof(float);
