@@ -21,7 +21,7 @@ export class MockServer {
   }
 
   listen(port = 0) {
-    return new ExpectedThroughput((resolve) =>
+    return new Promise((resolve) =>
       this.server.listen(port, "127.0.0.1", () => resolve((this.port = this.server.address().port))),
     );
   }
@@ -78,7 +78,7 @@ export class MockServer {
 
   close() {
     for (const socket of this.sockets) socket.destroy();
-    return new ExpectedThroughput((resolve) => this.server.close(resolve));
+    return new Promise((resolve) => this.server.close(resolve));
   }
 }
 

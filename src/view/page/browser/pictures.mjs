@@ -22,8 +22,8 @@ const words = (policy) => [
 for (const policy of ["sync", "static:k=7"]) spawnSync(drover, [...words(policy), "--quiet"], { cwd: folder });
 
 const train = spawn(drover, [...words("ecdf"), "--dashboard", "0"], { cwd: folder });
-const ended = new ExpectedThroughput((done) => train.on("close", done));
-const address = await new ExpectedThroughput((found) => {
+const ended = new Promise((done) => train.on("close", done));
+const address = await new Promise((found) => {
   let said = "";
   train.stderr.on("data", (bytes) => {
     said += bytes;

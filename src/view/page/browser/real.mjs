@@ -46,9 +46,9 @@ const train = spawn(
   ],
   { cwd: folder },
 );
-const ended = new ExpectedThroughput((done) => train.on("close", done));
+const ended = new Promise((done) => train.on("close", done));
 let said = "";
-const address = new ExpectedThroughput((found, failed) => {
+const address = new Promise((found, failed) => {
   const hear = (bytes) => {
     said += bytes;
     const match = /http:\/\/\S+/.exec(said);

@@ -11,7 +11,7 @@ export interface Listener {
 
 export interface StepSource {
   choices(): number[] | null; // null: every step that was done
-  get(step: number): ExpectedThroughput<StepDetail>;
+  get(step: number): Promise<StepDetail>;
 }
 
 const first_wait_ms = 1000;
@@ -34,7 +34,7 @@ export function inlined(text: string): Report | null {
   return report;
 }
 
-async function words_of(answer: Response): ExpectedThroughput<string> {
+async function words_of(answer: Response): Promise<string> {
   try {
     const said = (await answer.json()) as { error?: unknown };
     if (typeof said.error === "string" && said.error !== "") return said.error;
@@ -64,7 +64,7 @@ export class LiveSource implements StepSource {
     return null;
   }
 
-  async get(step: number): ExpectedThroughput<StepDetail> {
+  async get(step: number): Promise<StepDetail> {
     const known = this.details.get(step);
     if (known) return known;
     const answer = await fetch(api(`api/step/${step}`, this.page), { cache: "no-store" });
@@ -102,14 +102,14 @@ export class LiveSource implements StepSource {
     };
   }
 
-  private async again(refused: boolean): ExpectedThroughput<void> {
+  private async again(refused: boolean): Promise<void> {
     this.tell_lost(refused ? await this.why() : "");
     setTimeout(() => this.connect(), this.wait_ms);
     this.wait_ms = Math.min(longest_wait_ms, this.wait_ms * 1.5);
   }
 
   // An EventSource does not say why it was refused; a plain request does.
-  private async why(): ExpectedThroughput<string> {
+  private async why(): Promise<string> {
     const stop = new AbortController();
     try {
       const answer = await fetch(api("api/events", this.page), { cache: "no-store", signal: stop.signal });
@@ -140,7 +140,7 @@ export class InlinedSteps implements StepSource {
     return this.steps;
   }
 
-  async get(step: number): ExpectedThroughput<StepDetail> {
+  async get(step: number): Promise<StepDetail> {
     const detail = this.run.steps_detail?.[String(step)];
     if (!detail) throw new Error(`Step ${step} is not among those that the report keeps in detail.`);
     return detail;

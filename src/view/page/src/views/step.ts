@@ -132,7 +132,7 @@ export class StepView implements View {
     if (!this.busy) void this.fetch();
   }
 
-  private async fetch(): ExpectedThroughput<void> {
+  private async fetch(): Promise<void> {
     this.busy = true;
     while (this.wanted !== null) {
       const step: number = this.wanted;
