@@ -110,7 +110,7 @@ void SimulatedServer::send_said(Outbox said) {
     Outbox out;
     if (message.to.role == Role::kCoordinator) {
       said_(message);
-      machine_.tell(std::move(message), out);
+      machine_.send_to_coordinator(std::move(message), out);
     } else {
       out.push_back(std::move(message));
     }
