@@ -96,9 +96,9 @@ void send(Choices& choices) {
         break;
       default: {
         ++version;
-        source.tell({{Role::kCoordinator, 0, Lane::kControl},
-                     control_frame(StepClosed{.step = version - 1})},
-                    out);
+        source.send_to_coordinator({{Role::kCoordinator, 0, Lane::kControl},
+                                    control_frame(StepClosed{.step = version - 1})},
+                                   out);
         SavedBlock block{.length = 3, .parameters = std::make_shared<FloatBuffer>(3)};
         source.on_version({.shard = kShard, .version = version, .blocks = {block}}, 1, out);
       }
