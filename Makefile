@@ -11,19 +11,29 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
 
 .DEFAULT_GOAL := build
-.PHONY: build test browser faults fuzz mutants demo bench lint format asan tsan clean help setup-build setup-lint setup-bench
+.PHONY: build test check sanitized browser faults fuzz mutants demo bench lint format asan tsan clean help setup-build setup-test setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
 	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
 
-test: build ## Build and run all tests
+test: setup-test check build sanitized ## Check, build and run all tests: C++, sanitizers, Python, the page in Chromium, README
 	@cmake --build --preset release -j $(JOBS)
-	@ctest --preset release -j $(TEST_JOBS) --no-tests=error
-	@tools/test-page
+	@tools/test-cpp release $(TEST_JOBS)
 	@tools/test-python build/release
+	@tools/test-page browser $(CURDIR)/build/release/drover
+	@tools/test-readme build/release
 	@echo "All tests passed."
 
-browser: build ## Test the live page and the report in Chromium (Node and chromium are needed)
+check: setup-test ## Read the sources: formatting, words, sizes, headers, Python's lint and types, docs
+	@tools/check
+
+# What takes input from outside, and decides. The whole tree under sanitizers is `make asan`.
+SANITIZED := core_test wire_test shard_test coordinator_test worker_test job_test store_test cluster_test
+sanitized: setup-build build/asan/build.ninja ## Unit tests of state machines, decoders and stores under ASan and UBSan
+	@cmake --build --preset asan --target $(SANITIZED) -j $(JOBS)
+	@tools/test-sanitized build/asan $(SANITIZED)
+
+browser: setup-test build ## Test the live page and the report in Chromium
 	@tools/test-page browser $(CURDIR)/build/release/drover
 
 FAULT_SEEDS ?= 1-300
@@ -70,6 +80,8 @@ help: ## List these targets
 
 setup-build:
 	@tools/setup build
+setup-test:
+	@tools/setup build check test
 setup-lint:
 	@tools/setup build lint
 setup-bench:
