@@ -52,7 +52,7 @@ std::optional<EventPayload> CheckpointTally::on_kept(Version version, const Stat
 std::optional<EventPayload> CheckpointTally::give_up_last() {
   return fail({.version = steps_,
                .cause = CheckpointFailure::kTimeout,
-               .detail = "it was not written in time"});
+               .detail = "the manifest was not written in time"});
 }
 
 std::optional<event::CheckpointFailed> CheckpointTally::fail(event::CheckpointFailed failure) {

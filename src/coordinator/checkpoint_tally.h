@@ -1,6 +1,6 @@
-// CheckpointTally: counts the parts of checkpoints that shards have saved, until each checkpoint is
-// whole and its manifest is written; knows which failures are worth reporting, and whether the
-// checkpoint of the last step is still to come.
+// CheckpointTally: counts the parts that shards have saved of each checkpoint, until the checkpoint
+// is complete and its manifest is written. It decides which failures are reported, and knows
+// whether the checkpoint of the last step is still to come.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +21,43 @@ namespace drover {
 
 class CheckpointTally {
  public:
-  // A checkpoint every so many steps and after the last. `every` is 0: there are none.
+  // There is a checkpoint after every `every` steps and after the last step. 0: no checkpoints.
   CheckpointTally(Step every, Step steps) : every_(every), steps_(steps) {}
 
-  // Whether shards save a checkpoint of this version. REQUIRES: there are so many steps.
+  // Whether shards save a checkpoint of this version. REQUIRES: version <= steps.
   bool has(Version version) const;
 
   struct Saved {
     std::optional<event::CheckpointFailed> failure = {};  // to be reported
     bool all = false;                                     // all shards have answered
-    std::vector<CheckpointSaved> parts = {};  // by shard, if none has failed: of a checkpoint whose
-                                              // manifest is to be written, see on_kept()
+    // By shard; not empty if all shards have saved their parts. The caller writes the manifest and
+    // calls on_kept().
+    std::vector<CheckpointSaved> parts = {};
   };
-  // A shard has saved its part, or could not. `shards`: how many save one.
+  // A shard has saved its part, or has failed to. `shards`: the number of shards that save a part.
   // REQUIRES: has(saved.version).
   Saved on_saved(ShardId shard, const CheckpointSaved& saved, size_t shards);
 
-  // The manifest is written, or why it is not. Returns the event to report, if any.
+  // The manifest was written, or writing it failed. Returns the event to report, if any.
   std::optional<EventPayload> on_kept(Version version, const Status& kept, Duration took);
-  // The checkpoint of the last step is not waited for any longer. Returns the event to report.
+  // Stops waiting for the checkpoint of the last step. Returns the event to report.
   std::optional<EventPayload> give_up_last();
 
-  // The checkpoint of the last step is neither kept nor given up.
+  // Whether the checkpoint of the last step is neither kept nor given up.
   bool awaits_last() const { return every_ > 0 && !last_is_over_; }
-  // Whether a checkpoint was kept since this was made.
+  // Whether any checkpoint was kept.
   bool any_kept() const { return any_kept_; }
 
  private:
-  // Returns the failure if it is to be reported: one with the same cause as another since the last
-  // checkpoint that was kept is not.
+  // Returns the failure if it is to be reported. After a kept checkpoint, each cause is reported
+  // once until the next kept one.
   std::optional<event::CheckpointFailed> fail(event::CheckpointFailed failure);
 
   const Step every_;
   const Step steps_;
-  std::map<Version, std::map<ShardId, CheckpointSaved>>
-      parts_;                          // of checkpoints that are not whole
+  std::map<Version, std::map<ShardId, CheckpointSaved>> parts_;  // of incomplete checkpoints
   std::map<Version, uint64_t> bytes_;  // of checkpoints whose manifest is being written
-  // Since the last checkpoint that was kept: why others were not, with the system's reason.
+  // The causes reported since the last kept checkpoint, with the errno.
   std::set<std::pair<CheckpointFailure, int>> reported_;
   bool last_is_over_ = false;
   bool any_kept_ = false;

@@ -41,7 +41,7 @@ TEST_F(CheckpointTallyTest, KnowsItsVersions) {
   EXPECT_FALSE(CheckpointTally(0, 10).has(10));
 }
 
-TEST_F(CheckpointTallyTest, ACheckpointIsWholeWhenAllShardsHaveSavedTheirs) {
+TEST_F(CheckpointTallyTest, ACheckpointIsCompleteWhenAllShardsHaveSaved) {
   const auto first = save(1, 4);
   EXPECT_FALSE(first.all);
   EXPECT_TRUE(first.parts.empty());
@@ -57,7 +57,7 @@ TEST_F(CheckpointTallyTest, ACheckpointIsWholeWhenAllShardsHaveSavedTheirs) {
   EXPECT_TRUE(tally_.any_kept());
 }
 
-TEST_F(CheckpointTallyTest, OneFailureSpoilsACheckpoint) {
+TEST_F(CheckpointTallyTest, AFailureOfOneShardFailsTheCheckpoint) {
   const auto failed = fail(0, 4, CheckpointFailure::kSystem, 28);
   EXPECT_FALSE(failed.all);
   EXPECT_EQ(failed.failure, (event::CheckpointFailed{.version = 4,
@@ -81,7 +81,7 @@ TEST_F(CheckpointTallyTest, ACauseIsReportedOnceUntilACheckpointIsKept) {
   EXPECT_TRUE(fail(0, 8, CheckpointFailure::kSystem, 28).failure);
 }
 
-TEST_F(CheckpointTallyTest, AManifestThatIsNotWrittenIsAFailure) {
+TEST_F(CheckpointTallyTest, AFailedManifestIsReported) {
   EXPECT_EQ(tally_.on_kept(4, system_error("cannot write", 28), 1ms),
             EventPayload(event::CheckpointFailed{.version = 4,
                                                  .cause = CheckpointFailure::kSystem,
@@ -112,11 +112,11 @@ TEST_F(CheckpointTallyTest, TheLastIsAwaitedUntilItFails) {
   EXPECT_FALSE(tally_.awaits_last());
 }
 
-TEST_F(CheckpointTallyTest, TheLastIsAwaitedUntilItIsGivenUp) {
-  EXPECT_EQ(tally_.give_up_last(),
-            EventPayload(event::CheckpointFailed{.version = 10,
-                                                 .cause = CheckpointFailure::kTimeout,
-                                                 .detail = "it was not written in time"}));
+TEST_F(CheckpointTallyTest, TheLastIsAwaitedUntilGiveUp) {
+  EXPECT_EQ(tally_.give_up_last(), EventPayload(event::CheckpointFailed{
+                                       .version = 10,
+                                       .cause = CheckpointFailure::kTimeout,
+                                       .detail = "the manifest was not written in time"}));
   EXPECT_FALSE(tally_.awaits_last());
 }
 

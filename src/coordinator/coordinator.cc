@@ -26,7 +26,7 @@ void send(Role role, uint32_t index, Message message, CoordinatorOutput& out) {
 
 Error refuse_closing(ShardId shard, Step step) {
   return invalid_input("shard " + std::to_string(shard) + " closed step " + std::to_string(step) +
-                       ", which was not open there");
+                       ", which is not its open step");
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Status Coordinator::on_hello(const Hello& hello, TimePoint now, CoordinatorOutpu
 }
 
 Status Coordinator::admit(const Hello& hello, TimePoint now) {
-  if (restarts_) return Error{ErrorKind::kNotNow, "the run is starting over"};
+  if (restarts_) return Error{ErrorKind::kNotNow, "the run is restarting"};
   if (phase_ == Phase::kEnded) return invalid_input("the run has ended");
   switch (hello.role) {
     case Role::kStandby:
@@ -90,24 +90,24 @@ Status Coordinator::admit(const Hello& hello, TimePoint now) {
     case Role::kCoordinator:
       break;
   }
-  return invalid_input("this run has a coordinator already");
+  return invalid_input("this run already has a coordinator");
 }
 
-// A worker that comes while training is under way is not a member yet: it connects to the shards,
-// says that it is ready, and takes part from the next step on.
+// A worker that joins during training is not a member at once. It connects to the shards, reports
+// that it is ready, and takes part from the next step on.
 Status Coordinator::admit_worker(const Hello& hello, TimePoint now) {
   if (const Status free = workers_.check(hello, now); !free) return free;
-  if (phase_ == Phase::kEvaluating) return invalid_input("the training has ended");
+  if (phase_ == Phase::kEvaluating) return invalid_input("training has ended");
   if (const Status same = model_.admit(hello); !same) return same;
   workers_.join(hello, now);
   return done();
 }
 
 Status Coordinator::admit_evaluator(const Hello& hello) {
-  if (!settings_.evaluator) return invalid_input("this run needs no evaluator");
-  // Perhaps its earlier incarnation, whose end has not been noticed yet.
+  if (!settings_.evaluator) return invalid_input("this run has no evaluator");
+  // kNotNow: the connected one may be an earlier incarnation, whose end was not noticed yet.
   if (evaluator_.is_here())
-    return Error{ErrorKind::kNotNow, peer_name(hello.role, hello.index) + " is here already"};
+    return Error{ErrorKind::kNotNow, peer_name(hello.role, hello.index) + " is already connected"};
   if (const Status same = model_.admit(hello); !same) return same;
   evaluator_.on_joined();
   return done();
@@ -115,9 +115,11 @@ Status Coordinator::admit_evaluator(const Hello& hello) {
 
 Result<PlaceOffer> Coordinator::offer_place(const std::string& host, TimePoint now) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kEvaluating)
-    return invalid_input("the training has ended");
-  if (settings_.worker_options.job.empty())
-    return invalid_input("only scripts can be workers of this run: its model is their own");
+    return invalid_input("training has ended");
+  if (settings_.worker_options.job.empty()) {
+    return invalid_input(
+        "only training scripts can join this run as workers: they define its model");
+  }
   const auto worker = workers_.offer_index(host, now);
   if (!worker) return worker.error();
   return PlaceOffer{.worker = worker.value(), .job = settings_.worker_options.job};
@@ -135,7 +137,8 @@ void Coordinator::plan_if_settled(TimePoint now, CoordinatorOutput& out) {
       return send_plans(out);
     case ShardAssignment::Settled::kNever:
       return restart(event::RestartCause::kStateLost, {},
-                     "no process keeps all of step " + std::to_string(step()), now, out);
+                     "no process has the state of step " + std::to_string(step()) + " in memory",
+                     now, out);
   }
 }
 
@@ -183,11 +186,11 @@ void Coordinator::on_tick(TimePoint now, CoordinatorOutput& out) {
                                           .worker_joined = !workers_.joined().empty(),
                                           .worker_ready = !workers_.none_ready()},
                                          now);
-  if (waited) leave_out_missing(*waited, now, out);
+  if (waited) begin_without_missing(*waited, now, out);
 }
 
-// Training begins without the processes that are missing, if it can.
-void Coordinator::leave_out_missing(Duration waited, TimePoint now, CoordinatorOutput& out) {
+// Begins training without the missing processes, or ends the run if it cannot.
+void Coordinator::begin_without_missing(Duration waited, TimePoint now, CoordinatorOutput& out) {
   const Loss late{.cause = LossCause::kJoinTimeout, .waited = waited};
   const auto fail = [&](const std::string& why) {
     end(RunOutcome::kFailed, EndCause::kJoinTimeout, why, now, out);
@@ -195,11 +198,11 @@ void Coordinator::leave_out_missing(Duration waited, TimePoint now, CoordinatorO
   const std::string missing =
       missing_with_shards(servers_.missing(), workers_.missing(), settings_.at_start());
   if (!missing.empty()) return fail(missing + " " + loss_text(late));
-  // A run whose workers do not come would otherwise restart for ever.
+  // Otherwise a run whose workers never join would restart forever.
   if (settings_.recovers && workers_.none_ready())
     return fail("no worker was ready: they " + loss_text(late));
   if (settings_.evaluator && evaluator_.is_awaited()) on_lost(Role::kEvaluator, 0, late, now, out);
-  // Workers that were to join later take the places of those that have not come.
+  // Later workers that are ready replace the missing ones.
   add_members(now, out);
   for (const WorkerId worker : members().list()) {
     if (workers_.is_ready(worker) || ended()) continue;
@@ -234,11 +237,11 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     return on_step_closed(index, *closed, now, out);
   } else if (const auto* arrived = std::get_if<Arrived>(&message); arrived && serves) {
     if (phase_ == Phase::kTraining)
-      redecide(clock_->on_arrived(index, *arrived, members(), now), out);
+      send_review(clock_->on_arrived(index, *arrived, members(), now), out);
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&message); saved && serves) {
     return on_checkpoint_saved(index, *saved, now, out);
-  } else if (const auto* news = std::get_if<StepReport>(&message); news && works && clock_) {
-    on_step_report(index, *news, now, out);
+  } else if (const auto* report = std::get_if<StepReport>(&message); report && works && clock_) {
+    on_step_report(index, *report, now, out);
   } else if (const auto* abandoned = std::get_if<Abandoned>(&message); abandoned && works) {
     const auto record = clock_ ? clock_->on_abandoned(index, *abandoned, now) : std::nullopt;
     if (record) out.records.emplace_back(*record);
@@ -251,14 +254,14 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
     else
       on_lost(role, index, {.cause = LossCause::kReported, .detail = farewell->reason}, now, out);
   } else {
-    return invalid_input(peer_name(role, index) + " sent a message that only others send");
+    return invalid_input(peer_name(role, index) + " sent a message that its role may not send");
   }
   return done();
 }
 
 // --- Steps
 
-// A closing may open a step that other shards have closed already.
+// The closing may open a step for which closings of other shards were kept.
 Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                                    CoordinatorOutput& out) {
   const ShardClosing closing{.shard = shard, .closed = closed, .heard = now};
@@ -311,15 +314,15 @@ void Coordinator::send_decisions(CoordinatorOutput& out) const {
   }
 }
 
-void Coordinator::redecide(std::optional<DecisionRecord> again, CoordinatorOutput& out) const {
-  if (!again) return;
-  out.records.emplace_back(*std::move(again));
+void Coordinator::send_review(std::optional<DecisionRecord> review, CoordinatorOutput& out) const {
+  if (!review) return;
+  out.records.emplace_back(*std::move(review));
   send_decisions(out);
 }
 
-void Coordinator::on_step_report(WorkerId worker, const StepReport& news, TimePoint now,
+void Coordinator::on_step_report(WorkerId worker, const StepReport& report, TimePoint now,
                                  CoordinatorOutput& out) {
-  clock_->on_report(worker, news);
+  clock_->on_report(worker, report);
   record_steps(false, now, out);
   if (phase_ == Phase::kEvaluating) dismiss_workers(now, out);
 }
@@ -342,7 +345,7 @@ Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& sa
   if (!blocks_ || saved.version > std::min<Step>(settings_.steps, step() + kEarlyMax) ||
       !checkpoints_.has(saved.version) || !blocks_->on_shards().contains(shard)) {
     return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
-                         std::to_string(saved.version) + ", which was not wanted");
+                         std::to_string(saved.version) + ", which is not due");
   }
   auto answer = checkpoints_.on_saved(shard, saved, blocks_->on_shards().size());
   if (answer.failure) report(Peer{Role::kShard, shard}, *std::move(answer.failure), now, out);
@@ -398,7 +401,7 @@ void Coordinator::on_lost(Role role, uint32_t index, const Loss& why, TimePoint 
   }
 }
 
-// A process that stands by is missed only if the one that serves is lost, too.
+// The loss of a process that does not serve leaves its shard without a standby, and nothing else.
 void Coordinator::lose_server(Role role, ShardId shard, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
   const Peer peer{role, shard};
@@ -432,14 +435,14 @@ void Coordinator::lose_evaluator(const Loss& why, TimePoint now, CoordinatorOutp
 void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
                               CoordinatorOutput& out) {
   const Peer peer{Role::kWorker, worker};
-  const auto [had_joined, backed_off] = workers_.on_lost(worker, now);
+  const auto [had_joined, backoff] = workers_.on_lost(worker, now);
   if (clock_) clock_->forget(worker);
-  if (backed_off.wait > Duration::zero() && phase_ == Phase::kTraining) {
-    report(peer,
-           event::BackedOff{.losses = backed_off.losses,
-                            .wait = backed_off.wait,
-                            .host = !workers_.is_of_start(worker)},
-           now, out);
+  if (backoff.wait > Duration::zero() && phase_ == Phase::kTraining) {
+    report(
+        peer,
+        event::BackedOff{
+            .losses = backoff.losses, .wait = backoff.wait, .host = !workers_.is_of_start(worker)},
+        now, out);
   }
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);  // it was dismissed
   if (had_joined && settings_.workers_indispensable && workers_.is_of_start(worker)) {
@@ -463,7 +466,7 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
       out);
 }
 
-// It has done all that it was to do. When the last has, so has the run.
+// The worker has finished its work. The run is complete when the last member has.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   workers_.on_left(worker);
   if (clock_) clock_->forget(worker);
@@ -475,7 +478,8 @@ void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out
   continue_without(worker, now, out);
 }
 
-// The choice stays: what the worker has already delivered is used, but must not crowd out others.
+// The policy's choice stays in force, but the decision is sent again: shards must not count the
+// lost worker's gradient towards the cutoff, though they use it.
 void Coordinator::continue_without(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   if (clock_) clock_->on_removed(worker);
   if (phase_ == Phase::kTraining) return send_decisions(out);
@@ -493,7 +497,7 @@ std::optional<TimePoint> Coordinator::wake_at() const {
 void Coordinator::on_time(TimePoint now, CoordinatorOutput& out) {
   const auto due = wake_at();
   if (!due || now < *due) return;
-  if (phase_ == Phase::kTraining) return redecide(clock_->on_time(members(), now), out);
+  if (phase_ == Phase::kTraining) return send_review(clock_->on_time(members(), now), out);
   if (completion_.expire(unfinished(), now) == RunCompletion::Obligation::kCheckpoint) {
     if (auto event = checkpoints_.give_up_last()) report({}, *std::move(event), now, out);
   }
@@ -507,11 +511,11 @@ void Coordinator::finish_if_over(TimePoint now, CoordinatorOutput& out) {
   dismiss_workers(now, out);
 }
 
-// A worker that owes nothing may leave; unless the run may restart before it has ended, and would
-// need it again.
+// Dismisses workers without missing reports. If the run may still restart, it keeps workers that it
+// would need again.
 void Coordinator::dismiss_workers(TimePoint now, CoordinatorOutput& out) {
   if (!settings_.recovers || settings_.workers_bring_model) {
-    for (const WorkerId worker : completion_.dismiss(workers_.joined(), owe_reports()))
+    for (const WorkerId worker : completion_.dismiss(workers_.joined(), missing_reports()))
       send(Role::kWorker, worker, Farewell{}, out);
   }
   end_if_complete(now, out);
@@ -522,19 +526,19 @@ void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
     end(RunOutcome::kCompleted, EndCause::kCompleted, "", now, out);
 }
 
-// Workers here of which a gradient was used, but not what they report of it.
-std::set<WorkerId> Coordinator::owe_reports() const {
-  std::set<WorkerId> owing;
+// Connected workers with a used gradient whose report has not arrived.
+std::set<WorkerId> Coordinator::missing_reports() const {
+  std::set<WorkerId> missing;
   if (settings_.free_running || completion_.is_waived(RunCompletion::Obligation::kReports))
-    return owing;
+    return missing;
   for (const WorkerId worker : clock_->unreported()) {
-    if (workers_.has_joined(worker)) owing.insert(worker);
+    if (workers_.has_joined(worker)) missing.insert(worker);
   }
-  return owing;
+  return missing;
 }
 
 RunCompletion::Unfinished Coordinator::unfinished() const {
-  return {.reports = !owe_reports().empty(),
+  return {.reports = !missing_reports().empty(),
           .leaving = settings_.workers_bring_model && !workers_.joined().empty(),
           .checkpoint = checkpoints_.awaits_last(),
           .evaluator_here = evaluator_.is_here(),
@@ -565,8 +569,8 @@ void Coordinator::end(RunOutcome outcome, EndCause cause, const std::string& rea
                                   .memory_bytes = {}});
 }
 
-// There is one way to continue after every loss: all processes join again, and the run continues
-// from the newest checkpoint, or from what they keep in memory.
+// Every restart works the same way: all processes join again, and the run continues from the newest
+// checkpoint or from state that processes keep in memory.
 void Coordinator::restart(event::RestartCause cause, const std::optional<Peer>& lost,
                           const std::string& why, TimePoint now, CoordinatorOutput& out) {
   if (cause != event::RestartCause::kStateLost)

@@ -1,19 +1,20 @@
-// Coordinator: keeps membership, the step clock and the decision, as a state machine without I/O.
+// Coordinator: keeps a run's membership, step clock and decisions, as a state machine without I/O.
 //
-// It is not on the path of the data: shards close steps by themselves, workers start on new
-// parameters at once. The coordinator gathers the processes of a run, says how long to wait, learns
-// which worker arrived when, and ends the run.
+// It is not on the data path: shards close steps by themselves, and workers start on new parameters
+// at once. The coordinator gathers the processes of a run, decides how long each step waits, learns
+// when each worker arrived, and ends the run.
 //
-// It routes what happens to its parts, each a machine of its own, and turns their answers into
-// frames and records. No part knows another:
-//   Gathering          how long is waited before training begins
+// It routes every input to its parts, each a state machine of its own, and turns their answers into
+// frames and records. The parts do not know each other:
+//   Gathering          how long to wait for processes before training begins
 //   ShardAssignment    which process serves which shard
-//   WorkerRoster       which workers have joined, are ready, are members; EvaluatorPresence
-//   ModelAgreement     what is learned and how
+//   WorkerRoster       which workers have joined, are ready, are members
+//   EvaluatorPresence  whether the evaluator is connected
+//   ModelAgreement     the model and the learning rules that all workers share
 //   StepClock          the steps: decisions, closings, stragglers
-//   StepReporter       what is recorded of steps
-//   CheckpointTally    which checkpoints are whole
-//   RunCompletion      what is waited for after the last step
+//   StepReporter       the records of steps
+//   CheckpointTally    which checkpoints are complete
+//   RunCompletion      what the run waits for after the last step
 #pragma once
 
 #include <cstdint>
@@ -46,45 +47,45 @@ namespace drover {
 
 class Coordinator {
  public:
-  // How many steps a shard's news may be ahead of the slowest shard's.
+  // The most steps that a shard's closings may be ahead of the slowest shard's.
   static constexpr size_t kEarlyMax = EarlyClosings::kEarlyMax;
 
-  // REQUIRES: there is a policy, unless workers run freely; then it is null.
+  // REQUIRES: `policy` is null if and only if the run is asynchronous.
   Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy, TimePoint now);
 
-  // A peer introduced itself. An error is the reason to refuse it.
+  // A peer has sent its hello. An error is the reason to refuse the peer.
   Status on_hello(const Hello& hello, TimePoint now, CoordinatorOutput& out);
-  // A process wants to be a worker and has no index: the job, and an index that is kept for it for
-  // a while. An error is the reason why there is none.
+  // A process without a worker index wants to join. Returns the job and a free index, reserved for
+  // WorkerRoster::kPlaceKept. An error is the reason why there is no index.
   Result<PlaceOffer> offer_place(const std::string& host, TimePoint now);
-  // A message from a peer that was admitted. An error means that it breaks the protocol.
+  // A message from an admitted peer. An error means that the peer breaks the protocol.
   Status on_message(Role role, uint32_t index, const Control& message, TimePoint now,
                     CoordinatorOutput& out);
-  // A peer is lost: its connection ended, or its process did before it had joined.
+  // A peer is lost: its connection ended, or its process ended before it joined.
   void on_lost(Role role, uint32_t index, const Loss& why, TimePoint now, CoordinatorOutput& out);
-  // The manifest of a checkpoint is written, or why it is not.
+  // The manifest of a checkpoint was written, or writing it failed.
   void on_checkpoint_kept(Version version, const Status& kept, Duration took, TimePoint now,
                           CoordinatorOutput& out);
-  // The user wants to stop.
+  // The user interrupts the run.
   void on_interrupt(TimePoint now, CoordinatorOutput& out);
-  // The run cannot continue, for a reason outside (the disk is full).
+  // The run cannot continue, for a reason outside the coordinator (such as a full disk).
   void on_failure(EndCause cause, const std::string& why, TimePoint now, CoordinatorOutput& out);
-  // When on_time() should be called, if nothing else happens before: a step is to be decided again,
-  // or a peer that still owes something is not waited for any longer.
+  // When to call on_time(), if there is no other input before: to review a decision, or to stop
+  // waiting for a peer after the last step. Absent: not needed.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, CoordinatorOutput& out);
   // Call about every second.
   void on_tick(TimePoint now, CoordinatorOutput& out);
 
-  // How much is kept for later, in entries.
+  // The number of entries kept for later.
   size_t pending() const { return clock_ ? clock_->pending() : 0; }
   bool ended() const { return phase_ == Phase::kEnded; }
-  // What has ended is this coordinator, not the run: another one continues it.
+  // Whether this coordinator has ended but the run has not: the next incarnation continues the run.
   bool restarts() const { return restarts_; }
-  // Then: what it can continue from instead of the newest checkpoint, with no step lost that was
-  // closed by all shards, if some process keeps it in memory for each of them.
+  // If restarts(): the state to continue from instead of the newest checkpoint. No step that all
+  // shards closed is lost. Absent unless a process keeps this state in memory for each shard.
   const std::optional<ResumeFrom>& committed() const { return committed_; }
-  // That is open.
+  // The open step.
   Step step() const;
   const Membership& members() const { return workers_.members(); }
 
@@ -99,7 +100,7 @@ class Coordinator {
   void send_plans(CoordinatorOutput& out);
   void send_welcome(Role role, uint32_t index, CoordinatorOutput& out) const;
   void begin_if_ready(TimePoint now, CoordinatorOutput& out);
-  void leave_out_missing(Duration waited, TimePoint now, CoordinatorOutput& out);
+  void begin_without_missing(Duration waited, TimePoint now, CoordinatorOutput& out);
   void add_members(TimePoint now, CoordinatorOutput& out);
 
   // Steps.
@@ -109,8 +110,8 @@ class Coordinator {
   void close_step(TimePoint now, CoordinatorOutput& out);
   void open_step(TimePoint now, CoordinatorOutput& out);
   void send_decisions(CoordinatorOutput& out) const;
-  void redecide(std::optional<DecisionRecord> again, CoordinatorOutput& out) const;
-  void on_step_report(WorkerId worker, const StepReport& news, TimePoint now,
+  void send_review(std::optional<DecisionRecord> review, CoordinatorOutput& out) const;
+  void on_step_report(WorkerId worker, const StepReport& report, TimePoint now,
                       CoordinatorOutput& out);
   void record_steps(bool all, TimePoint now, CoordinatorOutput& out);
 
@@ -131,7 +132,7 @@ class Coordinator {
   void finish_if_over(TimePoint now, CoordinatorOutput& out);
   void dismiss_workers(TimePoint now, CoordinatorOutput& out);
   void end_if_complete(TimePoint now, CoordinatorOutput& out);
-  std::set<WorkerId> owe_reports() const;
+  std::set<WorkerId> missing_reports() const;
   RunCompletion::Unfinished unfinished() const;
   void end(RunOutcome outcome, EndCause cause, const std::string& reason, TimePoint now,
            CoordinatorOutput& out);
@@ -146,7 +147,7 @@ class Coordinator {
   const CoordinatorSettings settings_;
   const RunClock run_;
   Phase phase_ = Phase::kGathering;
-  bool restarts_ = false;
+  bool restarts_ = false;  // see restarts()
   std::optional<ResumeFrom> committed_;
 
   Gathering gathering_;
@@ -154,9 +155,9 @@ class Coordinator {
   WorkerRoster workers_;
   EvaluatorPresence evaluator_;
   ModelAgreement model_;
-  std::unique_ptr<Policy> policy_;  // until the clock has it
-  std::optional<BlockMap> blocks_;  // since the plans were sent, as ...
-  std::optional<StepClock> clock_;  // ... this
+  std::unique_ptr<Policy> policy_;  // moved into clock_ when that is made
+  std::optional<BlockMap> blocks_;  // both exist once the plans are sent
+  std::optional<StepClock> clock_;
   StepReporter reporter_;
   CheckpointTally checkpoints_;
   RunCompletion completion_;

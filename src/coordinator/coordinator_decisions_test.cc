@@ -1,4 +1,4 @@
-// What the coordinator asks its policy, and what it tells shards and workers of the answers.
+// The coordinator's calls of its policy, and the decisions, shares and orders that it sends.
 #include "coordinator/coordinator_fixture.h"
 
 namespace drover {
@@ -9,49 +9,49 @@ class LongCoordinatorTest : public CoordinatorTest {
   LongCoordinatorTest() : CoordinatorTest({.workers = 2, .shards = 2, .steps = 30, .batch = 4}) {}
 };
 
-TEST_F(LongCoordinatorTest, TellsShardsAndThePolicyTheNoiseScaleWhenItIsKnown) {
+TEST_F(LongCoordinatorTest, SendsTheNoiseScaleToShardsAndThePolicyOnceKnown) {
   gather();
   for (Step step = 0; step < 12; ++step) {
     EXPECT_DOUBLE_EQ(sent<Decision>().back().second.noise_scale, step < 10 ? 0.0 : 6.0) << step;
     EXPECT_DOUBLE_EQ(policy_.noise, step < 10 ? 0.0 : 1.5) << "in gradients of 4 samples";
     StepClosed closed{.step = step, .elapsed = 10ms, .samples = 8, .signal = 1.0, .noise = 6.0};
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, closed);
   }
 }
 
-// Shard 0 closed step 0, and opened step 1, 30 ms before shard 1: it counts the limit from there.
-TEST_F(CoordinatorTest, ATimeLimitEndsEverywhereAtOnceThoughShardsOpenAStepOneByOne) {
+// Shard 0 opened step 1 30 ms before shard 1. It measures the time limit from its own opening.
+TEST_F(CoordinatorTest, ATimeLimitEndsAtTheSameTimeOnAllShards) {
   policy_.choice = {.cutoff = 2, .time_limit = 1.5, .reason = "because"};
   gather();
   StepClosed closed{.step = 0, .elapsed = 50ms};
   closed.samples = 8;
   now_ = 50ms;
-  tell(Role::kShard, 0, closed);
+  receive(Role::kShard, 0, closed);
   now_ = 80ms;
   out_ = {};
-  tell(Role::kShard, 1, closed);
+  receive(Role::kShard, 1, closed);
   ASSERT_EQ(sent<Decision>().size(), 2u);
   EXPECT_EQ(sent<Decision>()[0].second.time_limit, 1530ms);
   EXPECT_EQ(sent<Decision>()[1].second.time_limit, 1500ms);
 }
 
-TEST_F(CoordinatorTest, SaysWhatThePolicyChose) {
+TEST_F(CoordinatorTest, SendsTheChoiceOfThePolicy) {
   policy_.choice = {.cutoff = 2, .time_limit = 1.5, .at_least = 2, .reason = "because"};
   gather();
   EXPECT_EQ(
       sent<Decision>()[0].second,
       (Decision{.step = 0, .cutoff = 2, .time_limit = 1500ms, .at_least = 2, .alive = {0, 1}}));
-  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "because");
+  EXPECT_EQ(recorded<DecisionRecord>()[0].reason, "because");
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   EXPECT_EQ(sent<Decision>().back().second,
             (Decision{.step = 0, .cutoff = 1, .time_limit = 1500ms, .at_least = 1, .alive = {0}}));
-  EXPECT_EQ(policy_.decided, std::vector<Step>{0}) << "the same choice, for fewer";
+  EXPECT_EQ(policy_.decided, std::vector<Step>{0}) << "the same choice, for fewer workers";
   policy_.choice.time_limit = 0.0;
   close(0, {0});
-  EXPECT_EQ(sent<Decision>().back().second.time_limit, 1ns) << "zero would mean none";
+  EXPECT_EQ(sent<Decision>().back().second.time_limit, 1ns) << "zero would mean no limit";
 }
 
-TEST_F(CoordinatorTest, ThePolicyLearnsWhatBecameKnownAndNothingElse) {
+TEST_F(CoordinatorTest, ThePolicyLearnsOnlyKnownRunTimes) {
   gather();
   close(0, {0});
   ASSERT_EQ(policy_.learned.size(), 1u);
@@ -65,57 +65,57 @@ TEST_F(CoordinatorTest, ThePolicyLearnsWhatBecameKnownAndNothingElse) {
   closed.step = 1;
   closed.arrivals = {{0, 5ms, 1}, {1, 7ms, 1}};
   closed.late = {{1, 80ms, 0}};
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, closed);
   ASSERT_EQ(policy_.late.size(), 1u);
   EXPECT_EQ(policy_.late[0], (std::tuple<Step, WorkerId, double>(0, 1, 0.08)));
   EXPECT_EQ(policy_.learned[1].known, (std::vector<Known>{Known::kArrived, Known::kArrived}));
 }
 
-TEST_F(CoordinatorTest, DecidesAgainWhenEnoughHaveArrivedOnAllShards) {
+TEST_F(CoordinatorTest, ReviewsWhenEnoughHaveArrivedOnAllShards) {
   policy_.choice.review = {.arrivals = 1, .at = kNoTimeLimit};
   policy_.revised = Choice{.cutoff = 1, .at_least = 1, .reason = "closes"};
   gather();
   for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 1u);
   out_ = {};
   now_ = 7ms;
-  tell(Role::kShard, 0, Arrived{.step = 0, .arrivals = {{1, 5ms, 0}}});
-  EXPECT_TRUE(policy_.asked_again.empty()) << "the other shard has not got it yet";
-  tell(Role::kShard, 1, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
-  ASSERT_EQ(policy_.asked_again.size(), 1u);
-  EXPECT_DOUBLE_EQ(policy_.asked_again[0].first, 0.007);
-  EXPECT_DOUBLE_EQ(policy_.asked_again[0].second[1], 0.006);
-  EXPECT_GT(policy_.asked_again[0].second[0], 1e9) << "nobody knows yet when worker 0 comes";
-  ASSERT_EQ(sent<Decision>().size(), 2u) << "every shard is told";
+  receive(Role::kShard, 0, Arrived{.step = 0, .arrivals = {{1, 5ms, 0}}});
+  EXPECT_TRUE(policy_.reconsidered.empty()) << "it has not arrived on the other shard";
+  receive(Role::kShard, 1, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
+  ASSERT_EQ(policy_.reconsidered.size(), 1u);
+  EXPECT_DOUBLE_EQ(policy_.reconsidered[0].first, 0.007);
+  EXPECT_DOUBLE_EQ(policy_.reconsidered[0].second[1], 0.006);
+  EXPECT_GT(policy_.reconsidered[0].second[0], 1e9) << "worker 0 has not arrived";
+  ASSERT_EQ(sent<Decision>().size(), 2u) << "one for each shard";
   EXPECT_EQ(sent<Decision>()[0].second.cutoff, 1u);
   EXPECT_EQ(sent<Decision>()[0].second.step, 0u);
-  ASSERT_EQ(happened<DecisionRecord>().size(), 1u);
-  EXPECT_EQ(happened<DecisionRecord>()[0].at, 7ms);
-  EXPECT_EQ(happened<DecisionRecord>()[0].reason, "closes");
+  ASSERT_EQ(recorded<DecisionRecord>().size(), 1u);
+  EXPECT_EQ(recorded<DecisionRecord>()[0].at, 7ms);
+  EXPECT_EQ(recorded<DecisionRecord>()[0].reason, "closes");
 }
 
-TEST_F(CoordinatorTest, DecidesAgainWhenItsTimeHasCome) {
+TEST_F(CoordinatorTest, ReviewsAtTheTimeThatThePolicyAskedFor) {
   policy_.choice.review.at = 0.02;
   gather();
   ASSERT_EQ(coordinator_.wake_at(), now_ + 20ms);
   out_ = {};
   coordinator_.on_time(now_ + 19ms, out_);
-  EXPECT_TRUE(policy_.asked_again.empty());
+  EXPECT_TRUE(policy_.reconsidered.empty());
   coordinator_.on_time(now_ + 20ms, out_);
-  ASSERT_EQ(policy_.asked_again.size(), 1u);
-  EXPECT_TRUE(sent<Decision>().empty()) << "the choice stands";
-  EXPECT_FALSE(coordinator_.wake_at()) << "and is not asked about again";
+  ASSERT_EQ(policy_.reconsidered.size(), 1u);
+  EXPECT_TRUE(sent<Decision>().empty()) << "the choice has not changed";
+  EXPECT_FALSE(coordinator_.wake_at()) << "there is no further review";
 }
 
-TEST_F(CoordinatorTest, NewsOfAnotherStepIsNoReasonToDecideAgain) {
+TEST_F(CoordinatorTest, ArrivalsInAnotherStepCauseNoReview) {
   policy_.choice.review = {.arrivals = 1, .at = kNoTimeLimit};
   gather();
   close(0, {0, 1});
   for (const ShardId shard : {0u, 1u})
-    tell(Role::kShard, shard, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
-  EXPECT_TRUE(policy_.asked_again.empty());
+    receive(Role::kShard, shard, Arrived{.step = 0, .arrivals = {{1, 6ms, 0}}});
+  EXPECT_TRUE(policy_.reconsidered.empty());
 }
 
-TEST_F(CoordinatorTest, APolicyThatDecidesOnceWantsNoNews) {
+TEST_F(CoordinatorTest, ShardsReportNoArrivalsWithoutAReview) {
   gather();
   for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 0u);
   EXPECT_FALSE(coordinator_.wake_at());
@@ -133,7 +133,7 @@ class BalancingCoordinator : public CoordinatorTest {
   void close_with(Step step, double first, double second) {
     StepClosed closed{.step = step, .elapsed = from_seconds(std::max(first, second)), .samples = 8};
     closed.arrivals = {{0, from_seconds(first), step}, {1, from_seconds(second), step}};
-    for (const ShardId shard : {0u, 1u}) tell(Role::kShard, shard, closed);
+    for (const ShardId shard : {0u, 1u}) receive(Role::kShard, shard, closed);
   }
 };
 
@@ -150,18 +150,19 @@ TEST_F(BalancingCoordinator, DealsOutTheNextStepsSamplesBySpeed) {
     }
     const std::map<WorkerId, Share> next = now_in_force;
     out_ = {};
-    // Worker 1 takes three times as long for a sample. (Counts of the step before: about right.)
+    // Worker 1 takes three times as long for a sample. Counts are those of the step before, which
+    // is precise enough.
     close_with(step, 0.001 * count(0), 0.003 * count(1));
     if (next.size() < 2) continue;
-    EXPECT_EQ(next.at(0).count + next.at(1).count, 200u) << "as many samples as ever";
-    EXPECT_EQ(next.at(1).first, next.at(0).count) << "and none twice";
+    EXPECT_EQ(next.at(0).count + next.at(1).count, 200u) << "the total has not changed";
+    EXPECT_EQ(next.at(1).first, next.at(0).count) << "consecutive ranges";
     EXPECT_EQ(next.at(0).total, 200u);
   }
   EXPECT_NEAR(count(0), 150, 8);
   EXPECT_NEAR(count(1), 50, 8);
 }
 
-TEST_F(CoordinatorTest, TellsStragglersToStop) {
+TEST_F(CoordinatorTest, OrdersStragglersToStop) {
   gather();
   out_ = {};
   close(0, {0});
@@ -175,16 +176,16 @@ TEST_F(CoordinatorTest, TellsStragglersToStop) {
   EXPECT_EQ(stopped, std::vector<Address>{to_worker(1, Lane::kControl)});
 }
 
-TEST_F(CoordinatorTest, MeasuresWhatAnOrderToStopCosts) {
+TEST_F(CoordinatorTest, MeasuresTheCostOfAnOrderToStop) {
   gather();
   now_ = 50ms;
   close(0, {0});
   now_ = 57ms;
-  tell(Role::kWorker, 1, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
-  tell(Role::kWorker, 1, Abandoned{.step = 99, .resumed = 100, .wasted = 30ms});
-  tell(Role::kWorker, 0, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
-  ASSERT_EQ(happened<AbandonRecord>().size(), 1u) << "what makes no sense is passed over";
-  const AbandonRecord record = happened<AbandonRecord>()[0];
+  receive(Role::kWorker, 1, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
+  receive(Role::kWorker, 1, Abandoned{.step = 99, .resumed = 100, .wasted = 30ms});
+  receive(Role::kWorker, 0, Abandoned{.step = 0, .resumed = 1, .wasted = 30ms});
+  ASSERT_EQ(recorded<AbandonRecord>().size(), 1u) << "invalid reports are ignored";
+  const AbandonRecord record = recorded<AbandonRecord>()[0];
   EXPECT_EQ(record.worker, 1u);
   EXPECT_EQ(record.restart, 7ms);
   EXPECT_EQ(record.wasted, 30ms);
@@ -208,18 +209,18 @@ class FinishingStragglers : public CoordinatorTest {
     closed.elapsed = 10ms;
     closed.late = {{1, 80ms, late}};
     for (const WorkerId each : arrived) closed.arrivals.push_back({each, 10ms, step});
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, closed);
   }
 };
 
-TEST_F(FinishingStragglers, AreNotStoppedAndNotCountedOnUntilTheyHaveCome) {
+TEST_F(FinishingStragglers, AreNeitherStoppedNorExpectedUntilTheyArrive) {
   gather();
   close(0, {0});
   close(1, {0});
   EXPECT_EQ(stops(), 0u);
   ASSERT_EQ(policy_.alive.size(), 3u);
   EXPECT_EQ(policy_.alive[1], std::vector<WorkerId>{0}) << "worker 1 is busy";
-  EXPECT_EQ(happened<DecisionRecord>()[1].alive, 2u) << "it might come all the same";
+  EXPECT_EQ(recorded<DecisionRecord>()[1].alive, 2u) << "it may still arrive";
   EXPECT_EQ(sent<Decision>().back().second.alive, (std::vector<WorkerId>{0, 1}));
   EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u);
   // In step 0 it took longer; in step 1 it took no part.
@@ -228,31 +229,31 @@ TEST_F(FinishingStragglers, AreNotStoppedAndNotCountedOnUntilTheyHaveCome) {
 
   close_with_late(2, {0}, 0);
   ASSERT_EQ(policy_.late.size(), 1u);
-  EXPECT_EQ(policy_.learned[2].known[1], Known::kNothing) << "it was busy for a part of it";
-  EXPECT_EQ(policy_.alive[3], std::vector<WorkerId>{0}) << "now with step 2";
+  EXPECT_EQ(policy_.learned[2].known[1], Known::kNothing) << "it was busy for part of the step";
+  EXPECT_EQ(policy_.alive[3], std::vector<WorkerId>{0}) << "worker 1 is busy with step 2";
   close_with_late(3, {0, 1}, 2);
-  EXPECT_EQ(policy_.late.size(), 1u) << "what it took in step 2 began with what was left of step 0";
-  EXPECT_EQ(policy_.learned[3].known[1], Known::kArrived) << "it came in time after all";
+  EXPECT_EQ(policy_.late.size(), 1u) << "its time in step 2 includes the rest of step 0";
+  EXPECT_EQ(policy_.learned[3].known[1], Known::kArrived) << "it arrived in time";
   EXPECT_EQ(policy_.alive[4], (std::vector<WorkerId>{0, 1}));
 
-  // Its record says what is known of it in any case.
+  // The record has the run-time even so.
   for (const Step step : {Step{0}, Step{2}})
-    tell(Role::kWorker, 1, StepReport{.step = step, .samples = 3});
-  const auto late = happened<ArrivalRecord>();
+    receive(Role::kWorker, 1, StepReport{.step = step, .samples = 3});
+  const auto late = recorded<ArrivalRecord>();
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[1].step, 2u);
 }
 
-TEST_F(FinishingStragglers, AreCountedOnIfThereIsNobodyElse) {
+TEST_F(FinishingStragglers, AreExpectedIfNoOtherWorkerIsLeft) {
   gather();
   close(0, {0});
   coordinator_.on_lost(Role::kWorker, 0, disconnected("x"), now_, out_);
-  EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u) << "of nobody, one";
+  EXPECT_EQ(sent<Decision>().back().second.cutoff, 1u) << "at least one";
   close(1, {});
   EXPECT_EQ(policy_.alive.back(), std::vector<WorkerId>{1});
 }
 
-TEST_F(FinishingStragglers, AreForgottenWhenTheyNeverCome) {
+TEST_F(FinishingStragglers, AreForgottenIfTheyNeverArrive) {
   gather();
   for (Step step = 0; step <= StepLedger::kStepsRemembered; ++step) close(step, {0});
   EXPECT_EQ(policy_.alive.back(), std::vector<WorkerId>{0});

@@ -1,4 +1,4 @@
-// CoordinatorTest: a coordinator under test, its policy, and what it has answered.
+// CoordinatorTest: a fixture with a coordinator, its policy, and its output so far.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,17 +47,17 @@ class CoordinatorTest : public ::testing::Test {
     return hello;
   }
 
-  Status hello(const Hello& who) { return coordinator_.on_hello(who, now_, out_); }
-  void tell(Role role, uint32_t index, const Control& message) {
+  Status hello(const Hello& peer) { return coordinator_.on_hello(peer, now_, out_); }
+  void receive(Role role, uint32_t index, const Control& message) {
     const Status status = coordinator_.on_message(role, index, message, now_, out_);
     EXPECT_TRUE(status.ok()) << status.error().message;
   }
 
   void gather() {
-    for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
-      ASSERT_TRUE(hello(who).ok());
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-    for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+    for (const Hello& peer : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+      ASSERT_TRUE(hello(peer).ok());
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+    for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
   }
 
   void close(Step step, const std::vector<WorkerId>& arrived,
@@ -68,12 +68,12 @@ class CoordinatorTest : public ::testing::Test {
     closed.samples = 8;
     closed.refused = std::move(refused);
     for (const WorkerId each : arrived) closed.arrivals.push_back({each, 10ms, step});
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, closed);
   }
 
   void report(Step step, const std::vector<WorkerId>& workers) {
     for (const WorkerId each : workers)
-      tell(Role::kWorker, each, StepReport{.step = step, .samples = 4, .loss = 1.0 + each});
+      receive(Role::kWorker, each, StepReport{.step = step, .samples = 4, .loss = 1.0 + each});
   }
 
   template <typename Message>
@@ -88,7 +88,7 @@ class CoordinatorTest : public ::testing::Test {
     return found;
   }
   template <typename Record>
-  std::vector<Record> happened() const {
+  std::vector<Record> recorded() const {
     std::vector<Record> found;
     for (const RunRecord& each : out_.records) {
       if (const auto* record = std::get_if<Record>(&each)) found.push_back(*record);

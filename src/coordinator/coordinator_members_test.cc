@@ -1,10 +1,10 @@
-// Who takes part in a run, who comes, who is lost, and who is not let in.
+// Membership of a run: joining, leaving, losses, and refused peers.
 #include "coordinator/coordinator_fixture.h"
 
 namespace drover {
 namespace {
 
-TEST_F(CoordinatorTest, RefusesStrangersDuplicatesAndOtherModels) {
+TEST_F(CoordinatorTest, RefusesUnknownIndicesDuplicatesAndOtherModels) {
   gather();
   EXPECT_FALSE(hello(worker(0)).ok());
   EXPECT_FALSE(hello(worker(2)).ok());
@@ -13,7 +13,7 @@ TEST_F(CoordinatorTest, RefusesStrangersDuplicatesAndOtherModels) {
   EXPECT_FALSE(hello(evaluator()).ok());
 }
 
-TEST_F(CoordinatorTest, SaysHowAModelDiffers) {
+TEST_F(CoordinatorTest, NamesTheDifferenceOfAModel) {
   ASSERT_TRUE(hello(worker(0)).ok());
   Hello other = worker(1);
   other.tensors.pop_back();
@@ -30,16 +30,16 @@ TEST_F(CoordinatorTest, TheRunIsCompleteWhenTheLastWorkerHasLeft) {
   gather();
   close(0, {0, 1});
   out_ = {};
-  tell(Role::kWorker, 1, Farewell{RunOutcome::kCompleted, ""});
-  ASSERT_EQ(happened<EventRecord>().size(), 1u);
-  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kLeft);
+  receive(Role::kWorker, 1, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(recorded<EventRecord>().size(), 1u);
+  EXPECT_EQ(recorded<EventRecord>()[0].kind(), EventKind::kLeft);
   EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
-  EXPECT_TRUE(happened<RunEnd>().empty()) << "the others go on";
+  EXPECT_TRUE(recorded<RunEnd>().empty()) << "the other workers continue";
   coordinator_.on_lost(Role::kWorker, 1, disconnected("it is gone"), now_, out_);
-  EXPECT_EQ(happened<EventRecord>().size(), 1u) << "who has left is not lost";
-  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(recorded<EventRecord>().size(), 1u) << "a worker that has left is not lost";
+  receive(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
 class BroughtModelTest : public CoordinatorTest {
@@ -61,8 +61,8 @@ class BroughtModelTest : public CoordinatorTest {
   }
 };
 
-TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
-  for (const Hello& who : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(who).ok());
+TEST_F(BroughtModelTest, CombinesTheRulesOfTheFirstWorkerAndOfTheRun) {
+  for (const Hello& peer : {shard(0), shard(1), learner(0)}) ASSERT_TRUE(hello(peer).ok());
   const Plan plan = sent<Plan>().at(0).second;
   EXPECT_EQ(plan.learning.optimizer.kind, OptimizerKind::kAdam);
   EXPECT_EQ(plan.learning.optimizer.ema_decay, 0.9);
@@ -73,35 +73,35 @@ TEST_F(BroughtModelTest, LearnsAsTheFirstWorkerSaysAndTheRunAdds) {
   EXPECT_EQ(welcome.slow, (std::vector<SlowRule>{{.workers = {{1, 1}}, .factor = 2.0}}));
 }
 
-TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveLeftWithTheModel) {
-  for (const Hello& who : {shard(0), shard(1), learner(0), learner(1), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
+TEST_F(BroughtModelTest, EndsWhenItsWorkersHaveFetchedTheModelAndLeft) {
+  for (const Hello& peer : {shard(0), shard(1), learner(0), learner(1), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
   coordinator_.on_lost(Role::kEvaluator, 0, disconnected("there is none"), now_, out_);
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
   for (Step step = 0; step < 3; ++step) {
     report(step, {0, 1});
     close(step, {0, 1});
   }
-  EXPECT_EQ(sent<Farewell>().size(), 2u) << "workers, but shards stay";
-  EXPECT_TRUE(happened<RunEnd>().empty());
-  tell(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
-  EXPECT_TRUE(happened<RunEnd>().empty());
+  EXPECT_EQ(sent<Farewell>().size(), 2u) << "only to workers: shards stay";
+  EXPECT_TRUE(recorded<RunEnd>().empty());
+  receive(Role::kWorker, 0, Farewell{RunOutcome::kCompleted, ""});
+  EXPECT_TRUE(recorded<RunEnd>().empty());
   const auto patience = coordinator_.wake_at();
-  ASSERT_TRUE(patience) << "one that never leaves is not waited for";
+  ASSERT_TRUE(patience) << "the wait for a worker that does not leave is bounded";
   now_ = *patience;
   coordinator_.on_time(now_, out_);
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
-TEST_F(BroughtModelTest, RefusesWhoWantsToLearnOtherwise) {
+TEST_F(BroughtModelTest, RefusesWorkersWithOtherLearningRules) {
   ASSERT_TRUE(hello(learner(0)).ok());
   const Status other = hello(learner(1, 0.5));
   ASSERT_FALSE(other.ok());
   for (const char* value : {"adam", "0.5"})
     EXPECT_NE(other.error().message.find(value), std::string::npos) << other.error().message;
-  EXPECT_FALSE(hello(worker(1)).ok()) << "who does not say how";
+  EXPECT_FALSE(hello(worker(1)).ok()) << "it brings no learning rules";
   EXPECT_TRUE(hello(learner(1)).ok());
 }
 
@@ -112,8 +112,8 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   coordinator_.on_lost(Role::kWorker, 1, disconnected("the connection was closed"), now_, out_);
   ASSERT_EQ(sent<Decision>().size(), 2u);
   EXPECT_EQ(sent<Decision>()[0].second, (Decision{.step = 0, .cutoff = 1, .alive = {0}}));
-  ASSERT_EQ(happened<EventRecord>().size(), 1u);
-  const EventRecord event = happened<EventRecord>()[0];
+  ASSERT_EQ(recorded<EventRecord>().size(), 1u);
+  const EventRecord event = recorded<EventRecord>()[0];
   EXPECT_EQ(event.peer, (Peer{Role::kWorker, 1}));
   EXPECT_EQ(event.at, 2s);
   EXPECT_EQ(event.payload,
@@ -124,40 +124,40 @@ TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 1, .cutoff = 1, .alive = {0}}));
 }
 
-TEST_F(CoordinatorTest, AWorkerThatComesBackTakesPartFromTheNextStepOn) {
+TEST_F(CoordinatorTest, AWorkerThatReturnsTakesPartFromTheNextStepOn) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   out_ = {};
   ASSERT_TRUE(hello(worker(1)).ok());
   EXPECT_EQ(sent<Welcome>().size(), 1u);
-  EXPECT_EQ(happened<PeerRecord>().size(), 1u) << "it has another process now";
+  EXPECT_EQ(recorded<PeerRecord>().size(), 1u) << "it has a new process";
   close(0, {0});
   EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0}) << "not ready yet";
-  tell(Role::kWorker, 1, Ready{});
+  receive(Role::kWorker, 1, Ready{});
   EXPECT_EQ(sent<Decision>().back().second.step, 1u) << "nothing changes inside a step";
   out_ = {};
   close(1, {0});
   EXPECT_EQ(sent<Decision>().back().second, (Decision{.step = 2, .cutoff = 2, .alive = {0, 1}}));
-  ASSERT_EQ(happened<EventRecord>().size(), 1u);
-  EXPECT_EQ(happened<EventRecord>()[0].kind(), EventKind::kJoined);
-  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
+  ASSERT_EQ(recorded<EventRecord>().size(), 1u);
+  EXPECT_EQ(recorded<EventRecord>()[0].kind(), EventKind::kJoined);
+  EXPECT_EQ(recorded<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
   close(2, {0, 1});
   EXPECT_EQ(policy_.learned[1].contributors, 1u);
   EXPECT_EQ(policy_.learned[2].contributors, 2u);
 }
 
-TEST_F(CoordinatorTest, OneThatIsLostAgainBeforeItTakesPartChangesNothing) {
+TEST_F(CoordinatorTest, AWorkerLostAgainBeforeItTakesPartChangesNothing) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   ASSERT_TRUE(hello(worker(1)).ok());
-  tell(Role::kWorker, 1, Ready{});
+  receive(Role::kWorker, 1, Ready{});
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   close(0, {0});
   EXPECT_EQ(sent<Decision>().back().second.alive, std::vector<WorkerId>{0});
-  EXPECT_TRUE(hello(worker(1)).ok()) << "and may try again";
+  EXPECT_TRUE(hello(worker(1)).ok()) << "it may try again";
 }
 
-TEST_F(CoordinatorTest, WhenTheTrainingIsOverNobodyIsAdmitted) {
+TEST_F(CoordinatorTest, AdmitsNoWorkerAfterTraining) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   for (Step step = 0; step < 3; ++step) close(step, {0});
@@ -170,12 +170,12 @@ class LatecomersTest : public CoordinatorTest {
       : CoordinatorTest({.workers = 4, .workers_at_start = 2, .shards = 2, .steps = 3}) {}
 };
 
-TEST_F(LatecomersTest, AreNotWaitedForAndAreWelcomeWhenTheyCome) {
+TEST_F(LatecomersTest, AreNotWaitedForAndMayJoinLater) {
   gather();
   EXPECT_EQ(sent<Decision>()[0].second.alive, (std::vector<WorkerId>{0, 1}));
   ASSERT_TRUE(hello(worker(3)).ok());
-  tell(Role::kWorker, 3, Ready{});
-  EXPECT_FALSE(hello(worker(4)).ok()) << "there are 4";
+  receive(Role::kWorker, 3, Ready{});
+  EXPECT_FALSE(hello(worker(4)).ok()) << "the run has 4 worker indices";
   close(0, {0, 1});
   EXPECT_EQ(sent<Decision>().back().second.alive, (std::vector<WorkerId>{0, 1, 3}));
   close(1, {0, 1, 3});
@@ -193,7 +193,7 @@ class JoinersTest : public CoordinatorTest {
                          .worker_options = {.job = "steps = 3"}}) {}
 };
 
-TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
+TEST_F(JoinersTest, GetTheJobAndAnIndex) {
   gather();
   const auto first = coordinator_.offer_place("there", now_);
   const auto second = coordinator_.offer_place("there", now_);
@@ -206,7 +206,7 @@ TEST_F(JoinersTest, AreToldTheJobAndAPlaceOfTheirOwn) {
   EXPECT_NE(third.error().message.find("--workers-max"), std::string::npos);
 }
 
-TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
+TEST_F(JoinersTest, LoseTheirIndexIfTheyDoNotJoinInTime) {
   gather();
   ASSERT_TRUE(coordinator_.offer_place("there", now_).ok());
   ASSERT_TRUE(hello(worker(2)).ok());
@@ -214,22 +214,22 @@ TEST_F(JoinersTest, ThatDoNotComeLoseTheirPlace) {
   EXPECT_EQ(coordinator_.offer_place("there", now_ + WorkerRoster::kPlaceKept).value().worker, 3u);
 }
 
-TEST_F(JoinersTest, DoNotGetThePlaceOfSomebodyWhoMayComeBack) {
+TEST_F(JoinersTest, DoNotGetTheIndexOfAWorkerThatMayReturn) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u);
   ASSERT_TRUE(hello(worker(2)).ok());
   coordinator_.on_lost(Role::kWorker, 2, disconnected("x"), now_, out_);
   EXPECT_EQ(coordinator_.offer_place("there", now_).value().worker, 2u)
-      << "a joiner's is free again";
+      << "the index of a joiner is free again";
 }
 
-TEST_F(JoinersTest, OfAHostThatComesAndGoesAllTheTimeAreKeptOutInWhateverPlace) {
+TEST_F(JoinersTest, OfAHostWithRepeatedLossesAreBackedOffAtAnyIndex) {
   gather();
   const auto joiner = [&](WorkerId index, const std::string& host) {
-    Hello who = worker(index);
-    who.host = host;
-    return who;
+    Hello hello = worker(index);
+    hello.host = host;
+    return hello;
   };
   for (uint32_t loss = 0; loss <= Quarantine::kForgiven; ++loss) {
     for (const WorkerId place : {2u, 3u}) ASSERT_TRUE(hello(joiner(place, "flaps")).ok()) << loss;
@@ -242,19 +242,19 @@ TEST_F(JoinersTest, OfAHostThatComesAndGoesAllTheTimeAreKeptOutInWhateverPlace) 
   EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
   EXPECT_NE(refused.error().message.find("flaps"), std::string::npos) << refused.error().message;
   EXPECT_FALSE(hello(joiner(3, "flaps")).ok());
-  EXPECT_TRUE(hello(joiner(3, "there")).ok()) << "another host's worker may have the same place";
+  EXPECT_TRUE(hello(joiner(3, "there")).ok()) << "a worker of another host may have the same index";
   now_ += Quarantine::kFirst;
   EXPECT_TRUE(coordinator_.offer_place("flaps", now_).ok());
   EXPECT_TRUE(hello(joiner(2, "flaps")).ok());
 }
 
-TEST_F(JoinersTest, AreNotWantedWhenThereIsNothingToDo) {
+TEST_F(JoinersTest, AreRefusedAfterTraining) {
   gather();
   for (Step step = 0; step < 3; ++step) close(step, {0, 1});
   EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
 }
 
-TEST_F(LatecomersTest, NeedAJobThatCanBeTold) {
+TEST_F(LatecomersTest, NeedARunWithAJobFile) {
   gather();
   EXPECT_FALSE(coordinator_.offer_place("there", now_).ok());
 }
@@ -270,27 +270,27 @@ class IndispensableTest : public CoordinatorTest {
                          .workers_indispensable = true}) {}
 };
 
-TEST_F(IndispensableTest, ALostWorkerEndsTheRunAndTheReasonSaysWhatToDo) {
+TEST_F(IndispensableTest, ALostWorkerEndsTheRunAndTheReasonNamesTheRemedy) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("killed"), now_, out_);
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
-  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kRankLost);
-  EXPECT_NE(happened<RunEnd>()[0].reason.find("worker 1"), std::string::npos);
-  EXPECT_NE(happened<RunEnd>()[0].reason.find("--resume"), std::string::npos);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(recorded<RunEnd>()[0].cause, EndCause::kRankLost);
+  EXPECT_NE(recorded<RunEnd>()[0].reason.find("worker 1"), std::string::npos);
+  EXPECT_NE(recorded<RunEnd>()[0].reason.find("--resume"), std::string::npos);
 }
 
-TEST_F(IndispensableTest, WhoJoinedLaterOrWasToldToGoIsNotMissed) {
+TEST_F(IndispensableTest, LaterAndDismissedWorkersMayBeLost) {
   gather();
   ASSERT_TRUE(hello(worker(2)).ok());
   coordinator_.on_lost(Role::kWorker, 2, disconnected("killed"), now_, out_);
   EXPECT_FALSE(coordinator_.ended());
   close(0, {0, 1});
   coordinator_.on_lost(Role::kWorker, 1, disconnected("it has left"), now_, out_);
-  for (const RunEnd& end : happened<RunEnd>()) EXPECT_EQ(end.outcome, RunOutcome::kCompleted);
+  for (const RunEnd& end : recorded<RunEnd>()) EXPECT_EQ(end.outcome, RunOutcome::kCompleted);
 }
 
-TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
+TEST_F(CoordinatorTest, ThePolicyLearnsNothingOfALostWorker) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   close(0, {0});
@@ -298,24 +298,24 @@ TEST_F(CoordinatorTest, OfAWorkerThatIsLostThePolicyLearnsNothing) {
   EXPECT_EQ(policy_.learned[0].known, (std::vector<Known>{Known::kArrived, Known::kNothing}));
 }
 
-TEST_F(CoordinatorTest, WithoutWorkersThereIsNoRun) {
+TEST_F(CoordinatorTest, ARunWithoutWorkersEnds) {
   gather();
   coordinator_.on_lost(Role::kWorker, 1, disconnected("x"), now_, out_);
   coordinator_.on_lost(Role::kWorker, 0, disconnected("x"), now_, out_);
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
-TEST_F(CoordinatorTest, AShardThatIsLostEndsTheRunByName) {
+TEST_F(CoordinatorTest, ALostShardEndsTheRunAndIsNamed) {
   gather();
   close(0, {0, 1});
   out_ = {};
   coordinator_.on_lost(Role::kShard, 1, disconnected("the connection was closed"), now_, out_);
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(sent<Farewell>().size(), 5u) << "everybody is told";
+  EXPECT_EQ(sent<Farewell>().size(), 5u) << "to all processes";
   EXPECT_NE(sent<Farewell>()[0].second.reason.find("shard 1"), std::string::npos);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
-  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kServerLost);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  EXPECT_EQ(recorded<RunEnd>()[0].cause, EndCause::kServerLost);
 }
 
 TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
@@ -326,21 +326,21 @@ TEST_F(CoordinatorTest, WithoutItsEvaluatorTheRunStillEnds) {
     close(step, {0, 1});
   }
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
-TEST_F(CoordinatorTest, LeavesOutWhoDoesNotJoinInTime) {
-  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-  tell(Role::kWorker, 0, Ready{});
+TEST_F(CoordinatorTest, BeginsWithoutWorkersThatDoNotJoinInTime) {
+  for (const Hello& peer : {shard(0), shard(1), worker(0), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+  receive(Role::kWorker, 0, Ready{});
   coordinator_.on_tick(59s, out_);
   EXPECT_TRUE(sent<Decision>().empty());
   coordinator_.on_tick(60s, out_);
   ASSERT_EQ(sent<Decision>().size(), 2u);
   EXPECT_EQ(sent<Decision>()[0].second.alive, std::vector<WorkerId>{0});
-  EXPECT_EQ(happened<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
-  EXPECT_EQ(happened<EventRecord>()[0].as<event::Lost>()->loss,
+  EXPECT_EQ(recorded<EventRecord>()[0].peer, (Peer{Role::kWorker, 1}));
+  EXPECT_EQ(recorded<EventRecord>()[0].as<event::Lost>()->loss,
             (Loss{.cause = LossCause::kJoinTimeout, .waited = 60s}));
 }
 
@@ -348,9 +348,9 @@ TEST_F(CoordinatorTest, AMissingShardIsNamed) {
   ASSERT_TRUE(hello(shard(0)).ok());
   coordinator_.on_tick(61s, out_);
   ASSERT_TRUE(coordinator_.ended());
-  EXPECT_EQ(happened<RunEnd>()[0].cause, EndCause::kJoinTimeout);
+  EXPECT_EQ(recorded<RunEnd>()[0].cause, EndCause::kJoinTimeout);
   for (const char* value : {"shard 1", "2 of 2 workers", "60 s"})
-    EXPECT_NE(happened<RunEnd>()[0].reason.find(value), std::string::npos) << value;
+    EXPECT_NE(recorded<RunEnd>()[0].reason.find(value), std::string::npos) << value;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// CoordinatorOutput: what a coordinator wants sent, recorded and stored.
+// CoordinatorOutput: the messages, records and checkpoints that a coordinator hands to its caller.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,11 @@
 
 namespace drover {
 
-// All shards have saved their parts of a checkpoint: it becomes one when its manifest is written.
+// All shards have saved their parts of a checkpoint. It is valid once its manifest is written.
 struct CheckpointReady {
   Version version = 0;
   std::vector<CheckpointSaved> parts;  // by shard
-  SettingTexts settings;               // how it learns
+  SettingTexts settings;               // of learning
   SavedNoise noise;
   std::vector<TensorSpec> tensors;
 };
@@ -25,7 +25,8 @@ struct CheckpointReady {
 struct CoordinatorOutput {
   Outbox messages;
   std::vector<RunRecord> records;
-  std::vector<CheckpointReady> checkpoints;  // answered with Coordinator::on_checkpoint_kept()
+  // For each, the caller writes the manifest and calls Coordinator::on_checkpoint_kept().
+  std::vector<CheckpointReady> checkpoints;
 };
 
 }  // namespace drover

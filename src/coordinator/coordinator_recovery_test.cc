@@ -1,4 +1,4 @@
-// What a coordinator does when somebody is lost and comes back, again and again or once.
+// Restarts of a run after losses, and the return of lost processes.
 #include "coordinator/coordinator_fixture.h"
 
 namespace drover {
@@ -28,8 +28,8 @@ class RecoveringTest : public CoordinatorTest {
   void expect_restart(event::RestartCause cause, const std::optional<Peer>& lost, Step step) {
     EXPECT_TRUE(coordinator_.ended());
     EXPECT_TRUE(coordinator_.restarts());
-    EXPECT_TRUE(happened<RunEnd>().empty()) << "the run itself has not ended";
-    const auto events = happened<EventRecord>();
+    EXPECT_TRUE(recorded<RunEnd>().empty()) << "the run itself has not ended";
+    const auto events = recorded<EventRecord>();
     ASSERT_FALSE(events.empty());
     ASSERT_EQ(events.back().kind(), EventKind::kRestarted);
     EXPECT_EQ(events.back().as<event::Restarted>()->cause, cause);
@@ -38,14 +38,14 @@ class RecoveringTest : public CoordinatorTest {
   }
 };
 
-TEST_F(RecoveringTest, ALostShardMakesEverybodyJoinAnew) {
+TEST_F(RecoveringTest, ALostShardMakesAllProcessesJoinAgain) {
   gather();
   close(0, {0, 1});
   out_ = {};
   lose(Role::kShard, 1);
   expect_restart(event::RestartCause::kServerLost, Peer{Role::kShard, 1}, 1);
   const auto farewells = sent<Farewell>();
-  EXPECT_EQ(farewells.size(), 5u);  // also to the one that is gone, whom it does not reach
+  EXPECT_EQ(farewells.size(), 5u);  // one is addressed to the lost shard, which it does not reach
   for (const auto& [to, farewell] : farewells) EXPECT_TRUE(farewell.again);
 }
 
@@ -55,7 +55,7 @@ TEST_F(RecoveringTest, AShardMayBeLostBeforeTheRunHasBegun) {
   expect_restart(event::RestartCause::kServerLost, Peer{Role::kShard, 0}, 0);
 }
 
-TEST_F(RecoveringTest, ALostWorkerIsNoReasonButTheLastIs) {
+TEST_F(RecoveringTest, OnlyTheLossOfTheLastWorkerRestartsTheRun) {
   gather();
   lose(Role::kWorker, 0);
   EXPECT_FALSE(coordinator_.ended());
@@ -63,27 +63,28 @@ TEST_F(RecoveringTest, ALostWorkerIsNoReasonButTheLastIs) {
   expect_restart(event::RestartCause::kWorkersLost, {}, 0);
 }
 
-TEST_F(RecoveringTest, TimeGoesOnFromOneLifeToTheNext) {
+TEST_F(RecoveringTest, TimeContinuesAcrossIncarnations) {
   gather();
   now_ += 1s;
   lose(Role::kShard, 0);
-  EXPECT_EQ(happened<EventRecord>().back().at, 8s);
+  EXPECT_EQ(recorded<EventRecord>().back().at, 8s);
 }
 
-TEST_F(RecoveringTest, ALostEvaluatorMayComeBack) {
+TEST_F(RecoveringTest, ALostEvaluatorMayReturn) {
   gather();
-  EXPECT_EQ(hello(evaluator()).error().kind, ErrorKind::kNotNow) << "its earlier life is here";
+  EXPECT_EQ(hello(evaluator()).error().kind, ErrorKind::kNotNow)
+      << "its earlier incarnation is connected";
   lose(Role::kEvaluator, 0);
   out_ = {};
   ASSERT_TRUE(hello(evaluator()).ok());
   EXPECT_EQ(sent<Welcome>().size(), 1u);
   finish_steps();
   EXPECT_FALSE(coordinator_.ended()) << "the final parameters are still to be evaluated";
-  tell(Role::kEvaluator, 0, Evaluated{.version = 3});
-  EXPECT_EQ(happened<RunEnd>().size(), 1u);
+  receive(Role::kEvaluator, 0, Evaluated{.version = 3});
+  EXPECT_EQ(recorded<RunEnd>().size(), 1u);
 }
 
-TEST_F(RecoveringTest, AnEvaluatorThatIsLostAtTheEndIsWaitedForButNotForEver) {
+TEST_F(RecoveringTest, TheWaitForAnEvaluatorLostAtTheEndIsBounded) {
   gather();
   finish_steps();
   now_ += 1s;
@@ -93,11 +94,11 @@ TEST_F(RecoveringTest, AnEvaluatorThatIsLostAtTheEndIsWaitedForButNotForEver) {
   ASSERT_TRUE(patience);
   EXPECT_GT(*patience, now_);
   coordinator_.on_time(*patience, out_);
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kCompleted);
 }
 
-TEST_F(RecoveringTest, AShardWhoseEarlierLifeIsStillHereMayTryAgain) {
+TEST_F(RecoveringTest, AShardWithAConnectedEarlierIncarnationMayTryAgain) {
   gather();
   EXPECT_EQ(hello(shard(1)).error().kind, ErrorKind::kNotNow);
 }
@@ -105,19 +106,19 @@ TEST_F(RecoveringTest, AShardWhoseEarlierLifeIsStillHereMayTryAgain) {
 TEST_F(RecoveringTest, WorkersStayUntilTheRunHasEnded) {
   gather();
   finish_steps();
-  EXPECT_TRUE(sent<Farewell>().empty()) << "they are needed if it starts over";
+  EXPECT_TRUE(sent<Farewell>().empty()) << "they are needed if the run restarts";
   lose(Role::kShard, 0);
   expect_restart(event::RestartCause::kServerLost, Peer{Role::kShard, 0}, 3);
   for (const auto& [to, farewell] : sent<Farewell>()) EXPECT_TRUE(farewell.again);
 }
 
-TEST_F(RecoveringTest, ARunThatNobodyJoinsEnds) {
-  for (const Hello& who : {shard(0), shard(1)}) ASSERT_TRUE(hello(who).ok());
+TEST_F(RecoveringTest, ARunThatNoWorkerJoinsEnds) {
+  for (const Hello& peer : {shard(0), shard(1)}) ASSERT_TRUE(hello(peer).ok());
   now_ += 10min;
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.restarts());
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kFailed);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kFailed);
 }
 
 class ComingBackTest : public CoordinatorTest {
@@ -131,39 +132,38 @@ class ComingBackTest : public CoordinatorTest {
                          .return_timeout = 15s}) {}
 };
 
-TEST_F(ComingBackTest, WhoDoesNotComeBackIsNotWaitedForAsLongAsAtFirst) {
-  for (const Hello& who : {shard(0), shard(1), worker(0), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+TEST_F(ComingBackTest, WaitsLessForReturningWorkersThanAtTheStart) {
+  for (const Hello& peer : {shard(0), shard(1), worker(0), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
   now_ += 15s;
   coordinator_.on_tick(now_, out_);
-  EXPECT_TRUE(coordinator_.members().has(1)) << "nobody has come back yet";
-  tell(Role::kWorker, 0, Ready{});
+  EXPECT_TRUE(coordinator_.members().has(1)) << "no worker has returned yet";
+  receive(Role::kWorker, 0, Ready{});
   coordinator_.on_tick(now_, out_);
   now_ += 15s;
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.members().has(1));
-  EXPECT_EQ(sent<Decision>().size(), 2u) << "the run goes on without it";
-  EXPECT_TRUE(hello(worker(1)).ok()) << "it may still come";
+  EXPECT_EQ(sent<Decision>().size(), 2u) << "the run continues without it";
+  EXPECT_TRUE(hello(worker(1)).ok()) << "it may still join";
 }
 
-TEST_F(ComingBackTest, WhoIsAboutToBeReadyIsNotSentAwayForGood) {
-  for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
+TEST_F(ComingBackTest, AWorkerThatIsAlmostReadyMayTryAgain) {
+  for (const Hello& peer : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
   now_ += 20s;  // shards had much to read
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-  tell(Role::kWorker, 0, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+  receive(Role::kWorker, 0, Ready{});
   coordinator_.on_tick(now_, out_);
-  EXPECT_TRUE(coordinator_.members().has(1)) << "it is waited for since the first was ready";
+  EXPECT_TRUE(coordinator_.members().has(1)) << "the timeout begins when the first worker is ready";
   now_ += 15s;
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.members().has(1));
   ASSERT_EQ(sent<Farewell>().size(), 1u);
-  EXPECT_TRUE(sent<Farewell>()[0].second.again) << "it may still come";
+  EXPECT_TRUE(sent<Farewell>()[0].second.again) << "it may still join";
 }
 
-// Worker 1 is not one of the workers of the start. It is there and ready when the one of the start
-// does not come back.
+// Worker 0 is the worker of the start and does not return. Worker 1 joins later and is ready.
 class LaterWorkerTest : public CoordinatorTest {
  protected:
   LaterWorkerTest()
@@ -175,15 +175,15 @@ class LaterWorkerTest : public CoordinatorTest {
                          .return_timeout = 15s}) {}
 };
 
-TEST_F(LaterWorkerTest, TakesTheRunOnWhenTheWorkersOfTheStartDoNotComeBack) {
-  for (const Hello& who : {shard(0), shard(1), worker(1), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-  tell(Role::kWorker, 1, Ready{});
+TEST_F(LaterWorkerTest, ContinuesTheRunIfTheWorkersOfTheStartDoNotReturn) {
+  for (const Hello& peer : {shard(0), shard(1), worker(1), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+  receive(Role::kWorker, 1, Ready{});
   coordinator_.on_tick(now_, out_);
   now_ += 15s;
   coordinator_.on_tick(now_, out_);
-  EXPECT_FALSE(coordinator_.ended()) << "it would restart without end";
+  EXPECT_FALSE(coordinator_.ended()) << "it would restart forever";
   EXPECT_EQ(coordinator_.members().list(), std::vector<WorkerId>{1});
   EXPECT_EQ(sent<Decision>().size(), 2u);
 }
@@ -202,40 +202,40 @@ class ReadingTest : public CoordinatorTest {
                          .join_timeout = 60s}) {}
 };
 
-TEST_F(ReadingTest, ShardsMayReadForLongerThanWorkersAreWaitedFor) {
-  for (const Hello& who : {shard(0), shard(1), worker(0), worker(1), evaluator()})
-    ASSERT_TRUE(hello(who).ok());
+TEST_F(ReadingTest, ShardsMayReadForLongerThanTheJoinTimeout) {
+  for (const Hello& peer : {shard(0), shard(1), worker(0), worker(1), evaluator()})
+    ASSERT_TRUE(hello(peer).ok());
   now_ += 5min;
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.ended());
-  for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
   coordinator_.on_tick(now_, out_);
   now_ += 59s;
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.ended()) << "workers could not be ready before the shards were";
-  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
   EXPECT_EQ(sent<Decision>().size(), 2u);
 }
 
-TEST_F(ReadingTest, ButNotForEver) {
-  for (const Hello& who : {shard(0), shard(1), worker(0)}) ASSERT_TRUE(hello(who).ok());
+TEST_F(ReadingTest, TheTimeToReadIsBounded) {
+  for (const Hello& peer : {shard(0), shard(1), worker(0)}) ASSERT_TRUE(hello(peer).ok());
   now_ += Gathering::kReadingMax;
   coordinator_.on_tick(now_, out_);
   EXPECT_TRUE(coordinator_.ended());
 }
 
-TEST_F(RecoveringTest, AnInterruptionIsHeardAlsoWhileTheRunStartsOver) {
+TEST_F(RecoveringTest, AnInterruptEndsARestartingRun) {
   gather();
   close(0, {0, 1});
   lose(Role::kShard, 0);
   ASSERT_TRUE(coordinator_.restarts());
   coordinator_.on_interrupt(now_, out_);
   EXPECT_FALSE(coordinator_.restarts());
-  ASSERT_EQ(happened<RunEnd>().size(), 1u);
-  EXPECT_EQ(happened<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kInterrupted);
 }
 
-TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
+TEST_F(RecoveringTest, AProcessThatJoinsDuringARestartMayTryAgain) {
   gather();
   lose(Role::kShard, 0);
   const Status refused = hello(shard(0));
@@ -243,7 +243,7 @@ TEST_F(RecoveringTest, WhoComesBetweenTwoLivesMayComeAgain) {
   EXPECT_EQ(refused.error().kind, ErrorKind::kNotNow);
 }
 
-TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
+TEST_F(RecoveringTest, IgnoresLossesAfterTheEnd) {
   gather();
   coordinator_.on_interrupt(now_, out_);
   ASSERT_TRUE(coordinator_.ended());
@@ -251,7 +251,7 @@ TEST_F(RecoveringTest, AfterTheEndNobodyIsMissed) {
   EXPECT_FALSE(coordinator_.restarts());
 }
 
-TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {
+TEST_F(CoordinatorTest, AWorkerWithRepeatedLossesIsBackedOff) {
   gather();
   for (uint32_t loss = 1; loss <= Quarantine::kForgiven; ++loss) {
     coordinator_.on_lost(Role::kWorker, 1, disconnected("gone"), now_, out_);
@@ -260,8 +260,8 @@ TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {
   }
   out_ = {};
   coordinator_.on_lost(Role::kWorker, 1, disconnected("gone"), now_, out_);
-  ASSERT_EQ(happened<EventRecord>().front().kind(), EventKind::kBackedOff);
-  EXPECT_EQ(*happened<EventRecord>().front().as<event::BackedOff>(),
+  ASSERT_EQ(recorded<EventRecord>().front().kind(), EventKind::kBackedOff);
+  EXPECT_EQ(*recorded<EventRecord>().front().as<event::BackedOff>(),
             (event::BackedOff{.losses = Quarantine::kForgiven + 1, .wait = Quarantine::kFirst}));
   const Status refused = hello(worker(1));
   ASSERT_FALSE(refused.ok());
@@ -270,7 +270,7 @@ TEST_F(CoordinatorTest, OneWhoComesAndGoesAllTheTimeIsKeptOutForAWhile) {
   EXPECT_TRUE(hello(worker(1)).ok());
 }
 
-TEST_F(CoordinatorTest, OneWhoseEarlierLifeIsStillHereMayTryAgain) {
+TEST_F(CoordinatorTest, AWorkerWithAConnectedEarlierIncarnationMayTryAgain) {
   gather();
   const Status refused = hello(worker(1));
   ASSERT_FALSE(refused.ok());

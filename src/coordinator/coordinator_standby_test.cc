@@ -1,5 +1,5 @@
-// What a coordinator does where each shard has a standby: who serves, and what a run that starts
-// over goes on from.
+// Runs with a standby for each shard: which process serves, and the state that a restarted run
+// continues from.
 #include "coordinator/coordinator_fixture.h"
 
 namespace drover {
@@ -31,10 +31,10 @@ class StandbyTest : public CoordinatorTest {
     EXPECT_TRUE(admitted.ok()) << admitted.error().message;
   }
   void workers_come() {
-    for (const Hello& who : {worker(0), worker(1), evaluator()}) ASSERT_TRUE(hello(who).ok());
+    for (const Hello& peer : {worker(0), worker(1), evaluator()}) ASSERT_TRUE(hello(peer).ok());
   }
   void expect_restart_from(RestartPoint point) {
-    const EventRecord last = happened<EventRecord>().back();
+    const EventRecord last = recorded<EventRecord>().back();
     ASSERT_EQ(last.kind(), EventKind::kRestarted);
     EXPECT_EQ(last.as<event::Restarted>()->from, point);
   }
@@ -43,7 +43,7 @@ class StandbyTest : public CoordinatorTest {
   }
 };
 
-TEST_F(StandbyTest, OneServesAndTheOtherIsToldWhere) {
+TEST_F(StandbyTest, OneProcessServesAndTheOtherGetsItsAddress) {
   for (const Role role : {Role::kStandby, Role::kShard}) {
     come(role, 0);
     come(role, 1);
@@ -65,21 +65,21 @@ TEST_F(StandbyTest, OneServesAndTheOtherIsToldWhere) {
   EXPECT_EQ(sent<Welcome>()[0].second.shards, (std::vector<std::string>{"shard 0", "shard 1"}));
 }
 
-TEST_F(StandbyTest, TheRunDoesNotWaitForStandbysNorMissThem) {
+TEST_F(StandbyTest, TheRunNeedsNoStandby) {
   gather();
   EXPECT_EQ(sent<Decision>().size(), 2u);
   come(Role::kStandby, 1);
   EXPECT_EQ(sent<StandBy>().size(), 1u);
   lose(Role::kStandby, 1);
   EXPECT_FALSE(coordinator_.ended());
-  const EventRecord last = happened<EventRecord>().back();
+  const EventRecord last = recorded<EventRecord>().back();
   ASSERT_EQ(last.kind(), EventKind::kLost);
   EXPECT_EQ(last.as<event::Lost>()->effect, event::LossEffect::kUnprotected);
   come(Role::kStandby, 1);
   EXPECT_EQ(sent<StandBy>().size(), 2u);
 }
 
-TEST_F(StandbyTest, WhoOnlyStandsByHasNothingToTell) {
+TEST_F(StandbyTest, RefusesReportsOfStandbys) {
   gather();
   come(Role::kStandby, 1);
   EXPECT_FALSE(coordinator_.on_message(Role::kStandby, 1, StepClosed{.step = 0}, now_, out_).ok());
@@ -94,7 +94,7 @@ TEST_F(StandbyTest, AnInterruptedRunIsNotContinued) {
   EXPECT_FALSE(coordinator_.committed());
 }
 
-TEST_F(StandbyTest, AStartOverGoesOnWithTheStepThatIsOpen) {
+TEST_F(StandbyTest, ARestartContinuesWithTheOpenStep) {
   gather();
   for (Step step = 0; step < 4; ++step) close(step, {0, 1});
   lose(Role::kShard, 1);
@@ -108,7 +108,7 @@ TEST_F(StandbyTest, AStartOverGoesOnWithTheStepThatIsOpen) {
   expect_restart_from(RestartPoint::kMemory);
 }
 
-TEST_F(StandbyTest, TheLastStepIsDoneAgain) {
+TEST_F(StandbyTest, RepeatsTheLastStep) {
   gather();
   for (Step step = 0; step < 10; ++step) {
     report(step, {0, 1});
@@ -131,7 +131,7 @@ TEST_F(CoordinatorTest, ARunWithoutStandbysHasNoneAndKeepsNothing) {
   EXPECT_FALSE(hello({.role = Role::kStandby, .index = 0}).ok());
 }
 
-// The second life of a run that had come to step 4.
+// The second incarnation of a run that had reached step 4.
 class TakeOverTest : public StandbyTest {
  protected:
   TakeOverTest()
@@ -149,7 +149,7 @@ TEST_F(TakeOverTest, TheStandbyOfALostShardServes) {
   workers_come();
   come(Role::kShard, 1, {});  // started again
   come(Role::kShard, 0, {kKept, {5, 1}});
-  EXPECT_TRUE(sent<Plan>().empty()) << "nobody is here who keeps shard 1's part";
+  EXPECT_TRUE(sent<Plan>().empty()) << "no connected process keeps shard 1's part";
   come(Role::kStandby, 1, {kKept});
   const auto plans = sent<Plan>();
   ASSERT_EQ(plans.size(), 2u);
@@ -166,23 +166,23 @@ TEST_F(TakeOverTest, TheStandbyOfALostShardServes) {
   ASSERT_EQ(sent<StandBy>().size(), 1u);
   EXPECT_EQ(sent<StandBy>()[0].second.address, "standby 1");
 
-  tell(Role::kShard, 0, Ready{});
-  tell(Role::kStandby, 1, Ready{});
-  for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+  receive(Role::kShard, 0, Ready{});
+  receive(Role::kStandby, 1, Ready{});
+  for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
   EXPECT_EQ(coordinator_.step(), 4u);
   const StepClosed closed{.step = 4, .arrivals = {{0, 10ms, 4}, {1, 10ms, 4}}, .samples = 8};
-  tell(Role::kShard, 0, closed);
-  tell(Role::kStandby, 1, closed);
+  receive(Role::kShard, 0, closed);
+  receive(Role::kStandby, 1, closed);
   EXPECT_EQ(coordinator_.step(), 5u);
 
   lose(Role::kShard, 1);
-  EXPECT_FALSE(coordinator_.ended()) << "it only stood by";
+  EXPECT_FALSE(coordinator_.ended()) << "it did not serve";
   lose(Role::kStandby, 1);
   ASSERT_TRUE(coordinator_.committed());
   EXPECT_EQ(coordinator_.committed()->kept, (KeptVersion{5, 2}));
 }
 
-TEST_F(TakeOverTest, ALossBeforeTheFirstStepLeavesWhatWasThere) {
+TEST_F(TakeOverTest, ALossBeforeTheFirstStepKeepsTheEarlierState) {
   workers_come();
   for (const uint32_t index : {0u, 1u}) come(Role::kShard, index, {kKept});
   lose(Role::kShard, 0);
@@ -190,7 +190,7 @@ TEST_F(TakeOverTest, ALossBeforeTheFirstStepLeavesWhatWasThere) {
   EXPECT_EQ(coordinator_.committed()->kept, kKept);
 }
 
-TEST_F(TakeOverTest, WithoutAKeeperTheCheckpointHasToDo) {
+TEST_F(TakeOverTest, WithoutAKeeperContinuesFromTheCheckpoint) {
   workers_come();
   come(Role::kShard, 0, {kKept});
   come(Role::kShard, 1, {{4, 0}});

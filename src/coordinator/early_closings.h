@@ -1,6 +1,5 @@
-// EarlyClosings: holds each shard to closing its steps one after the other, and keeps the closings
-// of steps that are not open at the coordinator yet: a quick shard's news may overtake a slow
-// one's.
+// EarlyClosings: checks that each shard closes its steps in order, and keeps closings of steps that
+// the coordinator has not opened yet. These come from shards that are ahead of the slowest shard.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +14,35 @@
 
 namespace drover {
 
-// A shard has closed a step, and when that was heard.
+// A shard has closed a step.
 struct ShardClosing {
   ShardId shard = 0;
   StepClosed closed = {};
-  TimePoint heard{};
+  TimePoint heard{};  // when the coordinator received it
 };
 
 class EarlyClosings {
  public:
-  // How many steps a shard may be ahead of the slowest shard.
+  // The most steps that a shard may be ahead of the slowest shard.
   static constexpr size_t kEarlyMax = 64;
 
-  // `shards`: those that close steps; the first is `first`. Keeps up to `most`.
+  // `shards`: the shards that close steps. `first`: the first step. Keeps up to `most` closings.
   EarlyClosings(const std::vector<ShardId>& shards, Step first, size_t most);
 
   enum class Turn : uint8_t {
-    kWrong,  // it breaks the protocol: out of turn, too far ahead, or of a shard that closes none
-    kNow,    // its step is open, or was
-    kEarly,  // it is kept until take()
+    kWrong,  // breaks the protocol: out of order, too far ahead, or from a shard without blocks
+    kNow,    // the step is open or was open before: the caller handles the closing now
+    kEarly,  // the closing is kept until take() returns it
   };
   Turn accept(const ShardClosing& closing, Step open);
-  // The first that was kept of those whose step is open now.
+  // Removes and returns the oldest kept closing of step `open`, if there is one.
   std::optional<ShardClosing> take(Step open);
 
   size_t size() const { return early_.size(); }
 
  private:
   const size_t most_;
-  std::map<ShardId, Step> next_;  // that each shard closes next
+  std::map<ShardId, Step> next_;  // the step that each shard closes next
   std::vector<ShardClosing> early_;
 };
 

@@ -17,17 +17,18 @@ class EarlyClosingsTest : public ::testing::Test {
   EarlyClosings closings_{{0, 2}, 5, 3};
 };
 
-TEST_F(EarlyClosingsTest, EachShardClosesOneStepAfterTheOther) {
+TEST_F(EarlyClosingsTest, EachShardClosesItsStepsInOrder) {
   EXPECT_EQ(accept(0, 4, 5), Turn::kWrong);
   EXPECT_EQ(accept(0, 6, 5), Turn::kWrong);
   EXPECT_EQ(accept(0, 5, 5), Turn::kNow);
   EXPECT_EQ(accept(0, 5, 5), Turn::kWrong) << "twice";
-  EXPECT_EQ(accept(2, 5, 6), Turn::kNow) << "late, where a step need not wait for all shards";
+  EXPECT_EQ(accept(2, 5, 6), Turn::kNow)
+      << "late: with partial pulls the step is closed without it";
   EXPECT_EQ(accept(1, 5, 5), Turn::kWrong) << "it has no blocks";
   EXPECT_EQ(closings_.size(), 0u);
 }
 
-TEST_F(EarlyClosingsTest, KeepsWhatIsEarlyUntilItsStepOpens) {
+TEST_F(EarlyClosingsTest, KeepsEarlyClosingsUntilTheirStepOpens) {
   accept(0, 5, 5);
   EXPECT_EQ(accept(0, 6, 5, 2s), Turn::kEarly);
   EXPECT_EQ(closings_.size(), 1u);
@@ -41,7 +42,7 @@ TEST_F(EarlyClosingsTest, KeepsWhatIsEarlyUntilItsStepOpens) {
   EXPECT_FALSE(closings_.take(6));
 }
 
-TEST_F(EarlyClosingsTest, ReturnsThemInTheOrderInWhichTheyWereHeard) {
+TEST_F(EarlyClosingsTest, ReturnsClosingsInOrderOfArrival) {
   accept(0, 5, 4);
   accept(0, 6, 4);
   accept(2, 5, 4);
@@ -51,13 +52,13 @@ TEST_F(EarlyClosingsTest, ReturnsThemInTheOrderInWhichTheyWereHeard) {
   EXPECT_EQ(closings_.take(7)->closed.step, 6u);
 }
 
-TEST_F(EarlyClosingsTest, KeepsNoMoreThanItMay) {
+TEST_F(EarlyClosingsTest, KeepsAtMostTheLimit) {
   for (const Step step : {5u, 6u, 7u}) EXPECT_EQ(accept(0, step, 4), Turn::kEarly);
   EXPECT_EQ(accept(0, 8, 4), Turn::kWrong);
   EXPECT_EQ(accept(2, 5, 4), Turn::kWrong);
-  EXPECT_EQ(accept(2, 5, 5), Turn::kNow) << "what is not early needs no room";
+  EXPECT_EQ(accept(2, 5, 5), Turn::kNow) << "a closing of the open step is not kept";
   EXPECT_TRUE(closings_.take(5));
-  EXPECT_EQ(accept(0, 8, 5), Turn::kEarly) << "what was refused did not count as closed";
+  EXPECT_EQ(accept(0, 8, 5), Turn::kEarly) << "the refused closing did not count";
 }
 
 }  // namespace

@@ -7,17 +7,16 @@ namespace drover {
 std::string server_lost_reason(const Peer& server, const Loss& why, Step step,
                                const std::string& checkpoints) {
   return name_of(server) + " was lost at step " + std::to_string(step) + " (" + loss_text(why) +
-         "); its part of the parameters is gone, so the run cannot go on" +
+         "); the run cannot continue without its part of the parameters. " +
          (checkpoints.empty()
-              ? ". With --standby, or --checkpoint and --supervise, it would have"
-              : ". --resume " + checkpoints +
-                    " goes on from the newest checkpoint; with --supervise it would have done so "
-                    "by itself");
+              ? "To survive this, use --standby, or --checkpoint with --supervise"
+              : "--resume " + checkpoints +
+                    " continues from the newest checkpoint; --supervise does so automatically");
 }
 
 std::string rank_lost_reason(const Peer& worker, const Loss& why) {
   return "lost " + name_of(worker) + ": " + loss_text(why) +
-         ". With --transport mpi no rank can be missed; --resume goes on from the newest "
+         ". With --transport mpi all ranks are required; --resume continues from the newest "
          "checkpoint, if there is one (--checkpoint)";
 }
 

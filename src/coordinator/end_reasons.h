@@ -1,4 +1,4 @@
-// Why a run ends early, in words for people. Code goes by EndCause.
+// Human-readable reasons why a run ends early. Code uses EndCause instead.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace drover {
 
-// A process that served a shard was lost. `checkpoints`: the folder, if one was kept there; or "".
+// A process that served a shard was lost. `checkpoints`: the folder with a kept checkpoint, or "".
 std::string server_lost_reason(const Peer& server, const Loss& why, Step step,
                                const std::string& checkpoints);
-// A worker of a run that cannot continue without it was lost.
+// A worker was lost that the run cannot continue without.
 std::string rank_lost_reason(const Peer& worker, const Loss& why);
-// `steps` in a row had no usable gradient.
+// No gradient of `steps` steps in a row was usable.
 std::string diverged_reason(uint32_t steps);
-// `steps`: of the run; kEndless: it has no last one.
+// `steps`: the number of steps of the run, or kEndless.
 std::string interrupted_reason(Step step, Step steps);
-// Not all processes were ready when they had been waited for.
+// Not all processes were ready after the coordinator had waited for `waited`.
 std::string not_ready_reason(Duration waited);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// EvaluatorPresence: whether a run's evaluator has yet to join, is here, or is lost.
+// EvaluatorPresence: whether a run's evaluator is awaited, connected or lost.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@ namespace drover {
 
 class EvaluatorPresence {
  public:
-  // It joins, for the first time or again. REQUIRES: !is_here().
+  // The evaluator joins, for the first time or after a loss. REQUIRES: !is_here().
   void on_joined() { state_ = State::kHere; }
-  // It was lost, or has not joined in time.
+  // The evaluator was lost, or has not joined in time.
   void on_lost(TimePoint now) {
     state_ = State::kLost;
     lost_at_ = now;
   }
 
-  // It has neither joined nor was it given up.
+  // Whether the evaluator has never joined and is still waited for.
   bool is_awaited() const { return state_ == State::kAwaited; }
   bool is_here() const { return state_ == State::kHere; }
-  // Nothing unless it is lost now.
+  // Absent unless the evaluator is lost now.
   std::optional<TimePoint> lost_since() const {
     return state_ == State::kLost ? std::optional(lost_at_) : std::nullopt;
   }

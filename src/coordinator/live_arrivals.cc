@@ -5,26 +5,27 @@
 
 namespace drover {
 
-void LiveArrivals::open(std::span<const WorkerId> counted_on, uint32_t shards) {
+void LiveArrivals::open(std::span<const WorkerId> expected, uint32_t shards) {
   shards_ = shards;
-  here_ = 0;
-  counted_on_.assign(counted_on.begin(), counted_on.end());
-  seen_.assign(counted_on.size(), {});
-  times_.assign(counted_on.size(), std::numeric_limits<double>::infinity());
+  arrived_ = 0;
+  expected_.assign(expected.begin(), expected.end());
+  reports_.assign(expected.size(), {});
+  times_.assign(expected.size(), std::numeric_limits<double>::infinity());
 }
 
 void LiveArrivals::on_arrived(ShardId shard, const Arrived& arrived, Duration lead) {
   for (const StepClosed::Arrival& arrival : arrived.arrivals) {
-    const auto place = std::lower_bound(counted_on_.begin(), counted_on_.end(), arrival.worker);
-    if (place == counted_on_.end() || *place != arrival.worker) continue;
-    const auto i = static_cast<size_t>(place - counted_on_.begin());
-    Seen& seen = seen_[i];
-    if (std::find(seen.on.begin(), seen.on.end(), shard) != seen.on.end()) continue;
-    seen.on.push_back(shard);
-    seen.run_time = std::max(seen.run_time, std::max(arrival.run_time - lead, Duration(1)));
-    if (seen.on.size() < shards_) continue;
-    times_[i] = seconds(seen.run_time);
-    ++here_;
+    const auto place = std::lower_bound(expected_.begin(), expected_.end(), arrival.worker);
+    if (place == expected_.end() || *place != arrival.worker) continue;
+    const auto i = static_cast<size_t>(place - expected_.begin());
+    Reports& reports = reports_[i];
+    if (std::find(reports.shards.begin(), reports.shards.end(), shard) != reports.shards.end())
+      continue;
+    reports.shards.push_back(shard);
+    reports.run_time = std::max(reports.run_time, std::max(arrival.run_time - lead, Duration(1)));
+    if (reports.shards.size() < shards_) continue;
+    times_[i] = seconds(reports.run_time);
+    ++arrived_;
   }
 }
 

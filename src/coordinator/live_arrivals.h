@@ -1,4 +1,4 @@
-// LiveArrivals: who has arrived in the step that is open, as shards tell it while it happens.
+// LiveArrivals: which workers have arrived in the open step so far, from the shards' reports.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@ namespace drover {
 
 class LiveArrivals {
  public:
-  // A step opens, in which these are counted on (ascending). A gradient is here when so many shards
-  // have it.
-  void open(std::span<const WorkerId> counted_on, uint32_t shards);
+  // A step opens that expects these workers (ascending). A gradient has arrived when `shards`
+  // shards have reported it.
+  void open(std::span<const WorkerId> expected, uint32_t shards);
 
-  // News from a shard that opened the step `lead` earlier than everywhere. Whoever is not counted
-  // on is passed over, as is what was told before.
+  // A report from a shard that opened the step `lead` earlier than the last shard. Workers that are
+  // not expected, and repeated reports, are ignored.
   void on_arrived(ShardId shard, const Arrived& arrived, Duration lead);
 
-  // Run-times in seconds, in the order of those counted on; infinity: not here yet.
+  // The run-times of the expected workers in seconds. Infinity: not arrived yet.
   std::span<const double> times() const { return times_; }
-  uint32_t here() const { return here_; }
+  // The number of expected workers that have arrived.
+  uint32_t arrived() const { return arrived_; }
 
  private:
-  struct Seen {
-    std::vector<ShardId> on;
-    Duration run_time{};
+  struct Reports {
+    std::vector<ShardId> shards;
+    Duration run_time{};  // the largest
   };
   uint32_t shards_ = 0;
-  uint32_t here_ = 0;
-  std::vector<WorkerId> counted_on_;
-  std::vector<Seen> seen_;
+  uint32_t arrived_ = 0;
+  std::vector<WorkerId> expected_;
+  std::vector<Reports> reports_;  // these two in the order of expected_
   std::vector<double> times_;
 };
 

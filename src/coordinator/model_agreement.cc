@@ -17,7 +17,8 @@ std::string words(const Layout& layout) {
          std::to_string(layout.tensors().size()) + " tensors";
 }
 
-// REQUIRES: they differ. `is_first`: `wanted` is the checkpoint's, else that of the other peers.
+// REQUIRES: they differ. `is_first`: `wanted` is the model of the checkpoint; otherwise it is that
+// of the other peers.
 std::string difference(const Layout& theirs, const Layout& wanted, bool is_first) {
   const auto [mine, others] = std::mismatch(theirs.tensors().begin(), theirs.tensors().end(),
                                             wanted.tensors().begin(), wanted.tensors().end());
@@ -40,7 +41,7 @@ Status ModelAgreement::admit(const Hello& hello) {
   if (hello.role == Role::kWorker && workers_bring_model_) {
     if (const Status same = admit_learning(hello); !same) return same;
   }
-  // Only now: a peer that is refused must not decide what the run is.
+  // Stored only now: a refused peer must not decide the model.
   layout_ = std::move(layout).value();
   return done();
 }
@@ -54,13 +55,13 @@ Result<Layout> ModelAgreement::check_model(const Hello& hello) const {
 }
 
 Status ModelAgreement::admit_learning(const Hello& hello) {
-  if (!hello.learning) return invalid_input("it does not say how its model is to be learned");
+  if (!hello.learning) return invalid_input("its hello has no optimiser settings");
   if (!brought_) {
     OptimizerSettings optimizer = hello.learning->optimizer;
     optimizer.ema_decay = rules_.optimizer.ema_decay;
     if (prior_) {
       if (const auto other = differences(prior_->settings, texts_of(optimizer)))
-        return invalid_input("its optimiser is not that of the checkpoint: " + *other +
+        return invalid_input("its optimiser differs from that of the checkpoint: " + *other +
                              ". Start it with the same arguments, or without --resume");
     }
     brought_ = hello.learning;
@@ -70,8 +71,8 @@ Status ModelAgreement::admit_learning(const Hello& hello) {
   }
   if (*hello.learning == *brought_) return done();
   return invalid_input("its optimiser (" + words(*hello.learning) +
-                       ") is not that of the others (" + words(*brought_) +
-                       "), or is set otherwise; start all with the same script and arguments");
+                       ") or its settings differ from those of the other workers (" +
+                       words(*brought_) + "); start all with the same script and arguments");
 }
 
 SettingTexts ModelAgreement::settings() const {

@@ -1,5 +1,6 @@
-// ModelAgreement: what a run learns and how. The first peer that brings a model decides; a peer
-// whose model or optimiser differs, from it or from what the run continues from, is refused.
+// ModelAgreement: the model and the learning rules that all peers of a run share. The first peer
+// that brings a model decides. A peer whose model or optimiser differs from the first peer's, or
+// from those of the checkpoint that the run continues from, is refused.
 #pragma once
 
 #include <optional>
@@ -15,23 +16,23 @@ namespace drover {
 
 class ModelAgreement {
  public:
-  // What a run that continues has learned so far, and how.
+  // The model and settings of the checkpoint that the run continues from.
   struct Prior {
     std::vector<TensorSpec> tensors;
     SettingTexts settings;
   };
-  // `workers_bring_model`: they say how to learn it, too; else `rules` are final.
+  // `workers_bring_model`: workers bring the learning rules, too; otherwise `rules` are final.
   ModelAgreement(const LearningRules& rules, bool workers_bring_model, std::optional<Prior> prior)
       : workers_bring_model_(workers_bring_model), prior_(std::move(prior)), rules_(rules) {}
 
-  // The hello of a worker or of the evaluator. An error is the reason to refuse it; then nothing
-  // has changed.
+  // The hello of a worker or of the evaluator. An error is the reason to refuse the peer and
+  // changes nothing.
   Status admit(const Hello& hello);
 
-  // Nothing until a peer has brought a model.
+  // Absent until a peer has brought a model.
   const std::optional<Layout>& layout() const { return layout_; }
   const LearningRules& rules() const { return rules_; }
-  // The same as texts, as checkpoints keep them.
+  // The rules as text, in the form that checkpoints keep.
   SettingTexts settings() const;
 
  private:

@@ -17,7 +17,7 @@ class ModelAgreementTest : public ::testing::Test {
     hello.role = Role::kEvaluator;
     return hello;
   }
-  // A worker that says how to learn its model.
+  // A worker that brings learning rules.
   static Hello script(double rate) {
     Hello hello = worker();
     hello.learning = Learning{.optimizer = {.kind = OptimizerKind::kAdam}, .rate = rate};
@@ -32,7 +32,7 @@ class ModelAgreementTest : public ::testing::Test {
   }
 };
 
-TEST_F(ModelAgreementTest, TheFirstModelIsTheRuns) {
+TEST_F(ModelAgreementTest, TheFirstModelDecides) {
   ModelAgreement model({}, false, {});
   EXPECT_FALSE(model.layout());
   EXPECT_TRUE(model.admit(worker()).ok());
@@ -45,13 +45,13 @@ TEST_F(ModelAgreementTest, TheFirstModelIsTheRuns) {
   EXPECT_EQ(model.layout()->tensors(), worker().tensors);
 }
 
-TEST_F(ModelAgreementTest, AModelWithoutTensorsIsNone) {
+TEST_F(ModelAgreementTest, RefusesAModelWithoutTensors) {
   ModelAgreement model({}, false, {});
   EXPECT_EQ(refusal(model, {.role = Role::kWorker}), "its model has no tensors");
   EXPECT_FALSE(model.layout());
 }
 
-TEST_F(ModelAgreementTest, TensorsThatAreMissingOrTooManyAreNamed) {
+TEST_F(ModelAgreementTest, NamesMissingAndExtraTensors) {
   ModelAgreement model({}, false, {});
   Hello shorter = worker();
   shorter.tensors.pop_back();
@@ -64,7 +64,7 @@ TEST_F(ModelAgreementTest, TensorsThatAreMissingOrTooManyAreNamed) {
   EXPECT_TRUE(has(why, "the first that differs is b, where theirs has none")) << why;
 }
 
-TEST_F(ModelAgreementTest, ARunThatContinuesWantsItsOwnModel) {
+TEST_F(ModelAgreementTest, ARunThatContinuesRefusesOtherModels) {
   ModelAgreement model({}, false, ModelAgreement::Prior{.tensors = worker().tensors});
   EXPECT_FALSE(model.layout()) << "no peer has brought it yet";
   const std::string why = refusal(model, worker(65));
@@ -75,35 +75,36 @@ TEST_F(ModelAgreementTest, ARunThatContinuesWantsItsOwnModel) {
   EXPECT_TRUE(has(refusal(model, worker(65)), "that of the others"));
 }
 
-TEST_F(ModelAgreementTest, TheFirstWorkerSaysHowToLearnIt) {
+TEST_F(ModelAgreementTest, TheFirstWorkerDecidesTheLearningRules) {
   LearningRules rules;
   rules.optimizer.ema_decay = 0.5;
   rules.schedule.kind = ScheduleKind::kCosine;
   ModelAgreement model(rules, true, {});
   EXPECT_TRUE(model.admit(evaluator()).ok()) << "an evaluator does not learn";
   EXPECT_EQ(model.rules(), rules);
-  EXPECT_TRUE(has(refusal(model, worker()), "does not say how"));
+  EXPECT_TRUE(has(refusal(model, worker()), "no optimiser settings"));
   ASSERT_TRUE(model.admit(script(0.25)).ok());
   EXPECT_EQ(model.rules().optimizer.kind, OptimizerKind::kAdam);
-  EXPECT_EQ(model.rules().optimizer.ema_decay, 0.5) << "that is the run's";
+  EXPECT_EQ(model.rules().optimizer.ema_decay, 0.5) << "this setting is the run's";
   EXPECT_EQ(model.rules().schedule.kind, ScheduleKind::kConstant);
   EXPECT_EQ(model.rules().schedule.base, 0.25);
   EXPECT_TRUE(model.admit(script(0.25)).ok());
-  EXPECT_TRUE(has(refusal(model, script(0.5)), "is not that of the others (adam"));
+  EXPECT_TRUE(has(refusal(model, script(0.5)),
+                  "or its settings differ from those of the other workers (adam"));
   EXPECT_EQ(model.rules().schedule.base, 0.25);
 }
 
-TEST_F(ModelAgreementTest, ARefusedWorkerLeavesNothing) {
+TEST_F(ModelAgreementTest, ARefusedWorkerChangesNothing) {
   ModelAgreement model({}, true, {});
-  EXPECT_FALSE(model.admit(worker()).ok()) << "it does not say how to learn its model";
-  EXPECT_FALSE(model.layout()) << "the plan would go out before it is known how to learn";
+  EXPECT_FALSE(model.admit(worker()).ok()) << "it brings no learning rules";
+  EXPECT_FALSE(model.layout()) << "otherwise the plan would be sent without learning rules";
   Hello other = script(0.1);
   other.tensors = {{"another", 7}};
   EXPECT_TRUE(model.admit(other).ok()) << "it is the first";
   EXPECT_EQ(model.layout()->tensors(), other.tensors);
 }
 
-TEST_F(ModelAgreementTest, AWorkerRefusedForItsOptimiserLeavesNothing) {
+TEST_F(ModelAgreementTest, AWorkerRefusedForItsOptimiserChangesNothing) {
   const ModelAgreement::Prior prior{.tensors = worker().tensors,
                                     .settings = texts_of(OptimizerSettings{})};
   ModelAgreement model({}, true, prior);
@@ -111,7 +112,7 @@ TEST_F(ModelAgreementTest, AWorkerRefusedForItsOptimiserLeavesNothing) {
   EXPECT_FALSE(model.layout());
 }
 
-TEST_F(ModelAgreementTest, WhereTheRunSaysHowToLearnWorkersDoNot) {
+TEST_F(ModelAgreementTest, RulesOfTheRunAreFinalUnlessWorkersBringTheModel) {
   LearningRules rules;
   rules.schedule.base = 0.125;
   ModelAgreement model(rules, false, {});
@@ -124,8 +125,9 @@ TEST_F(ModelAgreementTest, TheOptimiserOfACheckpointIsKept) {
   const OptimizerSettings sgd{.kind = OptimizerKind::kSgd};
   ModelAgreement model(
       {}, true, ModelAgreement::Prior{.tensors = worker().tensors, .settings = texts_of(sgd)});
-  EXPECT_TRUE(has(refusal(model, script(0.25)), "its optimiser is not that of the checkpoint"));
-  EXPECT_EQ(model.rules(), LearningRules{}) << "it did not count";
+  EXPECT_TRUE(
+      has(refusal(model, script(0.25)), "its optimiser differs from that of the checkpoint"));
+  EXPECT_EQ(model.rules(), LearningRules{}) << "a refused worker changes no rules";
   Hello same = script(0.25);
   same.learning->optimizer = sgd;
   EXPECT_TRUE(model.admit(same).ok());

@@ -6,7 +6,7 @@
 namespace drover {
 namespace {
 
-// How long the worker took on this shard, or, if that is not known, is known to have taken.
+// The worker's run-time on this shard, or its lower bound if the run-time is unknown.
 Duration waited(const StepClosed& closed, WorkerId worker) {
   if (const StepClosed::Arrival* arrival = find_arrival(closed, worker)) return arrival->run_time;
   const auto late =
@@ -21,7 +21,7 @@ WorkerOutcome outcome_of(StepMode mode, const OpenStep& step, WorkerId worker) {
   for (const auto& [shard, closed] : step.closed) {
     const StepClosed::Arrival* arrival = find_arrival(closed, worker);
     if (mode == StepMode::kAsynchronous) {
-      // The same gradient may be in one round on this shard and in the next on another.
+      // A gradient may be in one round on this shard and in the next round on another shard.
       outcome.arrived = outcome.arrived || arrival != nullptr;
       if (arrival != nullptr) outcome.run_time = std::max(outcome.run_time, arrival->run_time);
       continue;
@@ -97,7 +97,7 @@ StepTimes times_of(Step number, const OpenStep& step, uint32_t workers) {
                   .known = std::vector<Known>(workers, Known::kNothing),
                   .elapsed = 0.0,
                   .contributors = step.contributors};
-  // On the shards' clocks, like the run-times.
+  // Measured by the shards' clocks, like the run-times.
   for (const auto& [shard, closed] : step.closed)
     times.elapsed = std::max(times.elapsed, seconds(closed.elapsed));
   for (size_t i = 0; i < step.alive.size(); ++i) {

@@ -1,5 +1,4 @@
-// What follows from the closings of one step: who arrived, who contributed, what the run-times
-// show.
+// The outcomes of one step, derived from its closings: arrivals, contributions and run-times.
 #include "coordinator/open_step.h"
 
 #include <gtest/gtest.h>
@@ -34,14 +33,14 @@ TEST(OpenStep, AWorkerHasArrivedWhenItHasArrivedOnEveryShard) {
   EXPECT_TRUE(step.outcomes[0].arrived);
   EXPECT_EQ(step.outcomes[0].run_time, 12ms);
   EXPECT_FALSE(step.outcomes[1].arrived);
-  EXPECT_EQ(step.outcomes[1].run_time, 25ms) << "known to take at least what was seen";
+  EXPECT_EQ(step.outcomes[1].run_time, 25ms) << "a lower bound: the longest time seen";
   EXPECT_EQ(step.outcomes[2].run_time, 30ms) << "the longest that a shard waited";
   EXPECT_EQ(stragglers_of(step), (std::vector<WorkerId>{1, 2}));
   EXPECT_EQ(step.contributors, 1u);
   EXPECT_EQ(step.reports_missing, 1u);
 }
 
-TEST(OpenStep, AGradientThatWasWholeTooLateTookAsLongAsItTook) {
+TEST(OpenStep, AGradientThatWasTooLateForSomeBlocksHasItsTrueRunTime) {
   StepClosed closed = closing({{0, 40ms, 6}});
   closed.late = {{2, 7ms, 5}, {1, 30ms, 6}};
   const OpenStep step = step_of({closed}, {0, 1, 2});
@@ -63,7 +62,7 @@ TEST(OpenStep, ARefusedOrDroppedGradientDoesNotContribute) {
   EXPECT_EQ(step.reports_missing, 4u) << "refused gradients are reported too";
 }
 
-TEST(OpenStep, WithPartialPullsAWorkerTakesPartWhereAllBlocksOfAShardWereUsed) {
+TEST(OpenStep, WithPartialPullsAllBlocksOfOneShardAreEnoughToTakePart) {
   const OpenStep step = step_of({closing({{0, 1ms, 6}, {1, 1ms, 6}}), closing({})}, {0, 1, 2});
   EXPECT_FALSE(took_part(step, 0, StepReport{})) << "without partial pulls";
   EXPECT_TRUE(took_part(step, 0, StepReport{.blocks = 4}));
@@ -82,7 +81,7 @@ TEST(OpenStep, ARoundHasAsManyGradientsAsTheLeastServedShard) {
   EXPECT_EQ(round.contributors, 3u);
   EXPECT_EQ(round.reports_missing, 3u);
   EXPECT_FALSE(round.outcomes[0].arrived);
-  EXPECT_TRUE(round.outcomes[1].arrived) << "on one shard is enough";
+  EXPECT_TRUE(round.outcomes[1].arrived) << "one shard is enough";
   EXPECT_EQ(round.outcomes[1].run_time, 7ms);
 }
 
@@ -99,7 +98,7 @@ TEST(OpenStep, AddsUpTheNoiseOfAllShardsEachTimeAnew) {
   EXPECT_DOUBLE_EQ(step.noise.noise, 10.0);
 }
 
-TEST(OpenStep, RunTimesOfWorkersThatAreLostOrBusyShowNothing) {
+TEST(OpenStep, NothingIsKnownOfRunTimesOfLostOrBusyWorkers) {
   OpenStep step = step_of({closing({{0, 4ms, 6}, {1, 5ms, 6}})}, {0, 1, 2, 3, 5});
   step.lost = {0, 2};
   step.busy = {1, 3};

@@ -33,10 +33,10 @@ TEST(PullPlan, AFixedShareStays) {
   EXPECT_EQ(plan.share(), 0.6);
 }
 
-TEST(PullPlan, AChosenShareFollowsWhatIsLearned) {
+TEST(PullPlan, AChosenShareFollowsTheObservedResponses) {
   PullPlan plan({.share = 0.6, .choose = true, .warmup = 3}, kBlocksOn);
   EXPECT_TRUE(plan.is_partial());
-  EXPECT_EQ(plan.share(), 1.0) << "it begins with all";
+  EXPECT_EQ(plan.share(), 1.0) << "it begins with all blocks";
   for (int i = 0; i < 40; ++i) plan.learn(slow_pull());
   EXPECT_FALSE(plan.decide(2, 2, 2)) << "in the warm-up";
   const auto chosen = plan.decide(3, 2, 2);

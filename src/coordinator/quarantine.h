@@ -1,13 +1,13 @@
-// Quarantine: keeps out, for a growing time, who comes and goes again and again.
+// Quarantine: exponential backoff for workers that are lost repeatedly soon after they join.
 //
-// Everybody may be lost a few times. Who is lost soon after it has come, over and over (a host
-// whose link flaps, a process that crashes as soon as it starts), costs every step that it spoils;
-// so it waits before it is let in again, twice as long each time. One that has stayed for a while
-// starts with a clean record.
+// The first few losses have no effect. A worker that is lost again and again soon after joining
+// (its host's link flaps, or the process crashes at start) disturbs every step that it takes part
+// in. Each further loss doubles the time before it is admitted again. A worker that stays for
+// kSettled starts with a clean record.
 //
-// A worker of the run has a record of its own. Those who join later take any place that is free:
-// what they have in common from one time to the next is their host, so that has the record, and a
-// link that goes down with several of them on it counts once.
+// Each worker of the start has its own record. A worker that joins later may get a different index
+// each time, so there is one record for each host. If a host's link goes down, its workers are lost
+// together and this counts as one loss.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +22,29 @@ namespace drover {
 
 class Quarantine {
  public:
-  static constexpr uint32_t kForgiven = 3;  // losses in a row
+  static constexpr uint32_t kForgiven = 3;  // losses in a row without backoff
   static constexpr Duration kFirst = std::chrono::seconds(5);
   static constexpr Duration kLongest = std::chrono::minutes(5);
   static constexpr Duration kSettled = std::chrono::minutes(2);  // a stay that clears the record
 
-  // `who`: whose record it is, here and below. One that leaves as it should needs no word.
-  void on_joined(WorkerId worker, const std::string& who, TimePoint now) {
-    here_[worker] = {who, now};
+  // `account`: the name of the record, here and below. A worker that leaves regularly is not
+  // reported here.
+  void on_joined(WorkerId worker, const std::string& account, TimePoint now) {
+    here_[worker] = {account, now};
   }
 
-  struct KeptOut {
-    uint32_t losses = 0;  // in a row, each soon after it had come
-    Duration wait{};      // before it is let in again; zero: it may come at once
+  struct Backoff {
+    uint32_t losses = 0;  // in a row, each soon after joining
+    Duration wait{};      // until the worker is admitted again; zero: it may join now
   };
-  // REQUIRES: it had joined.
-  KeptOut on_lost(WorkerId worker, TimePoint now) {
+  // REQUIRES: the worker had joined.
+  Backoff on_lost(WorkerId worker, TimePoint now) {
     const Stay stay = here_.at(worker);
     here_.erase(worker);
     std::erase_if(records_, [&](const auto& each) { return is_old(each.second, now); });
-    const auto [found, is_new] = records_.try_emplace(stay.who);
+    const auto [found, is_new] = records_.try_emplace(stay.account);
     Record& record = found->second;
-    // Else it was lost together with others, for which it has paid.
+    // A worker that joined before the last loss was lost together with others: counted already.
     if (is_new || stay.since >= record.lost) {
       record.losses = now - stay.since >= kSettled ? 1 : record.losses + 1;
       record.lost = now;
@@ -52,22 +53,22 @@ class Quarantine {
         record.until = now + std::min(kLongest, kFirst * (int64_t{1} << doublings));
       }
     }
-    return kept_out(stay.who, now);
+    return backoff(stay.account, now);
   }
 
-  KeptOut kept_out(const std::string& who, TimePoint now) const {
-    const auto found = records_.find(who);
+  Backoff backoff(const std::string& account, TimePoint now) const {
+    const auto found = records_.find(account);
     if (found == records_.end()) return {};
     return {found->second.losses, std::max(Duration::zero(), found->second.until - now)};
   }
 
  private:
   struct Stay {
-    std::string who;
+    std::string account;
     TimePoint since{};
   };
   struct Record {
-    TimePoint lost{};  // the last time that counted
+    TimePoint lost{};  // the last loss that counted
     TimePoint until{};
     uint32_t losses = 0;
   };

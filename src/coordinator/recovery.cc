@@ -9,8 +9,8 @@ RestartPoint restart_point(const CoordinatorSettings& settings, bool checkpoint_
   return settings.resume ? RestartPoint::kCheckpointIfAny : RestartPoint::kBeginningNoneYet;
 }
 
-// Of the last step there is more to do than to have its parameters: they are evaluated, and their
-// digest is reported. Both come with the step, so that it is done again.
+// The last step is always repeated: the evaluation of its parameters and their digest are reported
+// when it closes.
 std::optional<ResumeFrom> resume_from_memory(const CoordinatorSettings& settings,
                                              const ModelAgreement& model, const BlockMap* blocks,
                                              const StepClock* clock) {

@@ -1,4 +1,4 @@
-// Where a run can continue after a restart.
+// The state that a run can continue from after a restart.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,12 @@
 
 namespace drover {
 
-// Without what is kept in memory. `checkpoint_kept`: by this incarnation of the coordinator.
+// Where to continue if no state is kept in memory. `checkpoint_kept`: whether this incarnation of
+// the coordinator has kept a checkpoint.
 RestartPoint restart_point(const CoordinatorSettings& settings, bool checkpoint_kept);
 
-// From what shards and standbys keep in memory of the steps that all shards have closed; nothing if
-// they keep nothing. `blocks` and `clock` are null as long as the blocks are not planned.
+// The newest state that shards and standbys keep in memory, of the steps that all shards have
+// closed. Absent if they keep none. `blocks` and `clock` are null until the blocks are planned.
 std::optional<ResumeFrom> resume_from_memory(const CoordinatorSettings& settings,
                                              const ModelAgreement& model, const BlockMap* blocks,
                                              const StepClock* clock);

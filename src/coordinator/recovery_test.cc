@@ -33,7 +33,7 @@ TEST(RestartPointOf, IsTheNewestCheckpointIfThereIsOne) {
   EXPECT_EQ(restart_point(none, false), RestartPoint::kCheckpoint) << "it continues from one";
 }
 
-TEST(RestartPointOf, SaysWhenACheckpointMayBeMissing) {
+TEST(RestartPointOf, IsUncertainIfNoCheckpointIsKnown) {
   CoordinatorSettings checkpoints{.checkpoint_dir = "checkpoints"};
   EXPECT_EQ(restart_point(checkpoints, false), RestartPoint::kBeginningNoneYet);
   checkpoints.resume = from_memory();
@@ -43,7 +43,7 @@ TEST(RestartPointOf, SaysWhenACheckpointMayBeMissing) {
 
 class ResumeFromMemoryTest : public ::testing::Test {
  protected:
-  // The one worker's steps until `step` is open.
+  // Runs the steps of the only worker until `step` is open.
   void run_until(Step step, const CoordinatorSettings& settings) {
     notes_.first = settings.resume ? settings.resume->step : 0;
     clock_.emplace(settings, std::make_unique<FixedPolicy>(&notes_), blocks_, RunClock{});
@@ -73,7 +73,7 @@ TEST_F(ResumeFromMemoryTest, NothingIsKeptWithoutStandbys) {
   EXPECT_FALSE(resume_from_memory(none, model_, &blocks_, &*clock_));
 }
 
-TEST_F(ResumeFromMemoryTest, TheOpenStepIsDoneAgain) {
+TEST_F(ResumeFromMemoryTest, ContinuesWithTheOpenStep) {
   run_until(2, settings());
   const auto from = resume_from_memory(settings(), model_, &blocks_, &*clock_);
   ASSERT_TRUE(from);
@@ -86,7 +86,7 @@ TEST_F(ResumeFromMemoryTest, TheOpenStepIsDoneAgain) {
   EXPECT_EQ(from->noise.steps, 2u);
 }
 
-TEST_F(ResumeFromMemoryTest, TheLastStepIsDoneAgainWithTheNoiseBeforeIt) {
+TEST_F(ResumeFromMemoryTest, RepeatsTheLastStepWithTheNoiseBeforeIt) {
   run_until(5, settings());
   const auto from = resume_from_memory(settings(), model_, &blocks_, &*clock_);
   ASSERT_TRUE(from);

@@ -1,4 +1,4 @@
-// RunClock: how long a run has been going on, over all incarnations of its coordinator.
+// RunClock: the time since a run began, over all incarnations of its coordinator.
 #pragma once
 
 #include "core/time.h"
@@ -6,8 +6,8 @@
 namespace drover {
 
 struct RunClock {
-  TimePoint started{};  // this incarnation
-  Duration before{};    // that the run had been going on by then
+  TimePoint started{};  // of this incarnation
+  Duration before{};    // the duration of earlier incarnations
 
   Duration at(TimePoint now) const { return before + (now - started); }
 };

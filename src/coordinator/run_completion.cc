@@ -37,10 +37,10 @@ std::optional<RunCompletion::Obligation> RunCompletion::expire(const Unfinished&
 }
 
 std::vector<WorkerId> RunCompletion::dismiss(const std::set<WorkerId>& joined,
-                                             const std::set<WorkerId>& owing) {
+                                             const std::set<WorkerId>& pending) {
   std::vector<WorkerId> dismissed;
   for (const WorkerId worker : joined) {
-    if (!owing.contains(worker) && dismissed_.insert(worker).second) dismissed.push_back(worker);
+    if (!pending.contains(worker) && dismissed_.insert(worker).second) dismissed.push_back(worker);
   }
   return dismissed;
 }

@@ -1,7 +1,7 @@
-// RunCompletion: what a run still waits for after its last step, and until when.
+// RunCompletion: the obligations that a run waits for after its last step, and their deadlines.
 //
-// It waits for a list of obligations. They are met in any order; they expire in the order of the
-// list, one at a time: while one is outstanding, those behind it do not expire.
+// Obligations are met in any order. They expire in the order of the enum, one at a time: while one
+// is outstanding, later ones do not expire.
 #pragma once
 
 #include <cstdint>
@@ -18,51 +18,54 @@ class RunCompletion {
  public:
   enum class Obligation : uint8_t {
     kReports,     // workers report on the gradients that were used
-    kLeaving,     // workers that bring the model fetch its last version, and leave by themselves
-    kCheckpoint,  // that of the last step is kept, or has failed
+    kLeaving,     // workers that brought the model fetch its last version, and then leave
+    kCheckpoint,  // the checkpoint of the last step is kept or has failed
     kEvaluation,  // the evaluator measures the last version
   };
-  // Since training ended. Reports travel apart from the news that a step has closed, so that they
-  // may come later; a worker that was stopped never sends one.
+  // Since training ended. Reports and closings come over different connections, so a report may
+  // arrive after its step has closed. A worker that was stopped never sends its report.
   static constexpr Duration kReportPatience = std::chrono::seconds(1);
   // Longer than a worker waits for the last parameters (node/live_session.cc).
   static constexpr Duration kLeavingPatience = std::chrono::seconds(8);
-  // A slow disk may take long.
+  // Long enough for a slow disk.
   static constexpr Duration kCheckpointPatience = std::chrono::minutes(10);
-  // Since training ended, or the evaluator was lost after that: how long it may take to return. One
-  // that is here is waited for as long as it stays.
+  // How long a lost evaluator may take to return, since it was lost or training ended, whichever is
+  // later. A connected evaluator has no deadline.
   static constexpr Duration kEvaluatorPatience = std::chrono::seconds(20);
 
-  // What is not done yet, as far as others know it.
+  // The caller's view of what is not done yet.
   struct Unfinished {
     bool reports = false;
     bool leaving = false;
     bool checkpoint = false;
     bool evaluator_here = false;
-    std::optional<TimePoint> evaluator_lost = {};  // since then, and it is to return
+    std::optional<TimePoint> evaluator_lost = {};  // when; absent: not lost, or cannot return
   };
 
   void on_training_began(TimePoint now) { began_ = now; }
   void on_training_ended(TimePoint now) { ended_ = now; }
-  // The last version was evaluated. That news may overtake the last step's closing.
+  // The last version was evaluated. May be called before on_training_ended(): the evaluation may
+  // arrive before the last step's closing.
   void on_last_evaluated() { evaluated_ = true; }
 
   struct Outstanding {
     Obligation obligation;
     std::optional<TimePoint> deadline;  // absent: it does not expire
   };
-  // In the order in which they expire. REQUIRES (here and below): training has ended.
+  // The outstanding obligations, in the order in which they expire. REQUIRES (here and below):
+  // training has ended.
   std::vector<Outstanding> outstanding(const Unfinished& unfinished) const;
-  // When the first of them expires.
+  // The deadline of the first outstanding obligation.
   std::optional<TimePoint> deadline(const Unfinished& unfinished) const;
-  // The first of them, if its deadline has passed: it is waited for no longer.
+  // Waives the first outstanding obligation, and returns it, if its deadline has passed.
   std::optional<Obligation> expire(const Unfinished& unfinished, TimePoint now);
   bool is_waived(Obligation obligation) const { return waived_.contains(obligation); }
 
-  // Workers to be dismissed now, each once: those of `joined` that are not `owing` anything.
-  std::vector<WorkerId> dismiss(const std::set<WorkerId>& joined, const std::set<WorkerId>& owing);
+  // The workers to dismiss now: those of `joined` that are not in `pending`. Returns each once.
+  std::vector<WorkerId> dismiss(const std::set<WorkerId>& joined,
+                                const std::set<WorkerId>& pending);
 
-  // How long training took. Zero if it has not begun.
+  // The duration of the training; zero if it has not begun.
   Duration trained() const { return began_ ? ended_ - *began_ : Duration::zero(); }
 
  private:

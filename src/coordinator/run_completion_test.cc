@@ -61,7 +61,7 @@ TEST_F(RunCompletionTest, ObligationsExpireOneAtATimeInTheirOrder) {
   EXPECT_TRUE(completion_.is_waived(Obligation::kReports));
 }
 
-TEST_F(RunCompletionTest, WhileOneIsOutstandingThoseBehindItDoNotExpire) {
+TEST_F(RunCompletionTest, LaterObligationsDoNotExpireBeforeEarlierOnes) {
   unfinished_ = {.checkpoint = true, .evaluator_lost = 50s};
   EXPECT_FALSE(completion_.expire(unfinished_, 100s + RunCompletion::kEvaluatorPatience));
   EXPECT_FALSE(completion_.is_waived(Obligation::kEvaluation));
@@ -79,7 +79,7 @@ TEST_F(RunCompletionTest, ObligationsMayBeMetInAnyOrder) {
   EXPECT_FALSE(completion_.is_waived(Obligation::kReports)) << "it was met";
 }
 
-TEST_F(RunCompletionTest, AnEvaluatorThatIsHereIsWaitedForAsLongAsItStays) {
+TEST_F(RunCompletionTest, AConnectedEvaluatorHasNoDeadline) {
   unfinished_ = {.evaluator_here = true};
   EXPECT_EQ(outstanding(), std::vector{Obligation::kEvaluation});
   EXPECT_FALSE(completion_.deadline(unfinished_));
@@ -88,7 +88,7 @@ TEST_F(RunCompletionTest, AnEvaluatorThatIsHereIsWaitedForAsLongAsItStays) {
   EXPECT_TRUE(outstanding().empty());
 }
 
-TEST_F(RunCompletionTest, AnEvaluatorThatReturnsInTheLastMomentIsWaitedForAgain) {
+TEST_F(RunCompletionTest, AnEvaluatorThatReturnsJustInTimeHasNoDeadline) {
   unfinished_ = {.evaluator_lost = 50s};
   EXPECT_EQ(completion_.expire(unfinished_, 120s), Obligation::kEvaluation);
   EXPECT_TRUE(outstanding().empty());
@@ -105,13 +105,13 @@ TEST(RunCompletion, TheLastVersionMayBeEvaluatedBeforeTrainingEnds) {
   EXPECT_EQ(completion.outstanding({.reports = true, .evaluator_here = true}).size(), 1u);
 }
 
-TEST_F(RunCompletionTest, WorkersAreDismissedOnceTheyOweNothing) {
+TEST_F(RunCompletionTest, WorkersWithoutPendingReportsAreDismissedOnce) {
   EXPECT_EQ(completion_.dismiss({0, 1, 3}, {1}), (Ids{0, 3}));
   EXPECT_EQ(completion_.dismiss({0, 1, 3}, {1}), Ids{});
   EXPECT_EQ(completion_.dismiss({0, 1, 3}, {}), Ids{1});
 }
 
-TEST_F(RunCompletionTest, KnowsHowLongTrainingTook) {
+TEST_F(RunCompletionTest, MeasuresTheDurationOfTraining) {
   EXPECT_EQ(completion_.trained(), 90s);
   RunCompletion never;
   never.on_training_ended(100s);

@@ -1,4 +1,4 @@
-// RunRecord: something for the record of a run, in the order in which it happened.
+// RunRecord: one entry of a run's record. A coordinator produces them in order of time.
 #pragma once
 
 #include <variant>
@@ -11,7 +11,8 @@ namespace drover {
 using RunRecord = std::variant<PeerRecord, DecisionRecord, StepSummary, ArrivalRecord,
                                AbandonRecord, EvaluationRecord, EventRecord, RunEnd>;
 
-// An ArrivalRecord by itself is the true run-time of somebody recorded as censored earlier.
+// Calls the observer's method for this kind of record. An ArrivalRecord (outside a StepSummary) is
+// the true run-time of a worker that was recorded as censored before.
 Status deliver(const RunRecord& record, RunObserver& observer);
 
 }  // namespace drover

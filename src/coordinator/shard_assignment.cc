@@ -7,9 +7,9 @@ namespace drover {
 Status ShardAssignment::on_hello(const Hello& hello) {
   const std::string name = peer_name(hello.role, hello.index);
   if (hello.index >= shards_) return invalid_input("this run has no " + name);
-  // Perhaps its earlier incarnation, whose end has not been noticed yet.
+  // kNotNow: the connected one may be an earlier incarnation, whose end was not noticed yet.
   if (find(hello.index, hello.role) != nullptr)
-    return Error{ErrorKind::kNotNow, name + " is here already"};
+    return Error{ErrorKind::kNotNow, name + " is already connected"};
   here_[{hello.index, hello.role}] = {.address = hello.address, .kept = hello.kept};
   return done();
 }

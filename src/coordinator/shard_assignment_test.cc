@@ -45,7 +45,7 @@ TEST_F(ShardAssignmentTest, AShardsOwnProcessServes) {
   EXPECT_EQ(assignment_.here().size(), 2u);
 }
 
-TEST_F(ShardAssignmentTest, AStandbyServesIfNoOtherProcessComes) {
+TEST_F(ShardAssignmentTest, AStandbyServesIfTheOtherProcessIsMissing) {
   come(Role::kStandby, 0);
   come(Role::kShard, 1);
   EXPECT_EQ(settle(true), ShardAssignment::Settled::kYes);
@@ -55,22 +55,22 @@ TEST_F(ShardAssignmentTest, AStandbyServesIfNoOtherProcessComes) {
 TEST_F(ShardAssignmentTest, TheProcessThatKeepsTheVersionServes) {
   come(Role::kShard, 0);  // started again: it has nothing
   come(Role::kShard, 1, {{9, 1}});
-  EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kNotYet) << "its standby may still come";
+  EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kNotYet) << "its standby may still join";
   come(Role::kStandby, 0, {{8, 1}, {9, 1}});
   EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kYes);
   EXPECT_EQ(assignment_.serving(0), Role::kStandby);
   EXPECT_EQ(assignment_.serving(1), Role::kShard);
 }
 
-TEST_F(ShardAssignmentTest, AVersionThatNoProcessKeepsIsNotWaitedFor) {
+TEST_F(ShardAssignmentTest, NeverSettlesIfNoProcessKeepsTheVersion) {
   come(Role::kShard, 0);
   come(Role::kShard, 1, {{9, 1}});
-  EXPECT_EQ(settle_kept(true), ShardAssignment::Settled::kNever) << "its standby has not come";
+  EXPECT_EQ(settle_kept(true), ShardAssignment::Settled::kNever) << "its standby has not joined";
   come(Role::kStandby, 0, {{9, 2}});
   EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kNever) << "that is of another incarnation";
 }
 
-TEST_F(ShardAssignmentTest, OnlyProcessesThatServeCountAsReady) {
+TEST_F(ShardAssignmentTest, OnlyServingProcessesCountAsReady) {
   for (const ShardId shard : {0u, 1u}) {
     come(Role::kShard, shard);
     come(Role::kStandby, shard);
@@ -93,13 +93,13 @@ TEST_F(ShardAssignmentTest, AShardIsMissingWithoutAnyProcess) {
   EXPECT_EQ(assignment_.missing(), std::vector<ShardId>{0});
 }
 
-TEST_F(ShardAssignmentTest, AProcessIsRefusedIfItsPlaceIsTakenOrThereIsNone) {
+TEST_F(ShardAssignmentTest, RefusesDuplicatesAndUnknownShards) {
   come(Role::kShard, 1);
   const auto refused = [&](ShardId shard) {
     const Status status = assignment_.on_hello({.role = Role::kShard, .index = shard});
     return status ? std::nullopt : std::optional(status.error().kind);
   };
-  EXPECT_EQ(refused(1), ErrorKind::kNotNow) << "its earlier incarnation may still be here";
+  EXPECT_EQ(refused(1), ErrorKind::kNotNow) << "the connected one may be an earlier incarnation";
   EXPECT_EQ(refused(2), ErrorKind::kInvalidInput);
   EXPECT_EQ(refused(0), std::nullopt);
 }

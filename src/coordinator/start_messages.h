@@ -1,4 +1,5 @@
-// What a coordinator tells processes when they can begin: the plan of a run, and a welcome to it.
+// The messages with which a coordinator starts processes: a Plan for shards, a Welcome for workers
+// and the evaluator.
 #pragma once
 
 #include <string>
@@ -11,12 +12,10 @@
 
 namespace drover {
 
-// To shards.
 Plan plan_of(const CoordinatorSettings& settings, const LearningRules& rules,
              const BlockMap& blocks);
 
-// To workers and the evaluator. `pull_share`: of the blocks, that workers wait for; `shards`: where
-// each is reached.
+// `pull_share`: the share of the blocks that workers wait for. `shards`: the address of each shard.
 Welcome welcome_of(const CoordinatorSettings& settings, const BlockMap& blocks, double pull_share,
                    std::vector<std::string> shards);
 

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 const std::vector<TensorSpec> kTensors = {{"w", 64}, {"b", 32}};
 
-// Every setting that is passed on has a value of its own.
+// Every setting that is passed on has a value different from its default.
 CoordinatorSettings settings() {
   CoordinatorSettings settings{.workers = 3, .shards = 2, .steps = 50, .evaluate_every = 4};
   settings.worker_options = {.wire_dtype = NumberType::kBfloat16, .slow = {SlowRule{}}};
@@ -45,7 +45,7 @@ TEST(PlanOf, PassesOnTheSettings) {
                                                        .blocks = kBlocks.plan()}));
 }
 
-TEST(PlanOf, SaysWhatTheRunContinuesFrom) {
+TEST(PlanOf, NamesTheStateToContinueFrom) {
   CoordinatorSettings read = settings();
   read.resume = ResumeFrom{.step = 30, .folder = "step-30"};
   Plan plan = plan_of(read, {}, kBlocks);
@@ -58,7 +58,7 @@ TEST(PlanOf, SaysWhatTheRunContinuesFrom) {
   EXPECT_EQ(plan.resume_from, "");
 }
 
-TEST(PlanOf, SaysHowWorkersRunFreely) {
+TEST(PlanOf, PassesOnAsynchronousSettings) {
   CoordinatorSettings free = settings();
   free.free_running = FreeRunning{.staleness = 3};
   const Plan plan = plan_of(free, {}, kBlocks);

@@ -34,7 +34,7 @@ StepClock::StepClock(const CoordinatorSettings& settings, std::unique_ptr<Policy
   if (settings.resume) ledger_.resume(settings.resume->step, settings.resume->noise);
 }
 
-// Members that are not busy; if all are, they have to do.
+// Members that are not busy; all members if all are busy.
 std::vector<WorkerId> StepClock::available(const Membership& members) const {
   std::vector<WorkerId> free = members.list();
   std::erase_if(free, [&](WorkerId worker) { return orders_.is_busy(worker); });
@@ -55,8 +55,9 @@ StepClock::Opened StepClock::open(const Membership& members, double learning_rat
                                            members),
                 .shares = {},
                 .pull = {}};
-  // Of the next step, so that workers know before they begin it. A worker that does not hear of it
-  // in time does what it did before: some samples are then seen twice or not at all in that step.
+  // Shares are for the next step, so that workers have them before they begin it. A worker that
+  // receives its share too late uses its previous one. Then some samples of that step are used
+  // twice or not at all.
   if (const auto samples = decision_.deal(step_ + 1, all); !samples.empty())
     opened.shares = shares_.deal(step_ + 1, all, samples, full_samples_);
   opened.pull = pull_.decide(step_, opened.decision.cutoff, members.count());
@@ -65,13 +66,13 @@ StepClock::Opened StepClock::open(const Membership& members, double learning_rat
 
 std::vector<Decision> StepClock::decisions(const Membership& members) const {
   Decision decision = decision_.order(members);
-  // The last step may be over for most shards, and not for all.
+  // Some shards may not have closed the last step yet.
   decision.step = std::min(step_, steps_ - 1);
   decision.noise_scale = ledger_.noise_scale();
   const Duration limit = decision_.time_limit();
   std::vector<Decision> by_shard;
   for (ShardId shard = 0; shard < shards_; ++shard) {
-    // A shard counts from its own opening.
+    // A shard measures time limits from its own opening.
     if (limit > Duration::zero()) decision.time_limit = limit + ledger_.lead(shard);
     by_shard.push_back(decision);
   }
@@ -108,8 +109,7 @@ void StepClock::take(const ShardClosing& closing) {
   }
 }
 
-// Workers that need not wait for all blocks begin the next step when enough of them have closed
-// this one.
+// With partial pulls workers begin the next step when enough blocks have closed this one.
 bool StepClock::may_close() const {
   if (at_end()) return false;
   if (ledger_.is_closed(step_)) return true;
@@ -124,7 +124,7 @@ std::vector<WorkerId> StepClock::close(const Membership& members, TimePoint now)
   if (!ledger_.is_closed(step_)) ledger_.advance(step_, run_.at(now));
   std::vector<WorkerId> stop;
   if (decision_.has_policy()) {
-    // A worker that has not delivered need not continue, unless we want to know how long it takes.
+    // A straggler is ordered to stop, unless it is a probe.
     const std::vector<WorkerId> stragglers = ledger_.stragglers(step_);
     orders_.on_closed(step_, stragglers);
     for (const WorkerId worker : stragglers) {

@@ -1,8 +1,9 @@
-// StepClock: counts a run's steps. It opens each step with a decision, takes the shards' news of
-// it, decides again where the policy wants to, and closes the step when enough shards have.
+// StepClock: counts a run's steps. It opens each step with a decision, takes the shards' reports
+// about it, reviews the decision when the policy asks for that, and closes the step when enough
+// shards have closed it.
 //
-// It exists since the blocks were planned, and is used while training is under way. Each answer is
-// what the caller has to send or to record.
+// It is made when the blocks are planned, and used while training is under way. Its methods return
+// what the caller has to send or record.
 #pragma once
 
 #include <cstdint>
@@ -34,63 +35,64 @@ namespace drover {
 
 class StepClock {
  public:
-  // REQUIRES: there is a policy if and only if the settings are not `free_running`.
+  // REQUIRES: `policy` is null if and only if the run is asynchronous (`free_running`).
   StepClock(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
             const BlockMap& blocks, RunClock run);
 
-  // The step that is open; after the last: how many there were.
+  // The open step; after the last step, the number of steps.
   Step step() const { return step_; }
   bool at_end() const { return step_ == steps_; }
   // All steps are closed on all shards.
   bool is_over() const { return at_end() && ledger_.everything_closed(); }
 
-  // Opens step(). REQUIRES: !at_end(), and it is not open; there is a member.
+  // Opens step(). REQUIRES: !at_end(); step() is not open; there is at least one member.
   struct Opened {
     DecisionRecord decision;
-    std::vector<std::pair<WorkerId, Share>> shares;  // of the next step, where they change
-    std::optional<event::PullShare> pull;            // from the next step on, where it changes
+    std::vector<std::pair<WorkerId, Share>> shares;  // of the next step; only changed ones
+    std::optional<event::PullShare> pull;            // from the next step on, if it changes
   };
   Opened open(const Membership& members, double learning_rate, TimePoint now);
   // The decision in force, for each shard.
   std::vector<Decision> decisions(const Membership& members) const;
 
-  // News of arrivals. Returns the record of another decision, if there is one: then decisions()
-  // have to be sent.
+  // A shard reports arrivals. Returns the record of a new decision, if there is one. Then the
+  // caller sends decisions() again.
   std::optional<DecisionRecord> on_arrived(ShardId shard, const Arrived& arrived,
                                            const Membership& members, TimePoint now);
-  // When on_time() is to be called, if ever. The answer is as that of on_arrived().
+  // When to call on_time(), if ever. It returns the same as on_arrived().
   std::optional<TimePoint> wake_at() const;
   std::optional<DecisionRecord> on_time(const Membership& members, TimePoint now);
 
-  // A shard has closed a step. kNow: call take(). kEarly: take_early() returns it in time.
+  // A shard has closed a step. kNow: the caller calls take(). kEarly: take_early() returns the
+  // closing when its step is open.
   EarlyClosings::Turn accept(const ShardClosing& closing);
   std::optional<ShardClosing> take_early() { return closings_.take(step_); }
   void take(const ShardClosing& closing);
   // Whether enough shards have closed step(), so that close() may be called.
   bool may_close() const;
-  // Closes step(). Returns the workers that are to stop working on it.
+  // Closes step(). Returns the workers that must stop working on it.
   std::vector<WorkerId> close(const Membership& members, TimePoint now);
 
   void on_report(WorkerId worker, const StepReport& report);
   std::optional<AbandonRecord> on_abandoned(WorkerId worker, const Abandoned& abandoned,
                                             TimePoint now);
-  // A worker's connection ended: it is busy with nothing, and its next incarnation knows no share.
+  // A worker's connection ended: it is not busy any more, and its next incarnation has no share.
   void forget(WorkerId worker);
-  // It is no member any more.
+  // The worker is no longer a member.
   void on_removed(WorkerId worker) { ledger_.on_lost(worker); }
 
-  // For the record, each once, see StepLedger.
+  // Records, each returned once; see StepLedger.
   std::vector<ArrivalRecord> take_late_records(bool all) { return ledger_.take_late_records(all); }
   std::vector<StepSummary> take_summaries(bool all) { return ledger_.take_summaries(all); }
   std::set<WorkerId> unreported() const { return ledger_.unreported(); }
 
   double pull_share() const { return pull_.share(); }
-  // Of the gradients so far, and of those before the last step that has closed.
+  // The noise estimate of the gradients so far, and that before the last closed step.
   SavedNoise noise() const { return ledger_.noise(); }
   const SavedNoise& noise_before() const { return noise_before_; }
-  // Of the parameters after the last step.
+  // The digest of the parameters after the last step.
   uint64_t digest() const { return digest_; }
-  // How much is kept for later, in entries.
+  // The number of entries kept for later.
   size_t pending() const { return closings_.size() + orders_.pending() + ledger_.pending(); }
 
  private:
@@ -101,7 +103,7 @@ class StepClock {
   const uint32_t workers_;
   const uint32_t shards_;
   const uint64_t full_samples_;
-  const std::map<ShardId, uint32_t> blocks_on_;  // by shard, of those that have any
+  const std::map<ShardId, uint32_t> blocks_on_;  // by shard; without shards that have none
   const uint32_t blocks_;
   Step step_;
   StepLedger ledger_;

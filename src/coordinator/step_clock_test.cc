@@ -31,7 +31,7 @@ class StepClockTest : public ::testing::Test {
     ASSERT_EQ(clock_.accept(closing), Turn::kNow);
     clock_.take(closing);
   }
-  // The open step, on both shards. Returns the workers that are to stop.
+  // Closes the open step on both shards. Returns the workers ordered to stop.
   Ids close(const Ids& arrived = {0, 1, 2}) {
     for (const ShardId shard : {0u, 1u}) take(closing(shard, clock_.step(), arrived));
     EXPECT_TRUE(clock_.may_close());
@@ -71,7 +71,7 @@ TEST_F(StepClockTest, AStepClosesWhenAllShardsHave) {
   EXPECT_TRUE(clock_.may_close());
 }
 
-TEST_F(StepClockTest, ShardsMayNotCloseWhatDoesNotExistOrTwice) {
+TEST_F(StepClockTest, RefusesRepeatedAndUnknownClosings) {
   open();
   take(closing(0, 0));
   EXPECT_EQ(clock_.accept(closing(0, 0)), Turn::kWrong);
@@ -101,12 +101,12 @@ TEST_F(StepClockTest, RecordsStepsInTheTimeOfTheRun) {
   EXPECT_TRUE(clock_.unreported().empty());
   const auto summaries = clock_.take_summaries(false);
   ASSERT_EQ(summaries.size(), 1u);
-  EXPECT_EQ(summaries[0].step.at, 17s) << "7 s of them in earlier incarnations";
+  EXPECT_EQ(summaries[0].step.at, 17s) << "7 s were in earlier incarnations";
   EXPECT_EQ(summaries[0].step.elapsed, 2s);
   EXPECT_EQ(summaries[0].step.learning_rate, 0.1);
 }
 
-TEST_F(StepClockTest, EveryShardIsToldTheDecision) {
+TEST_F(StepClockTest, DecisionsAreForEveryShard) {
   notes_.choice = {.cutoff = 2, .time_limit = 0.5, .reason = "fixed"};
   EXPECT_EQ(open().decision.cutoff, 2u);
   auto decisions = clock_.decisions(members_);
@@ -123,7 +123,7 @@ TEST_F(StepClockTest, EveryShardIsToldTheDecision) {
   EXPECT_EQ(decisions[1].time_limit, 500ms);
 }
 
-TEST_F(StepClockTest, AfterTheLastStepDecisionsAreStillAboutIt) {
+TEST_F(StepClockTest, AfterTheLastStepDecisionsAreStillForIt) {
   for (Step step = 0; step < 4; ++step) {
     open();
     close();
@@ -133,7 +133,7 @@ TEST_F(StepClockTest, AfterTheLastStepDecisionsAreStillAboutIt) {
   EXPECT_EQ(clock_.decisions(members_).at(0).alive, (Ids{0, 2}));
 }
 
-TEST_F(StepClockTest, StragglersThatAreMembersStop) {
+TEST_F(StepClockTest, OnlyStragglersThatAreMembersStop) {
   open();
   members_.remove(2);
   clock_.on_removed(2);
@@ -142,11 +142,11 @@ TEST_F(StepClockTest, StragglersThatAreMembersStop) {
   EXPECT_EQ(close({0, 1}), Ids{});
 }
 
-TEST_F(StepClockTest, AWorkerThatStopsSaysWhatThatCost) {
+TEST_F(StepClockTest, RecordsTheCostOfStopping) {
   open();
   ASSERT_EQ(close({0, 1}), Ids{2});
   const Abandoned abandoned{.step = 0, .resumed = 1, .wasted = 5ms};
-  EXPECT_FALSE(clock_.on_abandoned(1, abandoned, 112s)) << "it was not told to stop";
+  EXPECT_FALSE(clock_.on_abandoned(1, abandoned, 112s)) << "it was not ordered to stop";
   EXPECT_EQ(clock_.on_abandoned(2, abandoned, 112s)->restart, 1s);
   open();
   ASSERT_EQ(close({0, 1}), Ids{2});
@@ -161,13 +161,13 @@ TEST_F(StepClockTest, APolicyLearnsLateRunTimes) {
   ShardClosing late = closing(0, 1);
   late.closed.late = {{2, 90ms, 0}};
   take(late);
-  EXPECT_TRUE(notes_.late.empty()) << "on one shard of two";
+  EXPECT_TRUE(notes_.late.empty()) << "arrived on one shard of two";
   late.shard = 1;
   take(late);
   EXPECT_EQ(notes_.late, (std::vector<std::tuple<Step, WorkerId, double>>{{0, 2, 0.09}}));
 }
 
-TEST_F(StepClockTest, NewsOfArrivalsMayChangeTheDecision) {
+TEST_F(StepClockTest, ArrivalsMayChangeTheDecision) {
   notes_.choice.review.arrivals = 1;
   open();
   EXPECT_FALSE(clock_.on_arrived(0, {.step = 0, .arrivals = {{1, 5ms, 0}}}, members_, 110s));
@@ -182,7 +182,7 @@ TEST_F(StepClockTest, NewsOfArrivalsMayChangeTheDecision) {
   EXPECT_EQ(clock_.decisions(members_).at(0).cutoff, 1u);
 }
 
-TEST_F(StepClockTest, AsksToBeWokenToDecideAgain) {
+TEST_F(StepClockTest, WakesForAReview) {
   notes_.choice.review.at = 2.0;
   for (Step step = 0; step < 4; ++step) {
     open();
@@ -192,7 +192,7 @@ TEST_F(StepClockTest, AsksToBeWokenToDecideAgain) {
   EXPECT_FALSE(clock_.wake_at()) << "no step is open";
 }
 
-TEST_F(StepClockTest, DecidesAgainInTime) {
+TEST_F(StepClockTest, ReviewsTheDecisionWhenItIsDue) {
   notes_.choice.review.at = 2.0;
   open();
   notes_.revised = Choice{.cutoff = 1, .reason = "now"};
@@ -223,7 +223,7 @@ class FinishingClockTest : public StepClockTest {
             {.workers = 3, .shards = 2, .steps = 4, .stragglers = StragglerRule::kFinish}) {}
 };
 
-TEST_F(FinishingClockTest, WorkersThatFinishAnEarlierGradientAreNotCountedOn) {
+TEST_F(FinishingClockTest, BusyWorkersAreNotExpected) {
   open();
   EXPECT_EQ(close({0, 1}), Ids{});
   open();
@@ -231,10 +231,10 @@ TEST_F(FinishingClockTest, WorkersThatFinishAnEarlierGradientAreNotCountedOn) {
   clock_.forget(2);
   close({0, 1});
   open();
-  EXPECT_EQ(notes_.alive.back(), (Ids{0, 1})) << "again it did not arrive";
+  EXPECT_EQ(notes_.alive.back(), (Ids{0, 1})) << "worker 2 missed the step again";
 }
 
-TEST_F(FinishingClockTest, AWorkerThatArrivesAfterAllIsNotBusyAnyMore) {
+TEST_F(FinishingClockTest, AWorkerThatArrivesIsNoLongerBusy) {
   open();
   close({0, 1});
   open();
@@ -243,14 +243,14 @@ TEST_F(FinishingClockTest, AWorkerThatArrivesAfterAllIsNotBusyAnyMore) {
   EXPECT_EQ(notes_.alive.back(), (Ids{0, 1, 2}));
 }
 
-TEST_F(FinishingClockTest, IfAllAreBusyTheyHaveToDo) {
+TEST_F(FinishingClockTest, IfAllAreBusyAllAreExpected) {
   open();
   close({});
   open();
   EXPECT_EQ(notes_.alive.back(), (Ids{0, 1, 2}));
 }
 
-TEST_F(FinishingClockTest, AGradientThatCameLateFreesItsWorker) {
+TEST_F(FinishingClockTest, ALateGradientEndsBusy) {
   open();
   close({0, 1});
   open();
@@ -285,7 +285,7 @@ TEST_F(BalancedClockTest, SharesOfTheNextStepAreDealtOnce) {
   close();
   clock_.forget(1);
   const auto again = open().shares;
-  ASSERT_EQ(again.size(), 1u) << "the next incarnation of 1 has to be told";
+  ASSERT_EQ(again.size(), 1u) << "the next incarnation of worker 1 needs its share";
   EXPECT_EQ(again[0].first, 1u);
 }
 
@@ -303,13 +303,13 @@ TEST_F(PartialPullClockTest, AStepMayCloseBeforeAllShardsHaveClosedIt) {
   EXPECT_EQ(clock_.close(members_, 111s), Ids{2});
   EXPECT_EQ(clock_.step(), 1u);
   report(0);
-  EXPECT_TRUE(clock_.take_summaries(false).empty()) << "the record waits for the others";
+  EXPECT_TRUE(clock_.take_summaries(false).empty()) << "the record waits for the other shards";
   open();
   take(closing(1, 0, {0, 1}));
   EXPECT_EQ(clock_.take_summaries(false).size(), 1u);
 }
 
-TEST_F(PartialPullClockTest, ItIsOverWhenAllShardsHaveClosedAllSteps) {
+TEST_F(PartialPullClockTest, IsOverWhenAllShardsHaveClosedAllSteps) {
   for (Step step = 0; step < 4; ++step) {
     open();
     take(closing(0, step));
@@ -328,14 +328,14 @@ class ChosenPullClockTest : public StepClockTest {
             {.workers = 3, .shards = 2, .steps = 4, .pull = {.choose = true, .warmup = 1}}) {}
 };
 
-TEST_F(ChosenPullClockTest, TheShareFollowsWhatWorkersReport) {
+TEST_F(ChosenPullClockTest, TheShareFollowsReportedResponses) {
   EXPECT_FALSE(open().pull);
   StepReport slow{.compute = 1s, .responses = {{.time = 1s, .came = true}, {.time = 5s}}};
   for (int times = 0; times < 40; ++times) clock_.on_report(0, slow);
   close();
   EXPECT_EQ(clock_.pull_share(), 1.0);
   EXPECT_TRUE(open().pull);
-  EXPECT_EQ(clock_.pull_share(), 0.5) << "the slow shard is left out";
+  EXPECT_EQ(clock_.pull_share(), 0.5) << "workers do not wait for the slow shard";
 }
 
 class LongPartialPullClockTest : public StepClockTest {
@@ -344,7 +344,7 @@ class LongPartialPullClockTest : public StepClockTest {
       : StepClockTest({.workers = 3, .shards = 2, .steps = 100, .pull = {.share = 0.5}}) {}
 };
 
-TEST_F(LongPartialPullClockTest, ASlowShardIsNotLeftBehindForEver) {
+TEST_F(LongPartialPullClockTest, ASlowShardIsAtMostSomeStepsBehind) {
   while (true) {
     open();
     take(closing(0, clock_.step()));
@@ -366,7 +366,7 @@ class ContinuingClockTest : public StepClockTest {
   ContinuingClockTest() : StepClockTest(continuing()) { notes_.first = 2; }
 };
 
-TEST_F(ContinuingClockTest, BeginsWithTheStepAfterThoseThatAreDone) {
+TEST_F(ContinuingClockTest, BeginsWithTheFirstStepThatIsNotDone) {
   EXPECT_EQ(clock_.step(), 2u);
   EXPECT_EQ(clock_.noise().steps, 9u);
   EXPECT_EQ(open().decision.step, 2u);

@@ -9,12 +9,12 @@
 namespace drover {
 namespace {
 
-// Beyond this a limit is none: no step takes a year.
+// A longer limit than this counts as no limit.
 constexpr double kTimeLimitMax = 365.0 * 24 * 3600;
-// Between two reviews of a step, at least.
+// The shortest time between two reviews of a step.
 constexpr double kReviewPause = 1e-6;
 
-// Zero on the wire means that there is none, so the shortest limit is a nanosecond.
+// Zero on the wire means no limit, so the shortest limit is 1 ns.
 Duration wire_time_limit(double limit) {
   if (!(limit < kTimeLimitMax)) return Duration::zero();
   return std::max(Duration(1), from_seconds(limit));
@@ -24,7 +24,7 @@ bool wants_review(const Choice& choice) {
   return choice.review.arrivals < ~uint32_t{0} || choice.review.at < kNoTimeLimit;
 }
 
-// Arrivals that a shard reports at a time: often enough to decide by, and never thousands a step.
+// How many arrivals a shard collects before it reports them: at most 64 reports in a step.
 uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
 
 }  // namespace
@@ -36,18 +36,18 @@ StepDecision::StepDecision(const CoordinatorSettings& settings, std::unique_ptr<
 }
 
 DecisionRecord StepDecision::open(const Opening& opening, const Membership& members) {
-  counted_on_ = opening.available;
+  expected_ = opening.available;
   opened_ = opening.now;
-  // A step opens on a shard in the moment in which the one before closes there, so run-times
-  // contain everything that a step costs: nothing is left over for `overhead`.
+  // A shard opens a step at the moment when it closes the step before. Run-times therefore include
+  // all costs of a step, and `overhead` is zero.
   const double noise = batch_ > 0 ? opening.noise_scale / batch_ : 0.0;
   choice_ = decider_ ? decider_->decide({.step = opening.step,
-                                         .alive = counted_on_,
+                                         .alive = expected_,
                                          .overhead = 0.0,
                                          .noise = noise,
                                          .members = members.count()})
-                     : free_choice(members.count());
-  if (wants_review(choice_)) arrivals_.open(counted_on_, opening.shards);
+                     : asynchronous_choice(members.count());
+  if (wants_review(choice_)) arrivals_.open(expected_, opening.shards);
   DecisionRecord opened = record(opening.step, choice_.cutoff, members);
   opened.expected = std::exchange(choice_.expected, {});
   return opened;
@@ -63,22 +63,21 @@ DecisionRecord StepDecision::record(Step step, uint32_t cutoff, const Membership
           .model_stale = choice_.model_stale};
 }
 
-// Nothing is waited for: the number only says how many gradients make up a round.
-Choice StepDecision::free_choice(uint32_t members) const {
+// The cutoff is only the number of gradients in a round: shards wait for nothing.
+Choice StepDecision::asynchronous_choice(uint32_t members) const {
   const std::string round =
-      "every gradient is used as it comes, a step is as many as there are workers: " +
-      std::to_string(members);
+      "apply each gradient on arrival; a step is " + std::to_string(members) + " gradients";
   const auto& staleness = free_running_->staleness;
   if (!staleness) return {.cutoff = members, .reason = "async: " + round};
   return {.cutoff = members,
-          .reason = "ssp: " + round + "; the fastest at most " + std::to_string(*staleness) +
-                    " ahead of the slowest"};
+          .reason = "ssp: " + round + "; the fastest worker is at most " +
+                    std::to_string(*staleness) + " gradients ahead of the slowest"};
 }
 
 bool StepDecision::on_arrived(ShardId shard, const Arrived& arrived, Duration lead) {
   if (!wants_review(choice_)) return false;
   arrivals_.on_arrived(shard, arrived, lead);
-  return arrivals_.here() >= choice_.review.arrivals;
+  return arrivals_.arrived() >= choice_.review.arrivals;
 }
 
 std::optional<TimePoint> StepDecision::review_at() const {
@@ -86,14 +85,14 @@ std::optional<TimePoint> StepDecision::review_at() const {
   return opened_ + from_seconds(choice_.review.at);
 }
 
-// Shards go by the last choice meanwhile: whether this comes in time or not, no step waits for it.
+// Shards follow the last decision meanwhile. No step waits for a review.
 std::optional<DecisionRecord> StepDecision::review(Step step, const Membership& members,
                                                    TimePoint now) {
   const Choice before = choice_;
   choice_.review = {};
-  if (arrivals_.here() == counted_on_.size()) return std::nullopt;
+  if (arrivals_.arrived() == expected_.size()) return std::nullopt;
   double since = seconds(now - opened_);
-  // News may have been quicker than that of the opening.
+  // An arrival may be reported before the step's opening was.
   for (const double time : arrivals_.times()) {
     if (time < kNoTimeLimit) since = std::max(since, time);
   }
@@ -101,18 +100,18 @@ std::optional<DecisionRecord> StepDecision::review(Step step, const Membership& 
       decider_->reconsider({.step = step, .now = since, .arrived = arrivals_.times()});
   if (!revised) return std::nullopt;
   choice_ = std::move(*revised);
-  // Time is in whole nanoseconds: a review too soon would be at the same moment, for ever.
+  // Time is in whole nanoseconds: without a pause the next review would be at the same moment.
   choice_.review.at = std::max(choice_.review.at, since + kReviewPause);
   if (choice_.cutoff == before.cutoff && choice_.time_limit == before.time_limit)
     return std::nullopt;
-  DecisionRecord again = record(step, std::min(choice_.cutoff, expected(members)), members);
-  again.at = std::max(now - opened_, Duration(1));  // zero is the decision that opened the step
-  return again;
+  DecisionRecord revision = record(step, std::min(choice_.cutoff, expected(members)), members);
+  revision.at = std::max(now - opened_, Duration(1));  // zero: the decision that opened the step
+  return revision;
 }
 
-// Of the workers that the choice counted on, how many are left.
+// How many of the expected workers are still members.
 uint32_t StepDecision::expected(const Membership& members) const {
-  const auto left = std::count_if(counted_on_.begin(), counted_on_.end(),
+  const auto left = std::count_if(expected_.begin(), expected_.end(),
                                   [&](WorkerId worker) { return members.has(worker); });
   return left > 0 ? static_cast<uint32_t>(left) : members.count();
 }
@@ -124,7 +123,7 @@ Decision StepDecision::order(const Membership& members) const {
           .time_limit = {},
           .at_least = std::min(choice_.at_least, most),
           .alive = members.list(),
-          .news_every = wants_review(choice_) ? news_every(counted_on_.size()) : 0};
+          .news_every = wants_review(choice_) ? news_every(expected_.size()) : 0};
 }
 
 Duration StepDecision::time_limit() const { return wire_time_limit(choice_.time_limit); }

@@ -25,7 +25,7 @@ class StepDecisionTest : public ::testing::Test {
                            .now = 100s},
                           members_);
   }
-  // On both shards; returns whether a review is due then.
+  // Reports arrivals on both shards; returns whether a review is due then.
   bool arrive(WorkerId worker, Duration run_time) {
     decision_.on_arrived(0, {.arrivals = {{worker, run_time, 0}}}, {});
     return decision_.on_arrived(1, {.arrivals = {{worker, run_time, 0}}}, {});
@@ -57,34 +57,35 @@ TEST_F(StepDecisionTest, RecordsWhatThePolicyChooses) {
   EXPECT_EQ(notes_.noise, 4.0) << "in gradients of 8 samples";
 }
 
-TEST_F(StepDecisionTest, ShardsWaitForNoMoreWorkersThanAreLeft) {
+TEST_F(StepDecisionTest, TheCutoffIsAtMostTheRemainingWorkers) {
   notes_.choice = {.cutoff = 3, .at_least = 2, .reason = "fixed"};
   open({0, 1, 2});
   EXPECT_EQ(decision_.order(members_).cutoff, 3u);
   members_.remove(1);
-  EXPECT_EQ(decision_.order(members_).cutoff, 2u) << "3 and 4 were busy when it was decided";
+  EXPECT_EQ(decision_.order(members_).cutoff, 2u)
+      << "workers 3 and 4 were busy when the step opened";
   EXPECT_EQ(decision_.order(members_).at_least, 2u);
   EXPECT_EQ(decision_.order(members_).alive, (Ids{0, 2, 3, 4}));
   members_.remove(0);
   EXPECT_EQ(decision_.order(members_).at_least, 1u);
   members_.remove(2);
-  EXPECT_EQ(decision_.order(members_).cutoff, 2u) << "all that it counted on are lost";
+  EXPECT_EQ(decision_.order(members_).cutoff, 2u) << "all expected workers are lost";
 }
 
-TEST_F(StepDecisionTest, ALimitOfYearsIsNone) {
+TEST_F(StepDecisionTest, ALimitOfYearsIsNoLimit) {
   notes_.choice.time_limit = 366.0 * 24 * 3600;
   open();
   EXPECT_EQ(decision_.time_limit(), 0s);
   EXPECT_FALSE(decision_.review_at());
 }
 
-TEST_F(StepDecisionTest, TheShortestLimitIsNotNone) {
+TEST_F(StepDecisionTest, TheShortestLimitIsOneNanosecond) {
   notes_.choice.time_limit = 1e-12;
   open();
   EXPECT_EQ(decision_.time_limit(), 1ns);
 }
 
-TEST_F(StepDecisionTest, APolicyThatDecidesOnceIsNotAskedAgain) {
+TEST_F(StepDecisionTest, NoReviewUnlessTheChoiceAsksForOne) {
   open();
   EXPECT_EQ(decision_.order(members_).news_every, 0u);
   EXPECT_FALSE(arrive(0, 1s));
@@ -100,9 +101,9 @@ TEST_F(StepDecisionTest, IsReviewedWhenEnoughHaveArrivedOnAllShards) {
   EXPECT_TRUE(decision_.on_arrived(1, {.arrivals = {{1, 3s, 0}}}, 500ms));
   notes_.revised = Choice{.cutoff = 2, .reason = "two are enough"};
   const auto again = decision_.review(0, members_, 102s);
-  ASSERT_EQ(notes_.asked_again.size(), 1u);
-  EXPECT_EQ(notes_.asked_again[0].first, 2.5) << "news may be quicker than that of the opening";
-  EXPECT_EQ(notes_.asked_again[0].second[1], 2.5) << "that shard opened the step earlier";
+  ASSERT_EQ(notes_.reconsidered.size(), 1u);
+  EXPECT_EQ(notes_.reconsidered[0].first, 2.5) << "an arrival may be reported before the opening";
+  EXPECT_EQ(notes_.reconsidered[0].second[1], 2.5) << "minus the lead of that shard";
   ASSERT_TRUE(again);
   EXPECT_EQ(again->cutoff, 2u);
   EXPECT_EQ(again->reason, "two are enough");
@@ -115,20 +116,20 @@ TEST_F(StepDecisionTest, IsReviewedAtItsTime) {
   open();
   EXPECT_EQ(decision_.review_at(), 101500ms);
   EXPECT_EQ(decision_.order(members_).news_every, 1u);
-  EXPECT_FALSE(decision_.review(0, members_, 101500ms)) << "the choice stands";
-  EXPECT_FALSE(decision_.review_at()) << "and is not reviewed again";
+  EXPECT_FALSE(decision_.review(0, members_, 101500ms)) << "the choice has not changed";
+  EXPECT_FALSE(decision_.review_at()) << "there is no further review";
 }
 
 TEST_F(StepDecisionTest, TheNextReviewIsLaterThanThisOne) {
   notes_.choice.review.at = 1.5;
   open();
   notes_.revised = Choice{.cutoff = 1'000, .reason = "wait", .review = {.at = 1.0}};
-  EXPECT_FALSE(decision_.review(0, members_, 101500ms)) << "shards need not be told";
+  EXPECT_FALSE(decision_.review(0, members_, 101500ms)) << "the order has not changed";
   EXPECT_GT(decision_.review_at(), 101500ms);
   EXPECT_LT(decision_.review_at(), 101501ms);
 }
 
-TEST_F(StepDecisionTest, AnotherTimeLimitIsAnotherDecision) {
+TEST_F(StepDecisionTest, ANewTimeLimitIsANewDecision) {
   notes_.choice.review.at = 1.5;
   notes_.choice.cutoff = 5;
   open();
@@ -137,7 +138,7 @@ TEST_F(StepDecisionTest, AnotherTimeLimitIsAnotherDecision) {
   const auto again = decision_.review(0, members_, 100s);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->time_limit, 4s);
-  EXPECT_EQ(again->cutoff, 4u) << "of the five one is lost";
+  EXPECT_EQ(again->cutoff, 4u) << "one of five workers is lost";
   EXPECT_EQ(again->at, 1ns) << "zero is the decision that opened the step";
 }
 
@@ -147,16 +148,16 @@ TEST_F(StepDecisionTest, AStepInWhichAllHaveArrivedIsNotReviewed) {
   arrive(0, 1s);
   arrive(1, 1s);
   EXPECT_FALSE(decision_.review(0, members_, 101s));
-  EXPECT_TRUE(notes_.asked_again.empty());
+  EXPECT_TRUE(notes_.reconsidered.empty());
   EXPECT_FALSE(decision_.review_at());
 }
 
-TEST_F(StepDecisionTest, PassesOnWhatIsLearned) {
+TEST_F(StepDecisionTest, PassesRunTimesToThePolicy) {
   decision_.learn({});
   decision_.learn_late(0, 2, 1500ms);
   EXPECT_EQ(notes_.learned.size(), 1u);
   EXPECT_EQ(notes_.late, (std::vector<std::tuple<Step, WorkerId, double>>{{0, 2, 1.5}}));
-  EXPECT_TRUE(decision_.deal(1, members_.list()).empty()) << "work is not dealt by speed";
+  EXPECT_TRUE(decision_.deal(1, members_.list()).empty()) << "no balancing";
 }
 
 class SmallBatchDecisionTest : public StepDecisionTest {
@@ -164,7 +165,7 @@ class SmallBatchDecisionTest : public StepDecisionTest {
   SmallBatchDecisionTest() : StepDecisionTest({.batch = 1}) {}
 };
 
-TEST_F(SmallBatchDecisionTest, OfOneSampleNoiseIsInGradientsAsItIs) {
+TEST_F(SmallBatchDecisionTest, NoiseInGradientsEqualsNoiseInSamples) {
   open();
   EXPECT_EQ(notes_.noise, 32.0);
 }
@@ -174,7 +175,7 @@ class UnknownBatchDecisionTest : public StepDecisionTest {
   UnknownBatchDecisionTest() : StepDecisionTest({.batch = 0}) {}
 };
 
-TEST_F(UnknownBatchDecisionTest, TheNoiseIsNotKnownEither) {
+TEST_F(UnknownBatchDecisionTest, TheNoiseInGradientsIsUnknown) {
   open();
   EXPECT_EQ(notes_.noise, 0.0);
 }
@@ -184,22 +185,22 @@ class BalancedDecisionTest : public StepDecisionTest {
   BalancedDecisionTest() : StepDecisionTest({.batch = 8, .balance = BalanceSettings{}}) {}
 };
 
-TEST_F(BalancedDecisionTest, DealsOutWholeBatchesAsLongAsNothingIsKnown) {
+TEST_F(BalancedDecisionTest, DealsEqualBatchesBeforeSpeedsAreKnown) {
   open();
   EXPECT_EQ(decision_.deal(1, members_.list()), std::vector<uint32_t>(5, 8));
 }
 
-class FreeRunningDecisionTest : public StepDecisionTest {
+class AsynchronousDecisionTest : public StepDecisionTest {
  protected:
-  FreeRunningDecisionTest() : StepDecisionTest({.free_running = FreeRunning{.staleness = 3}}) {}
+  AsynchronousDecisionTest() : StepDecisionTest({.free_running = FreeRunning{.staleness = 3}}) {}
 };
 
-TEST_F(FreeRunningDecisionTest, AStepIsARoundOfAsManyGradientsAsWorkers) {
+TEST_F(AsynchronousDecisionTest, AStepIsARoundOfAsManyGradientsAsWorkers) {
   const DecisionRecord record = open();
   EXPECT_FALSE(decision_.has_policy());
   EXPECT_EQ(record.cutoff, 5u);
   EXPECT_EQ(record.reason.substr(0, 4), "ssp:");
-  EXPECT_NE(record.reason.find("at most 3 ahead"), std::string::npos) << record.reason;
+  EXPECT_NE(record.reason.find("at most 3 gradients ahead"), std::string::npos) << record.reason;
   decision_.learn({});
   decision_.learn_late(0, 0, 1s);
   EXPECT_TRUE(decision_.deal(1, members_.list()).empty());

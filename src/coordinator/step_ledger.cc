@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-// From here on times count from when the last shard opened the step.
+// Converts the closing's times to times since the last shard opened the step.
 void subtract_lead(Duration lead, StepClosed& closed) {
   closed.elapsed = without_lead(closed.elapsed, lead);
   for (StepClosed::Arrival& arrival : closed.arrivals)
@@ -32,7 +32,7 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   opened.noise_scale_at_open = noise_scale();
   if (auto early = early_reports_.extract(step)) opened.reports = std::move(early.mapped());
   for (const ShardId shard : names_) opened.leads[shard] = Duration::zero();
-  // A shard that has not closed the step before opens this one later, and leads no other.
+  // A shard that has not closed the step before opens this one later: its lead is zero.
   const auto leads = [&](const Closing& closing) {
     return mode_ == StepMode::kSynchronous && closing.step + 1 == step;
   };
@@ -64,11 +64,11 @@ bool StepLedger::on_closed(ShardId shard, StepClosed closed, Duration at) {
     stragglers_.on_arrived(shard, late.step, late.worker, late.run_time);
   const Step step = closed.step;
   OpenStep& open = open_.at(step);
-  // Shards send them by worker; find_arrival() needs that order, so it is not taken on trust.
+  // find_arrival() needs arrivals sorted by worker. Peers are not trusted to send them sorted.
   if (!std::ranges::is_sorted(closed.arrivals, {}, &StepClosed::Arrival::worker))
     std::ranges::sort(closed.arrivals, {}, &StepClosed::Arrival::worker);
   if (open.advanced) {
-    // The step counted as closed: a straggler on other shards may have arrived on this one.
+    // The step was advanced: a straggler on other shards may have arrived on this one.
     for (const StepClosed::Arrival& arrival : closed.arrivals)
       stragglers_.on_arrived(shard, step, arrival.worker, arrival.run_time);
   } else {
@@ -172,7 +172,7 @@ StepTimes StepLedger::times(Step step, uint32_t workers) const {
 
 void StepLedger::on_report(WorkerId worker, const StepReport& report) {
   if (mode_ == StepMode::kAsynchronous) {
-    // A gradient with such a loss was refused, and is in no round.
+    // A gradient with a loss that is not finite was refused, and is in no round.
     if (!std::isfinite(report.loss)) return;
     unassigned_.emplace_back(worker, report);
     if (unassigned_.size() > kReportsKept) unassigned_.pop_front();
@@ -204,7 +204,7 @@ std::set<WorkerId> StepLedger::unreported() const {
   return workers;
 }
 
-// A gradient that was dropped as an outlier is in no round, but its worker reports it.
+// A gradient that was dropped as an outlier is in no round, but its worker reports about it.
 void StepLedger::forget_unused(const OpenStep& open) {
   for (const WorkerId worker : open.outliers) {
     const auto found = std::find_if(unassigned_.begin(), unassigned_.end(),

@@ -1,17 +1,16 @@
-// StepLedger: collects what shards and workers report about each step until the step's summary is
-// complete.
+// StepLedger: collects the reports of shards and workers about each step until the step's summary
+// is complete.
 //
-// Shards report who arrived when, workers report how their gradient was; the two come over
-// different connections in any order. A step is closed when all shards have closed it. Its summary
-// is complete when the reports of its contributors are in, or when kReportPatience later steps have
-// closed without them.
+// Shards report when each worker arrived, and workers report the loss and samples of their
+// gradients. The reports come over different connections in any order. A step is closed when all
+// shards have closed it. Its summary is complete when the reports of all contributors are in, or
+// when kReportPatience later steps have closed without them.
 //
 // Asynchronous: a step is a round (open_step.h), so no worker is late or censored, and a report
-// belongs to no step by itself. Rounds take reports in the order in which they come, as many as
-// they have gradients.
+// does not name a round. Each round takes as many reports as it has gradients, in order of arrival.
 //
 // With partial pulls the next step may open when enough shards have closed this one (advance()):
-// policies learn what those shards have seen. The record waits for the others.
+// policies learn the run-times seen by those shards. The record waits for the other shards.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +34,17 @@ namespace drover {
 
 class StepLedger {
  public:
-  // A report may be overtaken by the closing of later steps, which comes over other connections. A
-  // worker that died between its last push and its report never sends one. A coordinator that did
-  // not get a core for a while reads the closings of all these steps first.
+  // How many later steps may close before a summary is recorded without missing reports. Reports
+  // and closings come over different connections, so closings of later steps may arrive first; many
+  // of them, if the coordinator was not scheduled for a while. A worker that died between its last
+  // push and its report never sends one.
   static constexpr size_t kReportPatience = 48;
-  // Asynchronous: reports that wait for the rounds they belong to.
+  // Asynchronous: the most reports that may wait for their rounds.
   static constexpr size_t kReportsKept = 100'000;
   static constexpr Step kStepsRemembered = StragglerBook::kStepsRemembered;
 
-  // `names`: of the shards, where a step may advance() before every shard has closed one.
+  // `names`: the ids of the shards; needed only if advance() may be called before each shard has
+  // closed a step.
   explicit StepLedger(uint32_t shards, bool asynchronous = false, std::vector<ShardId> names = {})
       : shards_(shards),
         mode_(asynchronous ? StepMode::kAsynchronous : StepMode::kSynchronous),
@@ -56,21 +57,21 @@ class StepLedger {
   }
   SavedNoise noise() const { return noise_scale_.save(); }
 
-  // Shards open a step when they have closed the one before; workers start on it when the last
-  // shard has. Every shard counts run-times from its own opening; they are reported from that of
-  // the last shard. How much earlier a shard opened is taken from when its closing came here, so
-  // that no two clocks are compared.
+  // A shard opens a step when it has closed the step before; workers start on it when the last
+  // shard has opened it. Each shard measures run-times from its own opening. The ledger converts
+  // them to run-times since the last shard's opening. A shard's lead is measured by when its
+  // closing arrived at the coordinator, so that clocks of different machines are never compared.
   // REQUIRES: steps are opened in order, each once; `alive` ascends.
   void open(Step step, Duration at, std::vector<WorkerId> alive, double learning_rate);
 
-  // In the step that was opened last this worker is still busy with an earlier gradient that the
-  // server wants: if it does not arrive, that shows nothing of its run-time.
+  // In the step opened last, this worker is still busy with an earlier gradient that it may finish.
+  // If the worker does not arrive, its run-time is unknown and not a lower bound.
   void on_busy(WorkerId worker);
 
   // Returns whether the step is now closed on all shards. REQUIRES: expects(shard, closed.step).
   bool on_closed(ShardId shard, StepClosed closed, Duration at);
 
-  // Whether on_closed(shard, step) may be called: the step is open and this shard has not closed
+  // Whether on_closed(shard, step) may be called: the step is open, and this shard has not closed
   // it.
   bool expects(ShardId shard, Step step) const;
 
@@ -82,13 +83,13 @@ class StepLedger {
   bool is_closed(Step step) const { return all_closed(open_.at(step)); }
   // Whether every step that was opened is closed on all shards.
   bool everything_closed() const;
-  // How many steps before `step` are not.
+  // The number of steps before `step` that are not closed on all shards.
   Step steps_open_before(Step step) const;
-  // The step counts as closed, though some shards have not closed it yet.
-  // REQUIRES: some have; steps are closed or advanced in order.
+  // Treats the step as closed, although some shards have not closed it yet.
+  // REQUIRES: at least one shard has closed it; steps are closed or advanced in order.
   void advance(Step step, Duration at);
 
-  // A worker is lost: what it has not delivered in the steps that are open it never will.
+  // A worker is lost: it will deliver nothing more in the open steps.
   void on_lost(WorkerId worker);
 
   // Workers that were alive when the step opened and have not arrived on all shards.
@@ -99,35 +100,35 @@ class StepLedger {
   // See times_of().
   StepTimes times(Step step, uint32_t workers) const;
 
-  // A report may come before its step is open here, because it travels apart from the closing of
-  // the step before; it is kept. One for a step whose summary was taken reaches the stragglers'
-  // records, or is ignored.
+  // A report that arrives before its step is open here is kept: it may be earlier than the closing
+  // of the step before, which comes over another connection. A report of a step whose summary was
+  // taken goes to the stragglers' records, or is ignored.
   void on_report(WorkerId worker, const StepReport& report);
 
-  // Workers whose report of a step that is closed is missing, though they arrived in it.
+  // Workers that arrived in a closed step and whose report about it is missing.
   std::set<WorkerId> unreported() const;
 
-  // Summaries that are complete, in order of steps, each once. With `all`, also those of closed
-  // steps whose reports are missing.
+  // Returns complete summaries in order of steps, each once. With `all`, also those of closed steps
+  // with missing reports.
   std::vector<StepSummary> take_summaries(bool all = false);
 
-  // True run-times of stragglers, at once.
+  // Returns the true run-times of stragglers, as soon as they are known.
   std::vector<LateRunTime> take_late() { return stragglers_.take_run_times(); }
-  // The same for the record, when their reports are in. With `all`, also those whose are not.
+  // Returns the records of stragglers with a report. With `all`, also those without.
   std::vector<ArrivalRecord> take_late_records(bool all = false) {
     return stragglers_.take_records(all);
   }
 
-  // How much earlier than the last shard `shard` opened the step that was opened last.
+  // How much earlier than the last shard `shard` opened the newest step.
   Duration lead(ShardId shard) const;
 
-  // Of the gradients, after all steps that are closed everywhere, in samples; 0: unknown.
+  // The noise scale of the gradients of all closed steps, in samples; 0: unknown.
   double noise_scale() const { return noise_scale_.value(); }
 
-  // That have blocks.
+  // The number of shards that have blocks.
   uint32_t shards() const { return shards_; }
 
-  // How much is kept here, in entries.
+  // The number of entries kept here.
   size_t pending() const { return open_.size() + unassigned_.size() + stragglers_.size(); }
 
  private:
@@ -150,7 +151,7 @@ class StepLedger {
   Step next_ = 0;  // to be opened
   std::map<Step, OpenStep> open_;
   std::map<ShardId, Closing> last_closing_;
-  std::map<Step, std::map<WorkerId, StepReport>> early_reports_;  // for steps to be opened
+  std::map<Step, std::map<WorkerId, StepReport>> early_reports_;  // of steps not open yet
   std::deque<std::pair<WorkerId, StepReport>> unassigned_;        // asynchronous, in order
   StragglerBook stragglers_;
   NoiseScale noise_scale_;

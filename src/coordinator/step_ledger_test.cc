@@ -1,5 +1,5 @@
-// The ledger tells each step once, whole, in order, and keeps honest account of who was not seen to
-// arrive.
+// The ledger summarises each step once, completely and in order, and marks workers that were not
+// seen to arrive as censored.
 #include "coordinator/step_ledger.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ StepClosed closed_by(Step step, Duration elapsed, std::vector<StepClosed::Arriva
   return closed;
 }
 
-TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
+TEST(StepLedger, SummarisesAStepWhenClosingsAndReportsAreIn) {
   StepLedger ledger(2);
   ledger.open(0, 1s, {0, 1}, 0.1);
   EXPECT_FALSE(ledger.on_closed(0, closed_by(0, 30ms, {{0, 10ms, 0}, {1, 30ms, 0}}), 1030ms));
@@ -33,21 +33,22 @@ TEST(StepLedger, TellsAStepWhenShardsAndReportsAreIn) {
   ledger.on_report(
       1,
       {.step = 0, .samples = 30, .loss = 2.0, .correct = 15, .predictions = 30, .compute = 19ms});
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  const StepRecord& step = told[0].step;
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  const StepRecord& step = summaries[0].step;
   EXPECT_EQ(step.elapsed, 40ms);
   EXPECT_EQ(step.contributors, 2u);
   EXPECT_DOUBLE_EQ(step.loss, 1.75) << "weighted by samples";
   EXPECT_DOUBLE_EQ(step.accuracy, 0.5);
   EXPECT_EQ(step.last_worker, 1u);
-  ASSERT_EQ(told[0].arrivals.size(), 2u);
-  EXPECT_EQ(told[0].arrivals[0].run_time, 12ms) << "a worker has arrived when its last block has";
-  EXPECT_EQ(told[0].arrivals[1].run_time, 30ms);
-  EXPECT_EQ(told[0].arrivals[1].compute, 19ms);
+  ASSERT_EQ(summaries[0].arrivals.size(), 2u);
+  EXPECT_EQ(summaries[0].arrivals[0].run_time, 12ms)
+      << "a worker has arrived when its last block has";
+  EXPECT_EQ(summaries[0].arrivals[1].run_time, 30ms);
+  EXPECT_EQ(summaries[0].arrivals[1].compute, 19ms);
 }
 
-TEST(StepLedger, AddsUpSignalAndNoiseOfAllShardsAndKeepsTheScale) {
+TEST(StepLedger, AddsUpSignalAndNoiseOfAllShards) {
   StepLedger ledger(2);
   for (Step step = 0; step < 12; ++step) {
     ledger.open(step, 1s, {}, 0.1);
@@ -88,15 +89,14 @@ TEST(StepLedger, AWorkerMissingOnOneShardIsCensoredAtTheTimeThatShardClosed) {
   ledger.on_closed(1, closed_by(0, 20ms, {{0, 12ms, 0}}), 31ms);
   EXPECT_EQ(ledger.stragglers(0), std::vector<WorkerId>{1});
   ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].step.contributors, 1u);
-  EXPECT_TRUE(told[0].arrivals[1].censored);
-  EXPECT_EQ(told[0].arrivals[1].run_time, 25ms)
-      << "it is known to take at least as long as what was seen of it";
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].step.contributors, 1u);
+  EXPECT_TRUE(summaries[0].arrivals[1].censored);
+  EXPECT_EQ(summaries[0].arrivals[1].run_time, 25ms) << "a lower bound: the longest time seen";
 }
 
-TEST(StepLedger, WhoWasWholeButNotInTimeIsNotSaidToTakeAsLongAsTheStep) {
+TEST(StepLedger, AGradientThatWasTooLateForSomeBlocksHasItsTrueRunTime) {
   StepLedger ledger(2);
   ledger.open(0, 0s, {0, 1}, 0.1);
   ledger.on_closed(0, closed_by(0, 90ms, {{0, 90ms, 0}, {1, 25ms, 0}}), 90ms);
@@ -107,7 +107,7 @@ TEST(StepLedger, WhoWasWholeButNotInTimeIsNotSaidToTakeAsLongAsTheStep) {
   const StepTimes times = ledger.times(0, 2);
   EXPECT_EQ(times.known[1], Known::kLonger);
   EXPECT_DOUBLE_EQ(times.seconds[1], 0.030);
-  EXPECT_TRUE(ledger.take_late().empty()) << "what it took is told with the next step";
+  EXPECT_TRUE(ledger.take_late().empty()) << "its run-time is reported with the next step";
   ledger.open(1, 90ms, {0, 1}, 0.1);
   StepClosed next = closed_by(1, 10ms, {{0, 10ms, 1}});
   next.late = {{1, 30ms, 0}};
@@ -117,7 +117,7 @@ TEST(StepLedger, WhoWasWholeButNotInTimeIsNotSaidToTakeAsLongAsTheStep) {
   EXPECT_EQ(late[0].run_time, 30ms);
 }
 
-TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
+TEST(StepLedger, KeepsAReportThatArrivesBeforeItsStepOpens) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
@@ -125,26 +125,26 @@ TEST(StepLedger, KeepsAReportThatComesBeforeItsStepIsOpen) {
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 10ms, 0}}), 10ms);
   ledger.open(1, 10ms, {0}, 0.1);
   ledger.on_closed(0, closed_by(1, 10ms, {{0, 10ms, 1}}), 20ms);
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_DOUBLE_EQ(told[1].step.loss, 2.0);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_DOUBLE_EQ(summaries[1].step.loss, 2.0);
 }
 
-TEST(StepLedger, DoesNotWaitForReportsForEver) {
+TEST(StepLedger, DoesNotWaitForeverForReports) {
   StepLedger ledger(1);
   for (Step step = 0; step <= StepLedger::kReportPatience; ++step) {
     EXPECT_TRUE(ledger.take_summaries().empty()) << "a report may still be on its way";
     ledger.open(step, 10ms * step, {0}, 0.1);
     ledger.on_closed(0, closed_by(step, 10ms, {{0, 10ms, step}}), 10ms * (step + 1));
   }
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].step.step, 0u);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].step.step, 0u);
   EXPECT_EQ(ledger.take_summaries(true).size(), StepLedger::kReportPatience)
-      << "at the end, everything closed is told";
+      << "at the end, everything closed is returned";
 }
 
-TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenAllOfItHasCome) {
+TEST(StepLedger, KnowsTheRunTimeOfALateGradientWhenAllBlocksHaveArrived) {
   StepLedger ledger(2);
   ledger.open(0, 0s, {0, 3}, 0.1);
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
@@ -154,7 +154,7 @@ TEST(StepLedger, KnowsTheTrueTimeOfTheLateWhenAllOfItHasCome) {
   StepClosed first = closed_by(1, 10ms, {{0, 5ms, 1}});
   first.late = {{3, 80ms, 0}};
   ledger.on_closed(0, first, 20ms);
-  EXPECT_TRUE(ledger.take_late().empty()) << "the other shard has not got it yet";
+  EXPECT_TRUE(ledger.take_late().empty()) << "it has not arrived on the other shard";
   StepClosed second = closed_by(1, 10ms, {{0, 5ms, 1}});
   second.late = {{3, 60ms, 0}};
   ledger.on_closed(1, second, 20ms);
@@ -172,10 +172,10 @@ TEST(StepLedger, ARefusedGradientHasArrivedButDoesNotContribute) {
   StepClosed closed = closed_by(0, 10ms, {{0, 10ms, 0}, {1, 5ms, 0}});
   closed.refused = {{1, 4}, {1, 5}};
   ledger.on_closed(0, closed, 10ms);
-  const auto told = ledger.take_summaries(true);
-  EXPECT_EQ(told[0].step.contributors, 1u);
-  EXPECT_EQ(told[0].step.refused, 1u);
-  EXPECT_FALSE(told[0].arrivals[1].censored);
+  const auto summaries = ledger.take_summaries(true);
+  EXPECT_EQ(summaries[0].step.contributors, 1u);
+  EXPECT_EQ(summaries[0].step.refused, 1u);
+  EXPECT_FALSE(summaries[0].arrivals[1].censored);
 }
 
 TEST(StepLedger, ARoundTakesAsManyReportsAsItHasGradients) {
@@ -191,16 +191,16 @@ TEST(StepLedger, ARoundTakesAsManyReportsAsItHasGradients) {
   EXPECT_TRUE(ledger.on_closed(1, closed, 11ms));
   EXPECT_TRUE(ledger.take_summaries().empty()) << "one more is on its way";
   ledger.on_report(0, {.step = 0, .samples = 10, .loss = 6.0});
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].step.contributors, 3u);
-  EXPECT_DOUBLE_EQ(told[0].step.loss, 3.0) << "not-a-number belongs to a gradient that was refused";
-  ASSERT_EQ(told[0].arrivals.size(), 1u) << "nobody is censored";
-  EXPECT_EQ(told[0].arrivals[0].run_time, 7ms);
-  EXPECT_EQ(told[0].arrivals[0].compute, 4ms);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].step.contributors, 3u);
+  EXPECT_DOUBLE_EQ(summaries[0].step.loss, 3.0) << "the NaN belongs to a refused gradient";
+  ASSERT_EQ(summaries[0].arrivals.size(), 1u) << "no worker is censored";
+  EXPECT_EQ(summaries[0].arrivals[0].run_time, 7ms);
+  EXPECT_EQ(summaries[0].arrivals[0].compute, 4ms);
 }
 
-TEST(StepLedger, ADroppedGradientIsInNoRoundAndNeitherIsItsReport) {
+TEST(StepLedger, ADroppedGradientAndItsReportAreInNoRound) {
   StepLedger ledger(1, /*asynchronous=*/true);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0});
@@ -215,8 +215,8 @@ TEST(StepLedger, ADroppedGradientIsInNoRoundAndNeitherIsItsReport) {
   EXPECT_DOUBLE_EQ(summaries[0].step.loss, 1.5);
 }
 
-// With partial pulls: the step counts as closed before the last shard has closed it.
-TEST(StepLedger, AfterAnAdvanceTheLastShardSaysWhoStraggledAfterAll) {
+// With partial pulls a step may be advanced before the last shard has closed it.
+TEST(StepLedger, AfterAnAdvanceTheLastShardMayAddStragglers) {
   StepLedger ledger(2, /*asynchronous=*/false, {0, 1});
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_closed(0, closed_by(0, 20ms, {{0, 10ms, 0}, {2, 15ms, 0}}), 20ms);
@@ -245,12 +245,12 @@ TEST(StepLedger, AfterAnAdvanceTheLastShardSaysWhoStraggledAfterAll) {
   EXPECT_EQ(late[1].worker, 2u);
   EXPECT_TRUE(late[1].was_busy) << "policies never saw it as a straggler";
   const auto summaries = ledger.take_summaries(true);
-  EXPECT_EQ(summaries.at(0).step.elapsed, 21ms) << "until it counted as closed";
+  EXPECT_EQ(summaries.at(0).step.elapsed, 21ms) << "until it was advanced";
   EXPECT_EQ(summaries.at(1).step.late, 0u);
   EXPECT_EQ(summaries.at(0).step.late, 2u);
 }
 
-TEST(StepLedger, WhoIsLostHasShownNothing) {
+TEST(StepLedger, ALostWorkerIsNotCensored) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0, 1, 3}, 0.1);
   ledger.on_lost(1);
@@ -264,7 +264,7 @@ TEST(StepLedger, WhoIsLostHasShownNothing) {
   EXPECT_EQ(times.contributors, 1u);
 }
 
-TEST(StepLedger, FindsArrivalsInWhateverOrderTheyAreTold) {
+TEST(StepLedger, FindsArrivalsInAnyOrder) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_closed(0, closed_by(0, 10ms, {{2, 1ms, 0}, {0, 2ms, 0}, {1, 3ms, 0}}), 10ms);
@@ -272,12 +272,12 @@ TEST(StepLedger, FindsArrivalsInWhateverOrderTheyAreTold) {
   EXPECT_EQ(ledger.times(0, 3).seconds, (std::vector<double>{0.002, 0.003, 0.001}));
 }
 
-// The shard with the last layers has its gradients first, closes first and opens the next step
-// first; workers start on it when the other has closed as well.
+// The shard with the last layers receives its gradients first, so it closes first and opens the
+// next step first. Workers start on that step when the other shard has closed, too.
 TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   StepLedger ledger(2);
   ledger.open(0, 0s, {0, 1}, 0.1);
-  EXPECT_EQ(ledger.lead(0), 0s) << "all open step 0 together";
+  EXPECT_EQ(ledger.lead(0), 0s) << "all shards open step 0 together";
   ledger.on_closed(0, closed_by(0, 60ms, {{0, 60ms, 0}, {1, 50ms, 0}}), 60ms);
   ledger.on_closed(1, closed_by(0, 100ms, {{0, 100ms, 0}, {1, 80ms, 0}}), 100ms);
   ledger.open(1, 100ms, {0, 1}, 0.1);
@@ -291,7 +291,7 @@ TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   EXPECT_DOUBLE_EQ(times.elapsed, 0.020);
   EXPECT_EQ(times.known[1], Known::kLonger);
   EXPECT_DOUBLE_EQ(times.seconds[1], 0.020);
-  // When the straggler's gradient is whole after all, its run-time is counted in the same way.
+  // When the straggler's gradient is complete, its run-time is measured in the same way.
   ledger.open(2, 120ms, {0, 1}, 0.1);
   StepClosed first = closed_by(2, 30ms, {{0, 30ms, 2}, {1, 30ms, 2}});
   first.late = {{1, 75ms, 1}};
@@ -304,7 +304,7 @@ TEST(StepLedger, CountsRunTimesFromTheLastOpening) {
   EXPECT_EQ(late[0].run_time, 38ms);
 }
 
-TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
+TEST(StepLedger, NothingIsLearnedOfBusyWorkers) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_busy(1);
@@ -312,10 +312,10 @@ TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}, {2, 8ms, 0}}), 10ms);
   const StepTimes times = ledger.times(0, 3);
   EXPECT_EQ(times.known, (std::vector<Known>{Known::kArrived, Known::kNothing, Known::kArrived}));
-  const auto told = ledger.take_summaries(true);
-  ASSERT_EQ(told.at(0).arrivals.size(), 3u);
-  EXPECT_TRUE(told[0].arrivals[1].censored) << "it is not known to have come";
-  EXPECT_EQ(told[0].arrivals[1].run_time, 10ms);
+  const auto summaries = ledger.take_summaries(true);
+  ASSERT_EQ(summaries.at(0).arrivals.size(), 3u);
+  EXPECT_TRUE(summaries[0].arrivals[1].censored) << "it is not known to have arrived";
+  EXPECT_EQ(summaries[0].arrivals[1].run_time, 10ms);
   ledger.open(1, 10ms, {0, 1, 2}, 0.1);
   StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
   next.late = {{1, 17ms, 0}};
@@ -326,19 +326,19 @@ TEST(StepLedger, OfWhoIsBusyOnOurBehalfNothingIsLearned) {
   EXPECT_TRUE(late[0].was_busy);
 }
 
-TEST(StepLedger, KnowsTheSamplesAndTheComputingOfThoseWhoTold) {
+TEST(StepLedger, RecordsSamplesAndComputingTimeOfReports) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 10, .compute = 4ms});
   ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});  // before the step has closed
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 5ms, 0}}), 10ms);
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].arrivals[0].samples, 10u);
-  EXPECT_EQ(told[0].arrivals[1].samples, 20u);
-  EXPECT_EQ(told[0].arrivals[2].samples, 0u);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].arrivals[0].samples, 10u);
+  EXPECT_EQ(summaries[0].arrivals[1].samples, 20u);
+  EXPECT_EQ(summaries[0].arrivals[2].samples, 0u);
   ledger.open(1, 10ms, {0, 1, 2}, 0.1);
-  ledger.on_report(2, {.step = 0, .samples = 30, .compute = 14ms});  // after it was told
+  ledger.on_report(2, {.step = 0, .samples = 30, .compute = 14ms});  // after its summary was taken
   StepClosed next = closed_by(1, 10ms, {{0, 5ms, 1}});
   next.late = {{1, 12ms, 0}, {2, 17ms, 0}};
   ledger.on_closed(0, next, 20ms);
@@ -369,14 +369,14 @@ TEST(StepLedger, ALateGradientIsRecordedWhenItsReportIsInAndLearnedAtOnce) {
   ledger.on_report(1, {.step = 0, .samples = 20, .compute = 9ms});
   EXPECT_TRUE(ledger.take_late_records().empty()) << "once";
   EXPECT_TRUE(ledger.take_late().empty());
-  // Who died between its push and its report never sends one.
+  // A worker that died between its push and its report never sends the report.
   const auto rest = ledger.take_late_records(/*all=*/true);
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].worker, 2u);
   EXPECT_EQ(rest[0].samples, 0u);
 }
 
-TEST(StepLedger, ForgetsStragglersThatNeverCome) {
+TEST(StepLedger, ForgetsStragglersThatNeverArrive) {
   StepLedger ledger(1);
   size_t most = 0;
   for (Step step = 0; step < 1'000; ++step) {
@@ -388,15 +388,15 @@ TEST(StepLedger, ForgetsStragglersThatNeverCome) {
   EXPECT_LE(most, StepLedger::kStepsRemembered + 3);
 }
 
-// Whatever the order of closings and reports, every step is told exactly once, in order, with the
+// In any order of closings and reports, each step is summarised exactly once, in order, with the
 // same content.
-TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
+TEST(StepLedger, SummarisesEachStepOnceInAnyOrder) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const uint32_t shards = 1 + static_cast<uint32_t>(random() % 4);
     StepLedger ledger(shards);
-    std::vector<StepSummary> told;
+    std::vector<StepSummary> summaries;
     for (Step step = 0; step < 20; ++step) {
       ledger.open(step, Duration(step * 100), {0, 1, 2}, 0.1);
       std::vector<int> events;  // shards, then reports as -1 - worker
@@ -412,20 +412,20 @@ TEST(StepLedger, TellsEverythingOnceInAnyOrder) {
           ledger.on_report(static_cast<WorkerId>(-1 - event),
                            {.step = step, .samples = 4, .loss = double(step)});
         }
-        for (StepSummary& story : ledger.take_summaries()) told.push_back(std::move(story));
+        for (StepSummary& story : ledger.take_summaries()) summaries.push_back(std::move(story));
       }
     }
-    ASSERT_EQ(told.size(), 20u);
+    ASSERT_EQ(summaries.size(), 20u);
     for (Step step = 0; step < 20; ++step) {
-      ASSERT_EQ(told[step].step.step, step);
-      ASSERT_EQ(told[step].step.contributors, 3u);
-      ASSERT_DOUBLE_EQ(told[step].step.loss, static_cast<double>(step));
-      ASSERT_EQ(told[step].step.last_worker, 2u);
+      ASSERT_EQ(summaries[step].step.step, step);
+      ASSERT_EQ(summaries[step].step.contributors, 3u);
+      ASSERT_DOUBLE_EQ(summaries[step].step.loss, static_cast<double>(step));
+      ASSERT_EQ(summaries[step].step.last_worker, 2u);
     }
   }
 }
 
-TEST(StepLedger, ARoundDropsTheReportOfAGradientThatWasOutOfLine) {
+TEST(StepLedger, ARoundDropsTheReportOfAnOutlier) {
   StepLedger ledger(1, /*free_running=*/true);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0});
@@ -435,9 +435,9 @@ TEST(StepLedger, ARoundDropsTheReportOfAGradientThatWasOutOfLine) {
   closed.gradients = 2;
   closed.outliers = {{.worker = 1, .block = 0, .blocks = 1, .ratio = 50.0, .used = false}};
   ledger.on_closed(0, closed, 10ms);
-  const auto told = ledger.take_summaries();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_DOUBLE_EQ(told[0].step.loss, 2.0);
+  const auto summaries = ledger.take_summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_DOUBLE_EQ(summaries[0].step.loss, 2.0);
 }
 
 }  // namespace

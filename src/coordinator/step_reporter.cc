@@ -40,8 +40,8 @@ void StepReporter::report(std::vector<StepSummary> summaries, const BlockMap& bl
   }
 }
 
-// As the shards have worked it out for the block least served. A shard that closed the step before
-// the decision about it had come used the noise scale of the decision before.
+// The factor that shards used for the block with the fewest samples. A shard that closed the step
+// before it received the step's decision used the noise scale of the previous decision.
 double StepReporter::rate_factor_of(const StepSummary& summary, RateRule rule) const {
   auto samples = static_cast<double>(summary.step.samples);
   if (settings_.free_running)
@@ -50,7 +50,7 @@ double StepReporter::rate_factor_of(const StepSummary& summary, RateRule rule) c
                      summary.noise_scale_at_open);
 }
 
-// Gradients came, and none could be used. With partial pulls a gradient may be used in some blocks.
+// Gradients arrived and none was usable. With partial pulls some blocks may still use a gradient.
 bool StepReporter::is_empty(const StepRecord& step) const {
   if (step.contributors > 0 || step.refused == 0) return false;
   return !settings_.partial_pull ||
@@ -58,8 +58,8 @@ bool StepReporter::is_empty(const StepRecord& step) const {
                       [](const BlockCount& each) { return each.contributors > 0; });
 }
 
-// Reported the first time, the tenth, the hundredth, ...: the worker must be seen, and one that is
-// out of line in every step must not fill the log.
+// Reports a worker's 1st, 10th, 100th, ... outlier, so that a worker that sends one in every step
+// does not flood the log.
 void StepReporter::report_outliers(const StepSummary& summary, const BlockMap& blocks, Duration now,
                                    std::vector<RunRecord>& out) {
   for (const StepClosed::Outlier& each : summary.outliers) {

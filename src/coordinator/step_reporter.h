@@ -1,4 +1,4 @@
-// StepReporter: turns the summaries of steps into records and events, and notices when a run has
+// StepReporter: turns the summaries of steps into records and events, and detects that a run has
 // diverged.
 #pragma once
 
@@ -17,21 +17,21 @@ namespace drover {
 
 class StepReporter {
  public:
-  // A run without a single usable gradient for so many steps in a row has diverged.
+  // A run has diverged if no gradient was usable for this many steps in a row.
   static constexpr uint32_t kEmptyStepsMax = 3;
 
   struct Settings {
-    uint64_t full_samples = 0;  // of a step to which all workers contribute
-    bool free_running = false;  // a step is a round of gradients that were used one by one
-    bool partial_pull = false;  // workers do not wait for all blocks
+    uint64_t full_samples = 0;  // samples of a step to which all workers contribute
+    bool free_running = false;  // asynchronous: each gradient of a step is a separate update
+    bool partial_pull = false;  // workers may begin a step without some blocks
   };
   explicit StepReporter(const Settings& settings) : settings_(settings) {}
 
-  // Appends the record of each step and what was out of order in it. `now`: since the run began.
-  // REQUIRES: steps come in order, each once.
+  // Appends the record of each step, and events about refused gradients and outliers. `now`: the
+  // time since the run began. REQUIRES: steps come in order, each once.
   void report(std::vector<StepSummary> summaries, const BlockMap& blocks, RateRule rule,
               Duration now, std::vector<RunRecord>& out);
-  // Whether there were kEmptyStepsMax empty steps in a row, ever.
+  // Whether there have ever been kEmptyStepsMax empty steps in a row.
   bool diverged() const { return diverged_; }
 
  private:
@@ -43,7 +43,7 @@ class StepReporter {
   const Settings settings_;
   uint32_t empty_steps_ = 0;  // in a row
   bool diverged_ = false;
-  std::map<WorkerId, uint64_t> outliers_;  // steps in which the norm of its gradient was too large
+  std::map<WorkerId, uint64_t> outliers_;  // the number of steps with a norm that was too large
 };
 
 }  // namespace drover

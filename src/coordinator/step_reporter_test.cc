@@ -19,7 +19,7 @@ class StepReporterTest : public ::testing::Test {
     summary.step.learning_rate = 0.5;
     return summary;
   }
-  // Gradients came, and none could be used.
+  // Gradients arrived and none was usable.
   static StepSummary empty(Step step) {
     StepSummary each = summary(step, 0);
     each.step.refused = 2;
@@ -57,19 +57,19 @@ TEST_F(StepReporterTest, RecordsStepsInOrder) {
   EXPECT_EQ(steps[0].step.learning_rate, 0.5);
 }
 
-TEST_F(StepReporterTest, TheRateIsThatOfTheSamplesBehindTheUpdate) {
+TEST_F(StepReporterTest, TheRateFollowsTheSamplesOfTheUpdate) {
   report(summary(0), RateRule::kLinear);
   EXPECT_EQ(reported<StepSummary>().at(0).step.learning_rate, 0.25) << "8 of 16 samples";
 }
 
-TEST_F(StepReporterTest, InAFreeRunningRunTheRateIsThatOfOneGradient) {
+TEST_F(StepReporterTest, InAnAsynchronousRunTheRateIsThatOfOneGradient) {
   StepReporter reporter({.full_samples = 16, .free_running = true});
   reporter.report({summary(0, 4), summary(1, 0)}, blocks_, RateRule::kLinear, 7s, out_);
   EXPECT_EQ(reported<StepSummary>().at(0).step.learning_rate, 0.0625) << "2 of 16 samples";
   EXPECT_EQ(reported<StepSummary>().at(1).step.learning_rate, 0.25);
 }
 
-TEST_F(StepReporterTest, RefusedGradientsAreEventsBehindTheirStep) {
+TEST_F(StepReporterTest, RefusedGradientsAreEventsAfterTheirStep) {
   StepSummary each = summary(5);
   each.refused = {{.worker = 3, .block = 1}, {.worker = 2, .block = 0}, {.worker = 3, .block = 0}};
   report(each);
@@ -86,7 +86,7 @@ TEST_F(StepReporterTest, RefusedGradientsAreEventsBehindTheirStep) {
   EXPECT_EQ(reported<EventRecord>(), (std::vector{first, second})) << "one for each worker";
 }
 
-TEST_F(StepReporterTest, OutliersAreReportedEverMoreRarely) {
+TEST_F(StepReporterTest, ReportsTheFirstTenthAndHundredthOutlier) {
   for (Step step = 0; step < 100; ++step) {
     StepSummary each = summary(step);
     each.outliers = {{.worker = 1, .block = 1, .blocks = 2, .ratio = 9.0, .used = true}};
@@ -103,7 +103,7 @@ TEST_F(StepReporterTest, OutliersAreReportedEverMoreRarely) {
   EXPECT_TRUE(std::holds_alternative<EventRecord>(out_[0])) << "before the record of its step";
 }
 
-TEST_F(StepReporterTest, EachWorkersOutliersAreCountedApart) {
+TEST_F(StepReporterTest, CountsOutliersPerWorker) {
   StepSummary each = summary(0);
   each.outliers = {{.worker = 1}, {.worker = 2}};
   report(each);
@@ -120,7 +120,7 @@ TEST_F(StepReporterTest, EmptyStepsInARowAreDivergence) {
   EXPECT_TRUE(reporter_.diverged());
 }
 
-TEST_F(StepReporterTest, DivergenceInTheMiddleOfAReportIsNotForgotten) {
+TEST_F(StepReporterTest, RemembersDivergenceInTheMiddleOfAReport) {
   std::vector<StepSummary> all;
   for (Step step = 0; step < StepReporter::kEmptyStepsMax; ++step) all.push_back(empty(step));
   all.push_back(summary(StepReporter::kEmptyStepsMax));
@@ -130,7 +130,7 @@ TEST_F(StepReporterTest, DivergenceInTheMiddleOfAReportIsNotForgotten) {
 
 TEST_F(StepReporterTest, AStepWithoutGradientsIsNotEmpty) {
   for (Step step = 0; step < 9; ++step) report(summary(step, 0));
-  EXPECT_FALSE(reporter_.diverged()) << "none came, so none was bad";
+  EXPECT_FALSE(reporter_.diverged()) << "no gradient arrived";
 }
 
 TEST_F(StepReporterTest, WithPartialPullsSomeBlocksAreEnough) {
@@ -143,7 +143,7 @@ TEST_F(StepReporterTest, WithPartialPullsSomeBlocksAreEnough) {
     report(each);
   }
   EXPECT_FALSE(partial.diverged());
-  EXPECT_TRUE(reporter_.diverged()) << "otherwise a gradient is used as a whole";
+  EXPECT_TRUE(reporter_.diverged()) << "without partial pulls a gradient is used as a whole";
   for (Step step = 9; step < 12; ++step)
     partial.report({empty(step)}, blocks_, RateRule::kNone, 7s, out_);
   EXPECT_TRUE(partial.diverged());

@@ -7,11 +7,11 @@
 namespace drover {
 namespace {
 
-// Not a number, rather than a perfect zero.
+// NaN if there is no sample: 0 would read as a perfect loss.
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr uint64_t kNoSamples = std::numeric_limits<uint64_t>::max();
 
-// What a worker set itself wins; where several did, the one with the lowest index, as on shards.
+// A rate set by a worker has priority. Of several, the lowest worker index wins, as on shards.
 double learning_rate_of(const OpenStep& open) {
   for (const auto& [worker, report] : open.reports) {
     if (report.learning_rate) return *report.learning_rate;

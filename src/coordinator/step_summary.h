@@ -1,4 +1,4 @@
-// StepSummary: what the record keeps of a step, computed once all shards have closed it.
+// StepSummary: a step as it is recorded, computed once all shards have closed it.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace drover {
 
 struct StepSummary {
   StepRecord step;
-  // By worker: one for every worker that was alive when the step opened; asynchronous: for every
-  // worker of which a gradient was used.
+  // By worker: one for each worker that was alive when the step opened. Asynchronous: one for each
+  // worker with a used gradient.
   std::vector<ArrivalRecord> arrivals;
   std::vector<StepClosed::Refused> refused;
   std::vector<StepClosed::Outlier> outliers;  // by worker, over all shards

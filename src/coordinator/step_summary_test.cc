@@ -75,7 +75,7 @@ TEST(StepSummary, WithoutReportsTheLossIsUnknown) {
   EXPECT_EQ(summary.arrivals[0].samples, 0u);
 }
 
-TEST(StepSummary, TheLearningRateOfTheFirstWorkerThatSetsOneWins) {
+TEST(StepSummary, TheLowestWorkerThatSetsALearningRateWins) {
   OpenStep step = two_shards();
   step.reports[1].learning_rate = 0.3;
   step.reports[2].learning_rate = 0.4;
@@ -116,7 +116,7 @@ TEST(StepSummary, AShardThatUsedNothingCountsOnlyIfGradientsWereRefused) {
   EXPECT_EQ(refused.refused.size(), 2u);
   step.closed[0].samples = 0;
   step.closed[1].refused.clear();
-  EXPECT_EQ(summary_of(step).step.samples, 0u) << "none has any";
+  EXPECT_EQ(summary_of(step).step.samples, 0u) << "no shard has any";
 }
 
 TEST(StepSummary, AddsUpAWorkersOutliersAndNamesItsWorstBlock) {

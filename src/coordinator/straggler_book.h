@@ -1,8 +1,8 @@
-// StragglerBook: what becomes known later of gradients that missed their step.
+// StragglerBook: tracks gradients that missed their step until their run-times are known.
 //
-// A straggler's run-time is known when its gradient has arrived whole on every shard. A policy
-// learns it at once (take_run_times()); the record gets it when the worker's report is there too
-// (take_records()).
+// A straggler's run-time is known when its whole gradient has arrived on every shard. A policy
+// learns it at once (take_run_times()). The record gets it when the worker's report has arrived,
+// too (take_records()).
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ struct LateRunTime {
   Step step = 0;
   WorkerId worker = 0;
   Duration run_time{};
-  // It says nothing of how slow the worker is: the worker was busy with an earlier gradient (see
-  // StepLedger::on_busy()), or policies never saw it as a straggler.
+  // The run-time is no measure of the worker's speed: the worker was busy with an earlier gradient
+  // (see StepLedger::on_busy()), or policies never saw it as a straggler.
   bool was_busy = false;
 };
 
-// A run-time counted from when the last shard opened the step. `run_time` counts from when this
-// shard opened it, `lead` earlier. At least 1 ns: news of the opening may have been slow.
+// Converts a run-time since this shard opened the step to one since the last shard opened it,
+// `lead` later. At least 1 ns, because `lead` is only an estimate.
 Duration without_lead(Duration run_time, Duration lead);
 
 class StragglerBook {
@@ -40,7 +40,7 @@ class StragglerBook {
 
   // A gradient that has not arrived on some shards.
   struct Straggler {
-    std::map<ShardId, Duration> missing_on;  // with the lead of each, see without_lead()
+    std::map<ShardId, Duration> missing_on;  // the shard's lead, see without_lead()
     Duration run_time{};                     // the largest known so far
     bool was_busy = false;                   // see LateRunTime
     std::optional<StepReport> report;
@@ -53,21 +53,21 @@ class StragglerBook {
   // the shard was missing.
   void on_arrived(ShardId shard, Step step, WorkerId worker, Duration run_time);
 
-  // Ignored unless the gradient is a straggler's whose record is not taken yet.
+  // Ignored unless the report is about a straggler whose record was not taken yet.
   void on_report(WorkerId worker, const StepReport& report);
 
-  // `newest` has closed: stragglers of steps more than kStepsRemembered before it are forgotten.
-  // Those that have arrived are recorded without their report.
+  // Step `newest` has closed: forgets stragglers of steps more than kStepsRemembered before it.
+  // Those that have arrived are recorded without a report.
   void forget_before(Step newest);
 
   // Run-times that became known since the last call.
   std::vector<LateRunTime> take_run_times() { return std::exchange(run_times_, {}); }
-  // How many since the last call; counted apart from take_run_times().
+  // How many became known since the last call of this function.
   uint32_t take_count() { return std::exchange(count_, 0); }
-  // The same for the record, when their reports are there. With `all`, also without.
+  // Returns the records of arrived stragglers with a report. With `all`, also those without.
   std::vector<ArrivalRecord> take_records(bool all);
 
-  // How much is kept, in entries.
+  // The number of entries kept.
   size_t size() const { return stragglers_.size() + unreported_.size(); }
 
  private:

@@ -13,7 +13,7 @@ StragglerBook::Straggler missing_on(std::map<ShardId, Duration> shards) {
   return {.missing_on = std::move(shards), .run_time = 5ms, .was_busy = false, .report = {}};
 }
 
-TEST(StragglerBook, KnowsARunTimeWhenTheGradientIsWholeOnEveryShard) {
+TEST(StragglerBook, KnowsARunTimeWhenTheGradientHasArrivedOnEveryShard) {
   StragglerBook book;
   book.add(3, 7, missing_on({{0, 0ms}, {1, 0ms}}));
   book.on_arrived(0, 3, 7, 20ms);
@@ -25,7 +25,7 @@ TEST(StragglerBook, KnowsARunTimeWhenTheGradientIsWholeOnEveryShard) {
   ASSERT_EQ(late.size(), 1u);
   EXPECT_EQ(late[0].step, 3u);
   EXPECT_EQ(late[0].worker, 7u);
-  EXPECT_EQ(late[0].run_time, 20ms) << "of the shard where it arrived last";
+  EXPECT_EQ(late[0].run_time, 20ms) << "the largest over all shards";
   EXPECT_FALSE(late[0].was_busy);
   EXPECT_EQ(book.take_count(), 1u);
   book.on_arrived(1, 3, 7, 12ms);
@@ -33,7 +33,7 @@ TEST(StragglerBook, KnowsARunTimeWhenTheGradientIsWholeOnEveryShard) {
   EXPECT_EQ(book.take_count(), 0u);
 }
 
-TEST(StragglerBook, KnowsAtLeastWhatWasSeenBeforeTheStepClosed) {
+TEST(StragglerBook, IncludesTimesSeenBeforeTheStepClosed) {
   StragglerBook book;
   book.add(0, 1, missing_on({{0, 0ms}}));
   book.on_arrived(0, 0, 1, 2ms);
@@ -48,7 +48,7 @@ TEST(StragglerBook, CountsRunTimesFromTheLastOpening) {
   EXPECT_EQ(without_lead(10ms, 40ms), Duration(1)) << "never zero or less";
 }
 
-TEST(StragglerBook, SaysWhichRunTimesShowNothing) {
+TEST(StragglerBook, MarksRunTimesOfBusyWorkers) {
   StragglerBook book;
   StragglerBook::Straggler busy = missing_on({{0, 0ms}});
   busy.was_busy = true;
@@ -57,7 +57,7 @@ TEST(StragglerBook, SaysWhichRunTimesShowNothing) {
   EXPECT_TRUE(book.take_run_times().at(0).was_busy);
 }
 
-TEST(StragglerBook, RecordsWhenTheReportIsThere) {
+TEST(StragglerBook, RecordsWhenTheReportHasArrived) {
   StragglerBook book;
   const StepReport report{.step = 0, .samples = 20, .compute = 9ms};
   book.add(0, 1, missing_on({{0, 0ms}}));
@@ -80,7 +80,7 @@ TEST(StragglerBook, RecordsWhenTheReportIsThere) {
   EXPECT_TRUE(book.take_records(/*all=*/false).empty()) << "once";
   records = book.take_records(/*all=*/true);
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].worker, 3u) << "its report never came";
+  EXPECT_EQ(records[0].worker, 3u) << "its report never arrived";
   EXPECT_EQ(records[0].samples, 0u);
   EXPECT_EQ(book.size(), 0u);
 }

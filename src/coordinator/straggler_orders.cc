@@ -20,23 +20,22 @@ void StragglerOrders::on_closed(Step step, std::span<const WorkerId> stragglers)
     return since + StepLedger::kStepsRemembered < step ||
            !std::binary_search(stragglers.begin(), stragglers.end(), worker);
   });
-  while (!told_.empty() && told_.begin()->first.first + StepLedger::kStepsRemembered < step)
-    told_.erase(told_.begin());
+  while (!ordered_.empty() && ordered_.begin()->first.first + StepLedger::kStepsRemembered < step)
+    ordered_.erase(ordered_.begin());
 }
 
 bool StragglerOrders::stop(Step step, WorkerId worker, TimePoint now) {
-  // The order is a watermark: it would end what the worker is busy with.
+  // An order is a watermark: it would also stop the earlier gradient.
   if (is_busy(worker)) return false;
   if (rule_ == StragglerRule::kFinish || is_probe(seed_, probe_, step, worker)) {
     busy_[worker] = step;
     return false;
   }
-  told_[{step, worker}] = now;
+  ordered_[{step, worker}] = now;
   return true;
 }
 
-// Workers take steps in order: who pushes for a later one than it was busy with is through with it,
-// or never was in it.
+// Workers take steps in order: a worker that pushes for this step has finished all earlier ones.
 void StragglerOrders::on_late(Step step, WorkerId worker) {
   const auto found = busy_.find(worker);
   if (found != busy_.end() && found->second <= step) busy_.erase(found);
@@ -44,19 +43,19 @@ void StragglerOrders::on_late(Step step, WorkerId worker) {
 
 void StragglerOrders::on_lost(WorkerId worker) {
   busy_.erase(worker);
-  std::erase_if(told_, [&](const auto& each) { return each.first.second == worker; });
+  std::erase_if(ordered_, [&](const auto& each) { return each.first.second == worker; });
 }
 
 std::optional<AbandonRecord> StragglerOrders::on_abandoned(WorkerId worker,
                                                            const Abandoned& abandoned,
                                                            TimePoint now) {
-  const auto found = told_.find({abandoned.step, worker});
-  if (found == told_.end() || abandoned.resumed <= abandoned.step ||
+  const auto found = ordered_.find({abandoned.step, worker});
+  if (found == ordered_.end() || abandoned.resumed <= abandoned.step ||
       abandoned.wasted < Duration::zero())
     return std::nullopt;
   const Duration restart = now - found->second;
-  // Later orders found it at work on this one, or on nothing.
-  std::erase_if(told_, [&](const auto& each) {
+  // Later orders, up to the step at which it resumed, interrupted nothing more.
+  std::erase_if(ordered_, [&](const auto& each) {
     return each.first.second == worker && each.first.first < abandoned.resumed;
   });
   return AbandonRecord{.step = abandoned.step,

@@ -17,32 +17,32 @@ WorkerRoster::WorkerRoster(uint32_t workers, uint32_t at_start)
 Status WorkerRoster::check(const Hello& hello, TimePoint now) const {
   const std::string name = peer_name(hello.role, hello.index);
   if (hello.index >= members_.size()) return invalid_input("this run has no " + name);
-  // Perhaps its earlier incarnation, whose end has not been noticed yet.
-  if (has_joined(hello.index)) return Error{ErrorKind::kNotNow, name + " is here already"};
-  return check_backed_off(record_of(hello), now);
+  // kNotNow: the connected one may be an earlier incarnation, whose end was not noticed yet.
+  if (has_joined(hello.index)) return Error{ErrorKind::kNotNow, name + " is already connected"};
+  return check_backoff(account_of(hello), now);
 }
 
-// A worker of the start has a record of its own; of the others it is the host that has one.
-std::string WorkerRoster::record_of(const Hello& hello) const {
+// Quarantine explains why later workers share the account of their host.
+std::string WorkerRoster::account_of(const Hello& hello) const {
   return is_of_start(hello.index) ? peer_name(hello.role, hello.index) : "host " + hello.host;
 }
 
-Status WorkerRoster::check_backed_off(const std::string& record, TimePoint now) const {
-  const Quarantine::KeptOut backed_off = quarantine_.kept_out(record, now);
-  if (backed_off.wait == Duration::zero()) return done();
-  return Error{ErrorKind::kNotNow,
-               record + " has come and gone " + std::to_string(backed_off.losses) +
-                   " times in a row; it is let in again in " + duration_text(backed_off.wait)};
+Status WorkerRoster::check_backoff(const std::string& account, TimePoint now) const {
+  const Quarantine::Backoff backoff = quarantine_.backoff(account, now);
+  if (backoff.wait == Duration::zero()) return done();
+  return Error{ErrorKind::kNotNow, account + " was lost " + std::to_string(backoff.losses) +
+                                       " times in a row soon after joining; it is readmitted in " +
+                                       duration_text(backoff.wait)};
 }
 
 void WorkerRoster::join(const Hello& hello, TimePoint now) {
   joined_.insert(hello.index);
-  quarantine_.on_joined(hello.index, record_of(hello), now);
+  quarantine_.on_joined(hello.index, account_of(hello), now);
   offered_.erase(hello.index);
 }
 
 Result<WorkerId> WorkerRoster::offer_index(const std::string& host, TimePoint now) {
-  if (const Status admitted = check_backed_off("host " + host, now); !admitted)
+  if (const Status admitted = check_backoff("host " + host, now); !admitted)
     return admitted.error();
   for (WorkerId worker = at_start_; worker < members_.size(); ++worker) {
     const auto offered = offered_.find(worker);
@@ -54,7 +54,7 @@ Result<WorkerId> WorkerRoster::offer_index(const std::string& host, TimePoint no
   return invalid_input(members_.size() == at_start_
                            ? "this run takes no more workers; start it with --workers-max"
                            : "all " + std::to_string(members_.size()) +
-                                 " places of workers are taken; start the run with a larger "
+                                 " worker indices are in use; start the run with a larger "
                                  "--workers-max");
 }
 
@@ -73,7 +73,7 @@ std::vector<WorkerId> WorkerRoster::add_ready() {
 WorkerRoster::Departure WorkerRoster::on_lost(WorkerId worker, TimePoint now) {
   Departure departure{.had_joined = has_joined(worker)};
   on_left(worker);
-  if (departure.had_joined) departure.backed_off = quarantine_.on_lost(worker, now);
+  if (departure.had_joined) departure.backoff = quarantine_.on_lost(worker, now);
   return departure;
 }
 

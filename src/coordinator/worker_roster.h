@@ -1,9 +1,9 @@
-// WorkerRoster: which workers have joined, which are ready, and which are members, that is, take
-// part in steps; and how workers without an index get one.
+// WorkerRoster: which workers have joined, which are ready, and which are members (take part in
+// steps). It also gives indices to workers that have none.
 //
-// Indices below `at_start` belong to workers of the start: these are members from the beginning,
-// and their indices are not given away even if they are lost, since they may come back. A worker
-// that joins later becomes a member when it is ready and the next step opens.
+// Indices below `at_start` belong to workers of the start. These are members from the beginning.
+// Their indices stay reserved if they are lost, since they may return. A worker that joins later
+// becomes a member when it is ready and the next step opens.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +23,34 @@ namespace drover {
 
 class WorkerRoster {
  public:
-  // How long an index is kept for a process that asked for one, and has data to load.
+  // How long an offered index stays reserved. The process may have to load data before it joins.
   static constexpr Duration kPlaceKept = std::chrono::minutes(2);
 
   // REQUIRES: at_start <= workers.
   WorkerRoster(uint32_t workers, uint32_t at_start);
 
-  // An error is the reason to refuse a worker now.
+  // Whether the worker may join now. An error is the reason to refuse it.
   Status check(const Hello& hello, TimePoint now) const;
-  // REQUIRES: check() has no objection.
+  // REQUIRES: check() is ok.
   void join(const Hello& hello, TimePoint now);
-  // An index for a process of this host. An error is the reason why there is none.
+  // Reserves an index for a process of this host. An error is the reason why there is none.
   Result<WorkerId> offer_index(const std::string& host, TimePoint now);
 
-  // Means nothing of a worker that has not joined.
+  // Ignored for a worker that has not joined.
   void on_ready(WorkerId worker);
-  // Workers that are ready become members. Returns those that were none, ascending.
+  // Makes all ready workers members. Returns the new members, ascending.
   std::vector<WorkerId> add_ready();
 
-  // The connection of a worker ended, or its process did before it had joined. It is not joined or
-  // ready any more; whether it stays a member is for remove_member() to say.
+  // A worker's connection ended, or its process ended before it joined. The worker is not joined or
+  // ready any more. It stays a member until remove_member() is called.
   struct Departure {
     bool had_joined = false;
-    Quarantine::KeptOut backed_off = {};
+    Quarantine::Backoff backoff = {};
   };
   Departure on_lost(WorkerId worker, TimePoint now);
-  // The same of a worker that has done all that it was to do: it is not held against it.
+  // A worker has finished its work and left. Like on_lost(), but does not count for the backoff.
   void on_left(WorkerId worker);
-  // Returns whether it was a member until now.
+  // Returns whether the worker was a member until now.
   bool remove_member(WorkerId worker) { return members_.remove(worker); }
 
   bool is_of_start(WorkerId worker) const { return worker < at_start_; }
@@ -64,14 +64,14 @@ class WorkerRoster {
   uint32_t missing() const;
 
  private:
-  Status check_backed_off(const std::string& record, TimePoint now) const;
-  std::string record_of(const Hello& hello) const;
+  Status check_backoff(const std::string& account, TimePoint now) const;
+  std::string account_of(const Hello& hello) const;
 
   const uint32_t at_start_;
   Membership members_;
   std::set<WorkerId> joined_;
-  std::set<WorkerId> ready_;               // of those
-  std::map<WorkerId, TimePoint> offered_;  // indices, and when
+  std::set<WorkerId> ready_;               // of joined_
+  std::map<WorkerId, TimePoint> offered_;  // reserved indices, and since when
   Quarantine quarantine_;
 };
 

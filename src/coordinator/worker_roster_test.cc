@@ -30,12 +30,12 @@ class WorkerRosterTest : public ::testing::Test {
     for (uint32_t loss = 0; loss <= Quarantine::kForgiven; ++loss) {
       join(worker, host);
       now_ += 1s;
-      backed_off_ = roster_.on_lost(worker, now_).backed_off;
+      backoff_ = roster_.on_lost(worker, now_).backoff;
     }
   }
 
   WorkerRoster roster_{4, 2};
-  Quarantine::KeptOut backed_off_;
+  Quarantine::Backoff backoff_;
   TimePoint now_{};
 };
 
@@ -47,14 +47,14 @@ TEST_F(WorkerRosterTest, WorkersOfTheStartAreMembersBeforeTheyJoin) {
   join(1);
   EXPECT_EQ(roster_.missing(), 1u);
   join(2);
-  EXPECT_EQ(roster_.missing(), 1u) << "a run does not miss a worker that may join later";
+  EXPECT_EQ(roster_.missing(), 1u) << "a worker that may join later is not missing";
 }
 
 TEST_F(WorkerRosterTest, RefusesIndicesThatAreTakenOrDoNotExist) {
   EXPECT_EQ(refused(3), std::nullopt);
   EXPECT_EQ(refused(4), ErrorKind::kInvalidInput);
   join(3);
-  EXPECT_EQ(refused(3), ErrorKind::kNotNow) << "its earlier incarnation may still be here";
+  EXPECT_EQ(refused(3), ErrorKind::kNotNow) << "the connected one may be an earlier incarnation";
   roster_.on_left(3);
   EXPECT_EQ(refused(3), std::nullopt);
 }
@@ -66,7 +66,7 @@ TEST_F(WorkerRosterTest, OnlyWorkersThatHaveJoinedAreReady) {
   EXPECT_TRUE(roster_.none_ready());
   join(0);
   join(1);
-  EXPECT_FALSE(roster_.is_ready(0)) << "what it said before it joined does not count";
+  EXPECT_FALSE(roster_.is_ready(0)) << "it had not joined when it reported";
   roster_.on_ready(0);
   EXPECT_TRUE(roster_.is_ready(0));
   EXPECT_FALSE(roster_.none_ready());
@@ -96,20 +96,21 @@ TEST_F(WorkerRosterTest, ALostWorkerStaysAMemberUntilItIsRemoved) {
   EXPECT_FALSE(roster_.remove_member(0));
   EXPECT_FALSE(roster_.on_lost(0, now_).had_joined);
   join(0);
-  EXPECT_EQ(roster_.add_ready(), Ids{}) << "it has to be ready again";
+  EXPECT_EQ(roster_.add_ready(), Ids{}) << "it must report ready again";
 }
 
 TEST_F(WorkerRosterTest, AWorkerOfTheStartThatCrashLoopsIsBackedOff) {
   crash_loop(0, "here");
-  EXPECT_EQ(backed_off_.losses, Quarantine::kForgiven + 1);
-  EXPECT_EQ(backed_off_.wait, Quarantine::kFirst);
-  EXPECT_EQ(refused(0, "there"), ErrorKind::kNotNow) << "the record is the worker's";
+  EXPECT_EQ(backoff_.losses, Quarantine::kForgiven + 1);
+  EXPECT_EQ(backoff_.wait, Quarantine::kFirst);
+  EXPECT_EQ(refused(0, "there"), ErrorKind::kNotNow)
+      << "the record is the worker's, not the host's";
   EXPECT_EQ(refused(1, "here"), std::nullopt);
   now_ += Quarantine::kFirst;
   EXPECT_EQ(refused(0), std::nullopt);
 }
 
-TEST_F(WorkerRosterTest, OfWorkersThatJoinLaterTheHostIsBackedOff) {
+TEST_F(WorkerRosterTest, WorkersThatJoinLaterShareTheBackoffOfTheirHost) {
   crash_loop(2, "here");
   EXPECT_EQ(refused(3, "here"), ErrorKind::kNotNow);
   EXPECT_EQ(refused(2, "there"), std::nullopt);
@@ -117,10 +118,10 @@ TEST_F(WorkerRosterTest, OfWorkersThatJoinLaterTheHostIsBackedOff) {
   const auto offer = roster_.offer_index("here", now_);
   ASSERT_FALSE(offer.ok());
   EXPECT_EQ(offer.error().message,
-            "host here has come and gone 4 times in a row; it is let in again in 5s");
+            "host here was lost 4 times in a row soon after joining; it is readmitted in 5s");
 }
 
-TEST_F(WorkerRosterTest, LeavingIsNoLoss) {
+TEST_F(WorkerRosterTest, LeavingDoesNotCountAsALoss) {
   for (uint32_t times = 0; times < 20; ++times) {
     join(0);
     now_ += 1s;
@@ -133,9 +134,9 @@ TEST_F(WorkerRosterTest, OffersEachFreeIndexOnce) {
   join(2);
   EXPECT_EQ(roster_.offer_index("here", now_).value(), 3u);
   EXPECT_EQ(roster_.offer_index("there", now_ + WorkerRoster::kPlaceKept - 1ns).error().message,
-            "all 4 places of workers are taken; start the run with a larger --workers-max");
+            "all 4 worker indices are in use; start the run with a larger --workers-max");
   EXPECT_EQ(roster_.offer_index("there", now_ + WorkerRoster::kPlaceKept).value(), 3u)
-      << "the first did not come";
+      << "the first process did not join";
 }
 
 TEST_F(WorkerRosterTest, AnIndexIsFreeWhenTheWorkerThatTookItLeaves) {
@@ -146,7 +147,7 @@ TEST_F(WorkerRosterTest, AnIndexIsFreeWhenTheWorkerThatTookItLeaves) {
   EXPECT_EQ(roster_.offer_index("here", now_).value(), 2u);
 }
 
-TEST_F(WorkerRosterTest, IndicesOfTheStartAreNotGivenAway) {
+TEST_F(WorkerRosterTest, IndicesOfTheStartAreReserved) {
   WorkerRoster roster(2, 2);
   EXPECT_EQ(roster.offer_index("here", now_).error().message,
             "this run takes no more workers; start it with --workers-max");

@@ -1,7 +1,7 @@
-// AsyncClocks: how far each worker is where workers do not wait for a step together (async, ssp).
+// AsyncClocks: the progress of each worker in an asynchronous run (policies async and ssp).
 //
-// A worker numbers its gradients by itself, one after the other; its clock on a shard is the number
-// of the first that is not whole there yet. With a bound on staleness it may begin gradient v only
+// A worker numbers its gradients consecutively. Its clock on a shard is the number of the first
+// gradient that is not complete there. With a bound on staleness a worker may begin gradient v only
 // while v is at most that bound ahead of the slowest member's clock.
 #pragma once
 
@@ -18,35 +18,36 @@ namespace drover {
 
 class AsyncClocks {
  public:
-  // `blocks`: a gradient is whole when so many of its blocks have come.
+  // `blocks`: the number of blocks of a complete gradient.
   AsyncClocks(uint32_t workers, size_t blocks, std::optional<uint64_t> staleness);
 
-  // A worker has connected, for the first time or again: nothing is known of it.
+  // A worker has connected, for the first time or again. Its clock is unknown.
   void on_joined(WorkerId worker);
-  // Sets its clock, unless it is known: the worker begins with the newest parameters, and must not
-  // hold up the others.
-  void place(WorkerId worker, Step clock);
+  // Sets the worker's clock if it is unknown. A worker that joins begins with the newest
+  // parameters, so that it does not hold up the others.
+  void set_if_unknown(WorkerId worker, Step clock);
 
-  // Whether `worker` may have parameters to begin its gradient number `step` with.
+  // Whether a worker may receive parameters to begin its gradient number `step`.
   bool may_begin(Step step) const { return !staleness_ || step <= slowest_ + *staleness_; }
   void on_served(WorkerId worker, TimePoint now);
 
-  // A block of gradient number `step` has come, and was `used` or not. Returns whether the gradient
-  // is whole now.
+  // A block of gradient number `step` has arrived, and was `used` or not. Returns whether the
+  // gradient is now complete.
   bool on_block(WorkerId worker, Step step, bool used, TimePoint now);
 
-  // Looks again for the slowest of the members. Returns whether a worker may begin that might not
-  // before.
+  // Updates the clock of the slowest member. Returns whether it has advanced, so that more workers
+  // may begin.
   bool find_slowest(const Membership& members);
 
-  // For each worker of which a whole gradient was used since the last call, by worker: how long
-  // its last one took, from its parameters being sent to its last block being here.
+  // Arrivals by worker, one for each worker with a complete used gradient since the last call. The
+  // run-time is that of its last gradient, from when its parameters were sent to when its last
+  // block arrived.
   std::vector<StepClosed::Arrival> take_arrivals(Step step);
 
  private:
-  struct Runner {
+  struct WorkerClock {
     std::optional<Step> clock;
-    Step step = 0;  // the gradient of which `blocks` have come
+    Step step = 0;  // the gradient that `blocks` and `used` count
     size_t blocks = 0;
     size_t used = 0;
     TimePoint served{};
@@ -55,7 +56,7 @@ class AsyncClocks {
 
   const size_t blocks_;
   const std::optional<uint64_t> staleness_;
-  std::vector<Runner> runners_;  // by worker
+  std::vector<WorkerClock> clocks_;  // by worker
   Step slowest_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Clocks of workers that do not wait for each other, and the bound on how far apart they may be.
+// Clocks of workers in asynchronous runs, and the bound on staleness.
 #include "shard/async_clocks.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(AsyncClocks, AGradientIsWholeWithItsLastBlock) {
+TEST(AsyncClocks, AGradientIsCompleteWithItsLastBlock) {
   AsyncClocks clocks(2, 2, {});
   clocks.on_served(1, 10ns);
   EXPECT_FALSE(clocks.on_block(1, 0, true, 20ns));
@@ -17,7 +17,7 @@ TEST(AsyncClocks, AGradientIsWholeWithItsLastBlock) {
   EXPECT_TRUE(clocks.take_arrivals(8).empty()) << "each is reported once";
 }
 
-TEST(AsyncClocks, AGradientOfWhichAPartWasNotUsedHasNotArrived) {
+TEST(AsyncClocks, AGradientWithUnusedBlocksHasNotArrived) {
   AsyncClocks clocks(1, 2, {});
   clocks.on_block(0, 0, true, 1ns);
   EXPECT_TRUE(clocks.on_block(0, 0, false, 2ns));
@@ -27,28 +27,28 @@ TEST(AsyncClocks, AGradientOfWhichAPartWasNotUsedHasNotArrived) {
 TEST(AsyncClocks, TheSlowestMemberHoldsTheOthersBack) {
   AsyncClocks clocks(3, 1, 1);
   Membership members(3);
-  for (const WorkerId worker : {0u, 1u, 2u}) clocks.place(worker, 0);
+  for (const WorkerId worker : {0u, 1u, 2u}) clocks.set_if_unknown(worker, 0);
   EXPECT_TRUE(clocks.may_begin(1));
   EXPECT_FALSE(clocks.may_begin(2));
   clocks.on_block(0, 0, true, 1ns);
   clocks.on_block(1, 0, true, 1ns);
-  EXPECT_FALSE(clocks.find_slowest(members)) << "worker 2 stands where it stood";
+  EXPECT_FALSE(clocks.find_slowest(members)) << "worker 2 has not advanced";
   members.remove(2);
   EXPECT_TRUE(clocks.find_slowest(members));
   EXPECT_TRUE(clocks.may_begin(2));
   EXPECT_FALSE(clocks.may_begin(3));
 }
 
-TEST(AsyncClocks, AWorkerThatComesLaterStartsWhereItIsPlaced) {
+TEST(AsyncClocks, ALaterWorkerStartsAtTheGivenClock) {
   AsyncClocks clocks(2, 1, 0);
   Membership members(2);
-  clocks.place(0, 0);
+  clocks.set_if_unknown(0, 0);
   for (Step step = 0; step < 5; ++step) clocks.on_block(0, step, true, 1ns);
   clocks.on_joined(1);
-  clocks.place(1, 4);
-  clocks.place(1, 0);
+  clocks.set_if_unknown(1, 4);
+  clocks.set_if_unknown(1, 0);
   clocks.find_slowest(members);
-  EXPECT_TRUE(clocks.may_begin(4)) << "it does not hold up the other as if it were at 0";
+  EXPECT_TRUE(clocks.may_begin(4)) << "it does not hold up the other worker";
   EXPECT_FALSE(clocks.may_begin(5));
 }
 

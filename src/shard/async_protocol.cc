@@ -21,7 +21,8 @@ void AsyncProtocol::on_joined(WorkerId worker) {
 void AsyncProtocol::on_lost(WorkerId) {}
 
 void AsyncProtocol::on_members_changed(TimePoint now, Outbox& out) {
-  for (const WorkerId worker : state_.members.list()) clocks_.place(worker, state_.tally.step());
+  for (const WorkerId worker : state_.members.list())
+    clocks_.set_if_unknown(worker, state_.tally.step());
   if (clocks_.find_slowest(state_.members)) serve_all(now, out);
 }
 
@@ -96,17 +97,17 @@ void AsyncProtocol::settle(Round& round, TimePoint now, Outbox& out) {
 
 void AsyncProtocol::on_step_closing(StepClosed& closed) {
   closed.arrivals = clocks_.take_arrivals(closed.step);
-  // No two gradients are of the same parameters.
+  // Each gradient was computed from different parameters.
   closed.signal = closed.noise = std::numeric_limits<double>::quiet_NaN();
 }
 
 void AsyncProtocol::on_pull(WorkerId worker, uint32_t) {
-  clocks_.place(worker, state_.tally.step());
+  clocks_.set_if_unknown(worker, state_.tally.step());
 }
 
 void AsyncProtocol::on_done(WorkerId, Version, TimePoint, Outbox&) {}
 
-// What a worker gets always has its own gradients in it.
+// The parameters sent to a worker always include its own gradients.
 bool AsyncProtocol::serve_worker(HostedBlock& hosted, const Pull& pull, TimePoint now,
                                  Outbox& out) {
   if (!rounds_[hosted.index].pushes.has_all_before(pull.version, pull.worker)) return false;

@@ -1,8 +1,7 @@
-// AsyncProtocol: workers do not wait for each other (policies async and ssp). Every gradient is
-// applied when it comes, and a block's version counts rounds of as many gradients as there are
-// members.
+// AsyncProtocol: the protocol of asynchronous runs (policies async and ssp). Each gradient is
+// applied on arrival. A block's version counts rounds of as many gradients as there are members.
 //
-// A push's step is its worker's own number for the gradient.
+// The step of a push is its worker's own number of the gradient.
 #pragma once
 
 #include <optional>
@@ -24,7 +23,7 @@ class AsyncProtocol : public ShardProtocol {
   void on_decision(const Decision& decision, TimePoint now, Outbox& out) override;
   Status on_offer(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) override;
   void on_block(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) override;
-  void on_pull(WorkerId worker, uint32_t came) override;
+  void on_pull(WorkerId worker, uint32_t received) override;
   void on_done(WorkerId worker, Version version, TimePoint now, Outbox& out) override;
   std::optional<TimePoint> wake_at() const override;
   void on_time(TimePoint now, Outbox& out) override;
@@ -44,7 +43,7 @@ class AsyncProtocol : public ShardProtocol {
   Answer judge(const Round& round, const Push& push) const;
   // Applies a gradient that judge() accepts.
   Answer apply(Round& round, const Push& push, ConstBuffer payload);
-  // A gradient has come, and was accepted or not; a duplicate has not.
+  // A gradient that is not a duplicate was answered, accepted or not.
   void on_answered(Round& round, const Push& push, Answer verdict, TimePoint now, Outbox& out);
   void settle(Round& round, TimePoint now, Outbox& out);
 

@@ -1,5 +1,5 @@
-// An asynchronous shard: every gradient is applied at once, a round is as many as there are
-// workers, and with a bound on staleness no worker gets further ahead of the slowest.
+// An asynchronous shard: each gradient is applied at once, a round has as many gradients as there
+// are workers, and with a bound on staleness no worker gets further ahead of the slowest.
 #include "shard/async_protocol.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(AsyncProtocol, RefusesPushesBeforeThereAreParameters) {
+TEST(AsyncProtocol, RefusesPushesBeforeItHasParameters) {
   const Layout layout({{"a", 4, TensorKind::kTrained}});
   Shard shard(0);
   Outbox out;
@@ -115,21 +115,21 @@ class AsyncProtocolTest : public ::testing::Test {
 TEST_F(AsyncProtocolTest, AppliesEachGradientAtOnce) {
   start(3);
   push(1, 0, 1.0f);
-  EXPECT_TRUE(pull(1, 1)) << "and its worker continues without waiting for others";
+  EXPECT_TRUE(pull(1, 1)) << "its worker continues without waiting for others";
   EXPECT_EQ(last_, -1.0f);
   push(1, 1, 4.0f);
   EXPECT_TRUE(pull(1, 2));
   EXPECT_EQ(last_, -5.0f);
 }
 
-TEST_F(AsyncProtocolTest, ALearningRateRuleLooksAtTheSamplesOfEachGradient) {
+TEST_F(AsyncProtocolTest, ALearningRateRuleUsesTheSamplesOfEachGradient) {
   start(3, {}, 3, RateRule::kLinear);
   push(1, 0, 1.0f);
   EXPECT_TRUE(pull(1, 1));
   EXPECT_EQ(last_, -0.25f) << "two samples of eight";
 }
 
-TEST_F(AsyncProtocolTest, ARoundSaysNothingAboutNoise) {
+TEST_F(AsyncProtocolTest, ARoundReportsNoNoise) {
   start(2);
   push(0, 0, 1.0f);
   push(1, 0, 2.0f);
@@ -138,7 +138,7 @@ TEST_F(AsyncProtocolTest, ARoundSaysNothingAboutNoise) {
   EXPECT_TRUE(std::isnan(closed()->noise));
 }
 
-TEST_F(AsyncProtocolTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
+TEST_F(AsyncProtocolTest, ARoundHasAsManyGradientsAsThereAreWorkers) {
   start(2);
   now_ = 30ns;
   push(1, 0, 1.0f);
@@ -152,13 +152,13 @@ TEST_F(AsyncProtocolTest, ARoundIsAsManyGradientsAsThereAreWorkers) {
   EXPECT_EQ(closed()->samples, 4u);
   EXPECT_EQ(closed()->elapsed, 50ns);
   const std::vector<StepClosed::Arrival> expected = {{1, 20ns, 0}};
-  EXPECT_EQ(closed()->arrivals, expected) << "its last one, since it got its parameters";
+  EXPECT_EQ(closed()->arrivals, expected) << "the last gradient, since its parameters were sent";
 }
 
-TEST_F(AsyncProtocolTest, ServesAWorkerParametersWithItsOwnGradientInThem) {
+TEST_F(AsyncProtocolTest, ParametersSentToAWorkerIncludeItsOwnGradient) {
   start(1);
   push_block(0, 0, 0, 1.0f);
-  EXPECT_FALSE(pull(0, 1)) << "the second block has not come yet";
+  EXPECT_FALSE(pull(0, 1)) << "the second block has not arrived yet";
   push_block(0, 0, 1, 1.0f);
   EXPECT_EQ(sent_to(0), 1u);
 }
@@ -173,14 +173,14 @@ TEST_F(AsyncProtocolTest, CountsAGradientOnce) {
 TEST_F(AsyncProtocolTest, HoldsBackAWorkerThatIsTooFarAhead) {
   start(2, 1);
   push(0, 0, 1.0f);
-  EXPECT_TRUE(pull(0, 1)) << "one ahead is allowed";
+  EXPECT_TRUE(pull(0, 1)) << "one step ahead is allowed";
   push(0, 1, 1.0f);
-  EXPECT_FALSE(pull(0, 2)) << "two are not";
+  EXPECT_FALSE(pull(0, 2)) << "two steps ahead are not";
   push(1, 0, 1.0f);
-  EXPECT_EQ(sent_to(0), 2u) << "the slowest has moved";
+  EXPECT_EQ(sent_to(0), 2u) << "the slowest worker has advanced";
 }
 
-TEST_F(AsyncProtocolTest, HoldsNoWorkerBackForALostOne) {
+TEST_F(AsyncProtocolTest, ALostWorkerHoldsNoWorkerBack) {
   start(2, 0);
   push(0, 0, 1.0f);
   EXPECT_FALSE(pull(0, 1));
@@ -191,7 +191,7 @@ TEST_F(AsyncProtocolTest, HoldsNoWorkerBackForALostOne) {
   EXPECT_EQ(closed()->gradients, 1u);
 }
 
-TEST_F(AsyncProtocolTest, AWorkerThatComesBackContinuesFromTheNewest) {
+TEST_F(AsyncProtocolTest, AReturningWorkerContinuesFromTheNewestVersion) {
   start(2, {}, 10);
   push(1, 0, 1.0f);
   shard_.on_lost(1, now_, out_);
@@ -201,7 +201,7 @@ TEST_F(AsyncProtocolTest, AWorkerThatComesBackContinuesFromTheNewest) {
   EXPECT_EQ(push_block(1, 5, 0, 1.0f), Answer::kLate) << "it is not a member yet";
   EXPECT_EQ(push_block(1, 5, 1, 1.0f), Answer::kLate);
   decide(5);
-  EXPECT_TRUE(pull(1, 6)) << "what was not used does not hold it up";
+  EXPECT_TRUE(pull(1, 6)) << "unused gradients do not hold it up";
   push(1, 6, 1.0f);
 }
 
@@ -211,7 +211,7 @@ TEST_F(AsyncProtocolTest, RefusesNanAndCountsItInTheRound) {
   EXPECT_EQ(push_block(0, 0, 0, nan), Answer::kNotFinite);
   EXPECT_EQ(push_block(0, 0, 1, 1.0f), Answer::kAccepted);
   ASSERT_TRUE(closed());
-  EXPECT_EQ(closed()->gradients, 0u) << "of the least served block";
+  EXPECT_EQ(closed()->gradients, 0u) << "of the block with the fewest gradients";
   EXPECT_EQ(closed()->refused, (std::vector<StepClosed::Refused>{{0, 0}}));
   EXPECT_TRUE(pull(0, 1));
 }

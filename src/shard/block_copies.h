@@ -1,5 +1,5 @@
-// BlockCopies: versions of one block that are kept besides the newest: snapshots for the evaluator,
-// and what is saved for checkpoints and the standby.
+// BlockCopies: copies of older versions of one block: snapshots for the evaluator, and saved blocks
+// for checkpoints and the standby.
 #pragma once
 
 #include <array>
@@ -31,24 +31,24 @@ class BlockCopies {
     return standby_ || is_checkpoint(version, checkpoint_every_, steps_);
   }
 
-  // Keeps a snapshot; the one before the last is dropped.
+  // Keeps a snapshot, and drops the oldest of more than two.
   void keep_snapshot(Version version, ConstBuffer values) {
     snapshots_[0] = std::move(snapshots_[1]);
     snapshots_[1] = {version, std::move(values)};
   }
-  // The snapshot of that version; null if it is not kept (any more).
+  // The snapshot of that version; null if it is not kept.
   ConstBuffer snapshot(Version version) const {
     for (const Snapshot& each : snapshots_) {
       if (each.values && each.version == version) return each.values;
     }
     return nullptr;
   }
-  // The newest version of which a snapshot is kept; 0 if there is none.
+  // The version of the newest snapshot; 0 if there is none.
   Version newest_snapshot() const { return snapshots_[1].values ? snapshots_[1].version : 0; }
 
-  // Keeps what was saved, until all blocks of the shard have come so far.
+  // Keeps a saved block until take_saved(), when all blocks of the shard have this version.
   void keep_saved(Version version, SavedBlock saved) { saved_[version] = std::move(saved); }
-  // Removes and returns what was saved of that version, if the block was there already.
+  // Removes and returns the saved block of that version, if there is one.
   std::optional<SavedBlock> take_saved(Version version) {
     const auto found = saved_.find(version);
     if (found == saved_.end()) return std::nullopt;
@@ -66,8 +66,8 @@ class BlockCopies {
   const Step evaluate_every_;
   const Step checkpoint_every_;
   const bool standby_;
-  // Two, so that an evaluator that has begun to fetch one from the first shard still finds it on
-  // the last.
+  // Two, so that an evaluator that has fetched a version from the first shard still finds it on the
+  // last shard.
   std::array<Snapshot, 2> snapshots_;
   std::map<Version, SavedBlock> saved_;
 };

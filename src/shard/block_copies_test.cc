@@ -1,4 +1,4 @@
-// Which versions of a block are kept besides the newest, and until when.
+// Copies of older versions of a block, and how long they are kept.
 #include "shard/block_copies.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 ConstBuffer values() { return std::make_shared<FloatBuffer>(4); }
 
-TEST(BlockCopies, ASnapshotIsDueAsOftenAsIsEvaluatedAndAtTheEnd) {
+TEST(BlockCopies, ASnapshotIsDueForEachEvaluationAndAtTheEnd) {
   const BlockCopies copies({.steps = 7, .evaluate_every = 3});
   for (Version version = 1; version <= 7; ++version)
     EXPECT_EQ(copies.snapshot_due(version), version == 3 || version == 6 || version == 7)
@@ -37,7 +37,7 @@ TEST(BlockCopies, KeepsTheLastTwoSnapshots) {
   EXPECT_EQ(copies.newest_snapshot(), 4u);
 }
 
-TEST(BlockCopies, WhatWasSavedIsTakenOnce) {
+TEST(BlockCopies, ASavedVersionIsTakenOnce) {
   BlockCopies copies({.steps = 7});
   copies.keep_saved(3, {.offset = 5});
   EXPECT_FALSE(copies.take_saved(4));

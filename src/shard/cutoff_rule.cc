@@ -15,7 +15,7 @@ void CutoffRule::forget_before(Step open) {
   decisions_.erase(decisions_.begin(), decisions_.lower_bound(open));
 }
 
-const Decision* CutoffRule::about(Step step) const {
+const Decision* CutoffRule::decision_for(Step step) const {
   if (last_ && last_->step == step) return &*last_;
   const auto found = decisions_.find(step);
   return found == decisions_.end() ? nullptr : &found->second;
@@ -34,8 +34,8 @@ bool CutoffRule::may_close(const Collecting& block, TimePoint now) const {
   if (!last_) return false;
   if (block.step > last_->step && block.step - last_->step > undecided_max_) return false;
   if (block.pushes.missing() == 0) return true;
-  // Without a decision about its step, it waits for all members.
-  const Decision* const decision = about(block.step);
+  // Without a decision about its step, the block waits for all members.
+  const Decision* const decision = decision_for(block.step);
   if (decision == nullptr) return false;
   if (block.pushes.contributed() >= decision->cutoff) {
     if (!has_grace()) return true;
@@ -47,7 +47,7 @@ bool CutoffRule::may_close(const Collecting& block, TimePoint now) const {
 }
 
 std::optional<TimePoint> CutoffRule::enough_since(const Collecting& block) const {
-  const Decision* const decision = about(block.step);
+  const Decision* const decision = decision_for(block.step);
   if (decision == nullptr) return std::nullopt;
   const auto limit = deadline(block, *decision);
   std::optional<TimePoint> enough;
@@ -55,8 +55,7 @@ std::optional<TimePoint> CutoffRule::enough_since(const Collecting& block) const
   for (const auto& [worker, at] : block.pushes.contributions()) {
     if (!block.members.has(worker)) continue;
     ++members;
-    // Before the cutoff: the same push may be the one that is enough at the limit. There is no
-    // grace beyond a time limit.
+    // Checked before the cutoff, since one push may reach both. The time limit also ends the grace.
     if (limit && members == std::max(decision->at_least, 1u)) enough = std::max(at, *limit);
     if (members == decision->cutoff) return enough ? std::min(*enough, at + grace_) : at + grace_;
   }
@@ -64,18 +63,18 @@ std::optional<TimePoint> CutoffRule::enough_since(const Collecting& block) const
 }
 
 bool CutoffRule::has_timer(Step open) const {
-  const Decision* const decision = about(open);
+  const Decision* const decision = decision_for(open);
   return has_grace() || (decision != nullptr && decision->time_limit != Duration::zero());
 }
 
 std::optional<TimePoint> CutoffRule::wake_at(const Collecting& block) const {
-  const Decision* const decision = about(block.step);
+  const Decision* const decision = decision_for(block.step);
   if (decision == nullptr) return std::nullopt;
   const bool limited = decision->time_limit != Duration::zero();
   const bool complete =
       block.pushes.contributed() >= decision->cutoff || block.pushes.missing() == 0;
   std::optional<TimePoint> at;
-  // With too little at the deadline it closes with the push that makes it enough.
+  // With fewer gradients at the deadline, the block closes on the push that completes the minimum.
   if (limited && enough_at_deadline(block, *decision)) at = deadline(block, *decision);
   if (complete && has_grace()) {
     const auto enough = enough_since(block);

@@ -1,4 +1,4 @@
-// When a block has what the decisions ask for.
+// When a block closes a step according to the decisions.
 #include "shard/cutoff_rule.h"
 
 #include <gtest/gtest.h>
@@ -57,15 +57,15 @@ TEST_F(CutoffRuleTest, AGraceFollowsTheCutoff) {
   rule.on_decision({.step = 0, .cutoff = 1}, 0);
   push(0, 1ms);
   EXPECT_EQ(rule.wake_at(block()), TimePoint(6ms));
-  EXPECT_FALSE(rule.may_close(block(), 6ms)) << "a push at this very moment is in time";
+  EXPECT_FALSE(rule.may_close(block(), 6ms)) << "a push at this moment is in time";
   EXPECT_TRUE(rule.may_close(block(), 6ms + 1ns));
 }
 
-TEST_F(CutoffRuleTest, ATimeLimitClosesWithTheLeastNumber) {
+TEST_F(CutoffRuleTest, ATimeLimitClosesWithTheMinimum) {
   CutoffRule rule(5ms, false, kNoLimit);
   rule.on_decision({.step = 0, .cutoff = 4, .time_limit = 10ms, .at_least = 2}, 0);
   push(0, 1ms);
-  EXPECT_FALSE(rule.wake_at(block())) << "it waits for a push, however long";
+  EXPECT_FALSE(rule.wake_at(block())) << "it waits for a push without a limit";
   push(1, 2ms);
   EXPECT_EQ(rule.wake_at(block()), TimePoint(10ms));
   EXPECT_FALSE(rule.may_close(block(), 10ms));
@@ -73,7 +73,7 @@ TEST_F(CutoffRuleTest, ATimeLimitClosesWithTheLeastNumber) {
   EXPECT_FALSE(rule.wake_at(block(0, false))) << "limits are about the shard's open step";
 }
 
-TEST_F(CutoffRuleTest, SaysWhetherBlocksMayCloseWithoutAPush) {
+TEST_F(CutoffRuleTest, HasATimerIfBlocksMayCloseWithoutAPush) {
   CutoffRule rule(0ms, false, kNoLimit);
   EXPECT_FALSE(rule.has_timer(0));
   rule.on_decision({.step = 0, .cutoff = 4}, 0);
@@ -84,7 +84,7 @@ TEST_F(CutoffRuleTest, SaysWhetherBlocksMayCloseWithoutAPush) {
   EXPECT_TRUE(CutoffRule(1ms, false, kNoLimit).has_timer(1));
 }
 
-TEST_F(CutoffRuleTest, ThereIsNoGraceBeyondATimeLimit) {
+TEST_F(CutoffRuleTest, ATimeLimitEndsTheGrace) {
   CutoffRule rule(50ms, false, kNoLimit);
   rule.on_decision({.step = 0, .cutoff = 1, .time_limit = 10ms}, 0);
   push(0, 1ms);
@@ -103,7 +103,7 @@ TEST_F(CutoffRuleTest, ContributionsOfLostWorkersDoNotCountTowardsTheCutoff) {
   EXPECT_EQ(rule.enough_since(block()), TimePoint(4ms));
 }
 
-TEST_F(CutoffRuleTest, ABlockDoesNotGetFurtherAheadOfTheDecisionsThanItsBound) {
+TEST_F(CutoffRuleTest, ABlockIsAtMostItsBoundAheadOfTheDecisions) {
   CutoffRule rule(0ms, true, 3);
   rule.on_decision({.step = 5, .cutoff = 1}, 0);
   for (const WorkerId worker : {0u, 1u, 2u, 3u}) push(worker, 1ms);
@@ -123,7 +123,7 @@ TEST_F(CutoffRuleTest, RemembersDecisionsAboutOpenSteps) {
   EXPECT_EQ(rule.pending(), 2u);
   rule.forget_before(3);
   EXPECT_EQ(rule.pending(), 1u);
-  EXPECT_FALSE(rule.may_close(block(0), 1ms)) << "it waits for all again";
+  EXPECT_FALSE(rule.may_close(block(0), 1ms)) << "it waits for all members again";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// EarlyPushes: pushes for steps that one block has not reached yet, in partial pull, where a worker
-// may be ahead of a block. Keeps one of each worker, so that it is bounded.
+// EarlyPushes: pushes for steps that one block has not reached yet. These occur with partial pulls,
+// where a worker may be ahead of a block. Keeps one push for each worker, so that memory is
+// bounded.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +22,23 @@ struct EarlyPush {
 
 class EarlyPushes {
  public:
-  // What is kept of this worker; null if nothing.
+  // The kept push of this worker; null if there is none.
   const EarlyPush* of(WorkerId worker) const {
     const auto found = by_worker_.find(worker);
     return found == by_worker_.end() ? nullptr : &found->second;
   }
-  // Replaces what was kept of this worker.
+  // Replaces the kept push of this worker.
   void keep(EarlyPush push) { by_worker_[push.worker] = std::move(push); }
   void forget(WorkerId worker) { by_worker_.erase(worker); }
 
-  // Removes and returns a push for exactly `step`, the lowest worker's; nothing if there is none.
+  // Removes and returns a push for `step`, that of the lowest worker; nothing if there is none.
   std::optional<EarlyPush> take(Step step) {
     for (auto each = by_worker_.begin(); each != by_worker_.end(); ++each) {
       if (each->second.step == step) return remove(each);
     }
     return std::nullopt;
   }
-  // Removes and returns a push for the newest step before `step`, the lowest worker's.
+  // Removes and returns a push for the newest step before `step`, that of the lowest worker.
   std::optional<EarlyPush> take_before(Step step) {
     auto newest = by_worker_.end();
     for (auto each = by_worker_.begin(); each != by_worker_.end(); ++each) {

@@ -1,4 +1,4 @@
-// Pushes that are ahead of their block: one of each worker, taken when the block reaches their
+// Pushes ahead of their block: one is kept for each worker and taken when the block reaches its
 // step.
 #include "shard/early_pushes.h"
 
@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-TEST(EarlyPushes, KeepsOneOfEachWorker) {
+TEST(EarlyPushes, KeepsOnePushPerWorker) {
   EarlyPushes early;
   early.keep({.worker = 1, .step = 5, .samples = 2});
   early.keep({.worker = 1, .step = 7, .samples = 3});
@@ -19,7 +19,7 @@ TEST(EarlyPushes, KeepsOneOfEachWorker) {
   EXPECT_EQ(early.size(), 0u);
 }
 
-TEST(EarlyPushes, TakesThoseOfAStepByWorker) {
+TEST(EarlyPushes, TakesPushesOfAStepInOrderOfWorkers) {
   EarlyPushes early;
   early.keep({.worker = 3, .step = 5});
   early.keep({.worker = 0, .step = 6});
@@ -30,7 +30,7 @@ TEST(EarlyPushes, TakesThoseOfAStepByWorker) {
   EXPECT_EQ(early.size(), 1u);
 }
 
-TEST(EarlyPushes, OfThoseBeforeAStepTakesTheNewestFirst) {
+TEST(EarlyPushes, TakesTheNewestPushBeforeAStepFirst) {
   EarlyPushes early;
   early.keep({.worker = 0, .step = 4});
   early.keep({.worker = 1, .step = 5});

@@ -10,7 +10,7 @@ GradientIntake::GradientIntake(const Block& block, const Plan& plan, BufferPool*
     : rule_(plan.learning.guard),
       sum_(plan.learning.deterministic ? SumOrder::kWorker : SumOrder::kArrival, block.length,
            pool) {
-  // What is averaged is no gradient: its length says nothing.
+  // Blocks that are averaged hold values, not gradients: their norms need no guard.
   if (rule_ != GuardRule::kOff && block.kind == TensorKind::kTrained)
     guard_.emplace(plan.workers, plan.learning.guard_factor);
 }
@@ -20,10 +20,10 @@ Answer GradientIntake::add(WorkerId worker, uint32_t samples, ConstBuffer gradie
   const NormGuard::Bound bound = guard_ ? guard_->bound() : NormGuard::Bound{};
   const bool clips = rule_ == GuardRule::kNorm;
   const bool too_heavy = static_cast<double>(samples) > bound.most_samples;
-  LengthLimit limit;
+  NormLimit limit;
   if (bound.typical > 0.0)
     limit = {.squares = bound.most * bound.most, .clip_to = clips ? bound.typical : 0.0};
-  if (too_heavy && !clips) limit.squares = -1.0;  // however short it is
+  if (too_heavy && !clips) limit.squares = -1.0;  // refused at any norm
   const uint32_t weight = too_heavy ? bound.typical_samples : samples;
   const auto squares = sum_.add(worker, weight, std::move(gradient), limit);
   if (!squares) return Answer::kLate;

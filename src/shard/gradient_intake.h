@@ -1,8 +1,7 @@
-// GradientIntake: the gradients of one block that are in the next update, and which of those that
-// come may be in it.
+// GradientIntake: checks the gradients of one block and sums up those of the next update.
 //
-// A gradient is refused if it is not finite. With a guard (shard/norm_guard.h), one that is far
-// larger than usual is clipped or refused.
+// A gradient is refused if it is not finite. With a guard (shard/norm_guard.h), a gradient whose
+// norm is far larger than typical is clipped or refused.
 #pragma once
 
 #include <cstdint>
@@ -27,31 +26,32 @@ class GradientIntake {
   // `pool` must outlive this.
   GradientIntake(const Block& block, const Plan& plan, BufferPool* pool);
 
-  // Takes a gradient in, if it can be used. kLate if it lies in memory of its worker, which has
-  // overwritten it meanwhile. REQUIRES: as GradientSum::add().
+  // Adds a gradient, if it is usable. Returns kLate if the gradient is in the worker's memory and
+  // the worker has overwritten it. REQUIRES: as GradientSum::add().
   Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
 
-  // How many times as large as usual the last gradient was, if it was out of line, used or not.
+  // The ratio of the last gradient's norm (or samples) to the typical one, if the gradient was an
+  // outlier, used or not. Absent otherwise.
   const std::optional<double>& outlier_ratio() const { return outlier_ratio_; }
 
   const GradientSum& sum() const { return sum_; }
-  // What the gradients say about noise, when the square of their mean is `mean_square`.
+  // The noise of the gradients, given the squared norm of their mean.
   NoiseEstimate noise(double mean_square) const;
-  // The update is made: forgets the gradients.
+  // Forgets the gradients, after an update.
   void reset();
 
-  // A step, or a round, has closed: what the guard saw in it counts from now on.
+  // A step, or a round, has closed: its norms now count for the guard's bound.
   void learn(const Membership& members);
-  // The worker is lost: what comes under its name is another's.
+  // The worker is lost: its norms do not count for its next incarnation.
   void forget(WorkerId worker);
-  // What the guard remembers; empty if there is none.
+  // The state of the guard; empty without a guard.
   std::vector<float> save() const;
   void restore(const std::vector<float>& saved, const Membership& members);
 
  private:
   const GuardRule rule_;
   GradientSum sum_;
-  double weighted_squares_ = 0.0;  // of the gradients in it: samples times squared length, summed
+  double weighted_squares_ = 0.0;  // the sum over gradients of samples times squared norm
   std::optional<NormGuard> guard_;
   std::optional<double> outlier_ratio_;
 };

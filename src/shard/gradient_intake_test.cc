@@ -1,4 +1,4 @@
-// Which gradients are used for an update, as they are or clipped.
+// Which gradients are used for an update, unchanged or clipped.
 #include "shard/gradient_intake.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class GradientIntakeTest : public ::testing::Test {
     const Plan plan{.workers = 4, .learning = {.guard = rule}};
     return {{.id = 0, .offset = 0, .length = kLength, .kind = TensorKind::kTrained}, plan, pool};
   }
-  // Some steps of gradients as long as each other.
+  // Runs some steps with gradients of equal norms.
   static void learn_typical_norm(GradientIntake& intake) {
     const Membership members(4);
     for (int step = 0; step < 5; ++step) {
@@ -34,21 +34,21 @@ class GradientIntakeTest : public ::testing::Test {
   BufferPool pool_;
 };
 
-TEST_F(GradientIntakeTest, RefusesWhatIsNotFinite) {
+TEST_F(GradientIntakeTest, RefusesGradientsThatAreNotFinite) {
   GradientIntake intake = make(GuardRule::kOff, &pool_);
   EXPECT_EQ(add(intake, 0, std::numeric_limits<float>::quiet_NaN()), Answer::kNotFinite);
   EXPECT_EQ(add(intake, 1, std::numeric_limits<float>::infinity()), Answer::kNotFinite);
   EXPECT_EQ(intake.sum().contributors(), 0u);
 }
 
-TEST_F(GradientIntakeTest, WithoutAGuardUsesEveryLength) {
+TEST_F(GradientIntakeTest, WithoutAGuardUsesEveryNorm) {
   GradientIntake intake = make(GuardRule::kOff, &pool_);
   learn_typical_norm(intake);
   EXPECT_EQ(add(intake, 0, 1000.0F), Answer::kAccepted);
   EXPECT_FALSE(intake.outlier_ratio());
 }
 
-TEST_F(GradientIntakeTest, ClipsOrRefusesWhatIsFarTooLong) {
+TEST_F(GradientIntakeTest, ClipsOrRefusesOutliers) {
   GradientIntake clips = make(GuardRule::kNorm, &pool_);
   learn_typical_norm(clips);
   EXPECT_EQ(add(clips, 0, 1000.0F), Answer::kAccepted);
@@ -63,11 +63,11 @@ TEST_F(GradientIntakeTest, ClipsOrRefusesWhatIsFarTooLong) {
   EXPECT_EQ(add(refuses, 0, 1000.0F), Answer::kOutlier);
   EXPECT_TRUE(refuses.outlier_ratio());
   EXPECT_EQ(add(refuses, 1, 1.0F), Answer::kAccepted);
-  EXPECT_FALSE(refuses.outlier_ratio()) << "of the last one";
+  EXPECT_FALSE(refuses.outlier_ratio()) << "the last gradient was no outlier";
   EXPECT_EQ(refuses.sum().contributors(), 1u);
 }
 
-TEST_F(GradientIntakeTest, SaysNothingAboutTheNoiseOfOneGradient) {
+TEST_F(GradientIntakeTest, OneGradientHasNoNoise) {
   GradientIntake intake = make(GuardRule::kOff, &pool_);
   add(intake, 0, 1.0F);
   EXPECT_TRUE(std::isnan(intake.noise(16.0).noise));
@@ -77,7 +77,7 @@ TEST_F(GradientIntakeTest, SaysNothingAboutTheNoiseOfOneGradient) {
   EXPECT_EQ(intake.sum().contributors(), 0u);
 }
 
-TEST_F(GradientIntakeTest, ContinuesWithWhatItsGuardHasSeen) {
+TEST_F(GradientIntakeTest, RestoresTheStateOfItsGuard) {
   GradientIntake before = make(GuardRule::kRefuse, &pool_);
   learn_typical_norm(before);
   GradientIntake after = make(GuardRule::kRefuse, &pool_);

@@ -18,13 +18,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 std::optional<double> GradientSum::add(WorkerId worker, uint32_t samples, ConstBuffer gradient,
-                                       const LengthLimit& limit) {
+                                       const NormLimit& limit) {
   DROVER_CHECK(samples >= 1);
   DROVER_CHECK(gradient != nullptr);
   DROVER_CHECK(gradient->size() == length_);
   DROVER_CHECK(!has(worker));
   if (limit.is_none()) return take(worker, samples, std::move(gradient));
-  // What is in foreign memory may change after it was measured: what is measured is a copy.
+  // A gradient in foreign memory may change after it is measured, so a copy is measured.
   double squares = 0.0;
   if (gradient->foreign()) {
     SharedBuffer copy = pool_->take(length_);
@@ -52,7 +52,7 @@ std::optional<double> GradientSum::take(WorkerId worker, uint32_t samples, Const
   if (order_ == SumOrder::kWorker || held_.empty()) {
     squares = hold(worker, samples, std::move(gradient), squares);
   } else if (!gradient->foreign()) {
-    // It is looked at before it is added, while it is in the cache: it has just been received.
+    // Checked before it is added: it was just received, so it is in the cache.
     squares = add_own(samples, *gradient, squares ? *squares : sum_of_squares(gradient->span()));
   } else if (!sources_.empty()) {
     squares = add_in_place(samples, std::move(gradient));
@@ -70,7 +70,7 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
   double squares = 0.0;
   ConstBuffer source;
   if (!gradient->foreign()) {
-    // Nobody else writes to it: it is held as it is.
+    // No other process writes to the buffer, so it is kept without a copy.
     squares = known ? *known : sum_of_squares(gradient->span());
   } else {
     SharedBuffer copy = pool_->take(length_);
@@ -80,7 +80,7 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
     if (order_ == SumOrder::kArrival && std::isfinite(squares)) sum_ = std::move(copy);
   }
   if (!std::isfinite(squares)) return squares;
-  reach_ = std::sqrt(squares);
+  magnitude_bound_ = std::sqrt(squares);
   if (sum_) sources_.push_back({worker, samples, std::move(source)});
   const auto place = std::find_if(held_.begin(), held_.end(),
                                   [&](const Held& held) { return held.worker > worker; });
@@ -90,22 +90,23 @@ std::optional<double> GradientSum::hold(WorkerId worker, uint32_t samples, Const
 
 double GradientSum::add_own(uint32_t samples, const FloatBuffer& gradient, double squares) {
   if (!std::isfinite(squares)) return squares;
-  const double reach = reach_ + static_cast<double>(weight(samples)) * std::sqrt(squares);
-  if (sum_ && reach < kFarFromOverflow) {
+  const double magnitude_bound =
+      magnitude_bound_ + static_cast<double>(weight(samples)) * std::sqrt(squares);
+  if (sum_ && magnitude_bound < kFarFromOverflow) {
     add_scaled(sum_->span(), gradient.span(), weight(samples));
   } else {
     SharedBuffer next = pool_->take(length_);
     set_sum(next->span(), held_.front().gradient->span(), gradient.span(), weight(samples));
-    if (reach >= kFarFromOverflow && !all_finite(next->span())) return kNaN;
+    if (magnitude_bound >= kFarFromOverflow && !all_finite(next->span())) return kNaN;
     held_.front().gradient = next;
     sum_ = std::move(next);
   }
   sources_.clear();
-  reach_ = reach;
+  magnitude_bound_ = magnitude_bound;
   return squares;
 }
 
-// In foreign memory, but what the sum is made of is not: it could not be made again.
+// For a gradient in foreign memory if rebuild_sum() is not possible: checks a copy first.
 std::optional<double> GradientSum::add_copy(uint32_t samples, const FloatBuffer& gradient) {
   const SharedBuffer copy = pool_->take(length_);
   const double squares = take_in(copy->span(), gradient.span());
@@ -113,24 +114,25 @@ std::optional<double> GradientSum::add_copy(uint32_t samples, const FloatBuffer&
   return add_own(samples, *copy, squares);
 }
 
-// Into the sum itself, which is faster. If the gradient turns out to be bad, which is rare, the sum
-// is made again: everything that it is made of still lies where it was, since no worker goes on
-// before the step has closed. (One that does so all the same has spoilt its own gradient.)
+// Adds to the sum directly, which is faster than a copy. If the gradient turns out to be unusable,
+// which is rare, the sum is rebuilt from its sources. These are still unchanged, since no worker
+// overwrites its gradient before the step has closed. (A worker that does corrupts only its own
+// gradient.)
 std::optional<double> GradientSum::add_in_place(uint32_t samples, ConstBuffer gradient) {
   const double squares = add_in(sum_->span(), gradient->span(), weight(samples));
   const bool intact = gradient->intact();
   if (intact && std::isfinite(squares)) {
-    reach_ += static_cast<double>(weight(samples)) * std::sqrt(squares);
+    magnitude_bound_ += static_cast<double>(weight(samples)) * std::sqrt(squares);
     sources_.push_back({.worker = 0, .samples = samples, .gradient = std::move(gradient)});
     return squares;
   }
-  make_again();
+  rebuild_sum();
   if (!intact) return std::nullopt;
   return squares;
 }
 
-void GradientSum::make_again() {
-  std::fill_n(sum_->data(), length_, -0.0F);  // to which anything adds up to itself
+void GradientSum::rebuild_sum() {
+  std::fill_n(sum_->data(), length_, -0.0F);  // the neutral element: -0 + x == x, also for -0
   for (const Held& source : sources_)
     add_in(sum_->span(), source.gradient->span(), weight(source.samples));
 }
@@ -163,7 +165,8 @@ std::span<const float> GradientSum::part(size_t index, size_t begin, size_t size
   return held_[index].gradient->span().subspan(begin, size);
 }
 
-// Of what is held apart, relative to the first's samples: times mean_factor() it is the mean.
+// Writes the sum of the held gradients with weights relative to the first. mean_factor() times this
+// is the mean.
 void GradientSum::write_sum(size_t begin, std::span<float> out) const {
   const size_t size = out.size();
   set_sum(out, part(0, begin, size), part(1, begin, size), weight(held_[1].samples));

@@ -1,11 +1,11 @@
-// GradientSum: the gradients of one block in one step, and their mean weighted by samples.
+// GradientSum: sums up the gradients of one block in one step. Their mean is weighted by samples.
 //
-// With gradients g_i from s_i samples each, in the order of summing i = 0, 1, ..., k:
+// With gradients g_i of s_i samples each, in summation order i = 0, 1, ..., k:
 //
 //   mean = (g_0 + w_1 g_1 + ... + w_k g_k) / (sum of s_i / s_0),   w_i = s_i / s_0
 //
-// Weights are relative to the first, so that equal weights are exactly 1 and cost no rounding, and
-// the mean of one gradient is that gradient to the bit.
+// Weights are relative to the first one. So equal weights are exactly 1 and cause no rounding, and
+// the mean of a single gradient is bitwise equal to that gradient.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@
 namespace drover {
 
 enum class SumOrder : uint8_t {
-  kArrival,  // each gradient is added when it comes; the sum is all that is held
-  kWorker,   // by worker id, whoever comes first: the same bits every time, for one buffer a worker
+  kArrival,  // each gradient is added on arrival; only the sum is kept
+  kWorker,   // by worker id: bitwise reproducible, but keeps one buffer for each worker
 };
 
-// Gradients beyond `squares` are out of line: they are made as long as `clip_to`, or, if that is
-// 0, not taken.
-struct LengthLimit {
+// A bound on squared norms. A gradient beyond `squares` is scaled to norm `clip_to`; if that is 0,
+// the gradient is not added.
+struct NormLimit {
   double squares = std::numeric_limits<double>::infinity();
   double clip_to = 0.0;
   bool is_none() const { return squares == std::numeric_limits<double>::infinity(); }
@@ -40,16 +40,17 @@ class GradientSum {
   GradientSum(SumOrder order, size_t length, BufferPool* pool)
       : order_(order), length_(length), pool_(pool) {}
 
-  // Takes a gradient in, within the limit. Returns the sum of its squares, as it came. The gradient
-  // is not taken, and the sum is what it was, if it has NaN or infinity (or the sum would: NaN is
-  // returned), if it lies in memory of another process that has overwritten it meanwhile (nothing
-  // is returned), or if it is beyond a limit to which it is not shortened.
+  // Adds a gradient. Returns its squared norm before clipping. In these cases the gradient is not
+  // added, and the sum is unchanged:
+  //   - it has NaN or infinity, or the sum would have: the result is not finite;
+  //   - it is in another process's memory, and that process has overwritten it: no result;
+  //   - it is beyond the limit, and limit.clip_to is 0.
   // REQUIRES: `worker` has not contributed since the last reset; samples >= 1; the buffer has
-  // `length` floats; only somebody foreign() may still write to it.
+  // `length` floats; nothing writes to the buffer any more, except its owner if it is foreign().
   std::optional<double> add(WorkerId worker, uint32_t samples, ConstBuffer gradient,
-                            const LengthLimit& limit = {});
+                            const NormLimit& limit = {});
 
-  // Forgets everything and lets all buffers go.
+  // Forgets everything and releases all buffers.
   void reset();
 
   size_t length() const { return length_; }
@@ -59,11 +60,11 @@ class GradientSum {
   const std::vector<WorkerId>& workers() const { return workers_; }
   bool has(WorkerId worker) const;
 
-  // Writes elements begin, begin + 1, ... of the mean to `out`: made for closing a block chunk by
-  // chunk, each used by the caller while still in the cache.
+  // Writes elements begin, begin + 1, ... of the mean to `out`. The caller can process the mean in
+  // chunks, each while it is in the cache.
   // REQUIRES: contributors() >= 1, begin + out.size() <= length().
   void write_mean(size_t begin, std::span<float> out) const;
-  // Also adds the squares of what it writes to `squares`, in the same pass.
+  // Also adds the squares of the written values to `squares`, in the same pass.
   // REQUIRES: the same; contributors() >= 2; out.size() <= kScaledMax.
   void write_mean(size_t begin, std::span<float> out, SquareSum& squares) const;
 
@@ -73,16 +74,16 @@ class GradientSum {
     uint32_t samples;
     ConstBuffer gradient;
   };
-  // `squares` of the gradient, where they are known.
+  // `squares`: the squared norm of the gradient, if it is known.
   std::optional<double> take(WorkerId worker, uint32_t samples, ConstBuffer gradient,
                              std::optional<double> squares = {});
-  // Each returns what add() does, and leaves everything as it was if the gradient is not taken.
+  // These return the same as add(), and change nothing if the gradient is not added.
   std::optional<double> hold(WorkerId worker, uint32_t samples, ConstBuffer gradient,
                              std::optional<double> known);
   double add_own(uint32_t samples, const FloatBuffer& gradient, double squares);
   std::optional<double> add_copy(uint32_t samples, const FloatBuffer& gradient);
   std::optional<double> add_in_place(uint32_t samples, ConstBuffer gradient);
-  void make_again();
+  void rebuild_sum();
   float weight(uint32_t samples) const;
   float mean_factor() const;
   std::span<const float> part(size_t index, size_t begin, size_t size) const;
@@ -93,14 +94,13 @@ class GradientSum {
   BufferPool* pool_;
   uint64_t samples_ = 0;
   std::vector<WorkerId> workers_;
-  // In the order of summing. With kArrival there is one, the sum of all, under the name of the
-  // first.
+  // In summation order. With kArrival there is one entry: the sum, with the first worker's id.
   std::vector<Held> held_;
-  // With kArrival, once it is ours to write to: the sum. As long as all that came lies in memory of
-  // their workers, also what it is made of.
+  // With kArrival, once the sum is in a buffer of our own: that buffer.
   SharedBuffer sum_;
+  // The gradients in sum_, if all of them are still readable in their workers' memory.
   std::vector<Held> sources_;
-  double reach_ = 0.0;  // no element of the sum is larger
+  double magnitude_bound_ = 0.0;  // no element of the sum has a larger magnitude
 };
 
 }  // namespace drover

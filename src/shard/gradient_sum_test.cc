@@ -1,5 +1,5 @@
-// GradientSum must give the weighted mean in both orders, the same bits for any order of arrival
-// when summing by worker, and hold no more memory than it says.
+// GradientSum gives the weighted mean in both orders, bitwise the same for any order of arrival
+// when summing by worker, and keeps no more memory than documented.
 #include "shard/gradient_sum.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(GradientSum, WeighsBySamples) {
   }
 }
 
-TEST(GradientSum, TellsWhoContributedInOrderOfArrival) {
+TEST(GradientSum, ListsContributorsInOrderOfArrival) {
   for (const SumOrder order : kOrders) {
     BufferPool pool;
     GradientSum sum(order, 1, &pool);
@@ -100,7 +100,7 @@ TEST(GradientSum, TellsWhoContributedInOrderOfArrival) {
 }
 
 TEST(GradientSum, IsTheGradientItselfIfThereIsOnlyOne) {
-  // s g / s is not always g in floats; a lone worker must not pay for being weighed.
+  // s g / s is not always g in floats. A single gradient must not be rounded.
   const std::vector<float> gradient = {0.1F, 1.0F / 3.0F, 1e-40F, -3.4e38F};
   for (const SumOrder order : kOrders) {
     for (uint32_t samples = 1; samples < 100; ++samples) {
@@ -182,10 +182,10 @@ TEST(GradientSum, HoldsOneBufferWhenSummingInOrderOfArrival) {
     std::fill_n(buffer->data(), 8, 1.0F);
     sum.add(worker, 1, std::move(buffer));
   }
-  EXPECT_LE(seen.size(), 3U);  // one held, one being made, one on its way in
+  EXPECT_LE(seen.size(), 3U);  // one kept, one being computed, one being received
 }
 
-TEST(GradientSum, TellsTheSquaresAndRefusesWhatIsNotFinite) {
+TEST(GradientSum, ReturnsTheSquaresAndRefusesValuesThatAreNotFinite) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kLargest = std::numeric_limits<float>::max();
   for (const SumOrder order : kOrders) {
@@ -206,7 +206,7 @@ TEST(GradientSum, TellsTheSquaresAndRefusesWhatIsNotFinite) {
   EXPECT_EQ(mean_of(sum), std::vector<float>{kLargest});
 }
 
-TEST(GradientSum, IsWhatItWasIfItWouldOverflow) {
+TEST(GradientSum, IsUnchangedIfItWouldOverflow) {
   constexpr float kLarge = 2e38F;
   BufferPool pool;
   GradientSum sum(SumOrder::kArrival, 2, &pool);
@@ -217,9 +217,9 @@ TEST(GradientSum, IsWhatItWasIfItWouldOverflow) {
   EXPECT_EQ(mean_of(sum), (std::vector<float>{0.0F, 1.0F}));
 }
 
-// The sum of gradients in their workers' memory, of which some are refused, must be to the bit that
-// of the same gradients sent by those who were not.
-TEST(GradientSum, InPlaceIsTheSameToTheBitWhateverWasRefused) {
+// The sum of gradients in their workers' memory, of which some are refused, must be bitwise equal
+// to the sum of only the accepted ones, sent as copies.
+TEST(GradientSum, InPlaceIsBitwiseTheSameWithRefusedGradients) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -232,7 +232,7 @@ TEST(GradientSum, InPlaceIsTheSameToTheBitWhateverWasRefused) {
     for (Contribution& each : all) {
       const bool bad = random() % 3 == 0;
       const bool gone = !bad && random() % 4 == 0;
-      const bool sent = random() % 10 == 0;  // by somebody on another host
+      const bool sent = random() % 10 == 0;  // by a worker on another host
       if (bad) each.gradient[random() % each.gradient.size()] = kNan;
       const SharedBuffer buffer = sent ? buffer_of(each.gradient)
                                        : std::make_shared<FloatBuffer>(
@@ -251,8 +251,9 @@ TEST(GradientSum, InPlaceIsTheSameToTheBitWhateverWasRefused) {
   }
 }
 
-// A worker that goes on writes the word first; here it does so before the sum is asked to look.
-TEST(GradientSum, DoesNotTakeWhatItsOwnerHasOverwritten) {
+// A worker that continues first changes the word that marks its gradient as overwritten. Here it
+// does so before the sum reads the gradient.
+TEST(GradientSum, DoesNotAddAGradientThatItsOwnerHasOverwritten) {
   for (const SumOrder order : kOrders) {
     BufferPool pool;
     GradientSum sum(order, 2, &pool);
@@ -265,13 +266,13 @@ TEST(GradientSum, DoesNotTakeWhatItsOwnerHasOverwritten) {
     EXPECT_EQ(sum.add(0, 1, view()), 5.0);
     word = 8;
     EXPECT_EQ(sum.add(1, 1, view()), std::nullopt);
-    theirs = {9.0F, 9.0F};  // what was taken was copied
+    theirs = {9.0F, 9.0F};  // the added gradient was copied
     EXPECT_EQ(mean_of(sum), (std::vector<float>{1.0F, 2.0F}));
     EXPECT_EQ(sum.contributors(), 1U);
   }
 }
 
-TEST(GradientSum, LetsItsBuffersGo) {
+TEST(GradientSum, ReleasesItsBuffers) {
   for (const SumOrder order : kOrders) {
     BufferPool pool;
     GradientSum sum(order, 1, &pool);
@@ -286,7 +287,7 @@ TEST(GradientSum, LetsItsBuffersGo) {
   }
 }
 
-TEST(GradientSumDeathTest, RefusesWhatItsCallerShouldHaveRefused) {
+TEST(GradientSumDeathTest, ChecksItsRequirements) {
   BufferPool pool;
   GradientSum sum(SumOrder::kArrival, 2, &pool);
   std::vector<float> out(2);
@@ -298,20 +299,20 @@ TEST(GradientSumDeathTest, RefusesWhatItsCallerShouldHaveRefused) {
   EXPECT_DEATH(sum.write_mean(1, out), "internal error") << "beyond the end";
 }
 
-// Beyond a limit a gradient is made shorter, or left out; up to it, it is as if there were none.
-TEST(GradientSum, HoldsGradientsWithinALimit) {
+// Beyond a limit a gradient is clipped or not added. Up to the limit it is added unchanged.
+TEST(GradientSum, LimitsTheNormsOfGradients) {
   for (const SumOrder order : {SumOrder::kArrival, SumOrder::kWorker}) {
     for (const double clip_to : {0.0, 2.0}) {
       BufferPool pool;
       GradientSum sum(order, 4, &pool);
-      const LengthLimit limit{.squares = 16.0, .clip_to = clip_to};
+      const NormLimit limit{.squares = 16.0, .clip_to = clip_to};
       const auto add = [&](WorkerId worker, float value) {
         SharedBuffer gradient = pool.take(4);
         std::fill_n(gradient->data(), 4, value);
         return *sum.add(worker, 1, std::move(gradient), limit);
       };
       EXPECT_EQ(add(0, 2.0F), 16.0);
-      EXPECT_EQ(add(1, -100.0F), 40'000.0) << "as it came";
+      EXPECT_EQ(add(1, -100.0F), 40'000.0) << "the norm before clipping";
       EXPECT_EQ(add(2, 1.0F), 4.0);
       std::array<float, 4> mean{};
       sum.write_mean(0, mean);

@@ -7,15 +7,15 @@ namespace {
 
 constexpr size_t kMost = 1 << 20;
 
-TEST(GrantWindow, StaysWhereNothingIsLost) {
+TEST(GrantWindow, IsConstantWithoutLosses) {
   GrantWindow window(kMost);
   for (int i = 0; i < 1000; ++i) window.on_block(false);
   EXPECT_EQ(window.bytes(), kMost);
 }
 
-TEST(GrantWindow, HalvesWhenLossesAreMany) {
+TEST(GrantWindow, HalvesAfterManyLosses) {
   GrantWindow window(kMost);
-  for (uint32_t i = 1; i < GrantWindow::kTooMany; ++i) window.on_block(true);
+  for (uint32_t i = 1; i < GrantWindow::kLossyMax; ++i) window.on_block(true);
   EXPECT_EQ(window.bytes(), kMost);
   window.on_block(true);
   EXPECT_EQ(window.bytes(), kMost / 2);
@@ -23,28 +23,29 @@ TEST(GrantWindow, HalvesWhenLossesAreMany) {
   EXPECT_EQ(window.bytes(), kMost / 2);
 }
 
-// Packets overtake each other now and then on networks that lose nothing.
-TEST(GrantWindow, DoesNotMindALossNowAndThen) {
+// Packets may be reordered on networks without losses.
+TEST(GrantWindow, IgnoresRareLosses) {
   GrantWindow window(kMost);
   for (int i = 0; i < 10'000; ++i) window.on_block(i % 10 == 0);
   EXPECT_EQ(window.bytes(), kMost);
 }
 
-TEST(GrantWindow, NeverGoesBelowItsLeastNorAboveItsMost) {
+TEST(GrantWindow, StaysWithinItsBounds) {
   GrantWindow window(kMost);
   for (int i = 0; i < 1000; ++i) window.on_block(true);
   EXPECT_EQ(window.bytes(), GrantWindow::kLeastBytes);
   for (int i = 0; i < 10'000; ++i) window.on_block(false);
   EXPECT_EQ(window.bytes(), kMost);
-  GrantWindow small(1000);  // less than the least, because somebody says so
+  GrantWindow small(1000);  // the maximum may be below kLeastBytes
   for (int i = 0; i < 1000; ++i) small.on_block(true);
   EXPECT_EQ(small.bytes(), 1000U);
 }
 
-TEST(GrantWindow, GrowsAfterACalmWhile) {
+TEST(GrantWindow, GrowsAfterIntervalsWithoutLosses) {
   GrantWindow window(kMost);
   while (window.bytes() > kMost / 4) window.on_block(true);
-  for (uint32_t i = 1; i < GrantWindow::kCalm * GrantWindow::kStretch; ++i) window.on_block(false);
+  for (uint32_t i = 1; i < GrantWindow::kCleanIntervals * GrantWindow::kInterval; ++i)
+    window.on_block(false);
   EXPECT_EQ(window.bytes(), kMost / 4);
   window.on_block(false);
   EXPECT_EQ(window.bytes(), kMost / 4 + GrantWindow::kGrowthBytes);

@@ -16,8 +16,8 @@
 namespace drover {
 namespace {
 
-// The loops take bare pointers: `__restrict` spares them a check for overlap, and a span's own
-// bounds checks, where they are switched on, would keep them from being vectorised.
+// The loops take raw pointers: `__restrict` avoids a check for overlap, and a span's bounds checks,
+// if they are enabled, would prevent vectorisation.
 
 DROVER_KERNEL
 bool all_finite_loop(const float* __restrict values, size_t size) {
@@ -32,20 +32,20 @@ bool all_finite_loop(const float* __restrict values, size_t size) {
   return bad == 0;
 }
 
-// Sixteen floats, added up lane by lane on every machine, so that all round alike: a plain sum
-// could not be vectorised without changing the order.
+// Sixteen floats, added up lane by lane on every machine, so that all round the same way. A plain
+// sum could not be vectorised without changing the order.
 using Lanes __attribute__((vector_size(64))) = float;
 constexpr size_t kLanes = SquareSum::kLanes;
-constexpr size_t kAbreast = 4 * kLanes;  // additions that need not wait for one another
-// Floats are added up as floats for so long, the sums of such stretches as doubles.
-constexpr size_t kStretch = kScaledMax;
+constexpr size_t kAbreast = 4 * kLanes;  // independent additions
+// Up to this many floats are summed as floats; these partial sums are summed as doubles.
+constexpr size_t kPartialSum = kScaledMax;
 // Squares of small gradients would be subnormal, which many processors handle a hundred times more
 // slowly. With this factor on the values they are so only below 1e-26.
 constexpr float kLift = 0x1.0p24F;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLift2 = static_cast<double>(kLift) * static_cast<double>(kLift);
 
-// From and to wherever floats begin. By reference: how vectors are returned depends on the machine.
+// Unaligned loads and stores. By reference: returning vectors by value depends on the architecture.
 inline void load(const float* from, Lanes& to) { std::memcpy(&to, from, sizeof(to)); }
 inline void store(const Lanes& from, float* to) { std::memcpy(to, &from, sizeof(from)); }
 
@@ -67,7 +67,7 @@ void squares_loop(const float* __restrict values, size_t size, double* __restric
     Lanes b{};
     Lanes c{};
     Lanes d{};
-    for (const size_t end = std::min(whole, i + kStretch); i < end; i += kAbreast) {
+    for (const size_t end = std::min(whole, i + kPartialSum); i < end; i += kAbreast) {
       Lanes p;
       Lanes q;
       Lanes r;
@@ -112,14 +112,14 @@ void set_scaled_and_square_loop(float* __restrict out, const float* __restrict i
   }
 }
 
-// Zero times what was written adds up to zero, unless something was not finite.
+// Zero times the written values adds up to zero, unless a value was not finite.
 inline bool all_zero(const Lanes& sums) {
   float sum = 0.0F;
   for (size_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
   return sum == 0.0F;
 }
 
-// Returns whether all that was written is finite.
+// Returns whether all written values are finite.
 DROVER_KERNEL
 bool copy_in_loop(float* __restrict out, const float* __restrict in, size_t size,
                   double* __restrict lanes) {
@@ -129,7 +129,7 @@ bool copy_in_loop(float* __restrict out, const float* __restrict in, size_t size
   while (i < whole) {
     Lanes a{};
     Lanes b{};
-    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
+    for (const size_t end = std::min(whole, i + kPartialSum); i < end; i += 2 * kLanes) {
       Lanes p;
       Lanes q;
       load(in + i, p);
@@ -163,7 +163,7 @@ bool add_in_loop(float* __restrict sum, const float* __restrict in, float weight
   while (i < whole) {
     Lanes a{};
     Lanes b{};
-    for (const size_t end = std::min(whole, i + kStretch); i < end; i += 2 * kLanes) {
+    for (const size_t end = std::min(whole, i + kPartialSum); i < end; i += 2 * kLanes) {
       Lanes p;
       Lanes q;
       Lanes s;
@@ -271,7 +271,7 @@ double take_in(std::span<float> out, std::span<const float> in) {
   SquareSum squares;
   if (!copy_in_loop(out.data(), in.data(), out.size(), squares.lanes.data())) return kNaN;
   const double quick = squares.total();
-  return std::isfinite(quick) ? quick : sum_of_squares(out);  // which nobody else writes to
+  return std::isfinite(quick) ? quick : sum_of_squares(out);  // only this process writes to it
 }
 
 double add_in(std::span<float> sum, std::span<const float> in, float weight) {

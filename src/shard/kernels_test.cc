@@ -1,5 +1,5 @@
-// The kernels must give the bits of a plain loop at every length and alignment, whichever
-// instructions they run with, and find every NaN and infinity.
+// The kernels give bitwise the results of a plain loop at every length and alignment, with any
+// instruction set, and find every NaN and infinity.
 #include "shard/kernels.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Values of many magnitudes, so that rounding differs if anything does.
+// Values of many magnitudes, so that any difference in the order of operations shows in rounding.
 std::vector<float> random_values(uint64_t seed, size_t size) {
   std::vector<float> values(size);
   for (size_t i = 0; i < size; ++i) {
@@ -36,8 +36,8 @@ std::vector<uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-// a * b rounded to float before anything else happens to it: volatile forbids a fused multiply-add
-// even if the test is built for a machine that has one.
+// a * b rounded to float. `volatile` prevents a fused multiply-add, even if the test is built for a
+// processor that has one.
 float rounded_product(float a, float b) {
   const volatile float product = a * b;
   return product;
@@ -59,7 +59,7 @@ double exact_squares(std::span<const float> values) {
   return static_cast<double>(sum);
 }
 
-TEST(SumOfSquares, IsThatOfAPlainLoopAtEveryLengthAndAlignment) {
+TEST(SumOfSquares, EqualsAPlainLoopAtEveryLengthAndAlignment) {
   for (const size_t length : lengths()) {
     for (const size_t offset : {0U, 1U, 3U}) {
       const std::vector<float> values = random_values(length + 7, length + offset);
@@ -72,7 +72,7 @@ TEST(SumOfSquares, IsThatOfAPlainLoopAtEveryLengthAndAlignment) {
   EXPECT_NEAR(sum_of_squares(many) / exact_squares(many), 1.0, 1e-6);
 }
 
-TEST(SumOfSquares, OfHugeAndTinyValuesIsAsExact) {
+TEST(SumOfSquares, IsAsExactForHugeAndTinyValues) {
   using Limits = std::numeric_limits<float>;
   for (const float value : {Limits::max(), 1e30F, 1e13F, 1e-18F, 1e-22F, 1e-25F}) {
     const std::vector<float> values(1000, value);
@@ -87,9 +87,9 @@ TEST(SumOfSquares, IsNanExactlyIfAValueIsNotFinite) {
       std::vector<float> values(length, std::numeric_limits<float>::max());
       EXPECT_TRUE(std::isfinite(sum_of_squares(values)));
       for (size_t i = 0; i < length; ++i) {
-        std::vector<float> spoilt = values;
-        spoilt[i] = bad;
-        ASSERT_TRUE(std::isnan(sum_of_squares(spoilt))) << i << " of " << length;
+        std::vector<float> corrupt = values;
+        corrupt[i] = bad;
+        ASSERT_TRUE(std::isnan(sum_of_squares(corrupt))) << i << " of " << length;
       }
     }
   }
@@ -115,7 +115,7 @@ TEST(SetScaled, WithSquaresGivesTheSameBitsAndTheSquaresOfTheResult) {
   EXPECT_NEAR(squares.total(), exact, 1e-6 * exact);
 }
 
-TEST(TakeIn, WritesTheSumAndTellsTheSquares) {
+TEST(TakeIn, WritesTheSumAndReturnsTheSquares) {
   for (const size_t length : lengths()) {
     for (const size_t offset : {0U, 1U, 3U}) {
       const std::vector<float> a_all = random_values(2 * length, length + offset);
@@ -137,18 +137,18 @@ TEST(TakeIn, WritesTheSumAndTellsTheSquares) {
   EXPECT_NEAR(take_in(out, huge) / exact_squares(huge), 1.0, 1e-6);
 }
 
-TEST(TakeIn, IsNanExactlyIfSomethingWrittenIsNotFinite) {
+TEST(TakeIn, IsNanExactlyIfAWrittenValueIsNotFinite) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (const size_t length : {1U, 7U, 32U, 67U, 5000U}) {
       const std::vector<float> fine(length, -2.0F);
       std::vector<float> out(length);
       EXPECT_TRUE(std::isfinite(take_in(out, fine)));
       for (size_t i = 0; i < length; i += 1 + length / 50) {
-        std::vector<float> spoilt = fine;
-        spoilt[i] = bad;
-        ASSERT_TRUE(std::isnan(take_in(out, spoilt))) << i << " of " << length;
+        std::vector<float> corrupt = fine;
+        corrupt[i] = bad;
+        ASSERT_TRUE(std::isnan(take_in(out, corrupt))) << i << " of " << length;
         out = fine;
-        ASSERT_TRUE(std::isnan(add_in(out, spoilt, 0.5F))) << i << " of " << length;
+        ASSERT_TRUE(std::isnan(add_in(out, corrupt, 0.5F))) << i << " of " << length;
         for (size_t j = 0; j < length; ++j) ASSERT_EQ(out[j], j == i ? -2.0F : -3.0F) << j;
       }
     }
@@ -174,7 +174,7 @@ TEST(AllFinite, FindsABadValueAtEveryPosition) {
         const float good = values[i];
         values[i] = bad;
         ASSERT_FALSE(all_finite(values)) << "position " << i << " of " << length;
-        // ... and does not look beyond the span.
+        // It does not read beyond the span.
         ASSERT_TRUE(all_finite(std::span(values).first(i))) << i;
         ASSERT_TRUE(all_finite(std::span(values).subspan(i + 1))) << i;
         values[i] = good;
@@ -183,7 +183,7 @@ TEST(AllFinite, FindsABadValueAtEveryPosition) {
   }
 }
 
-TEST(Kernels, EqualAPlainLoopToTheBit) {
+TEST(Kernels, EqualAPlainLoopBitwise) {
   for (const size_t length : lengths()) {
     for (size_t offset = 0; offset < 3; ++offset) {  // floats past an aligned address
       SCOPED_TRACE("length " + std::to_string(length) + " offset " + std::to_string(offset));
@@ -223,17 +223,17 @@ TEST(Kernels, EqualAPlainLoopToTheBit) {
 
 TEST(Kernels, WriteNothingOutsideTheirSpan) {
   for (size_t length = 0; length <= 40; ++length) {
-    std::vector<float> room(length + 2, 5.0F);
+    std::vector<float> buffer(length + 2, 5.0F);
     const std::vector<float> in(length, 1.0F);
-    const std::span inside = std::span(room).subspan(1, length);
+    const std::span inside = std::span(buffer).subspan(1, length);
     add_scaled(inside, in, 2.0F);
     set_scaled(inside, in, 2.0F);
     take_in(inside, in);
     add_in(inside, in, 2.0F);
     set_sum(inside, in, in, 2.0F);
     move_towards(inside, in, 0.5F);
-    ASSERT_EQ(room.front(), 5.0F) << length;
-    ASSERT_EQ(room.back(), 5.0F) << length;
+    ASSERT_EQ(buffer.front(), 5.0F) << length;
+    ASSERT_EQ(buffer.back(), 5.0F) << length;
   }
 }
 

@@ -11,14 +11,14 @@ namespace {
 
 constexpr double kStandardPerMedian = 1.4826;
 
-// The lower one of two in the middle: of few workers, rather too short than too long.
+// The lower of two middle values: with few workers the typical norm is rather too small.
 float lower_median(std::span<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-// The upper one: rather too tolerant than too strict.
+// The upper of two middle values: the deviation is rather too large, that is, too tolerant.
 float upper_median(std::span<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -29,10 +29,10 @@ float upper_median(std::span<float> values) {
 
 void NormGuard::note(WorkerId worker, double squares, uint32_t samples) {
   DROVER_CHECK(std::isfinite(squares));
-  const double length = std::sqrt(squares);
+  const double norm = std::sqrt(squares);
   History& each = workers_[worker];
   each.noted =
-      static_cast<float>(std::min(length, static_cast<double>(std::numeric_limits<float>::max())));
+      static_cast<float>(std::min(norm, static_cast<double>(std::numeric_limits<float>::max())));
   each.noted_samples = static_cast<float>(samples);
 }
 
@@ -40,7 +40,7 @@ void NormGuard::learn(const Membership& members) {
   for (History& each : workers_) {
     if (each.silent < kStepsFresh) ++each.silent;
     if (!(each.noted > 0.0F)) continue;
-    each.lengths[each.next] = each.noted;
+    each.norms[each.next] = each.noted;
     each.next = (each.next + 1) % kRemembered;
     each.count = std::min<uint32_t>(each.count + 1, kRemembered);
     each.samples = each.noted_samples;
@@ -58,10 +58,10 @@ void NormGuard::find_bound(const Membership& members) {
   scratch_.clear();
   for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
     const History& each = workers_[worker];
-    if (each.count < kLengthsMin || each.silent >= kStepsFresh || !members.has(worker)) continue;
+    if (each.count < kNormsMin || each.silent >= kStepsFresh || !members.has(worker)) continue;
     voters_.push_back(worker);
-    std::array<float, kRemembered> lengths = each.lengths;
-    scratch_.push_back(lower_median(std::span(lengths).first(each.count)));
+    std::array<float, kRemembered> norms = each.norms;
+    scratch_.push_back(lower_median(std::span(norms).first(each.count)));
   }
   if (voters_.size() < kVotersMin) return;
   const float typical = lower_median(scratch_);
@@ -70,7 +70,7 @@ void NormGuard::find_bound(const Membership& members) {
     const History& each = workers_[worker];
     std::array<float, kRemembered> ratios{};
     for (size_t i = 0; i < each.count; ++i)
-      ratios[i] = std::max(each.lengths[i] / typical, typical / each.lengths[i]);
+      ratios[i] = std::max(each.norms[i] / typical, typical / each.norms[i]);
     scratch_.push_back(upper_median(std::span(ratios).first(each.count)));
   }
   const double deviation =
@@ -83,12 +83,12 @@ void NormGuard::find_bound(const Membership& members) {
   bound_.most = bound_.typical * std::pow(deviation, factor_ * kStandardPerMedian);
 }
 
-// As floats, like everything that a checkpoint keeps.
+// Saved as floats, like everything in a checkpoint.
 std::vector<float> NormGuard::save() const {
   std::vector<float> saved;
   saved.reserve(workers_.size() * kSavedOfEach);
   for (const History& each : workers_) {
-    saved.insert(saved.end(), each.lengths.begin(), each.lengths.end());
+    saved.insert(saved.end(), each.norms.begin(), each.norms.end());
     saved.push_back(static_cast<float>(each.count));
     saved.push_back(static_cast<float>(each.next));
     saved.push_back(static_cast<float>(each.silent));
@@ -97,7 +97,7 @@ std::vector<float> NormGuard::save() const {
   return saved;
 }
 
-// A file may say anything: a worker of which it makes no sense begins anew.
+// Files are not trusted: a worker with invalid numbers begins without a history.
 void NormGuard::restore(std::span<const float> saved, const Membership& members) {
   const size_t known = std::min(workers_.size(), saved.size() / kSavedOfEach);
   for (size_t worker = 0; worker < known; ++worker) {
@@ -110,7 +110,7 @@ void NormGuard::restore(std::span<const float> saved, const Membership& members)
     const auto used = from.first(makes_sense ? static_cast<size_t>(from[kRemembered]) : 0);
     if (!makes_sense || std::count(used.begin(), used.end(), 0.0F) > 0) continue;
     History& each = workers_[worker];
-    std::copy_n(from.begin(), kRemembered, each.lengths.begin());
+    std::copy_n(from.begin(), kRemembered, each.norms.begin());
     each.count = static_cast<uint32_t>(from[kRemembered]);
     each.next = static_cast<uint32_t>(from[kRemembered + 1]);
     each.silent = static_cast<uint32_t>(from[kRemembered + 2]);

@@ -1,26 +1,26 @@
-// NormGuard: which gradients of one block are too long to be believed, by what is usual there.
+// NormGuard: a bound on the norms of one block's gradients, against faulty (Byzantine) workers.
 //
-// The lengths (norms) of the last gradients of each worker are remembered, those of outliers too.
-// A worker has one vote, however often it comes: the median of its own lengths. The usual length is
-// the median of the votes, and the usual deviation, as a ratio, the median over workers of the
-// median of how far each one's lengths are from the usual one. A length is out of line if it is
-// more than `factor` deviations above the usual one, on a scale of ratios:
+// The guard remembers the norms of the last gradients of each worker, including outliers. Each
+// worker has one vote, however often it pushes: the median of its own norms. The typical norm is
+// the median of the votes. The typical deviation is a ratio: for each worker the median distance of
+// its norms from the typical norm, and of these the median over workers. A norm is too large if it
+// is more than `factor` deviations above the typical norm, on a logarithmic scale:
 //
-//   bound = usual * deviation ^ (factor * 1.4826)
+//   bound = typical * deviation ^ (factor * 1.4826)
 //
-// (1.4826 makes a median deviation a standard one, where logarithms of lengths are normal.)
+// (1.4826 turns a median deviation into a standard deviation, if norms are log-normal.)
 //
-// So fewer than half of the workers can move neither beyond what the others have: a liar's vote is
-// one of n, whatever it says. When everybody's gradients get longer at once, all votes follow as
-// soon as the new lengths are more than half of what is remembered: nobody is locked out for long.
-// Short gradients do no harm, and zeros say nothing.
+// So fewer than half of the workers cannot move the bound beyond what the other workers have: a
+// Byzantine worker has one of n votes. When the gradients of all workers grow at once, all votes
+// follow as soon as the new norms are more than half of the remembered ones, so that workers are
+// not refused for long. Small gradients do no harm, and zero gradients have no vote.
 //
-// A gradient weighs as much as it says to have samples, which would be another way to outweigh the
-// others: the usual number is the median over workers of what each said last, and more than
-// kSamplesMost times that is out of line.
+// A gradient's weight is its reported number of samples, which a faulty worker could exaggerate.
+// The typical number is the median over workers of each one's last number. More than kSamplesMost
+// times that is too much.
 //
-// What came in a step counts when the step closes, and a worker's lengths are kept apart, so that
-// nothing depends on the order of arrival.
+// The norms of a step count from when it closes, and each worker's norms are kept separately, so
+// that nothing depends on the order of arrival.
 #pragma once
 
 #include <array>
@@ -36,52 +36,54 @@ namespace drover {
 
 class NormGuard {
  public:
-  // Lengths of each worker that are remembered.
+  // How many norms of each worker are remembered.
   static constexpr size_t kRemembered = 8;
-  // Of which there are fewer, a worker has no vote; of fewer voters, nobody is out of line.
-  static constexpr size_t kLengthsMin = 2;
+  // A worker with fewer norms has no vote.
+  static constexpr size_t kNormsMin = 2;
+  // With fewer voters there is no bound.
   static constexpr size_t kVotersMin = 3;
-  // Who has not come for so many steps has no vote: lengths change as training goes on.
+  // A worker without a gradient for this many steps has no vote, since norms change during
+  // training.
   static constexpr uint32_t kStepsFresh = 64;
-  // Deviations are taken to be at least so large, for lengths that were all but equal may well
-  // change; and at most so large, for of few lengths even the median may be far off.
+  // Limits on the deviation. Norms that were almost equal may change, and the median of few norms
+  // may be far off.
   static constexpr double kDeviationMin = 1.145;  // a standard deviation of about a fifth
-  static constexpr double kDeviationMax = 1.58;  // of about two thirds: a bound of 30 with factor 5
+  static constexpr double kDeviationMax = 1.58;   // about two thirds; with factor 5, a bound of 30
 
-  // So many times the usual number of samples; a worker that is quick may well have some more.
+  // A multiple of the typical number of samples. Fast workers may have more samples than others.
   static constexpr double kSamplesMost = 4.0;
 
   NormGuard(uint32_t workers, double factor) : factor_(factor), workers_(workers) {}
 
   struct Bound {
-    double typical = 0.0;  // length; 0: not known
+    double typical = 0.0;  // the typical norm; 0: unknown
     double most = std::numeric_limits<double>::infinity();
     uint32_t typical_samples = 0;
     double most_samples = std::numeric_limits<double>::infinity();
   };
   const Bound& bound() const { return bound_; }
 
-  // What a worker has sent in the step that is open, be it used or not: the square of its length,
-  // and its samples. REQUIRES: finite.
+  // Notes a gradient of the open step, used or not: its squared norm and its samples.
+  // REQUIRES: `squares` is finite.
   void note(WorkerId worker, double squares, uint32_t samples);
-  // The step has closed: what was noted counts. Who is not a member has no vote.
+  // The step has closed: noted gradients now count. Only members have a vote.
   void learn(const Membership& members);
-  // Another life of this worker begins.
+  // A new incarnation of this worker begins.
   void forget(WorkerId worker);
 
-  // All that is remembered, to go on from elsewhere: so many numbers of each worker.
+  // The whole state, as this many numbers for each worker.
   static constexpr size_t kSavedOfEach = kRemembered + 4;
   std::vector<float> save() const;
   void restore(std::span<const float> saved, const Membership& members);
 
  private:
   struct History {
-    std::array<float, kRemembered> lengths{};  // the last, in a ring
-    uint32_t count = 0;                        // of those; at most kRemembered
-    uint32_t next = 0;                         // to be overwritten
-    uint32_t silent = 0;                       // steps since the last came
-    float samples = 0.0F;                      // of the last
-    float noted = 0.0F;                        // in the open step; 0: nothing
+    std::array<float, kRemembered> norms{};  // the last ones, a ring buffer
+    uint32_t count = 0;                      // of norms; at most kRemembered
+    uint32_t next = 0;                       // the index to overwrite next
+    uint32_t silent = 0;                     // steps since the last gradient
+    float samples = 0.0F;                    // of the last gradient
+    float noted = 0.0F;                      // the norm in the open step; 0: none
     float noted_samples = 0.0F;
   };
   void find_bound(const Membership& members);

@@ -1,8 +1,8 @@
-// OfferQueue: which of the offered blocks may be sent now.
+// OfferQueue: decides which of the offered blocks may be sent now.
 //
-// A shard takes offers in the order in which they arrive, and lets only a bounded number of bytes
-// be under way at once: that bounds its memory, keeps many senders from drowning a switch, and lets
-// whoever came first finish first.
+// A shard grants offers in order of arrival, and allows a bounded number of bytes in flight. This
+// bounds its memory, avoids incast (many senders that overflow a switch), and lets the first offers
+// finish first.
 #pragma once
 
 #include <cstddef>
@@ -26,33 +26,34 @@ struct Offer {
 
 class OfferQueue {
  public:
-  // One block may always be under way, however large.
+  // One block may always be in flight, however large.
   explicit OfferQueue(size_t window_bytes) : window_bytes_(window_bytes) {}
 
-  // For what is granted from now on.
+  // For grants from now on.
   void set_window(size_t bytes) { window_bytes_ = bytes; }
 
   enum class Added : uint8_t {
     kYes,
-    kAgain,    // the same has been offered, and neither sent nor withdrawn
-    kTooMany,  // so have kOffersOpenMax other steps of that block
+    kAgain,    // the same offer is already open (neither sent nor withdrawn)
+    kTooMany,  // offers of kOffersOpenMax other steps of that block are open
   };
   Added add(const Offer& offer);
 
-  // The offers that fit the window now, oldest first; they count as under way until taken or lost.
+  // Grants and returns the offers that fit the window now, oldest first. Their bytes are in flight
+  // until take() or forget().
   std::vector<Offer> grant();
 
   // The bytes of a granted offer have arrived. Returns false if there was no such grant.
   bool take(WorkerId worker, Step step, BlockId block);
 
-  // A worker left: neither its offers nor its grants count any longer.
+  // A worker left: removes its offers and grants.
   void forget(WorkerId worker);
 
-  // Removes and returns the waiting offers of `block` for steps before `version`: they are late.
-  // Those under way may still come, but no longer take up the window.
+  // Removes and returns the waiting offers of `block` for steps before `version`, which are late.
+  // Granted ones may still arrive, but no longer count for the window.
   std::vector<Offer> withdraw_late(BlockId block, Version version);
 
-  // Those that wait, and those under way.
+  // The number of offers that wait or are granted.
   size_t pending() const { return waiting_.size() + under_way_.size(); }
   size_t bytes_under_way() const { return under_way_bytes_; }
 
@@ -63,7 +64,7 @@ class OfferQueue {
   std::deque<Offer> waiting_;
   std::vector<Offer> under_way_;
   size_t under_way_bytes_ = 0;
-  // Steps of all of them.
+  // The steps of all open offers.
   std::map<std::pair<WorkerId, BlockId>, std::vector<Step>> open_;
 };
 

@@ -1,4 +1,4 @@
-// Offers are granted in order of arrival, and never more bytes at once than the window holds.
+// Offers are granted in order of arrival, and never with more bytes in flight than the window.
 #include "shard/offer_queue.h"
 
 #include <gtest/gtest.h>
@@ -26,15 +26,15 @@ TEST(OfferQueue, TakesAnOfferOnce) {
   OfferQueue queue(100);
   const Offer offer{.worker = 0, .step = 3, .block = 1, .bytes = 10};
   EXPECT_EQ(queue.add(offer), OfferQueue::Added::kYes);
-  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it waits";
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it is waiting";
   queue.grant();
-  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it is under way";
+  EXPECT_EQ(queue.add(offer), OfferQueue::Added::kAgain) << "it is in flight";
   EXPECT_EQ(queue.pending(), 1u);
   EXPECT_TRUE(queue.take(0, 3, 1));
   EXPECT_EQ(queue.add(offer), OfferQueue::Added::kYes);
 }
 
-TEST(OfferQueue, LetsNobodyOfferWithoutEnd) {
+TEST(OfferQueue, LimitsOpenOffersOfAWorker) {
   OfferQueue queue(100);
   for (Step step = 0; step < kOffersOpenMax; ++step)
     ASSERT_EQ(queue.add({.worker = 0, .step = step, .block = 1}), OfferQueue::Added::kYes);
@@ -42,29 +42,30 @@ TEST(OfferQueue, LetsNobodyOfferWithoutEnd) {
   EXPECT_EQ(queue.add(more), OfferQueue::Added::kTooMany);
   EXPECT_EQ(queue.add({.worker = 0, .step = 0, .block = 2}), OfferQueue::Added::kYes);
   EXPECT_EQ(queue.add({.worker = 1, .step = 0, .block = 1}), OfferQueue::Added::kYes);
-  EXPECT_EQ(queue.withdraw_late(1, 2).size(), 3u) << "two of the first worker, one of the second";
+  EXPECT_EQ(queue.withdraw_late(1, 2).size(), 3u)
+      << "two offers of the first worker, one of the second";
   EXPECT_EQ(queue.add(more), OfferQueue::Added::kYes);
   queue.forget(0);
   EXPECT_EQ(queue.add(more), OfferQueue::Added::kYes);
 }
 
-TEST(OfferQueue, LetsOneBlockThroughHoweverLarge) {
+TEST(OfferQueue, GrantsOneBlockHoweverLarge) {
   OfferQueue queue(10);
   queue.add({.worker = 0, .step = 0, .block = 0, .bytes = 1000});
   EXPECT_EQ(queue.grant().size(), 1u);
 }
 
-TEST(OfferQueue, KnowsWhatItDidNotGrant) {
+TEST(OfferQueue, TakesOnlyGrantedOffers) {
   OfferQueue queue(100);
   queue.add({.worker = 0, .step = 3, .block = 1, .bytes = 10});
   EXPECT_FALSE(queue.take(0, 3, 1)) << "offered, but not granted";
   queue.grant();
   EXPECT_FALSE(queue.take(0, 4, 1));
   EXPECT_TRUE(queue.take(0, 3, 1));
-  EXPECT_FALSE(queue.take(0, 3, 1)) << "taken already";
+  EXPECT_FALSE(queue.take(0, 3, 1)) << "already taken";
 }
 
-TEST(OfferQueue, AWorkerThatLeavesFreesItsShareOfTheWindow) {
+TEST(OfferQueue, ALostWorkerFreesItsPartOfTheWindow) {
   OfferQueue queue(100);
   queue.add({.worker = 0, .step = 0, .block = 0, .bytes = 100});
   queue.add({.worker = 1, .step = 0, .block = 0, .bytes = 100});
@@ -74,7 +75,7 @@ TEST(OfferQueue, AWorkerThatLeavesFreesItsShareOfTheWindow) {
   ASSERT_EQ(queue.grant().size(), 1u);
 }
 
-TEST(OfferQueue, WithdrawsOnlyWhatIsLate) {
+TEST(OfferQueue, WithdrawsOnlyLateOffers) {
   OfferQueue queue(1);
   queue.add({.worker = 0, .step = 0, .block = 0, .bytes = 10});
   queue.grant();
@@ -86,15 +87,15 @@ TEST(OfferQueue, WithdrawsOnlyWhatIsLate) {
   EXPECT_EQ(late[0].worker, 1u);
 }
 
-TEST(OfferQueue, AGrantForAClosedStepHoldsNobodyUp) {
+TEST(OfferQueue, AGrantForAClosedStepDoesNotFillTheWindow) {
   OfferQueue queue(100);
   queue.add({.worker = 0, .step = 0, .block = 0, .bytes = 100});
   queue.grant();
   queue.add({.worker = 1, .step = 1, .block = 0, .bytes = 100});
   EXPECT_TRUE(queue.grant().empty());
   queue.withdraw_late(0, 1);
-  EXPECT_EQ(queue.grant().size(), 1u) << "worker 0 may never send what it was granted";
-  EXPECT_TRUE(queue.take(0, 0, 0)) << "but it may";
+  EXPECT_EQ(queue.grant().size(), 1u) << "worker 0 may never send its granted block";
+  EXPECT_TRUE(queue.take(0, 0, 0)) << "but it may still send it";
 }
 
 TEST(OfferQueue, KeepsItsWindowUnderRandomUse) {

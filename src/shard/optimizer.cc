@@ -14,13 +14,13 @@
 namespace drover {
 namespace {
 
-// The mean gradient of so many elements is made at a time and used while it is in the first-level
-// cache, which leaves one pass over memory for summing, updating and averaging. Short chunks keep
-// the streams in step with one another, so that the processor prefetches all of them: from main
-// memory 256 floats are about 1.4 times as fast as 2048 (Adam 35 against 24 GB/s on a Zen 4).
+// The mean gradient is computed in chunks of this many elements, and used while the chunk is in the
+// first-level cache. So summing, updating and averaging take one pass over memory. With short
+// chunks the processor prefetches all streams: from main memory, chunks of 256 floats are about 1.4
+// times as fast as chunks of 2048 (Adam 35 against 24 GB/s on a Zen 4).
 constexpr size_t kChunkFloats = 256;
 
-// What one update multiplies with, worked out in double precision.
+// The factors of one update, computed in double precision.
 struct Factors {
   float rate = 0;          // lr, for Adam lr / (1 - b1^t)
   float decay = 0;         // wd, for AdamW lr wd
@@ -32,7 +32,8 @@ struct Factors {
   float epsilon = 0;
 };
 
-// The rules: formulas as in the header, over one chunk. Bare restricted pointers as in kernels.cc.
+// The update rules over one chunk, with the formulas of the header. Raw restricted pointers as in
+// kernels.cc.
 
 DROVER_KERNEL
 void sgd(const float* __restrict gradient, const float* __restrict now, float* __restrict next,

@@ -1,7 +1,7 @@
 // BlockOptimizer: turns the mean gradient of a step into the next version of one block.
 //
-// The formulas are those of PyTorch's torch.optim. With p the parameters, g the mean gradient, lr
-// the learning rate, wd the weight decay and t = 1, 2, ... the update of this block:
+// The formulas are those of PyTorch's torch.optim, with p the parameters, g the mean gradient, lr
+// the learning rate, wd the weight decay and t = 1, 2, ... the number of this block's update:
 //
 //   SGD       g += wd p;  p -= lr g
 //   momentum  g += wd p;  b = mu b + g;  p -= lr b
@@ -37,17 +37,17 @@ class BlockOptimizer {
   // apply().
   void start(std::span<const float> initial);
 
-  // The same in a run that goes on: instead of start(), with what save() has put there. Whatever
-  // this optimiser keeps must be there; which settings it was saved under is the caller's to check.
+  // Instead of start(), in a run that continues: restores the state that save() has written.
+  // REQUIRES: `saved` has all state of this optimiser, and was saved with the same settings.
   void restore(const SavedBlock& saved);
-  // Adds what it remembers, as copies: it changes with the next update.
+  // Adds copies of the optimiser's state to `saved`.
   void save(SavedBlock& saved, BufferPool& pool) const;
 
-  // Writes the block's next version in one pass over memory. The version before is left as it is,
-  // for it may still be on its way to workers. If nobody contributed the next version is a copy,
-  // and no state moves: neither momentum nor the count of updates nor the moving average.
-  // Returns |g|^2 of the mean gradient of a trained block that two or more have contributed to (see
-  // gradient_noise.h), else 0: it is not needed then.
+  // Writes the block's next version to `next` in one pass over memory. `now` stays unchanged, since
+  // it may still be on its way to workers. Without a contribution the next version is a copy, and
+  // no state changes: neither momentum, nor the number of updates, nor the moving average. Returns
+  // |g|^2 of the mean gradient of a trained block with two or more contributions (see
+  // gradient_noise.h); otherwise 0.
   // REQUIRES: all have the block's length; `next` does not overlap `now`.
   double apply(const GradientSum& sum, double learning_rate, std::span<const float> now,
                std::span<float> next);

@@ -1,5 +1,5 @@
-// BlockOptimizer must follow PyTorch's formulas, give the same bits on every machine, and leave
-// everything alone when nobody contributed.
+// BlockOptimizer follows PyTorch's formulas, gives bitwise the same results on every machine, and
+// changes nothing in a step without contributions.
 #include "shard/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ BlockOptimizer started(const OptimizerSettings& settings, std::span<const float>
   return optimizer;
 }
 
-// The formulas of the header for one element, in double precision and without haste.
+// The formulas of the header for one element, in double precision.
 struct Oracle {
   OptimizerSettings settings;
   double p;
@@ -163,14 +163,14 @@ TEST(BlockOptimizer, AgreesWithTheFormulasInDoublePrecision) {
   }
 }
 
-// Known answers, worked by hand from p = 1 with lr = 0.1 and gradients 1, then 2.
+// Known results, computed by hand from p = 1 with lr = 0.1 and gradients 1, then 2.
 struct KnownAnswer {
   OptimizerSettings settings;
   float first;
   float second;
 };
 
-TEST(BlockOptimizer, GivesTheAnswersWorkedByHand) {
+TEST(BlockOptimizer, GivesTheResultsComputedByHand) {
   const KnownAnswer answers[] = {
       // 1 - 0.1 * 1 = 0.9; 0.9 - 0.1 * 2 = 0.7
       {{.kind = OptimizerKind::kSgd}, 0.9F, 0.7F},
@@ -255,10 +255,10 @@ TEST(BlockOptimizer, FusedEqualsSumFirstUpdateLater) {
   }
 }
 
-// Runs every rule on inputs made from integers and boils the bits down to one number. It must be
-// the same with every compiler, build type and generation of processor: a run that is repeated on
-// another machine repeats to the bit.
-TEST(BlockOptimizer, GivesTheSameBitsOnEveryMachine) {
+// Runs every rule on inputs made from integers and hashes the bits of the results. The hash is the
+// same with every compiler, build type and processor, so that a run is bitwise reproducible on
+// another machine.
+TEST(BlockOptimizer, IsBitwiseTheSameOnEveryMachine) {
   constexpr size_t length = 2100;
   const auto value = [](uint64_t a, uint64_t b, uint64_t i) {
     return static_cast<float>(unit_interval(draw({a, b, i})) * 2.0 - 1.0);
@@ -289,7 +289,7 @@ TEST(BlockOptimizer, GivesTheSameBitsOnEveryMachine) {
   EXPECT_EQ(digest, 17801092171203888534U);
 }
 
-TEST(BlockOptimizer, StaysWhereItIsIfNobodyContributed) {
+TEST(BlockOptimizer, ChangesNothingWithoutContributions) {
   for (const OptimizerKind kind : kKinds) {
     SCOPED_TRACE(name_of(kind));
     const OptimizerSettings settings{
@@ -300,20 +300,20 @@ TEST(BlockOptimizer, StaysWhereItIsIfNobodyContributed) {
     std::vector<float> now = next_of(with_gap, 0.1, initial, {1.0F, 1.0F, 1.0F});
     ASSERT_EQ(now, next_of(without, 0.1, initial, {1.0F, 1.0F, 1.0F}));
 
-    const GradientSum nobody(SumOrder::kArrival, 3, &pool);
+    const GradientSum empty(SumOrder::kArrival, 3, &pool);
     std::vector<float> copy(3);
-    with_gap.apply(nobody, 0.1, now, copy);
+    with_gap.apply(empty, 0.1, now, copy);
     EXPECT_EQ(bits_of(copy), bits_of(now));
     EXPECT_EQ(with_gap.updates(), 1U);
 
-    // As if the gap had never been: momentum, bias correction and average included.
+    // The same as without the gap, including momentum, bias correction and average.
     EXPECT_EQ(next_of(with_gap, 0.1, now, {2.0F, 0.5F, -1.0F}),
               next_of(without, 0.1, now, {2.0F, 0.5F, -1.0F}));
     EXPECT_EQ(bits_of(with_gap.averaged()), bits_of(without.averaged()));
   }
 }
 
-TEST(BlockOptimizer, LeavesTheVersionBeforeAlone) {
+TEST(BlockOptimizer, DoesNotChangeTheVersionBefore) {
   for (const OptimizerKind kind : kKinds) {
     const std::vector<float> before = {1.0F, 2.0F, 3.0F};
     std::vector<float> now = before;
@@ -340,7 +340,7 @@ TEST(BlockOptimizer, TakesTheMeanOfAveragedBlocks) {
   EXPECT_EQ(next, initial);
 }
 
-TEST(BlockOptimizer, TakesManySmallBatchesForOneLargeOne) {
+TEST(BlockOptimizer, ManySmallBatchesEqualOneLargeBatch) {
   // Four workers with a quarter of the samples each are one worker with all of them, over 50 steps.
   for (const OptimizerKind kind : kKinds) {
     SCOPED_TRACE(name_of(kind));
@@ -373,7 +373,7 @@ TEST(BlockOptimizer, TakesManySmallBatchesForOneLargeOne) {
   }
 }
 
-TEST(BlockOptimizerDeathTest, WantsEqualLengthsAndAStart) {
+TEST(BlockOptimizerDeathTest, RequiresEqualLengthsAndAStart) {
   std::vector<float> two(2);
   std::vector<float> three(3);
   std::vector<float> out(3);

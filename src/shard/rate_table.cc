@@ -6,18 +6,19 @@
 namespace drover {
 namespace {
 
-// No worker needs to set a rate for a step further ahead than this.
+// The most steps that a rate may be ahead of the open step.
 constexpr Step kRatesMax = 1'024;
 
 }  // namespace
 
 Status RateTable::on_rate(WorkerId worker, const LearningRate& rate, Step open) {
   if (rate.from >= open + kRatesMax)
-    return invalid_input("a learning rate for step " + std::to_string(rate.from) +
-                         ", which is far ahead");
+    return invalid_input("worker " + std::to_string(worker) + " set a learning rate for step " +
+                         std::to_string(rate.from) + ", which is too far ahead of step " +
+                         std::to_string(open));
   const auto [place, is_new] = rates_.try_emplace(rate.from, Rate{worker, rate.rate});
   if (!is_new && worker <= place->second.worker) place->second = {worker, rate.rate};
-  // Keeps the rate in force now, and those after it.
+  // Keeps the current rate and later ones.
   auto in_force = rates_.upper_bound(open);
   if (in_force != rates_.begin()) rates_.erase(rates_.begin(), std::prev(in_force));
   return done();

@@ -1,4 +1,4 @@
-// RateTable: the learning rate of each step, from the schedule or from the workers' scripts.
+// RateTable: the learning rate of each step, set by the schedule or by the workers' scripts.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace drover {
 class RateTable {
  public:
   RateTable() = default;
-  // `full_samples`: of a step to which all workers contribute.
+  // `full_samples`: the samples of a step to which all workers contribute.
   RateTable(const ScheduleSettings& schedule, uint64_t full_samples)
       : schedule_(schedule), full_samples_(full_samples) {}
 
@@ -27,10 +27,10 @@ class RateTable {
   // The noise scale of the gradients, in samples; 0: unknown.
   void set_noise_scale(double noise_scale) { noise_scale_ = noise_scale; }
 
-  // The rate of an update in `step` with so many samples behind it.
+  // The rate of an update in `step` by gradients of `samples` samples.
   double rate_of(Step step, uint64_t samples) const;
 
-  // How much is kept for later, in entries.
+  // The number of entries kept for later.
   size_t pending() const { return rates_.size(); }
 
  private:
@@ -41,7 +41,7 @@ class RateTable {
   ScheduleSettings schedule_;
   uint64_t full_samples_ = 0;
   double noise_scale_ = 0.0;
-  std::map<Step, Rate> rates_;  // by the first step that each is in force for
+  std::map<Step, Rate> rates_;  // by the first step of each
 };
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// The learning rate of a step: the schedule's, or the one that a worker has set.
+// The learning rate of a step: that of the schedule, or the one set by a worker.
 #include "shard/rate_table.h"
 
 #include <gtest/gtest.h>
@@ -13,17 +13,17 @@ TEST(RateTable, UsesTheScheduleUntilAWorkerSetsARate) {
   ASSERT_TRUE(rates.on_rate(0, {.from = 2, .rate = 0.5}, 0));
   EXPECT_EQ(rates.rate_of(1, 10), 1.0);
   EXPECT_EQ(rates.rate_of(2, 10), 0.5);
-  EXPECT_EQ(rates.rate_of(7, 10), 0.5) << "until another is set";
+  EXPECT_EQ(rates.rate_of(7, 10), 0.5) << "until another rate is set";
 }
 
-TEST(RateTable, OfWorkersThatDisagreeTheLowestNumberWins) {
+TEST(RateTable, IfWorkersDisagreeTheLowestNumberWins) {
   RateTable rates = table();
   for (const WorkerId worker : {2u, 1u, 3u})
     ASSERT_TRUE(rates.on_rate(worker, {.from = 0, .rate = 0.1 * worker}, 0));
   EXPECT_EQ(rates.rate_of(0, 10), 0.1);
 }
 
-TEST(RateTable, AppliesTheRuleToTheSamplesBehindAnUpdate) {
+TEST(RateTable, AppliesTheRuleToTheSamplesOfAnUpdate) {
   EXPECT_EQ(table(RateRule::kLinear).rate_of(0, 5), 0.5);
   RateTable adascale = table(RateRule::kAdaScale);
   EXPECT_EQ(adascale.rate_of(0, 5), 1.0) << "the noise scale is unknown";

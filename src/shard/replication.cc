@@ -27,7 +27,7 @@ ConstBuffer floats_of(const SavedBlock& block, uint32_t which) {
   return floats_of(const_cast<SavedBlock&>(block), which);
 }
 
-// The step whose closing this tells, if it does.
+// The step, if the message is the report of its closing.
 const StepClosed* closing_in(const Outgoing& message) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   return control == nullptr ? nullptr : std::get_if<StepClosed>(control);
@@ -46,16 +46,16 @@ void ReplicaSource::on_standby_lost(Outbox& out) {
   release(out);
 }
 
-void ReplicaSource::on_version(CheckpointPart part, uint64_t life, Outbox& out) {
-  const KeptVersion version{part.version, life};
-  kept_.keep(std::move(part), life);
+void ReplicaSource::on_version(CheckpointPart part, uint64_t incarnation, Outbox& out) {
+  const KeptVersion version{part.version, incarnation};
+  kept_.keep(std::move(part), incarnation);
   if (attached_) send(version, out);
 }
 
 Status ReplicaSource::on_replicated(const Replicated& replicated, Outbox& out) {
   if (!attached_ || replicated.version > sent_ || replicated.version < replicated_)
-    return invalid_input("the standby has version " + std::to_string(replicated.version) +
-                         ", which it was not sent");
+    return invalid_input("the standby acknowledged version " + std::to_string(replicated.version) +
+                         ", which was not sent to it");
   replicated_ = replicated.version;
   release(out);
   return done();
@@ -108,7 +108,7 @@ void ReplicaSource::release(Outbox& out) {
 }
 
 Status ReplicaIntake::on_replica(const Replica& announced, Outbox& out) {
-  if (announced_) return invalid_input("a version is announced while another is on its way");
+  if (announced_) return invalid_input("a version was announced before the last one was complete");
   announced_ = announced;
   part_ = {.shard = shard_, .version = announced.kept.version, .blocks = {}};
   for (const Replica::Block& block : announced.blocks) {
@@ -128,7 +128,7 @@ Result<size_t> ReplicaIntake::payload_floats(const FrameHeader& header) const {
   if (!announced_ || header.type != FrameType::kReplica ||
       header.version != announced_->kept.version || header.block != block_ ||
       header.place != floats_)
-    return invalid_input("a frame that is not the next one of the version announced");
+    return invalid_input("the frame is not the next one of the announced version");
   return size_t{announced_->blocks[block_].length};
 }
 
@@ -136,14 +136,14 @@ Status ReplicaIntake::on_floats(const FrameHeader& header, ConstBuffer floats, O
   const auto size = payload_floats(header);
   if (!size) return size.error();
   if (!floats || floats->size() != size.value())
-    return invalid_input("a frame without the floats that were announced");
+    return invalid_input("the frame does not have the announced number of floats");
   floats_of(part_.blocks[block_], floats_) = std::move(floats);
   ++floats_;
   skip_missing(out);
   return done();
 }
 
-// To the next floats that are to come; when there are none, all of it is here.
+// Moves on to the next buffer that has floats. Without one the version is complete.
 void ReplicaIntake::skip_missing(Outbox& out) {
   for (; block_ < announced_->blocks.size(); ++block_, floats_ = 0) {
     while (floats_ < Replica::kFloatsMax && (announced_->blocks[block_].floats >> floats_) % 2 == 0)

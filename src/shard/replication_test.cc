@@ -1,5 +1,5 @@
-// A standby must end up with exactly what its shard has made, and the coordinator must not hear of
-// a step that only the shard has.
+// A standby ends up with exactly the versions of its shard, and a step is not reported to the
+// coordinator before the standby has its version.
 #include "shard/replication.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace drover {
 namespace {
 
-constexpr uint64_t kLife = 7;
+constexpr uint64_t kIncarnation = 7;
 
 ConstBuffer floats(size_t size, float first) {
   auto buffer = std::make_shared<FloatBuffer>(size);
@@ -70,18 +70,18 @@ Outgoing closing(Step step) {
 
 class ReplicationTest : public ::testing::Test {
  protected:
-  // Brings everything where it belongs, and notes what the coordinator hears.
+  // Delivers all messages, and notes the closings reported to the coordinator.
   void deliver(Outbox out) {
     for (Outgoing& message : out) {
       if (message.to.role == Role::kCoordinator) {
-        told_.push_back(std::get<StepClosed>(std::get<Control>(message.frame.payload)).step);
+        reported_.push_back(std::get<StepClosed>(std::get<Control>(message.frame.payload)).step);
       } else if (message.to.role == Role::kStandby) {
         to_standby_.push_back(std::move(message.frame));
       }
     }
   }
 
-  // What the standby answers to what is on its way to it; one frame, or all.
+  // Delivers one frame, or all frames, to the standby, and its answers to the shard.
   void carry_one() {
     ASSERT_FALSE(to_standby_.empty());
     const Frame frame = std::move(to_standby_.front());
@@ -112,7 +112,7 @@ class ReplicationTest : public ::testing::Test {
   void make(Version version) {
     Outbox out;
     source_.send_to_coordinator(closing(version - 1), out);
-    source_.on_version(part(version), kLife, out);
+    source_.on_version(part(version), kIncarnation, out);
     deliver(std::move(out));
   }
   void attach() {
@@ -126,57 +126,57 @@ class ReplicationTest : public ::testing::Test {
   ReplicaSource source_{3, mine_};
   ReplicaIntake intake_{3, theirs_};
   std::deque<Frame> to_standby_;
-  std::vector<Step> told_;  // to the coordinator
+  std::vector<Step> reported_;  // to the coordinator
 };
 
-TEST_F(ReplicationTest, TheStandbyGetsWhatTheShardMakes) {
+TEST_F(ReplicationTest, TheStandbyGetsEveryVersion) {
   attach();
   make(1);
   make(2);
   carry_all();
   for (const Version version : {1u, 2u}) {
-    const CheckpointPart* const got = theirs_.find({version, kLife});
+    const CheckpointPart* const got = theirs_.find({version, kIncarnation});
     ASSERT_NE(got, nullptr);
     expect_same(*got, part(version));
   }
-  EXPECT_EQ(told_, (std::vector<Step>{0, 1}));
+  EXPECT_EQ(reported_, (std::vector<Step>{0, 1}));
 }
 
-TEST_F(ReplicationTest, AStepIsToldWhenItIsKeptTwice) {
+TEST_F(ReplicationTest, AStepIsReportedWhenItIsKeptTwice) {
   attach();
   make(1);
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(reported_.empty());
   while (to_standby_.size() > 1) {
     carry_one();
-    EXPECT_TRUE(told_.empty());
+    EXPECT_TRUE(reported_.empty());
   }
   carry_one();
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  EXPECT_EQ(reported_, std::vector<Step>{0});
 }
 
 TEST_F(ReplicationTest, WithoutAStandbyNothingWaits) {
   make(1);
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  EXPECT_EQ(reported_, std::vector<Step>{0});
   attach();
   make(2);
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  EXPECT_EQ(reported_, std::vector<Step>{0});
   Outbox out;
   source_.on_standby_lost(out);
   deliver(std::move(out));
-  EXPECT_EQ(told_, (std::vector<Step>{0, 1}));
+  EXPECT_EQ(reported_, (std::vector<Step>{0, 1}));
 }
 
-TEST_F(ReplicationTest, WhoComesLaterGetsAllThatIsKept) {
+TEST_F(ReplicationTest, ALaterStandbyGetsAllKeptVersions) {
   make(1);
   make(2);
   make(3);
   source_.on_decision(2);
   attach();
   carry_all();
-  EXPECT_EQ(theirs_.versions(), (std::vector<KeptVersion>{{2, kLife}, {3, kLife}}));
+  EXPECT_EQ(theirs_.versions(), (std::vector<KeptVersion>{{2, kIncarnation}, {3, kIncarnation}}));
 }
 
-TEST_F(ReplicationTest, WhatEverybodyHasPassedIsForgotten) {
+TEST_F(ReplicationTest, DropsVersionsThatAllShardsHavePassed) {
   attach();
   for (Version version = 1; version <= 50; ++version) {
     make(version);
@@ -187,7 +187,7 @@ TEST_F(ReplicationTest, WhatEverybodyHasPassedIsForgotten) {
   }
 }
 
-TEST_F(ReplicationTest, AFrameOutOfTurnIsRefused) {
+TEST_F(ReplicationTest, RefusesFramesOutOfOrder) {
   Outbox out;
   EXPECT_FALSE(intake_.payload_floats({.type = FrameType::kReplica}).ok()) << "nothing announced";
   attach();
@@ -203,23 +203,25 @@ TEST_F(ReplicationTest, AFrameOutOfTurnIsRefused) {
     spoil(bad);
     EXPECT_FALSE(intake_.payload_floats(bad).ok());
   }
-  EXPECT_FALSE(intake_.on_floats(header, nullptr, out).ok()) << "it has no floats";
-  EXPECT_FALSE(intake_.on_floats(header, floats(1, 0.0F), out).ok()) << "it has too few";
-  EXPECT_FALSE(intake_.on_replica({.kept = {2, kLife}}, out).ok()) << "the last is not whole";
-  EXPECT_FALSE(source_.on_replicated({.version = 5}, out).ok()) << "that was never sent";
+  EXPECT_FALSE(intake_.on_floats(header, nullptr, out).ok()) << "the frame has no floats";
+  EXPECT_FALSE(intake_.on_floats(header, floats(1, 0.0F), out).ok())
+      << "the frame has too few floats";
+  EXPECT_FALSE(intake_.on_replica({.kept = {2, kIncarnation}}, out).ok())
+      << "the last version is not complete";
+  EXPECT_FALSE(source_.on_replicated({.version = 5}, out).ok()) << "that version was never sent";
 }
 
-TEST_F(ReplicationTest, AVersionOfNoBlocksIsWholeAtOnce) {
+TEST_F(ReplicationTest, AVersionWithoutBlocksIsCompleteAtOnce) {
   attach();
   Outbox out;
-  source_.on_version({.shard = 3, .version = 1, .blocks = {}}, kLife, out);
+  source_.on_version({.shard = 3, .version = 1, .blocks = {}}, kIncarnation, out);
   source_.send_to_coordinator(closing(0), out);
   deliver(std::move(out));
   carry_all();
-  EXPECT_EQ(told_, std::vector<Step>{0});
+  EXPECT_EQ(reported_, std::vector<Step>{0});
 }
 
-TEST(KeptParts, TheSameVersionOfTwoLivesIsNotTheSame) {
+TEST(KeptParts, VersionsOfTwoIncarnationsDiffer) {
   KeptParts kept;
   kept.keep(part(4), 1);
   kept.keep(part(5), 1);

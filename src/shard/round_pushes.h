@@ -1,8 +1,8 @@
-// RoundPushes: in asynchronous runs, what came of one block from each worker, and what was applied
-// since its version began.
+// RoundPushes: for one block of an asynchronous run, which pushes of each worker have arrived, and
+// how many gradients were applied since the current version began.
 //
-// A worker numbers its gradients by itself; a version of the block is a round of as many gradients
-// as there are members.
+// Each worker numbers its own gradients. A version of the block is a round of as many gradients as
+// there are members.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ class RoundPushes {
  public:
   explicit RoundPushes(uint32_t workers) : next_(workers, 0) {}
 
-  // A new incarnation of the worker begins to count again.
+  // A new incarnation of the worker counts from 0 again.
   void on_joined(WorkerId worker) { next_[worker] = 0; }
 
-  // Whether all of the worker's gradients before number `step` have come.
+  // Whether all of the worker's gradients before number `step` have arrived.
   bool has_all_before(Step step, WorkerId worker) const { return next_[worker] >= step; }
-  // Number `step` has come, used or not.
+  // Gradient number `step` has arrived, used or not.
   void on_push(WorkerId worker, Step step) { next_[worker] = std::max(next_[worker], step + 1); }
 
   // A gradient was applied, or refused.
@@ -37,14 +37,14 @@ class RoundPushes {
     samples_ = 0;
   }
 
-  // Gradients of the round that were applied or refused.
+  // The number of gradients of the round that were applied or refused.
   uint32_t answered() const { return answered_; }
-  // Those applied, and the samples behind them.
+  // The number of applied gradients, and their samples.
   uint32_t gradients() const { return gradients_; }
   uint64_t samples() const { return samples_; }
 
  private:
-  std::vector<Step> next_;  // by worker: the least number that has not come
+  std::vector<Step> next_;  // by worker: the lowest number that has not arrived
   uint32_t answered_ = 0;
   uint32_t gradients_ = 0;
   uint64_t samples_ = 0;

@@ -1,4 +1,4 @@
-// What has come of a block in an asynchronous run.
+// The pushes of one block in an asynchronous run.
 #include "shard/round_pushes.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace drover {
 namespace {
 
-TEST(RoundPushes, FollowsEachWorkersOwnNumbers) {
+TEST(RoundPushes, CountsPerWorker) {
   RoundPushes pushes(2);
   EXPECT_TRUE(pushes.has_all_before(0, 1));
   EXPECT_FALSE(pushes.has_all_before(1, 1));
@@ -16,7 +16,7 @@ TEST(RoundPushes, FollowsEachWorkersOwnNumbers) {
   EXPECT_FALSE(pushes.has_all_before(6, 1));
   EXPECT_FALSE(pushes.has_all_before(1, 0));
   pushes.on_joined(1);
-  EXPECT_FALSE(pushes.has_all_before(1, 1)) << "another incarnation counts again";
+  EXPECT_FALSE(pushes.has_all_before(1, 1)) << "a new incarnation counts from 0";
 }
 
 TEST(RoundPushes, CountsAppliedAndRefusedGradientsOfARound) {

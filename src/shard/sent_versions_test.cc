@@ -1,4 +1,4 @@
-// What was sent to each worker in partial pull, and whether it may be sent more.
+// With partial pulls: the versions sent to each worker, and whether more may be sent.
 #include "shard/sent_versions.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@ TEST(SentVersions, SendsABlockOncePerVersion) {
   EXPECT_FALSE(sent.has(0, 0, 1));
   EXPECT_FALSE(sent.may_send(0, 0, 0));
   EXPECT_TRUE(sent.may_send(0, 0, 1));
-  EXPECT_TRUE(sent.may_send(1, 0, 0)) << "workers are apart";
+  EXPECT_TRUE(sent.may_send(1, 0, 0)) << "each worker is counted separately";
 }
 
-TEST(SentVersions, TwoVersionsOfAllBlocksMayBeUnderWay) {
+TEST(SentVersions, TwoVersionsOfAllBlocksMayBeInFlight) {
   SentVersions sent(1, 2);
   for (Version version = 0; version < 2; ++version) {
     for (size_t block = 0; block < 2; ++block) {
@@ -33,7 +33,7 @@ TEST(SentVersions, TwoVersionsOfAllBlocksMayBeUnderWay) {
   EXPECT_FALSE(sent.may_send(0, 1, 2));
 }
 
-TEST(SentVersions, ANewConnectionBeginsAnew) {
+TEST(SentVersions, NothingWasSentOnANewConnection) {
   SentVersions sent(1, 1);
   sent.on_sent(0, 0, 3);
   sent.on_sent(0, 0, 4);
@@ -42,7 +42,7 @@ TEST(SentVersions, ANewConnectionBeginsAnew) {
   EXPECT_TRUE(sent.may_send(0, 0, 4));
 }
 
-TEST(SentVersions, AWorkerThatClaimsMoreThanItWasSentGetsNothing) {
+TEST(SentVersions, AWorkerThatClaimsToHaveReceivedTooMuchGetsNothing) {
   SentVersions sent(1, 1);
   sent.on_pull(0, 5);
   EXPECT_FALSE(sent.may_send(0, 0, 0));

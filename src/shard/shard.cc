@@ -95,16 +95,19 @@ void Shard::on_lost(WorkerId worker, TimePoint now, Outbox& out) {
 }
 
 Status Shard::check_decision(const Decision& decision) const {
-  if (!startup_.ready()) return invalid_input("a decision before this shard was ready");
-  if (decision.cutoff == 0) return invalid_input("a decision to wait for no worker");
-  // The coordinator opens a step when all have closed the one before, or, in partial pull, some
-  // steps ahead of the slowest.
+  if (!startup_.ready())
+    return invalid_input("the coordinator sent a decision before this shard was ready");
+  if (decision.cutoff == 0)
+    return invalid_input("the coordinator sent a decision with a cutoff of 0");
+  // The coordinator opens a step when all shards have closed the one before, or, with partial
+  // pulls, some steps ahead of the slowest shard.
   const Step open = state_.tally.step();
   const Step newest = open + state_.limits.decision;
-  const bool closes = !state_.blocks.empty();  // a shard without blocks is at no step
+  const bool closes = !state_.blocks.empty();  // a shard without blocks closes no steps
   if (decision.step >= state_.plan.steps || (closes && decision.step > newest)) {
-    return invalid_input("a decision about step " + std::to_string(decision.step) +
-                         ", which has not begun (this shard is at " + std::to_string(open) +
+    return invalid_input("the coordinator sent a decision about step " +
+                         std::to_string(decision.step) +
+                         ", which has not begun (this shard is at step " + std::to_string(open) +
                          " of " + std::to_string(state_.plan.steps) + ")");
   }
   return done();
@@ -121,7 +124,7 @@ void Shard::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   grant_offers(out);
 }
 
-// Returns whether anything is different.
+// Returns whether members have changed.
 bool Shard::update_members(const std::vector<WorkerId>& alive) {
   const std::set<WorkerId> named(alive.begin(), alive.end());
   bool changed = false;
@@ -129,7 +132,7 @@ bool Shard::update_members(const std::vector<WorkerId>& alive) {
     if (!named.contains(worker)) {
       changed = state_.members.remove(worker) || changed;
     } else if (connected_.contains(worker)) {
-      // One whose connection is gone is lost, even if the coordinator does not know it yet.
+      // A worker without a connection is lost, even if the coordinator does not know that yet.
       changed = state_.members.add(worker) || changed;
     }
   }
@@ -168,8 +171,9 @@ Result<Shard::Admitted> Shard::admit(WorkerId worker, const FrameHeader& header)
     case FrameType::kBlock:
       return admit_push(worker, header);
     default:
-      return breach(worker, " sent a frame of a type that shards do not take (" +
-                                std::to_string(static_cast<int>(header.type)) + ")");
+      return breach(worker, " sent a frame of type " +
+                                std::to_string(static_cast<int>(header.type)) +
+                                ", which shards do not accept");
   }
 }
 
@@ -183,19 +187,19 @@ Result<Shard::Admitted> Shard::admit_push(WorkerId worker, const FrameHeader& he
   const ShardBlock& block = hosted->block;
   if (header.step != kInitialStep) {
     if (!block.started())
-      return breach(worker, " pushed a gradient of parameters that are not there yet");
+      return breach(worker, " pushed a gradient before this shard had its parameters");
     if (header.samples == 0) return breach(worker, " pushed without samples");
     const Version version = block.version();
     if (header.step > version && header.step - version > state_.limits.push) {
       return breach(worker, " pushed for step " + std::to_string(header.step) +
-                                ", which has not begun (the block is at " +
+                                ", which has not begun (the block is at step " +
                                 std::to_string(version) + ")");
     }
   }
   const size_t floats = block.block().length;
   if (header.length == 0) {
-    // An offer in place says where the floats lie. Any other says that a block is ready; an empty
-    // block says that it no longer is.
+    // An offer in place has the position of the floats in its payload. Any other offer is empty and
+    // means that a block is ready. An empty block withdraws its offer.
     const bool in_place = header.type == FrameType::kOffer && (header.flags & kInPlaceFlag) != 0;
     return Admitted{in_place ? floats : 0, hosted};
   }
@@ -262,7 +266,7 @@ void Shard::on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, O
   const bool trains = knows(worker) && !pull.snapshot;
   if (trains) protocol_->on_pull(worker, header.place);
   for (auto& [id, hosted] : state_.blocks) {
-    // One pull of each kind at a time: a newer one replaces what is left of an older one.
+    // One pull of each kind at a time: a new pull replaces an older one.
     std::erase_if(hosted->pulls, [&](const Pull& older) {
       return older.worker == worker && older.snapshot == pull.snapshot;
     });

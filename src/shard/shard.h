@@ -1,7 +1,7 @@
-// Shard: the process that owns some blocks of the parameters, as a state machine without I/O.
+// Shard: owns some blocks of the parameters, as a state machine without I/O.
 //
-// It is notified of what arrived, from which peer and when; it answers with frames to send. It
-// holds no socket, clock or thread, so that a live process and a simulated one drive the same code.
+// Its inputs are frames with their sender and time of arrival; its outputs are frames to send. It
+// has no socket, clock or thread, so that live and simulated processes run the same code.
 #pragma once
 
 #include <cstddef>
@@ -22,50 +22,49 @@ namespace drover {
 
 class Shard {
  public:
-  // Bytes of gradients that may be under way to this shard at once.
+  // The most bytes of gradients in flight to this shard.
   static constexpr size_t kWindowBytes = 1 << 20;
 
-  // Parameters are published in buffers that `published` makes, if it is given.
+  // `published`: makes the buffers in which parameters are published; null: the default.
   explicit Shard(ShardId id, size_t window_bytes = kWindowBytes,
                  BufferPool::Make published = nullptr);
 
-  // What to keep and how to learn. Comes once, before any worker.
+  // The blocks of this shard and the learning rules. Called once, before any worker joins.
   void on_plan(const Plan& plan);
   bool has_plan() const { return protocol_ != nullptr; }
 
-  // The run continues from a checkpoint: what it has of this shard's blocks, one for each, in any
-  // order. Comes after the plan, which names the version, and before any worker.
+  // The run continues from a checkpoint. `saved`: this shard's blocks in it, in any order. Called
+  // after on_plan(), which names the version, and before any worker joins.
   void restore(const std::vector<SavedBlock>& saved);
 
-  // A worker, or the evaluator, is connected on both lanes; for the first time, or again after it
-  // was lost. It contributes from the decision on that names it.
+  // A worker, or the evaluator, has connected on both lanes, for the first time or after a loss. It
+  // contributes from the first decision on that includes it.
   void on_joined(WorkerId worker, Outbox& out);
   void on_lost(WorkerId worker, TimePoint now, Outbox& out);
 
-  // An error means that the coordinator breaks the protocol: this shard has not all its parameters,
-  // the step cannot be decided now, or the cutoff is zero. REQUIRES: has_plan().
+  // An error means that the coordinator breaks the protocol: this shard does not have all its
+  // parameters, the step cannot be decided now, or the cutoff is zero. REQUIRES: has_plan().
   Status check_decision(const Decision& decision) const;
-  // How long to wait in a step; the first one opens step 0. REQUIRES: check_decision() took it.
+  // How long to wait in a step. The first decision opens step 0. REQUIRES: check_decision() is ok.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
-  // When on_time() should be called, if nothing else happens before: a time limit ends then. May
-  // change with every call of the others.
+  // When to call on_time(), if there is no other input before: a time limit ends then. May change
+  // with every call of another method.
   std::optional<TimePoint> wake_at() const;
   void on_time(TimePoint now, Outbox& out);
 
-  // A version that the plan wants kept (a checkpoint is due, or there is a standby), all blocks as
-  // they were: the next such, oldest first, since the last call. Look after every call of the
-  // others.
+  // The next saved version of all blocks, oldest first, for a checkpoint or for the standby;
+  // nothing if there is none. Call after every call of another method.
   std::optional<CheckpointPart> take_checkpoint();
 
-  // How many floats the payload of a frame from `worker` has, before any memory is given to it. An
-  // error means that the peer breaks the protocol; its connection should be closed.
+  // The number of floats in the payload of a frame from `worker`, before memory is allocated for
+  // it. An error means that the peer breaks the protocol; the caller closes its connection.
   Result<size_t> payload_floats(WorkerId worker, const FrameHeader& header) const;
 
-  // A block of this shard. REQUIRES: payload_floats() took a frame for it.
+  // A block of this shard. REQUIRES: payload_floats() has accepted a frame for it.
   const Block& block(BlockId id) const { return find(id)->block.block(); }
 
-  // A whole frame. `payload` has the size that payload_floats() returns, or is null if that is 0.
+  // A frame has arrived. `payload` has the size that payload_floats() returns, or is null for 0.
   Status on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload, TimePoint now,
                   Outbox& out);
 
@@ -73,22 +72,22 @@ class Shard {
   // RateTable::on_rate(). REQUIRES: has_plan().
   Status on_rate(WorkerId worker, const LearningRate& rate);
 
-  // Bytes of gradients that may be under way to this shard from now on.
+  // Sets the most bytes of gradients in flight to this shard.
   void set_window(size_t bytes) { state_.offers.set_window(bytes); }
 
-  // Whether the run has such a worker, a member now or not. REQUIRES: has_plan().
+  // Whether the run has a worker with this index, a member or not. REQUIRES: has_plan().
   bool knows(WorkerId worker) const { return state_.knows(worker); }
-  // How much is kept for later, in entries.
+  // The number of entries kept for later.
   size_t pending() const;
   // All steps are done.
   bool finished() const { return has_plan() && state_.finished(); }
   BufferPool& pool() { return pool_; }
 
  private:
-  // A frame that is in order: how many floats follow, and, of an offer or a gradient, the block.
+  // A valid frame.
   struct Admitted {
-    size_t floats = 0;
-    HostedBlock* hosted = nullptr;
+    size_t floats = 0;              // in its payload
+    HostedBlock* hosted = nullptr;  // of an offer or a gradient
   };
 
   HostedBlock* find(BlockId id) const;
@@ -106,7 +105,7 @@ class Shard {
   ShardState state_;
   Startup startup_;
   std::set<WorkerId> connected_;
-  std::unique_ptr<ShardProtocol> protocol_;  // null: there is no plan yet
+  std::unique_ptr<ShardProtocol> protocol_;  // null before on_plan()
 };
 
 }  // namespace drover

@@ -46,7 +46,7 @@ void ShardBlock::restore(const SavedBlock& saved, Version version, const Members
   parameters_ = std::move(first);
   version_ = version;
   intake_.restore(saved.lengths, members);
-  // Snapshots from before are not restored, but an evaluator should find one.
+  // Earlier snapshots are not restored, but the evaluator needs one.
   keep_snapshot();
 }
 
@@ -79,7 +79,7 @@ void ShardBlock::keep_snapshot() {
   copies_.keep_snapshot(version_, std::move(values));
 }
 
-// Parameters never change once they are published; the optimiser's state does.
+// Published parameters never change, so they are shared. The optimiser's state is copied.
 SavedBlock ShardBlock::saved() const {
   SavedBlock saved{.offset = block_.offset, .length = block_.length, .parameters = parameters_};
   optimizer_.save(saved, *pool_);

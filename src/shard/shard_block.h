@@ -1,8 +1,8 @@
 // ShardBlock: one block of the parameters on its shard: gradients go in, versions come out.
 //
-// Version v of the parameters is what step v starts from, so the block's version is also the number
-// of the step it is collecting for. Which gradients go in, and when a version is made, is a
-// protocol's to say (shard/shard_protocol.h).
+// Step v starts from version v of the parameters, so the block's version is also the number of the
+// step that it collects gradients for. The protocol (shard/shard_protocol.h) decides which
+// gradients are used and when a version is made.
 #pragma once
 
 #include <cstdint>
@@ -29,43 +29,42 @@ class ShardBlock {
   const Block& block() const { return block_; }
   bool started() const { return parameters_ != nullptr; }
   bool finished() const { return version_ >= steps_; }
-  // Gradients can be used.
+  // Whether gradients can be used.
   bool collects() const { return started() && !finished(); }
   Version version() const { return version_; }
-  // The newest; they never change once published.
+  // The newest parameters. Published parameters never change.
   const ConstBuffer& parameters() const { return parameters_; }
 
-  // Version 0. REQUIRES: not started.
+  // Sets version 0. REQUIRES: !started().
   void start(std::span<const float> initial);
 
-  // The same in a run that continues at `version`.
+  // Instead of start(), in a run that continues at `version`.
   void restore(const SavedBlock& saved, Version version, const Membership& members);
 
-  // Takes a gradient in for the next update; see GradientIntake::add().
+  // Adds a gradient to the next update; see GradientIntake::add().
   // REQUIRES: collects(); the buffer has block().length floats.
   Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
     return intake_.add(worker, samples, std::move(gradient));
   }
   const GradientSum& sum() const { return intake_.sum(); }
-  // How many times as large as usual the last gradient was, if it was out of line, used or not.
+  // See GradientIntake::outlier_ratio().
   const std::optional<double>& outlier_ratio() const { return intake_.outlier_ratio(); }
-  // The worker is lost: its norms are not those of what comes under its name later.
+  // The worker is lost: its norms do not count for its next incarnation.
   void forget_norms(WorkerId worker) { intake_.forget(worker); }
 
-  // Applies the optimiser to what was taken in, and publishes the result. Returns what the
-  // gradients say about noise; of a block that is averaged, not trained, nothing: zeros.
+  // Applies the optimiser to the gradients, and publishes the result. Returns the noise of the
+  // gradients; zeros for a block that is averaged, not trained.
   // REQUIRES: collects().
   NoiseEstimate publish(double learning_rate);
-  // The next version begins: copies of it are kept if they are due.
+  // Begins the next version, and keeps copies of it if they are due.
   void next_version(const Membership& members);
 
-  // What to evaluate of version `version`, if it is kept (the last two that are due are); null if
-  // not.
+  // The values to evaluate of that version. Null if no snapshot is kept; the last two are.
   ConstBuffer snapshot(Version version) const { return copies_.snapshot(version); }
-  // The newest version of which a snapshot is kept; 0 if there is none.
+  // The version of the newest snapshot; 0 if there is none.
   Version newest_snapshot() const { return copies_.newest_snapshot(); }
-  // The block as it was when it came to `version`, where the plan wants it saved, and forgets it;
-  // nothing if it was not there yet.
+  // Removes and returns the copy that was saved when the block reached `version`. Nothing if the
+  // block has not reached it.
   std::optional<SavedBlock> take_saved(Version version) { return copies_.take_saved(version); }
 
  private:
@@ -79,7 +78,7 @@ class ShardBlock {
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientIntake intake_;
-  const double rate_;  // of the run's learning rate
+  const double rate_;  // a factor on the run's learning rate
   BlockOptimizer optimizer_;
   BlockCopies copies_;
 };

@@ -1,5 +1,5 @@
-// A block turns gradients into versions, each tensor with its own settings, and the same gradients
-// into the same versions.
+// A block turns gradients into versions, with the settings of its tensor. Equal gradients give
+// equal versions.
 #include "shard/shard_block.h"
 
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ TEST(ShardBlock, ChangesEachTensorWithItsOwnRateAndDecay) {
   }
 }
 
-// With --deterministic the order of arrival changes nothing, outliers or not; nor does a restart
-// from a checkpoint.
+// With --deterministic neither the order of arrival nor a restart from a checkpoint changes the
+// results, with and without outliers.
 TEST(ShardBlock, ResultsDependOnTheGradientsAlone) {
   const Layout layout({{"one", kLength, TensorKind::kTrained}});
   const auto run = [&](uint64_t order, bool interrupted) {

@@ -8,12 +8,12 @@ namespace drover {
 
 // The answer to a push, or to its offer.
 Outgoing answer_frame(WorkerId worker, Step step, const ShardBlock& block, Answer answer);
-// The shard wants the bytes of an offer.
+// Asks the worker to send the bytes of an offer.
 Outgoing grant_frame(const Offer& offer);
-// What was pulled: `values` of that version.
+// The answer to a pull: `values` of that version.
 Outgoing parameters_frame(const ShardBlock& block, const Pull& pull, Version version,
                           ConstBuffer values);
-// The snapshot that was pulled is not kept any more.
+// The answer to a pull of a snapshot that is no longer kept.
 Outgoing gone_frame(const ShardBlock& block, const Pull& pull);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Frames to workers and the evaluator say what they are about, and travel on the right lane.
+// Frames to workers and the evaluator have the right headers and lanes.
 #include "shard/shard_frames.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class ShardFramesTest : public ::testing::Test {
   ShardBlock block_{plan_.blocks.blocks[0], plan_, &pool_, &pool_};
 };
 
-TEST_F(ShardFramesTest, AnAnswerSaysWhereTheBlockIs) {
+TEST_F(ShardFramesTest, AnAnswerHasTheVersionOfTheBlock) {
   const Outgoing sent = answer_frame(3, 7, block_, Answer::kLate);
   EXPECT_EQ(sent.to, to_worker(3, Lane::kControl));
   const FrameHeader expected{
@@ -31,7 +31,7 @@ TEST_F(ShardFramesTest, AGrantNamesItsOffer) {
   EXPECT_EQ(sent.frame.header, expected);
 }
 
-TEST_F(ShardFramesTest, ParametersTravelOnTheBulkLaneWithTheNumberOfTheirPull) {
+TEST_F(ShardFramesTest, ParametersAreOnTheBulkLaneWithTheNumberOfTheirPull) {
   const Pull pull{.worker = kEvaluator, .request = 9, .version = 0, .snapshot = true};
   const Outgoing sent = parameters_frame(block_, pull, 2, block_.parameters());
   EXPECT_EQ(sent.to, to_worker(kEvaluator, Lane::kBulk));
@@ -41,7 +41,7 @@ TEST_F(ShardFramesTest, ParametersTravelOnTheBulkLaneWithTheNumberOfTheirPull) {
   EXPECT_EQ(std::get<FloatSlice>(sent.frame.payload).span().size(), 16u);
 }
 
-TEST_F(ShardFramesTest, AGoneSnapshotIsAnsweredWithTheNewestThereIs) {
+TEST_F(ShardFramesTest, APullOfADroppedSnapshotIsAnsweredWithTheNewestVersion) {
   const Outgoing sent = gone_frame(block_, {.worker = kEvaluator, .request = 9, .version = 3});
   EXPECT_EQ(sent.to, to_worker(kEvaluator, Lane::kControl));
   EXPECT_EQ(sent.frame.header, (FrameHeader{.type = FrameType::kGone, .step = 9}));

@@ -1,5 +1,5 @@
-// A shard with a guard: who is out of line is made shorter or refused, is told of, and holds up
-// nothing.
+// A shard with a guard: outliers are clipped or refused, and reported, and steps do not wait for
+// another gradient of theirs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,11 +66,11 @@ class ShardGuardTest : public ::testing::Test {
     for (const Outgoing& each : out_) {
       const auto* control = std::get_if<Control>(&each.frame.payload);
       if (control == nullptr) continue;
-      if (const auto* told = std::get_if<StepClosed>(control)) return *told;
+      if (const auto* closed = std::get_if<StepClosed>(control)) return *closed;
     }
     return std::nullopt;
   }
-  // Steps in which everybody sends ones.
+  // Steps in which all workers send ones.
   Step be_honest(Step from, Step steps) {
     for (Step step = from; step < from + steps; ++step) {
       decide(step, plan_.workers);
@@ -91,8 +91,8 @@ class ShardGuardTest : public ::testing::Test {
     return 0.0F;
   }
 
-  // Another process goes on from what this one has saved at step 10.
-  void go_on_elsewhere() {
+  // Another process continues from the state that this one saved at step 10.
+  void continue_elsewhere() {
     const auto part = shard_->take_checkpoint();
     ASSERT_TRUE(part);
     plan_.first_step = part->version;
@@ -109,15 +109,15 @@ class ShardGuardTest : public ::testing::Test {
   Outbox out_;
 };
 
-TEST_F(ShardGuardTest, WhatWasSeenIsNotForgottenWhenEverybodyJoinsAnew) {
+TEST_F(ShardGuardTest, KeepsItsHistoryAcrossARestart) {
   start(GuardRule::kRefuse);
   be_honest(0, 10);
-  go_on_elsewhere();
+  continue_elsewhere();
   const Step step = be_honest(10, 2);
   EXPECT_EQ(push(2, step, 100.0F), Answer::kOutlier);
 }
 
-TEST_F(ShardGuardTest, WhatWasSeenOfAWorkerThatIsLostIsForgotten) {
+TEST_F(ShardGuardTest, ForgetsTheHistoryOfALostWorker) {
   start(GuardRule::kRefuse, 2);
   const Step step = be_honest(0, 5);
   for (const WorkerId worker : {0u, 1u}) {
@@ -127,10 +127,10 @@ TEST_F(ShardGuardTest, WhatWasSeenOfAWorkerThatIsLostIsForgotten) {
   decide(step, 2);
   for (const WorkerId worker : {0u, 1u}) push(worker, step, 1.0F);
   decide(step + 1, 2);
-  EXPECT_EQ(push(1, step + 1, 100.0F), Answer::kAccepted) << "nobody has a vote";
+  EXPECT_EQ(push(1, step + 1, 100.0F), Answer::kAccepted) << "no worker has a vote";
 }
 
-TEST_F(ShardGuardTest, WithoutAGuardEverythingFiniteIsUsed) {
+TEST_F(ShardGuardTest, WithoutAGuardAllFiniteGradientsAreUsed) {
   start(GuardRule::kOff);
   const Step step = be_honest(0, 5);
   for (WorkerId worker = 0; worker < 4; ++worker)
@@ -139,7 +139,7 @@ TEST_F(ShardGuardTest, WithoutAGuardEverythingFiniteIsUsed) {
   EXPECT_FLOAT_EQ(parameter(6), -5.0F - 104.0F / 4);
 }
 
-TEST_F(ShardGuardTest, WhatIsTooLongIsMadeAsLongAsIsUsual) {
+TEST_F(ShardGuardTest, ClipsOutliersToTheTypicalNorm) {
   start(GuardRule::kNorm);
   const Step step = be_honest(0, 5);
   for (WorkerId worker = 0; worker < 4; ++worker)
@@ -155,19 +155,19 @@ TEST_F(ShardGuardTest, WhatIsTooLongIsMadeAsLongAsIsUsual) {
   EXPECT_FLOAT_EQ(parameter(6), -5.0F - 2.0F / 4);
 }
 
-TEST_F(ShardGuardTest, OrItIsRefusedAndTheStepClosesWithoutIt) {
+TEST_F(ShardGuardTest, OrRefusesThemAndClosesTheStepWithoutThem) {
   start(GuardRule::kRefuse);
   const Step step = be_honest(0, 5);
   EXPECT_EQ(push(2, step, 100.0F), Answer::kOutlier);
-  EXPECT_EQ(push(2, step, 1.0F), Answer::kDuplicate) << "it had its chance";
+  EXPECT_EQ(push(2, step, 1.0F), Answer::kDuplicate) << "a refused push counts as answered";
   for (const WorkerId worker : {0u, 1u, 3u}) EXPECT_EQ(push(worker, step, 1.0F), Answer::kAccepted);
-  ASSERT_TRUE(closed()) << "the step waits for four, and three are all there will be";
+  ASSERT_TRUE(closed()) << "the cutoff is four, but only three more can arrive";
   EXPECT_FALSE(closed()->outliers.at(0).used);
   EXPECT_EQ(closed()->samples, 3u);
   EXPECT_FLOAT_EQ(parameter(6), -6.0F);
 }
 
-TEST_F(ShardGuardTest, WhoIsRefusedDoesNotCountForTheCutoff) {
+TEST_F(ShardGuardTest, RefusedGradientsDoNotCountTowardsTheCutoff) {
   start(GuardRule::kRefuse);
   const Step step = be_honest(0, 5);
   decide(step, 2);
@@ -178,7 +178,7 @@ TEST_F(ShardGuardTest, WhoIsRefusedDoesNotCountForTheCutoff) {
   EXPECT_TRUE(closed());
 }
 
-TEST_F(ShardGuardTest, AStepInWhichEverybodyIsRefusedClosesAndTheNextOnesGetBetter) {
+TEST_F(ShardGuardTest, AStepWithOnlyRefusedGradientsClosesAndTheBoundAdapts) {
   start(GuardRule::kRefuse);
   Step step = be_honest(0, 10);
   uint32_t refused_steps = 0;
@@ -190,10 +190,10 @@ TEST_F(ShardGuardTest, AStepInWhichEverybodyIsRefusedClosesAndTheNextOnesGetBett
     ASSERT_TRUE(closed());
     refused_steps += refused ? 1 : 0;
   }
-  EXPECT_EQ(refused_steps, 5u) << "then most of what is remembered is new";
+  EXPECT_EQ(refused_steps, 5u) << "then most remembered norms are new";
 }
 
-TEST_F(ShardGuardTest, WhoSaysToHaveFarMoreSamplesDoesNotOutweighTheOthers) {
+TEST_F(ShardGuardTest, AWorkerThatExaggeratesItsSamplesDoesNotOutweighOthers) {
   start(GuardRule::kNorm);
   const Step step = be_honest(0, 5);
   for (WorkerId worker = 0; worker < 4; ++worker)
@@ -203,7 +203,7 @@ TEST_F(ShardGuardTest, WhoSaysToHaveFarMoreSamplesDoesNotOutweighTheOthers) {
   EXPECT_FLOAT_EQ(parameter(6), -5.0F - 2.0F / 4);
 }
 
-TEST_F(ShardGuardTest, GuardsWhereWorkersRunFreely) {
+TEST_F(ShardGuardTest, GuardsAsynchronousRuns) {
   start(GuardRule::kRefuse, 3, true);
   for (Step step = 0; step < 5; ++step) {
     for (WorkerId worker = 0; worker < 3; ++worker)
@@ -212,13 +212,13 @@ TEST_F(ShardGuardTest, GuardsWhereWorkersRunFreely) {
   EXPECT_EQ(push(1, 5, 100.0F), Answer::kOutlier);
   EXPECT_EQ(push(0, 5, 1.0F), Answer::kAccepted);
   EXPECT_EQ(push(2, 5, 1.0F), Answer::kAccepted);
-  ASSERT_TRUE(closed()) << "it counts for the round";
+  ASSERT_TRUE(closed()) << "a refused gradient counts for the round";
   EXPECT_EQ(closed()->outliers.at(0).worker, 1u);
   EXPECT_EQ(closed()->gradients, 2u);
 }
 
-// Memory that a worker shares can change at any time: what was measured is what is used.
-TEST_F(ShardGuardTest, AGradientInSharedMemoryIsMeasuredAsItIsTaken) {
+// Shared memory of a worker can change at any time. The used values are those that were measured.
+TEST_F(ShardGuardTest, MeasuresTheCopyOfAGradientInSharedMemory) {
   start(GuardRule::kNorm);
   const Step step = be_honest(0, 5);
   std::array<float, kLength> shared{};
@@ -234,7 +234,7 @@ TEST_F(ShardGuardTest, AGradientInSharedMemoryIsMeasuredAsItIsTaken) {
   EXPECT_EQ(push(0, step, view()), Answer::kAccepted);
   shared.fill(1e6F);
   EXPECT_EQ(push(1, step, filled(1.0F)), Answer::kAccepted);
-  EXPECT_FLOAT_EQ(parameter(6), -6.0F) << "what came after the measuring is not in it";
+  EXPECT_FLOAT_EQ(parameter(6), -6.0F) << "later writes are not used";
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ Status ShardProtocol::enqueue(const Push& push, Outbox& out) {
       answer(push, Answer::kDuplicate, out);
       break;
     case OfferQueue::Added::kTooMany:
-      return invalid_input("worker " + std::to_string(push.worker) + " offers block " +
-                           std::to_string(block.id) + " again and again, and never sends it");
+      return invalid_input("worker " + std::to_string(push.worker) +
+                           " has too many open offers of block " + std::to_string(block.id));
   }
   return done();
 }
@@ -79,7 +79,7 @@ void ShardProtocol::close_step_if_done(TimePoint now, Outbox& out) {
   out.push_back({to_coordinator(), control_frame(std::move(closed))});
 }
 
-// All blocks have come to the version of the open step; some may be further on.
+// Called when all blocks have reached the version of the open step. Some may be ahead of it.
 void ShardProtocol::gather_checkpoint() {
   CheckpointPart part{.shard = state_.id, .version = state_.tally.step(), .blocks = {}};
   for (auto& [id, hosted] : state_.blocks) {
@@ -90,14 +90,14 @@ void ShardProtocol::gather_checkpoint() {
   state_.checkpoints.push_back(std::move(part));
 }
 
-// A sum over all values with their places, so that it depends neither on which shard holds which
-// block nor on where tensors are cut.
+// A sum over all values and their positions, which does not depend on how tensors are divided into
+// blocks and blocks among shards.
 uint64_t ShardProtocol::digest() const {
   uint64_t sum = 0;
   for (const auto& [id, hosted] : state_.blocks) {
     uint64_t place = hosted->block.block().offset;
     for (const float value : hosted->block.parameters()->span()) {
-      // Zeros do not count: between tensors that are one block, there are some.
+      // Zeros do not count: there is zero padding between the tensors of one block.
       const auto bits = std::bit_cast<uint32_t>(value);
       if (bits != 0) sum += mix_bits(mix_bits(place) ^ bits);
       ++place;

@@ -34,8 +34,8 @@ Result<std::vector<SavedBlock>> ShardServer::kept_blocks() const {
   for (const Block& block : plan_->blocks.blocks) {
     if (block.shard != id_) continue;
     if (next == blocks.end() || next->offset != block.offset || next->length != block.length)
-      return invalid_input("what " + peer_name(role_, id_) +
-                           " keeps in memory is not what the run is to continue from");
+      return invalid_input(peer_name(role_, id_) +
+                           " does not have the version in memory that the run continues from");
     ++next;
   }
   return blocks;
@@ -57,7 +57,7 @@ std::vector<CheckpointPart> ShardServer::take_checkpoints(Outbox& out) {
 
 Status ShardServer::on_standby(ShardId theirs, Outbox& out) {
   if (!plan_ || !plan_->standby || theirs != id_)
-    return invalid_input("this is not the shard that it stands by for");
+    return invalid_input("it is the standby of another shard");
   source_.on_standby(out);
   return done();
 }

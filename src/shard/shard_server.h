@@ -1,6 +1,8 @@
-// ShardServer: what the process of a shard does around its Shard, as a state machine without I/O.
-// It starts the shard from nothing, from a checkpoint or from memory; it keeps every version where
-// there is a standby, and holds the news of a step back until the standby has what the step made.
+// ShardServer: a Shard with its start and replication, as a state machine without I/O.
+//
+// It starts the shard with initial parameters, from a checkpoint or from memory. With a standby it
+// keeps every version, and holds back the report of a closed step until the standby has the step's
+// version.
 #pragma once
 
 #include <optional>
@@ -17,7 +19,7 @@ namespace drover {
 
 class ShardServer {
  public:
-  // `kept` outlives this: it is what remains of a process when a run restarts.
+  // `kept` must outlive this: it survives a restart of the run.
   ShardServer(Role role, ShardId id, KeptParts& kept, size_t window_bytes = Shard::kWindowBytes,
               BufferPool::Make published = nullptr)
       : role_(role),
@@ -32,25 +34,25 @@ class ShardServer {
   const Plan& plan() const { return *plan_; }
   bool has_plan() const { return plan_.has_value(); }
 
-  // The coordinator's plan: this process serves. Returns whether the shard has started. If not, the
-  // caller reads its blocks from plan.resume_from and calls start(). An error: what the plan wants
-  // to continue from is not in memory here. REQUIRES: !has_plan().
+  // The coordinator's plan: this process serves its shard. Returns whether the shard has started.
+  // If not, the caller reads its blocks from plan.resume_from and calls start(). An error: the
+  // version that the plan continues from is not in memory here. REQUIRES: !has_plan().
   Result<bool> on_plan(const Plan& plan);
-  // `saved`: this shard's blocks, as they are in the checkpoint.
+  // `saved`: this shard's blocks in the checkpoint.
   void start(const std::vector<SavedBlock>& saved);
 
-  // REQUIRES: shard().check_decision() took it.
+  // REQUIRES: shard().check_decision() is ok.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
-  // A message of the shard's for the coordinator. It may have to wait, and those after it too.
+  // See ReplicaSource::send_to_coordinator().
   void send_to_coordinator(Outgoing message, Outbox& out) {
     source_.send_to_coordinator(std::move(message), out);
   }
-  // Versions that the shard has come to since the last call: the standby's copies go to `out`, and
-  // the parts of checkpoints that are due are returned. Call after every call of shard()'s.
+  // For the versions that the shard has reached since the last call: sends them to the standby, and
+  // returns the parts of checkpoints that are due. Call after every call of a method of shard().
   std::vector<CheckpointPart> take_checkpoints(Outbox& out);
 
-  // A process that stands by for this one has connected. An error is the reason to refuse it.
+  // The standby of this process has connected. An error is the reason to refuse it.
   Status on_standby(ShardId theirs, Outbox& out);
   void on_standby_lost(Outbox& out) { source_.on_standby_lost(out); }
   Status on_replicated(const Replicated& replicated, Outbox& out) {

@@ -1,5 +1,5 @@
-// A shard's process starts from where the plan says, and hands out every version once to everything
-// that wants it.
+// A shard's process starts from the state that the plan names, and hands out each version once for
+// checkpoints and to the standby.
 #include "shard/shard_server.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ Frame push(Step step) {
   return {{.type = FrameType::kOffer, .step = step, .worker = 0, .samples = 1, .length = 32}, {}};
 }
 
-// Steps 0 .. `steps` - 1 of one worker whose gradient is 1 everywhere.
+// Runs steps 0 to `steps` - 1 with one worker whose gradient is 1 everywhere.
 void train(ShardServer& server, Step first, Step steps, Outbox& out) {
   Shard& shard = server.shard();
   shard.on_joined(0, out);
@@ -72,13 +72,13 @@ TEST(ShardServer, HandsOutTheVersionsThatAreDueForACheckpoint) {
   EXPECT_TRUE(kept.versions().empty()) << "without a standby nothing is kept in memory";
 }
 
-TEST(ShardServer, HoldsTheNewsOfAStepUntilTheStandbyHasWhatItMade) {
+TEST(ShardServer, HoldsBackTheClosingOfAStepUntilTheStandbyHasItsVersion) {
   KeptParts kept;
   ShardServer server(Role::kShard, 0, kept);
   ASSERT_TRUE(server.on_plan(plan_of(0, true)));
   Outbox ignored;
   ASSERT_TRUE(server.on_standby(0, ignored));
-  EXPECT_FALSE(server.on_standby(1, ignored)) << "it stands by for another shard";
+  EXPECT_FALSE(server.on_standby(1, ignored)) << "it is the standby of another shard";
   Outbox said;
   train(server, 0, 1, said);
   Outbox out;
@@ -92,7 +92,7 @@ TEST(ShardServer, HoldsTheNewsOfAStepUntilTheStandbyHasWhatItMade) {
   EXPECT_EQ(count<StepClosed>(out), 1u);
 }
 
-TEST(ShardServer, StartsFromWhatItKeepsInMemory) {
+TEST(ShardServer, StartsFromAVersionInMemory) {
   KeptParts kept;
   {
     ShardServer before(Role::kShard, 0, kept);
@@ -116,7 +116,7 @@ TEST(ShardServer, StartsFromWhatItKeepsInMemory) {
   EXPECT_FLOAT_EQ(part->blocks.at(0).parameters->data()[0], 8.5F);
 }
 
-TEST(ShardServer, RefusesToStartFromWhatIsNotThere) {
+TEST(ShardServer, RefusesToStartFromAVersionThatIsNotInMemory) {
   KeptParts kept;
   ShardServer server(Role::kStandby, 0, kept);
   Plan plan = plan_of(0, true);
@@ -127,7 +127,7 @@ TEST(ShardServer, RefusesToStartFromWhatIsNotThere) {
   EXPECT_THAT(started.error(), is_error(ErrorKind::kInvalidInput, "standby 0"));
 }
 
-TEST(ShardServer, WaitsForWhatIsReadFromACheckpoint) {
+TEST(ShardServer, WaitsForTheCallerToReadACheckpoint) {
   KeptParts kept;
   ShardServer server(Role::kShard, 0, kept);
   Plan plan = plan_of(2, false);

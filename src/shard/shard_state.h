@@ -1,4 +1,4 @@
-// ShardState: what a shard holds, whichever protocol it follows.
+// ShardState: the state of a shard that both protocols share.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@
 
 namespace drover {
 
-// A worker, or the evaluator, waits for a block of at least `version`; or for its snapshot of
-// exactly that.
+// A worker, or the evaluator, waits for a block in `version` or newer, or for the snapshot of
+// exactly that version.
 struct Pull {
   WorkerId worker = 0;
-  uint64_t request = 0;  // the puller's own number for it
+  uint64_t request = 0;  // the puller's own number of the request
   Version version = 0;
   bool snapshot = false;
 };
@@ -44,19 +44,19 @@ struct Push {
   HostedBlock& hosted;
 };
 
-// How far ahead a coordinator, a worker and a block may be.
+// The most steps by which decisions, pushes and blocks may be ahead.
 struct AheadLimits {
   static constexpr Step kNone = std::numeric_limits<Step>::max();
 
-  Step decision = 0;       // a decision, of the shard's open step
-  Step push = 0;           // a push, of the step that its block collects for
-  Step undecided = kNone;  // a block, of the newest decision
+  Step decision = 0;       // a decision, ahead of the shard's open step
+  Step push = 0;           // a push, ahead of the step that its block collects for
+  Step undecided = kNone;  // a block, ahead of the newest decision
 
   static AheadLimits of(const Plan& plan) {
     AheadLimits limits;
     if (plan.free_running) limits.push = kNone;
     if (plan.weak) limits = {kDecidedAheadMax, kPushedAheadMax, kUndecidedMax};
-    // The versions that are kept for a restart must not become more and more.
+    // Bounds the number of versions kept for a restart.
     if (plan.standby) limits.undecided = std::min(limits.undecided, Step{kKeptAheadMax});
     return limits;
   }
@@ -74,9 +74,9 @@ struct ShardState {
   OfferQueue offers;
   RateTable rates;
   StepTally tally;
-  std::deque<CheckpointPart> checkpoints;  // not taken yet
+  std::deque<CheckpointPart> checkpoints;  // see Shard::take_checkpoint()
 
-  // Whether the run has such a worker, a member now or not.
+  // Whether the run has a worker with this index, a member or not.
   bool knows(WorkerId worker) const { return worker < members.size(); }
   bool finished() const { return tally.step() >= plan.steps; }
 };

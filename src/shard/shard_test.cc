@@ -1,5 +1,5 @@
-// A shard collects, closes, publishes and answers; it survives workers that leave, come late, push
-// rubbish or lie.
+// A shard collects gradients, closes steps, publishes versions and answers pulls. It tolerates
+// workers that leave, are late, or send invalid frames.
 #include "shard/shard.h"
 
 #include <gtest/gtest.h>
@@ -132,24 +132,24 @@ class ShardTest : public ::testing::Test {
   TimePoint now_{};
 };
 
-TEST_F(ShardTest, UsesTheLearningRateThatWorkersTell) {
+TEST_F(ShardTest, UsesTheLearningRateThatWorkersSet) {
   start();
   open();
   const auto step = [&](Step number, float gradient) {
     for (const WorkerId worker : {0u, 1u}) push_all(worker, number, gradient);
   };
   step(0, 1.0f);
-  EXPECT_FLOAT_EQ(parameter(1, 1), -1.0f) << "the schedule's, as long as nobody says another";
+  EXPECT_FLOAT_EQ(parameter(1, 1), -1.0f) << "the schedule's rate, until a worker sets one";
   ASSERT_TRUE(shard_.on_rate(1, {.from = 1, .rate = 0.5}).ok());
   ASSERT_TRUE(shard_.on_rate(0, {.from = 1, .rate = 0.25}).ok());
   ASSERT_TRUE(shard_.on_rate(1, {.from = 1, .rate = 0.5}).ok());
   decide(1, 2);
   step(1, 1.0f);
-  EXPECT_FLOAT_EQ(parameter(1, 2), -1.25f) << "of two who differ, that of the lower number";
+  EXPECT_FLOAT_EQ(parameter(1, 2), -1.25f) << "if workers disagree, the lowest worker number wins";
   ASSERT_TRUE(shard_.on_rate(0, {.from = 3, .rate = 0.0}).ok());
   decide(2, 2);
   step(2, 1.0f);
-  EXPECT_FLOAT_EQ(parameter(1, 3), -1.5f) << "it holds until another is told";
+  EXPECT_FLOAT_EQ(parameter(1, 3), -1.5f) << "it holds until another rate is set";
   decide(3, 2);
   step(3, 1.0f);
   EXPECT_FLOAT_EQ(parameter(1, 4), -1.5f);
@@ -158,34 +158,34 @@ TEST_F(ShardTest, UsesTheLearningRateThatWorkersTell) {
 TEST_F(ShardTest, KeepsNoMoreLearningRatesThanItNeeds) {
   start();
   open();
-  EXPECT_FALSE(shard_.on_rate(0, {.from = 1'000'000, .rate = 1.0}).ok()) << "far ahead";
+  EXPECT_FALSE(shard_.on_rate(0, {.from = 1'000'000, .rate = 1.0}).ok()) << "too far ahead";
   const size_t before = shard_.pending();
   for (Step number = 0; number < 9; ++number) {
     ASSERT_TRUE(shard_.on_rate(0, {.from = number, .rate = 1.0}).ok());
     decide(number, 2);
     for (const WorkerId worker : {0u, 1u}) push_all(worker, number, 1.0f);
   }
-  EXPECT_LT(shard_.pending(), before + 12) << "openings of steps are kept too";
+  EXPECT_LT(shard_.pending(), before + 12) << "openings of steps are kept, too";
 }
 
-TEST_F(ShardTest, OneWhoPullsAheadIsStillWaitedFor) {
+TEST_F(ShardTest, WaitsForAWorkerThatPullsAhead) {
   start();
   open();
   push_all(0, 0, 1.0f);
   const FrameHeader ahead{
       .type = FrameType::kPull, .flags = kOwingFlag, .step = 1, .version = 1, .worker = 1};
   ASSERT_TRUE(shard_.on_frame(1, ahead, nullptr, now_, out_).ok());
-  EXPECT_FALSE(closed_in_outbox()) << "its gradient is to come";
+  EXPECT_FALSE(closed_in_outbox()) << "its gradient is still missing";
   const FrameHeader snapshot{
       .type = FrameType::kPull, .flags = kSnapshotFlag, .step = 1, .version = 5, .worker = 1};
   ASSERT_TRUE(shard_.on_frame(1, snapshot, nullptr, now_, out_).ok());
   push_all(1, 0, 3.0f);
   EXPECT_EQ(parameters_in_outbox().size(), 1u)
-      << "the last block's, by what was pulled ahead, though something else was pulled since";
+      << "answers the pull made ahead, although there was another pull since";
   EXPECT_TRUE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, OneWhoSaysThatItOwesNothingIsNotWaitedFor) {
+TEST_F(ShardTest, DoesNotWaitForAWorkerThatIsDone) {
   start();
   open();
   push_all(0, 0, 1.0f);
@@ -193,10 +193,10 @@ TEST_F(ShardTest, OneWhoSaysThatItOwesNothingIsNotWaitedFor) {
   const FrameHeader nothing_more{.type = FrameType::kDone, .version = 1, .worker = 1};
   ASSERT_TRUE(shard_.on_frame(1, nothing_more, nullptr, now_, out_).ok());
   EXPECT_TRUE(closed_in_outbox());
-  EXPECT_TRUE(parameters_in_outbox().empty()) << "nothing was asked for";
+  EXPECT_TRUE(parameters_in_outbox().empty()) << "nothing was pulled";
 }
 
-TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
+TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndReportsReady) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
   plan_ =
       Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
@@ -215,7 +215,7 @@ TEST_F(ShardTest, AsksTheFirstWorkerForInitialParametersAndSaysWhenItHasThem) {
   EXPECT_EQ(asked, 1);
 
   out_.clear();
-  shard_.on_lost(1, now_, out_);  // before it has sent them: another is asked
+  shard_.on_lost(1, now_, out_);  // before it has sent them: another worker is asked
   ASSERT_EQ(out_.size(), 1u);
   EXPECT_EQ(out_[0].to, to_worker(0, Lane::kControl));
 
@@ -249,7 +249,7 @@ TEST_F(ShardTest, AveragesBySamplesAndPublishesWhenAllHavePushed) {
   EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f);
 }
 
-TEST_F(ShardTest, TellsTheCoordinatorWhoArrivedWhen) {
+TEST_F(ShardTest, ReportsArrivalsToTheCoordinator) {
   start();
   open();
   now_ = 30ms;
@@ -265,7 +265,7 @@ TEST_F(ShardTest, TellsTheCoordinatorWhoArrivedWhen) {
   EXPECT_EQ(closed->arrivals, expected);
 }
 
-TEST_F(ShardTest, TellsWhatTheGradientsSayAboutTheirNoise) {
+TEST_F(ShardTest, ReportsTheNoiseOfTheGradients) {
   start();
   open();
   push_all(0, 0, 1.0f, 3);
@@ -277,7 +277,7 @@ TEST_F(ShardTest, TellsWhatTheGradientsSayAboutTheirNoise) {
   EXPECT_NEAR(closed->signal, 1.0 * (kLength + 4), 1e-2);
 }
 
-TEST_F(ShardTest, KnowsNothingAboutNoiseIfABlockHadOneGradient) {
+TEST_F(ShardTest, ReportsNoNoiseIfABlockHadOneGradient) {
   start();
   open(2);
   push_all(0, 0, 1.0f);
@@ -290,7 +290,7 @@ TEST_F(ShardTest, KnowsNothingAboutNoiseIfABlockHadOneGradient) {
   decide(1, 2);
   push_all(0, 1, 1.0f);
   push_all(1, 1, 1.0f);
-  EXPECT_NEAR(closed_in_outbox()->noise, 0.0, 1e-3) << "the next step is measured for itself";
+  EXPECT_NEAR(closed_in_outbox()->noise, 0.0, 1e-3) << "each step is measured separately";
 }
 
 TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
@@ -312,8 +312,8 @@ TEST_F(ShardTest, BlocksThatAreAveragedHaveNoNoise) {
   EXPECT_NEAR(closed_in_outbox()->noise, 2.0 * 4, 1e-5);
 }
 
-// One block of one float, started at 0, learning rate 1, T = 8: after pushes of gradient 1 it is
-// minus the rate that was used.
+// One block of one float that starts at 0, learning rate 1, T = 8. After pushes of gradient 1 its
+// value is minus the rate that was used.
 class ShardRateRuleTest : public ShardTest {
  protected:
   void start_with(RateRule rule) {
@@ -359,7 +359,7 @@ TEST_F(ShardRateRuleTest, AdaScaleUsesTheNoiseScaleOfTheNewestDecision) {
   start_with(RateRule::kAdaScale);
   decide_with(0, 0.0);
   push(0, 0, 0, 1.0f, 2);
-  EXPECT_EQ(parameter(0, 1), -1.0f) << "it is not known yet";
+  EXPECT_EQ(parameter(0, 1), -1.0f) << "the noise scale is not known yet";
   decide_with(1, 4.0);
   push(0, 1, 0, 1.0f, 2);
   // 2/8 * (4 + 8) / (4 + 2) = 1/2.
@@ -374,7 +374,7 @@ TEST_F(ShardRateRuleTest, AFullStepHasTheRateOfTheSchedule) {
   EXPECT_EQ(parameter(0, 1), -1.0f);
 }
 
-TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
+TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersLaterPushesAsLate) {
   start(3);
   open(2);
   now_ = 10ms;
@@ -384,16 +384,16 @@ TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   EXPECT_EQ(closed_in_outbox()->arrivals.size(), 2u);
   now_ = 50ms;
   EXPECT_EQ(push(2, 0, 0, 1.0f), Answer::kLate);
-  EXPECT_EQ(out_[0].frame.header.version, 1u) << "the answer tells the step it is in now";
+  EXPECT_EQ(out_[0].frame.header.version, 1u) << "the answer has the block's current step";
   decide(1, 2);
   push_all(0, 1, 0.0f);
   push_all(1, 1, 0.0f);
   ASSERT_TRUE(closed_in_outbox());
   EXPECT_TRUE(closed_in_outbox()->late.empty()) << "half a gradient has not arrived";
   EXPECT_EQ(push(2, 0, 1, 1.0f), Answer::kLate);
-  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "what is late changes nothing";
+  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "a late gradient changes nothing";
 
-  // Its time becomes known with the next step.
+  // Its run-time is reported with the next step.
   decide(2, 2);
   push_all(0, 2, 0.0f);
   push_all(1, 2, 0.0f);
@@ -403,7 +403,7 @@ TEST_F(ShardTest, ClosesAtTheCutoffAndAnswersTheRestLate) {
   EXPECT_EQ(closed->late, expected);
 }
 
-TEST_F(ShardTest, TellsOfWhoWasWholeBeforeTheStepClosedThatItDidNotTakeSoLong) {
+TEST_F(ShardTest, ReportsTheRunTimeOfAGradientThatWasLateForOneBlock) {
   start(2);
   open(1);
   now_ = 10ms;
@@ -417,13 +417,13 @@ TEST_F(ShardTest, TellsOfWhoWasWholeBeforeTheStepClosedThatItDidNotTakeSoLong) {
   EXPECT_EQ(closed_in_outbox()->late, expected);
 }
 
-TEST_F(ShardTest, TellsHowLongWhoPushedBeforeItWasAMemberTook) {
+TEST_F(ShardTest, ReportsTheRunTimeOfAWorkerThatPushedBeforeItWasAMember) {
   start(2);
   open(2);
   shard_.on_lost(1, now_, out_);
   shard_.on_joined(1, out_);
   now_ = 10ms;
-  push_all(1, 0, 1.0f);  // it has not been named again yet: all of it is late
+  push_all(1, 0, 1.0f);  // no decision includes it yet: all blocks are late
   now_ = 20ms;
   decide(0, 2);
   const FrameHeader pull{.type = FrameType::kPull, .version = 1, .worker = 1};
@@ -464,7 +464,7 @@ TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   ASSERT_TRUE(narrow.on_frame(0, offer, nullptr, now_, out).ok());
   out.clear();
   ASSERT_TRUE(narrow.on_frame(1, offer, nullptr, now_, out).ok());
-  EXPECT_TRUE(out.empty()) << "it has to wait for the first";
+  EXPECT_TRUE(out.empty()) << "it waits for the first offer";
   ASSERT_TRUE(narrow.on_frame(0, block, filled(kLength, 1.0f), now_, out).ok());
   const bool late = std::any_of(out.begin(), out.end(), [](const Outgoing& each) {
     return each.to == to_worker(1, Lane::kControl) &&
@@ -474,7 +474,7 @@ TEST_F(ShardTest, AnOfferQueuedWhenItsBlockClosesIsAnsweredLate) {
   EXPECT_TRUE(late);
 }
 
-TEST_F(ShardTest, GoesOnWithoutAWorkerThatIsLost) {
+TEST_F(ShardTest, ContinuesWithoutALostWorker) {
   start();
   open();
   push_all(0, 0, 1.0f);
@@ -484,12 +484,11 @@ TEST_F(ShardTest, GoesOnWithoutAWorkerThatIsLost) {
   const auto closed = closed_in_outbox();
   ASSERT_TRUE(closed);
   EXPECT_EQ(closed->arrivals.size(), 1u);
-  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "only worker 0's";
-  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f)
-      << "the block that was in counts: denominators are per block";
+  EXPECT_FLOAT_EQ(parameter(0, 1), -1.0f) << "only worker 0's gradient";
+  EXPECT_FLOAT_EQ(parameter(1, 1), -2.0f) << "its first block counts: denominators are per block";
 }
 
-TEST_F(ShardTest, ClosesNothingWhenNobodyIsLeft) {
+TEST_F(ShardTest, ClosesNothingWithoutMembers) {
   start();
   open();
   push_all(0, 0, 1.0f);
@@ -500,7 +499,7 @@ TEST_F(ShardTest, ClosesNothingWhenNobodyIsLeft) {
   EXPECT_FALSE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
+TEST_F(ShardTest, RefusesNanAndInfinity) {
   start();
   open();
   Step step = 0;
@@ -511,12 +510,12 @@ TEST_F(ShardTest, RefusesNanAndInfinityAndGoesOn) {
     EXPECT_EQ(push(1, step, 0, bad), Answer::kNotFinite);
     push(1, step, 1, 1.0f);
     const auto closed = closed_in_outbox();
-    ASSERT_TRUE(closed) << "a refused push must not hold up the step";
+    ASSERT_TRUE(closed) << "the step does not wait for a refused push";
     ASSERT_EQ(closed->refused.size(), 1u);
     EXPECT_EQ(closed->refused[0], (StepClosed::Refused{1, 0}));
     ++step;
     EXPECT_FLOAT_EQ(parameter(0, step), -static_cast<float>(step))
-        << "only the good gradient counts";
+        << "only the finite gradient counts";
   }
 }
 
@@ -527,7 +526,7 @@ TEST_F(ShardTest, CountsAWorkerOnce) {
   EXPECT_EQ(push(0, 0, 1, 1.0f), Answer::kDuplicate);
 }
 
-TEST_F(ShardTest, NamesWhatAPeerDoesWrong) {
+TEST_F(ShardTest, NamesProtocolViolations) {
   start();
   open();
   const auto refuses = [&](FrameHeader header, const auto& matcher) {
@@ -563,11 +562,11 @@ TEST_F(ShardTest, AnOfferThatIsRepeatedIsADuplicate) {
     out_.clear();
     ASSERT_TRUE(shard_.on_frame(0, offer, nullptr, now_, out_).ok());
     EXPECT_EQ(find_answer(0), Answer::kDuplicate);
-    EXPECT_EQ(shard_.pending(), before) << "nothing more is kept for it";
+    EXPECT_EQ(shard_.pending(), before) << "nothing is kept for a duplicate";
   }
 }
 
-TEST_F(ShardTest, WhoOffersAndNeverSendsIsShutOut) {
+TEST_F(ShardTest, LimitsOpenOffersOfAWorker) {
   start(2, 200);
   open(1);
   const auto offer = [&](Step step) {
@@ -586,11 +585,11 @@ TEST_F(ShardTest, WhoOffersAndNeverSendsIsShutOut) {
   EXPECT_EQ(taken.error().kind, ErrorKind::kInvalidInput);
   shard_.on_lost(0, now_, out_);
   shard_.on_joined(0, out_);
-  EXPECT_TRUE(offer(kOffersOpenMax).ok()) << "its next life begins anew";
+  EXPECT_TRUE(offer(kOffersOpenMax).ok()) << "its next incarnation has no open offers";
 }
 
 TEST_F(ShardTest, RefusesADecisionBeforeItHasItsParameters) {
-  // Whatever was pushed meanwhile would close a block that has none.
+  // Otherwise pushes would close a block that has no parameters.
   const Layout layout({{"only", 4, TensorKind::kTrained}});
   shard_.on_plan(
       {.workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)});
@@ -603,7 +602,7 @@ TEST_F(ShardTest, RefusesDecisionsThatNoCoordinatorMakes) {
   const std::vector<WorkerId> both = {0, 1};
   EXPECT_TRUE(shard_.check_decision({.step = 0, .cutoff = 2, .alive = both}).ok());
   EXPECT_FALSE(shard_.check_decision({.step = 1, .cutoff = 2, .alive = both}).ok())
-      << "nobody has closed step 0";
+      << "step 0 has not closed";
   EXPECT_FALSE(shard_.check_decision({.step = 10, .cutoff = 2, .alive = both}).ok());
   EXPECT_FALSE(shard_.check_decision({.step = ~Step{0}, .cutoff = 2, .alive = both}).ok());
   EXPECT_FALSE(shard_.check_decision({.step = 0, .cutoff = 0, .alive = both}).ok());
@@ -611,7 +610,7 @@ TEST_F(ShardTest, RefusesDecisionsThatNoCoordinatorMakes) {
   push_all(0, 0, 1.0f);
   EXPECT_TRUE(shard_.check_decision({.step = 1, .cutoff = 2, .alive = both}).ok());
   EXPECT_TRUE(shard_.check_decision({.step = 0, .cutoff = 2, .alive = both}).ok())
-      << "one that comes too late is no offence";
+      << "a late decision is not a violation";
 }
 
 TEST_F(ShardTest, AWithdrawnBlockFreesItsGrant) {
@@ -621,13 +620,13 @@ TEST_F(ShardTest, AWithdrawnBlockFreesItsGrant) {
   ASSERT_TRUE(shard_.on_frame(2, offer, nullptr, now_, out_).ok());
   push_all(0, 0, 1.0f);
   push_all(1, 0, 1.0f);
-  offer.type = FrameType::kBlock;  // with no bytes: the worker has gone on
+  offer.type = FrameType::kBlock;  // with no bytes: the worker has continued
   out_.clear();
   ASSERT_TRUE(shard_.on_frame(2, offer, nullptr, now_, out_).ok());
   EXPECT_EQ(find_answer(2), Answer::kLate);
 }
 
-TEST_F(ShardTest, SendsTheNewestToWhoeverAsksLate) {
+TEST_F(ShardTest, AnswersALatePullWithTheNewestVersion) {
   start(1);
   open(1);
   for (Step step = 0; step < 5; ++step) {
@@ -677,11 +676,11 @@ TEST_F(ShardTest, WithoutBlocksHasNothingToClose) {
   out_.clear();
   empty.on_decision({.step = 0, .cutoff = 1, .alive = {0}}, now_, out_);
   EXPECT_TRUE(empty.check_decision({.step = 1, .cutoff = 1, .alive = {0}}).ok())
-      << "the others have closed a step";
+      << "other shards have closed a step";
   EXPECT_FALSE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, WhatALostWorkerDeliveredDoesNotCrowdOutTheLiving) {
+TEST_F(ShardTest, GradientsOfLostWorkersDoNotCountTowardsTheCutoff) {
   start(3);
   open(3);
   push_all(2, 0, 1.0f);
@@ -689,13 +688,13 @@ TEST_F(ShardTest, WhatALostWorkerDeliveredDoesNotCrowdOutTheLiving) {
   shard_.on_lost(2, now_, out_);
   shard_.on_decision({.step = 0, .cutoff = 2, .alive = {0, 1}}, now_, out_);
   push_all(0, 0, 1.0f);
-  EXPECT_FALSE(closed_in_outbox()) << "worker 1 is alive and waited for";
+  EXPECT_FALSE(closed_in_outbox()) << "worker 1 is a member and waited for";
   push_all(1, 0, 1.0f);
   ASSERT_TRUE(closed_in_outbox());
-  EXPECT_EQ(closed_in_outbox()->samples, 3u) << "what was delivered is used all the same";
+  EXPECT_EQ(closed_in_outbox()->samples, 3u) << "the delivered gradients are used";
 }
 
-TEST_F(ShardTest, DoesNotWaitForWhoeverAsksForALaterVersion) {
+TEST_F(ShardTest, DoesNotWaitForAWorkerThatPullsALaterVersion) {
   start(3);
   open(3);
   const auto pull = [&](WorkerId worker, Version version) {
@@ -704,7 +703,7 @@ TEST_F(ShardTest, DoesNotWaitForWhoeverAsksForALaterVersion) {
   };
   push_all(0, 0, 1.0f);
   out_.clear();
-  pull(1, 2);  // another shard is at version 2: it will push neither for step 0 nor for step 1
+  pull(1, 2);  // another shard is at version 2: worker 1 pushes nothing more for steps 0 and 1
   EXPECT_FALSE(closed_in_outbox()) << "worker 2 is waited for";
   push_all(2, 0, 1.0f);
   ASSERT_TRUE(closed_in_outbox());
@@ -719,7 +718,7 @@ TEST_F(ShardTest, DoesNotWaitForWhoeverAsksForALaterVersion) {
   EXPECT_TRUE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, WaitsForWhatWasOfferedBeforeTheNextVersionWasAskedFor) {
+TEST_F(ShardTest, WaitsForAnOfferMadeBeforeThePullOfTheNextVersion) {
   start(2);
   open(2);
   const FrameHeader offer{
@@ -732,27 +731,27 @@ TEST_F(ShardTest, WaitsForWhatWasOfferedBeforeTheNextVersionWasAskedFor) {
   EXPECT_FALSE(closed_in_outbox()) << "its bytes are on their way";
 }
 
-TEST_F(ShardTest, WhoComesBackTakesPartWhenADecisionNamesIt) {
+TEST_F(ShardTest, AReturningWorkerTakesPartOnceADecisionIncludesIt) {
   start(2);
   open(2);
   EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kAccepted);
   out_.clear();
   shard_.on_lost(1, now_, out_);
   shard_.on_joined(1, out_);
-  EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kDuplicate) << "its earlier life has pushed that";
+  EXPECT_EQ(push(1, 0, 0, 1.0f), Answer::kDuplicate) << "its earlier incarnation has pushed that";
   EXPECT_EQ(push(1, 0, 1, 1.0f), Answer::kLate) << "it is not a member yet";
   push_all(0, 0, 1.0f);
-  ASSERT_TRUE(closed_in_outbox()) << "nobody waits for it";
+  ASSERT_TRUE(closed_in_outbox()) << "the step does not wait for it";
   EXPECT_EQ(closed_in_outbox()->arrivals.size(), 1u);
   EXPECT_EQ(parameter(0, 1), -1.0f);
   decide(1, 2);
   push_all(0, 1, 1.0f);
-  EXPECT_FALSE(closed_in_outbox()) << "now it is waited for";
+  EXPECT_FALSE(closed_in_outbox()) << "now the step waits for it";
   push_all(1, 1, 1.0f);
   EXPECT_TRUE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, ADecisionDoesNotBringBackWhoseConnectionIsGone) {
+TEST_F(ShardTest, ADecisionDoesNotIncludeAWorkerWithoutAConnection) {
   start(2);
   open(2);
   shard_.on_lost(1, now_, out_);
@@ -761,7 +760,7 @@ TEST_F(ShardTest, ADecisionDoesNotBringBackWhoseConnectionIsGone) {
   EXPECT_TRUE(closed_in_outbox());
 }
 
-TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
+TEST_F(ShardTest, AcceptsInitialParametersOnlyFromTheWorkerThatItAsked) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
   plan_ =
       Plan{.workers = 2, .steps = 1, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
@@ -777,7 +776,7 @@ TEST_F(ShardTest, TakesInitialParametersOnlyFromWhomItAsked) {
   EXPECT_TRUE(shard_.on_frame(1, header, filled(4, 1.0f), now_, out_).ok());
 }
 
-TEST_F(ShardTest, OnlyAWorkerCanSayThatItOwesNothing) {
+TEST_F(ShardTest, OnlyAWorkerCanBeDone) {
   start();
   open();
   const FrameHeader done{.type = FrameType::kDone, .version = 1};
@@ -785,7 +784,7 @@ TEST_F(ShardTest, OnlyAWorkerCanSayThatItOwesNothing) {
   push_all(0, 0, 1.0f);
   EXPECT_FALSE(closed_in_outbox());
   push_all(1, 0, 1.0f);
-  EXPECT_TRUE(closed_in_outbox()) << "both are waited for";
+  EXPECT_TRUE(closed_in_outbox()) << "the step waits for both";
 }
 
 }  // namespace

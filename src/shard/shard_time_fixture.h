@@ -1,4 +1,5 @@
-// A shard of two blocks and any number of workers in virtual time: for tests of time limits.
+// ShardTimeTest: a fixture with a shard of two blocks, and workers in virtual time, for tests of
+// time limits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +55,7 @@ class ShardTimeTest : public ::testing::Test {
     shard_.on_decision(decision, now_, out_);
   }
 
-  // Lets time pass as a real clock would: the wake goes off at its moment.
+  // Advances the clock to `when`, and calls on_time() whenever the shard asks to be woken.
   void wait_until(TimePoint when) {
     while (const auto wake = shard_.wake_at()) {
       if (*wake >= when) break;

@@ -1,5 +1,5 @@
-// Time limits: a shard closes a step when its time is up and enough is there, neither earlier nor
-// later.
+// Time limits: a shard closes a step exactly when the limit is over and enough gradients have
+// arrived.
 #include "shard/shard_time_fixture.h"
 
 namespace drover {
@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
+TEST_F(ShardTimeTest, ReportsArrivalsWhileTheStepIsOpen) {
   start(4);
   Decision decision{.step = 0, .cutoff = 4, .alive = {0, 1, 2, 3}, .news_every = 2};
   shard_.on_decision(decision, now_, out_);
@@ -15,34 +15,34 @@ TEST_F(ShardTimeTest, TellsOfArrivalsWhileTheStepIsOpen) {
   push_block(1, 0, 0);
   EXPECT_TRUE(take<Arrived>().empty()) << "half a gradient has not arrived";
   push_block(1, 0, 1);
-  EXPECT_TRUE(take<Arrived>().empty()) << "two at a time";
+  EXPECT_TRUE(take<Arrived>().empty()) << "reported two at a time";
   now_ = 12ms;
   push(3, 0);
   const std::vector<Arrived> news = take<Arrived>();
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
-  // Decided again: what is here is enough.
+  // A new decision: the gradients that have arrived are enough.
   decision.cutoff = 2;
   shard_.on_decision(decision, now_, out_);
   EXPECT_EQ(take<StepClosed>().size(), 1u);
 }
 
-TEST_F(ShardTimeTest, TellsOfThoseWhoCameBeforeTheDecision) {
+TEST_F(ShardTimeTest, ReportsArrivalsBeforeTheDecision) {
   start(3);
   shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
   for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
   take<Arrived>();
   now_ = 5ms;
-  push(2, 1);  // quicker than the decision
+  push(2, 1);  // before the decision
   EXPECT_TRUE(take<Arrived>().empty());
   shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
   ASSERT_EQ(take<Arrived>().size(), 1u);
 }
 
-TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
+TEST_F(ShardTimeTest, ClosesAtTheTimeLimitWithoutAMessage) {
   start(3);
   decide(0, {.cutoff = 3, .time_limit = 50.0});
-  EXPECT_FALSE(shard_.wake_at()) << "with nobody there, the time limit closes nothing";
+  EXPECT_FALSE(shard_.wake_at()) << "without gradients the time limit closes nothing";
   now_ = 10ns;
   push(0, 0);
   EXPECT_EQ(shard_.wake_at(), 50ns);
@@ -55,22 +55,22 @@ TEST_F(ShardTimeTest, ClosesWhenTheTimeIsUpWithoutAnyMessage) {
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].elapsed, 50ns);
   EXPECT_EQ(closed[0].arrivals.size(), 1u);
-  EXPECT_FALSE(shard_.wake_at()) << "nothing is decided about step 1 yet";
+  EXPECT_FALSE(shard_.wake_at()) << "there is no decision about step 1 yet";
 }
 
-TEST_F(ShardTimeTest, TellsHowLongABlockHadEnoughBeforeTheDecisionCame) {
+TEST_F(ShardTimeTest, ReportsHowLongABlockWaitedForTheDecision) {
   start(3);
   decide(0, {.cutoff = 2});
   push(0, 0);
   push(1, 0);
-  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "decided before";
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "the decision was earlier";
   now_ = 100ns;
   push(0, 1);
   now_ = 130ns;
   push_block(1, 1, 0);
   now_ = 150ns;
   push_block(1, 1, 1);
-  EXPECT_TRUE(take<StepClosed>().empty()) << "undecided: everybody is waited for";
+  EXPECT_TRUE(take<StepClosed>().empty()) << "without a decision the block waits for all workers";
   now_ = 190ns;
   decide(1, {.cutoff = 2});
   const auto closed = take<StepClosed>();
@@ -79,7 +79,7 @@ TEST_F(ShardTimeTest, TellsHowLongABlockHadEnoughBeforeTheDecisionCame) {
   EXPECT_EQ(closed[0].closing, 60ns);
 }
 
-TEST_F(ShardTimeTest, ADecisionAboutAStepThatIsOverLeavesNothingBehind) {
+TEST_F(ShardTimeTest, ADecisionAboutAClosedStepIsForgotten) {
   start(1);
   decide(0, {.cutoff = 1});
   push(0, 0);
@@ -89,23 +89,24 @@ TEST_F(ShardTimeTest, ADecisionAboutAStepThatIsOverLeavesNothingBehind) {
   EXPECT_EQ(shard_.pending(), before);
 }
 
-TEST_F(ShardTimeTest, OnlyTheFirstDecisionAboutAStepIsWaitedFor) {
+TEST_F(ShardTimeTest, OnlyTheFirstDecisionAboutAStepEndsTheWait) {
   start(3);
   decide(0, {.cutoff = 3});
   push(0, 0);
   push(1, 0);
   now_ = 100ns;
-  decide(0, {.cutoff = 2});  // again, and fewer
+  decide(0, {.cutoff = 2});  // a new decision with a smaller cutoff
   EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns);
   push(0, 1);
   now_ = 140ns;
   decide(1, {.cutoff = 2});
   now_ = 200ns;
   push(1, 1);
-  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns) << "it had not enough when it came";
+  EXPECT_EQ(take<StepClosed>().at(0).undecided, 0ns)
+      << "it had not enough when the decision arrived";
 }
 
-TEST_F(ShardTimeTest, ATimeLimitThatIsOverWhenItIsDecidedWasWaitedForToo) {
+TEST_F(ShardTimeTest, CountsTheWaitSinceATimeLimitThatIsOverWhenDecided) {
   start(3);
   decide(0, {.cutoff = 1});
   push(0, 0);
@@ -116,10 +117,10 @@ TEST_F(ShardTimeTest, ATimeLimitThatIsOverWhenItIsDecidedWasWaitedForToo) {
   decide(1, {.cutoff = 3, .time_limit = 50.0});
   const auto closed = take<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
-  EXPECT_EQ(closed[0].undecided, 40ns) << "since the limit, for one was there";
+  EXPECT_EQ(closed[0].undecided, 40ns) << "since the limit: one gradient had arrived";
 }
 
-TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
+TEST_F(ShardTimeTest, LostWorkersDoNotCountForHavingEnough) {
   start(3);
   decide(0, {.cutoff = 1});
   push(0, 0);
@@ -135,7 +136,7 @@ TEST_F(ShardTimeTest, WhoWasLostDoesNotCountForHavingEnough) {
   EXPECT_EQ(take<StepClosed>().at(0).undecided, 40ns);
 }
 
-TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
+TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheMinimum) {
   start(3);
   decide(0, {.cutoff = 3, .time_limit = 50.0, .at_least = 2});
   push(0, 0);
@@ -147,7 +148,7 @@ TEST_F(ShardTimeTest, WaitsBeyondTheLimitForTheLeastNumber) {
   EXPECT_EQ(closed[0].elapsed, 80ns);
 }
 
-TEST_F(ShardTimeTest, ADecisionThatComesAfterItsLimitClosesAtOnce) {
+TEST_F(ShardTimeTest, ADecisionAfterItsLimitClosesAtOnce) {
   start(3);
   decide(0, {.cutoff = 3});
   for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
@@ -168,13 +169,13 @@ TEST_F(ShardTimeTest, HalfAGradientIsNotEnough) {
   push_block(0, 0, 0);
   now_ = 60ns;
   shard_.on_time(now_, out_);
-  EXPECT_TRUE(take<StepClosed>().empty()) << "the other block has nothing";
-  EXPECT_FALSE(shard_.wake_at()) << "the one with a gradient has closed";
+  EXPECT_TRUE(take<StepClosed>().empty()) << "the other block has no gradient";
+  EXPECT_FALSE(shard_.wake_at()) << "the block with a gradient has closed";
   push_block(0, 0, 1);
   EXPECT_EQ(take<StepClosed>().size(), 1u);
 }
 
-TEST_F(ShardTimeTest, WhatALostWorkerDeliveredIsNotTheLeastNumber) {
+TEST_F(ShardTimeTest, GradientsOfLostWorkersDoNotCountForTheMinimum) {
   start(3);
   decide(0, {.cutoff = 3, .time_limit = 50.0});
   push(0, 0);
@@ -185,7 +186,7 @@ TEST_F(ShardTimeTest, WhatALostWorkerDeliveredIsNotTheLeastNumber) {
   ASSERT_EQ(take<StepClosed>().size(), 1u);
 }
 
-TEST_F(ShardTimeTest, ANewDecisionForTheSameStepMovesTheAlarm) {
+TEST_F(ShardTimeTest, ANewDecisionForTheSameStepMovesTheTimer) {
   start(2);
   decide(0, {.cutoff = 2, .time_limit = 50.0});
   push(0, 0);

@@ -1,4 +1,4 @@
-// Startup: where a shard's initial parameters come from, until it has them all.
+// Startup: requests a shard's initial parameters from a worker, until the shard has all of them.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@ namespace drover {
 
 class Startup {
  public:
-  // Whether the coordinator knows that this shard has all its parameters.
+  // Whether this shard has reported to the coordinator that it has all its parameters.
   bool ready() const { return ready_; }
   // Whether this worker was asked for the initial parameters.
   bool asked(WorkerId worker) const { return source_ == worker; }
 
-  // The worker that was asked is lost: another has to be.
+  // A worker is lost. If it was asked, request() asks another one.
   void on_lost(WorkerId worker) {
     if (asked(worker)) source_.reset();
   }
 
-  // Says that the shard is ready, once it has all parameters; until then asks one worker at a time,
-  // the first of those connected. Call after every change of either.
-  // `workers`: ids from there on are of no worker.
+  // If the parameters are `complete`, reports once that the shard is ready. Otherwise asks the
+  // first connected worker for them, one worker at a time. Call after every change of either
+  // argument. `workers`: the number of worker indices; higher ids are not workers.
   void request(bool complete, const std::set<WorkerId>& connected, uint32_t workers, Outbox& out) {
     if (complete) {
       if (!ready_) out.push_back({to_coordinator(), control_frame(Ready{})});

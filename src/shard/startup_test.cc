@@ -1,4 +1,4 @@
-// A shard asks one worker at a time for initial parameters, and says once that it has them.
+// A shard asks one worker at a time for initial parameters, and reports once that it has them.
 #include "shard/startup.h"
 
 #include <gtest/gtest.h>
@@ -26,19 +26,19 @@ TEST(Startup, DoesNotAskTheEvaluator) {
   EXPECT_TRUE(out.empty());
 }
 
-TEST(Startup, AsksAnotherWhenTheFirstIsLost) {
+TEST(Startup, AsksAnotherWorkerIfTheFirstIsLost) {
   Startup startup;
   Outbox out;
   startup.request(false, {0, 2}, 3, out);
   startup.on_lost(2);
-  EXPECT_TRUE(startup.asked(0)) << "another was lost";
+  EXPECT_TRUE(startup.asked(0)) << "another worker was lost";
   startup.on_lost(0);
   startup.request(false, {2}, 3, out);
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[1].to, to_worker(2, Lane::kControl));
 }
 
-TEST(Startup, SaysOnceThatItIsReady) {
+TEST(Startup, ReportsReadyOnce) {
   Startup startup;
   Outbox out;
   startup.request(true, {0}, 1, out);

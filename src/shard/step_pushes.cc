@@ -17,11 +17,11 @@ void StepPushes::on_push(WorkerId worker, Answer answer, TimePoint now, const Me
 }
 
 void StepPushes::expect(WorkerId worker) {
-  if (states_[worker] == State::kOwed) states_[worker] = State::kExpected;
+  if (states_[worker] == State::kPending) states_[worker] = State::kExpected;
 }
 
 void StepPushes::stop_expecting(WorkerId worker) {
-  if (states_[worker] == State::kExpected) states_[worker] = State::kOwed;
+  if (states_[worker] == State::kExpected) states_[worker] = State::kPending;
 }
 
 void StepPushes::withdraw(WorkerId worker, const Membership& members) {
@@ -29,7 +29,7 @@ void StepPushes::withdraw(WorkerId worker, const Membership& members) {
 }
 
 void StepPushes::release(WorkerId worker, const Membership& members) {
-  release_from(State::kOwed, worker, members);
+  release_from(State::kPending, worker, members);
 }
 
 void StepPushes::release_from(State state, WorkerId worker, const Membership& members) {
@@ -49,7 +49,7 @@ void StepPushes::on_members_changed(const Membership& members) {
 }
 
 void StepPushes::open_next(const Membership& members) {
-  std::fill(states_.begin(), states_.end(), State::kOwed);
+  std::fill(states_.begin(), states_.end(), State::kPending);
   missing_ = members.count();
   contributed_ = 0;
   contributions_.clear();

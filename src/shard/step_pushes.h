@@ -1,5 +1,5 @@
-// StepPushes: which workers have pushed one block in the step it collects for, and which still owe
-// it.
+// StepPushes: which workers have pushed one block for the step that it collects for, and whose
+// pushes are missing.
 #pragma once
 
 #include <cstdint>
@@ -21,42 +21,42 @@ class StepPushes {
   };
 
   explicit StepPushes(const Membership& members)
-      : states_(members.size(), State::kOwed), missing_(members.count()) {}
+      : states_(members.size(), State::kPending), missing_(members.count()) {}
 
-  // A push for the open step was answered: a second one is a duplicate.
+  // Whether a push for the open step was answered. A second one is a duplicate.
   bool answered(WorkerId worker) const { return states_[worker] == State::kAnswered; }
 
   // A push that is not a duplicate was answered: kAccepted if it contributes; kLate if the worker
-  // has overwritten it, so that it is as if withdrawn. REQUIRES: members.has(worker).
+  // has overwritten it, which counts as withdrawn. REQUIRES: members.has(worker).
   void on_push(WorkerId worker, Answer answer, TimePoint now, const Membership& members);
 
-  // The bytes of an offer are on their way: the block waits for them even if it is released.
+  // An offer was granted: the block waits for its bytes even if the worker is released.
   void expect(WorkerId worker);
-  // They will not come, because the worker is lost.
+  // Granted bytes will not arrive, because the worker is lost.
   void stop_expecting(WorkerId worker);
-  // They will not come, because the worker has overwritten them.
+  // Granted bytes will not arrive, because the worker has overwritten them.
   void withdraw(WorkerId worker, const Membership& members);
-  // The worker pushes nothing more for the open step. Bytes on their way are still waited for.
+  // The worker pushes nothing more for the open step, except for granted bytes.
   void release(WorkerId worker, const Membership& members);
 
-  // A worker that left is not waited for. Its contribution is used, but does not count towards a
-  // cutoff, which is about the workers alive.
+  // A worker that left is not waited for. Its contribution is used, but does not count towards the
+  // cutoff, which is a number of members.
   void on_members_changed(const Membership& members);
 
-  // The next step opens: all members owe their push.
+  // The next step opens: the pushes of all members are missing.
   void open_next(const Membership& members);
 
-  // Members that still owe a push.
+  // The number of members whose push is missing.
   uint32_t missing() const { return missing_; }
-  // Contributions of members.
+  // The number of members that have contributed.
   uint32_t contributed() const { return contributed_; }
   // All contributions, in order of arrival.
   const std::vector<Contribution>& contributions() const { return contributions_; }
 
  private:
-  enum class State : uint8_t { kOwed, kExpected, kAnswered, kReleased };
+  enum class State : uint8_t { kPending, kExpected, kAnswered, kReleased };
   bool is_missing(WorkerId worker) const {
-    return states_[worker] == State::kOwed || states_[worker] == State::kExpected;
+    return states_[worker] == State::kPending || states_[worker] == State::kExpected;
   }
   void release_from(State state, WorkerId worker, const Membership& members);
 

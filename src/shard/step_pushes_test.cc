@@ -36,17 +36,17 @@ TEST(StepPushes, APushThatIsRefusedDoesNotContribute) {
   EXPECT_EQ(c.pushes.contributed(), 0u);
 }
 
-TEST(StepPushes, APushThatWasOverwrittenMayComeAgain) {
+TEST(StepPushes, AnOverwrittenPushMayBeRepeated) {
   Case c(2);
   c.pushes.on_push(0, Answer::kLate, 1ms, c.members);
   EXPECT_FALSE(c.pushes.answered(0));
-  EXPECT_EQ(c.pushes.missing(), 1u) << "but it is not waited for";
+  EXPECT_EQ(c.pushes.missing(), 1u) << "but the block does not wait for it";
   c.pushes.on_push(0, Answer::kAccepted, 2ms, c.members);
   EXPECT_EQ(c.pushes.missing(), 1u);
   EXPECT_EQ(c.pushes.contributed(), 1u);
 }
 
-TEST(StepPushes, AReleasedWorkerIsWaitedForWhileItsBytesAreOnTheirWay) {
+TEST(StepPushes, WaitsForGrantedBytesOfAReleasedWorker) {
   Case c(3);
   c.pushes.expect(0);
   c.pushes.release(0, c.members);
@@ -55,7 +55,7 @@ TEST(StepPushes, AReleasedWorkerIsWaitedForWhileItsBytesAreOnTheirWay) {
   c.pushes.withdraw(0, c.members);
   EXPECT_EQ(c.pushes.missing(), 1u);
   c.pushes.withdraw(2, c.members);
-  EXPECT_EQ(c.pushes.missing(), 1u) << "nothing of it was on its way";
+  EXPECT_EQ(c.pushes.missing(), 1u) << "it had no granted bytes";
 }
 
 TEST(StepPushes, BytesOfALostWorkerAreNotExpected) {
@@ -66,7 +66,7 @@ TEST(StepPushes, BytesOfALostWorkerAreNotExpected) {
   EXPECT_EQ(c.pushes.missing(), 1u);
 }
 
-TEST(StepPushes, AContributionOfALostWorkerIsKeptButNotCounted) {
+TEST(StepPushes, AContributionOfALostWorkerIsUsedButNotCounted) {
   Case c(3);
   c.pushes.on_push(2, Answer::kAccepted, 1ms, c.members);
   c.members.remove(2);
@@ -77,7 +77,7 @@ TEST(StepPushes, AContributionOfALostWorkerIsKeptButNotCounted) {
   EXPECT_EQ(c.pushes.contributions().size(), 1u);
 }
 
-TEST(StepPushes, InTheNextStepAllMembersOweAgain) {
+TEST(StepPushes, InTheNextStepAllPushesAreMissingAgain) {
   Case c(3);
   c.pushes.on_push(0, Answer::kAccepted, 1ms, c.members);
   c.pushes.release(1, c.members);

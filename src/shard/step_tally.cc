@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-// How late a push is for a step that opened longer ago is not measured.
+// Openings of this many steps are remembered. The lateness of older pushes is not measured.
 constexpr size_t kOpeningsKept = 64;
 
 template <typename Number>
@@ -41,7 +41,7 @@ bool StepTally::on_block(WorkerId worker, Step step, TimePoint now) {
   ++progress.blocks[worker];
   progress.run_time[worker] = since_opening(step, now);
   if (step != step_ || progress.blocks[worker] != blocks_) return false;
-  news_.push_back({worker, progress.run_time[worker], step});
+  unreported_.push_back({worker, progress.run_time[worker], step});
   return true;
 }
 
@@ -93,9 +93,9 @@ void StepTally::on_round_closed(Step step, uint64_t samples, uint32_t gradients)
   lower(progress.gradients_min, gradients);
 }
 
-std::optional<Arrived> StepTally::take_news(uint32_t every) {
-  if (every == 0 || news_.size() < every) return std::nullopt;
-  return Arrived{.step = step_, .arrivals = std::exchange(news_, {})};
+std::optional<Arrived> StepTally::take_unreported(uint32_t every) {
+  if (every == 0 || unreported_.size() < every) return std::nullopt;
+  return Arrived{.step = step_, .arrivals = std::exchange(unreported_, {})};
 }
 
 StepClosed StepTally::summary(TimePoint now) {
@@ -104,7 +104,7 @@ StepClosed StepTally::summary(TimePoint now) {
   closed.step = step_;
   closed.elapsed = since_opening(step_, now);
   closed.undecided = progress.undecided;
-  closed.closing = progress.undecided;  // a caller with a clock adds what the closing itself takes
+  closed.closing = progress.undecided;  // a caller with a clock adds the time of the closing itself
   closed.refused = progress.refused;
   for (const auto& [worker, outlier] : progress.outliers) closed.outliers.push_back(outlier);
   for (const auto& [key, run_time] : late_)
@@ -125,9 +125,9 @@ void StepTally::add_arrivals(const Membership& members, StepClosed& closed) {
     if (progress.blocks[worker] == blocks_)
       closed.arrivals.push_back({worker, progress.run_time[worker], step_});
   }
-  // The others' gradients are reported with a later step, when they are whole. Of one that is whole
-  // already (it was late for one block, or pushed before its worker was a member) the coordinator
-  // must not think that it took as long as the step.
+  // Gradients of other workers are reported with a later step, when they are complete. Complete
+  // ones (late for one block, or pushed before the worker was a member) are reported now, since
+  // otherwise the coordinator would take the duration of the step as their run-time.
   for (const WorkerId worker : members.list()) {
     if (progress.blocks[worker] == blocks_) continue;
     const uint32_t seen = progress.blocks[worker] + progress.late[worker];
@@ -142,7 +142,7 @@ void StepTally::add_arrivals(const Membership& members, StepClosed& closed) {
 
 void StepTally::open_next(TimePoint now) {
   progress_.erase(step_);
-  news_.clear();
+  unreported_.clear();
   ++step_;
   open(step_, now);
   if (opened_.size() > kOpeningsKept) opened_.erase(opened_.begin());

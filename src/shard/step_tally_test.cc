@@ -1,4 +1,4 @@
-// What the coordinator learns of a step when it has closed.
+// The report of a closed step to the coordinator.
 #include "shard/step_tally.h"
 
 #include <gtest/gtest.h>
@@ -39,11 +39,11 @@ TEST_F(StepTallyTest, AGradientHasArrivedWithItsLastBlock) {
   EXPECT_EQ(tally_.opened(), TimePoint(20ms));
 }
 
-TEST_F(StepTallyTest, AStragglerIsReportedWhenItIsWhole) {
+TEST_F(StepTallyTest, AStragglerIsReportedWhenItIsComplete) {
   tally_.on_block(2, 0, 16ms);
   EXPECT_TRUE(close(20ms).late.empty());
   tally_.on_late(2, 0, 35ms);
-  EXPECT_EQ(close(40ms).late, (Arrivals{{2, 25ms, 0}})) << "since its own step opened";
+  EXPECT_EQ(close(40ms).late, (Arrivals{{2, 25ms, 0}})) << "since the opening of its own step";
   tally_.on_late(2, 0, 45ms);
   EXPECT_TRUE(close(50ms).late.empty()) << "once";
 }
@@ -51,7 +51,7 @@ TEST_F(StepTallyTest, AStragglerIsReportedWhenItIsWhole) {
 TEST_F(StepTallyTest, AGradientThatWasLateForOneBlockIsReportedTwice) {
   tally_.on_block(0, 0, 12ms);
   tally_.on_late(0, 0, 14ms);
-  EXPECT_EQ(close(20ms).late, (Arrivals{{0, 4ms, 0}})) << "it did not take as long as the step";
+  EXPECT_EQ(close(20ms).late, (Arrivals{{0, 4ms, 0}})) << "its true run-time, not that of the step";
   EXPECT_EQ(close(30ms).late, (Arrivals{{0, 4ms, 0}}));
   EXPECT_TRUE(close(40ms).late.empty());
 }
@@ -64,7 +64,7 @@ TEST_F(StepTallyTest, AStragglerThatIsLostIsForgotten) {
   EXPECT_TRUE(close(40ms).late.empty());
 }
 
-TEST_F(StepTallyTest, ReportsTheLeastServedBlockAndHowManyGradientsEachGot) {
+TEST_F(StepTallyTest, ReportsTheFewestSamplesAndTheGradientsOfEachBlock) {
   tally_.on_block_closed(0, 40, 3, {.signal = 1.0, .noise = 2.0});
   tally_.on_block_closed(0, 24, 2, {.signal = 0.5, .noise = 4.0});
   const StepClosed closed = close(20ms);
@@ -75,7 +75,7 @@ TEST_F(StepTallyTest, ReportsTheLeastServedBlockAndHowManyGradientsEachGot) {
   EXPECT_EQ(closed.block_counts, (std::vector<BlockCount>{{2, 1}, {3, 1}}));
 }
 
-TEST_F(StepTallyTest, ReportsTheLeastServedRound) {
+TEST_F(StepTallyTest, ReportsTheFewestGradientsOfARound) {
   tally_.on_round_closed(0, 40, 3);
   tally_.on_round_closed(0, 50, 2);
   const StepClosed closed = tally_.summary(20ms);
@@ -84,17 +84,17 @@ TEST_F(StepTallyTest, ReportsTheLeastServedRound) {
   EXPECT_TRUE(closed.block_counts.empty());
 }
 
-TEST_F(StepTallyTest, ReportsArrivalsInTheOpenStepAsTheyCome) {
+TEST_F(StepTallyTest, ReportsArrivalsInTheOpenStep) {
   push_all(0, 0, 11ms);
-  EXPECT_FALSE(tally_.take_news(0));
-  EXPECT_FALSE(tally_.take_news(2));
+  EXPECT_FALSE(tally_.take_unreported(0));
+  EXPECT_FALSE(tally_.take_unreported(2));
   push_all(2, 0, 13ms);
   push_all(1, 1, 14ms);  // ahead of the open step
-  const auto news = tally_.take_news(2);
-  ASSERT_TRUE(news);
-  EXPECT_EQ(news->step, 0u);
-  EXPECT_EQ(news->arrivals, (Arrivals{{0, 1ms, 0}, {2, 3ms, 0}}));
-  EXPECT_FALSE(tally_.take_news(1)) << "each is reported once";
+  const auto arrivals = tally_.take_unreported(2);
+  ASSERT_TRUE(arrivals);
+  EXPECT_EQ(arrivals->step, 0u);
+  EXPECT_EQ(arrivals->arrivals, (Arrivals{{0, 1ms, 0}, {2, 3ms, 0}}));
+  EXPECT_FALSE(tally_.take_unreported(1)) << "each is reported once";
 }
 
 TEST_F(StepTallyTest, ReportsTheWorstOfEachWorkersOutliers) {
@@ -126,7 +126,7 @@ TEST_F(StepTallyTest, AStepAheadIsOpenedOnce) {
   EXPECT_EQ(tally_.since_opening(9, 18ms), 0ms);
 }
 
-TEST_F(StepTallyTest, WhatItKeepsIsBounded) {
+TEST_F(StepTallyTest, BoundsItsMemory) {
   for (Step step = 0; step < 1'000; ++step) {
     tally_.on_block(static_cast<WorkerId>(step % 3), step, 20ms);
     tally_.on_dropped(static_cast<WorkerId>((step + 1) % 3), step);

@@ -33,12 +33,12 @@ void SyncProtocol::on_members_changed(TimePoint, Outbox&) {
 
 void SyncProtocol::on_decision(const Decision& decision, TimePoint now, Outbox& out) {
   if (rule_.on_decision(decision, state_.tally.step())) note_undecided(decision.step, now);
-  report_news(out);
+  report_arrivals(out);
   settle_all(now, out);
 }
 
-// A first decision has come: how long have blocks that could have closed waited for it? Nothing, if
-// the coordinator is quick. (The whole step may be over: with all pushes here it needs none.)
+// The first decision about a step has arrived. Notes how long blocks that could have closed have
+// waited for it. (A step with the pushes of all members closes without a decision.)
 void SyncProtocol::note_undecided(Step step, TimePoint now) {
   Duration longest{};
   for (const Collected& each : blocks_) {
@@ -49,14 +49,14 @@ void SyncProtocol::note_undecided(Step step, TimePoint now) {
   if (longest > Duration::zero()) state_.tally.on_undecided(step, longest);
 }
 
-void SyncProtocol::report_news(Outbox& out) {
+void SyncProtocol::report_arrivals(Outbox& out) {
   const std::optional<Decision>& decision = rule_.last();
   if (!decision || decision->step != state_.tally.step()) return;
-  if (auto news = state_.tally.take_news(decision->news_every))
-    out.push_back({to_coordinator(), control_frame(std::move(*news))});
+  if (auto arrivals = state_.tally.take_unreported(decision->news_every))
+    out.push_back({to_coordinator(), control_frame(std::move(*arrivals))});
 }
 
-// A worker that has just come (back) may have parameters of a step in which it is not a member yet.
+// A worker that has just joined may push for a step in which it is not a member yet.
 Answer SyncProtocol::judge(const Collected& each, const Push& push) const {
   if (push.step < each.hosted.block.version() || each.hosted.block.finished()) return Answer::kLate;
   if (each.pushes.answered(push.worker)) return Answer::kDuplicate;
@@ -74,7 +74,7 @@ Status SyncProtocol::on_offer(const Push& push, ConstBuffer payload, TimePoint n
   return done();
 }
 
-// An offer that cannot count is answered at once: its bytes need not move.
+// An offer that cannot be used is answered at once, so that its bytes are not sent.
 Status SyncProtocol::take_offer(Collected& each, const Push& push, TimePoint now, Outbox& out) {
   const Answer verdict = judge(each, push);
   if (verdict == Answer::kAccepted) {
@@ -113,12 +113,12 @@ bool SyncProtocol::take(Collected& each, const Push& push, ConstBuffer payload, 
   if (verdict == Answer::kLate) tally.on_late(push.worker, push.step, now);
   if (verdict == Answer::kLate || verdict == Answer::kDuplicate) return false;
   if (verdict == Answer::kNotFinite) tally.on_refused(push.worker, push.step, block.block().id);
-  if (tally.on_block(push.worker, push.step, now)) report_news(out);
+  if (tally.on_block(push.worker, push.step, now)) report_arrivals(out);
   return true;
 }
 
-// Of each worker the newest is enough: a worker that pushes again has continued, and the step of
-// the older push is over before it has begun here.
+// Keeps only the newest push of each worker: a worker that pushes again has passed the step of its
+// older push, so that step has closed elsewhere.
 void SyncProtocol::keep_early(Collected& each, const Push& push, ConstBuffer payload, Outbox& out) {
   const EarlyPush* const kept = each.early.of(push.worker);
   const bool older = kept != nullptr && push.step < kept->step;
@@ -131,17 +131,17 @@ void SyncProtocol::keep_early(Collected& each, const Push& push, ConstBuffer pay
   each.early.keep({push.worker, push.step, push.samples, std::move(payload)});
 }
 
-// It has come, but is not used: late, before its step has opened.
+// A push was dropped before its step has opened here. It counts as late.
 void SyncProtocol::drop_early(const Push& push, Outbox& out) {
   if (push.step < state_.plan.steps) state_.tally.on_dropped(push.worker, push.step);
   answer(push, Answer::kLate, out);
 }
 
-// Its block has reached its step: it counts as if it came now.
+// The block has reached the step of an early push, which now counts as if it arrived now.
 bool SyncProtocol::take_early(Collected& each, EarlyPush early, TimePoint now, Outbox& out) {
   const Push push{early.worker, early.step, early.samples, each.hosted};
   if (early.payload) return take(each, push, std::move(early.payload), now, out);
-  // A worker with too many offers is answered; its next offer is the error.
+  // If the worker has too many open offers, this one is answered; its next offer is the error.
   if (!take_offer(each, push, now, out)) answer(push, Answer::kLate, out);
   return false;
 }
@@ -156,7 +156,7 @@ CutoffRule::Collecting SyncProtocol::collecting(const Collected& each) const {
 }
 
 bool SyncProtocol::may_close(const Collected& each, TimePoint now) const {
-  // With no member left the run is over: a step in which no worker took part is no step.
+  // Without members the run is over: a step without workers does not close.
   return state_.open && state_.members.count() > 0 && each.hosted.block.collects() &&
          rule_.may_close(collecting(each), now);
 }
@@ -166,7 +166,7 @@ void SyncProtocol::settle_all(TimePoint now, Outbox& out) {
 }
 
 void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
-  bool changed = true;  // since the rule was asked last
+  bool changed = true;  // since the last may_close()
   while (true) {
     const Version version = each.hosted.block.version();
     if (std::exchange(changed, false) && may_close(each, now)) {
@@ -175,7 +175,7 @@ void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
       changed = take_early(each, std::move(*due), now, out);
     } else if (!each.released) {
       release_done(each);
-      // Workers that wait for all blocks are never ahead of one.
+      // Only with partial pulls can a worker be ahead of a block.
       if (!sent_) return;
       changed = true;
     } else if (auto late = each.early.take_before(version)) {
@@ -196,7 +196,7 @@ void SyncProtocol::close(Collected& each, TimePoint now, Outbox& out) {
   state_.tally.on_block_closed(step, samples, gradients, noise);
   each.pushes.open_next(state_.members);
   each.released = false;
-  // Workers that need not wait for all blocks begin a step before the last block has closed.
+  // With partial pulls workers begin a step before the last block has closed the one before.
   if (sent_) state_.tally.open(block.version(), now);
   serve_waiting(each.hosted, now, out);
   for (const Offer& late : state_.offers.withdraw_late(block.block().id, block.version())) {
@@ -219,13 +219,13 @@ void SyncProtocol::release_done(Collected& each) {
   each.released = true;
 }
 
-void SyncProtocol::on_pull(WorkerId worker, uint32_t came) {
-  if (sent_) sent_->on_pull(worker, came);
+void SyncProtocol::on_pull(WorkerId worker, uint32_t received) {
+  if (sent_) sent_->on_pull(worker, received);
 }
 
-// A worker that asks for version v has offered all that it ever will for the steps before. Waiting
-// for more could hang: if another shard closed a step without that worker, it passes that step
-// over, and begins the next only when this shard has closed it too.
+// A worker that pulls version v offers nothing more for earlier steps. Waiting for its push could
+// deadlock: if another shard closed a step without that worker, the worker skips the step, and
+// begins the next one only when this shard has closed it, too.
 void SyncProtocol::on_done(WorkerId worker, Version version, TimePoint now, Outbox& out) {
   least_push_[worker] = version;
   for (Collected& each : blocks_) {
@@ -235,9 +235,9 @@ void SyncProtocol::on_done(WorkerId worker, Version version, TimePoint now, Outb
   }
 }
 
-// In partial pull a shard that is always a step behind would never answer a pull that waits for its
-// version alone: so a pull brings the newest there is, and waits on until it has brought what was
-// wanted.
+// With partial pulls a shard may always be a step behind, and would never have the pulled version
+// in time. So a pull is answered with the newest version at once, and stays open until the pulled
+// version was sent.
 bool SyncProtocol::serve_worker(HostedBlock& hosted, const Pull& pull, TimePoint, Outbox& out) {
   const Version version = hosted.block.version();
   if (sent_) {
@@ -256,7 +256,7 @@ std::optional<TimePoint> SyncProtocol::wake_at() const {
     return std::nullopt;
   std::optional<TimePoint> next;
   for (const Collected& each : blocks_) {
-    if (each.pushes.contributions().empty()) continue;  // nothing to close with
+    if (each.pushes.contributions().empty()) continue;  // it waits for a first gradient
     if (const auto at = rule_.wake_at(collecting(each))) next = std::min(next.value_or(*at), *at);
     if (next && !rule_.has_grace()) break;  // the limit is the same for all blocks
   }

@@ -1,5 +1,5 @@
-// A synchronous shard: graces, and partial pull, where blocks may be behind their workers and pulls
-// are never starved.
+// A synchronous shard: graces and partial pulls. Blocks may be behind their workers, and pulls do
+// not starve.
 #include "shard/sync_protocol.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class SyncProtocolTest : public ::testing::Test {
     std::fill(values->span().begin(), values->span().end(), value);
     return values;
   }
-  // The small block, which travels with its offer.
+  // The small block, which is sent with its offer.
   Status push(WorkerId worker, Step step, BlockId block = 0, float value = 1.0f,
               uint32_t samples = 1) {
     FrameHeader small = header(FrameType::kOffer, worker, step, block);
@@ -51,7 +51,7 @@ class SyncProtocolTest : public ::testing::Test {
     small.length = 16;
     return shard_.on_frame(worker, small, floats(4, value), now_, out_);
   }
-  // The large one, which has to be granted.
+  // The large block, which has to be granted.
   void offer(WorkerId worker, Step step) {
     ASSERT_TRUE(
         shard_.on_frame(worker, header(FrameType::kOffer, worker, step, 1), nullptr, now_, out_)
@@ -113,7 +113,8 @@ class SyncProtocolTest : public ::testing::Test {
     }
     return found;
   }
-  // Versions of a block sent to a worker since out_ was cleared, and its last first value.
+  // The versions of a block sent to a worker since out_ was cleared, and the first value of the
+  // last.
   std::vector<Version> sent(WorkerId worker, BlockId block, float* value = nullptr) const {
     std::vector<Version> versions;
     for (const Outgoing& each : out_) {
@@ -133,7 +134,7 @@ class SyncProtocolTest : public ::testing::Test {
   uint64_t request_ = 0;
 };
 
-TEST_F(SyncProtocolTest, ABlockThatHasEnoughClosesAGraceLater) {
+TEST_F(SyncProtocolTest, ABlockClosesAGraceAfterTheCutoff) {
   start(4, false, 5ms);
   decide(0, 2);
   now_ = 10ms;
@@ -148,11 +149,11 @@ TEST_F(SyncProtocolTest, ABlockThatHasEnoughClosesAGraceLater) {
   wait_until(17ms);
   const auto steps = closed();
   ASSERT_EQ(steps.size(), 1u);
-  EXPECT_EQ(steps[0].arrivals.size(), 3u) << "a push within the grace is in it";
+  EXPECT_EQ(steps[0].arrivals.size(), 3u) << "a push within the grace is used";
   EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{3, 2}}));
 }
 
-TEST_F(SyncProtocolTest, NoGraceWithNoWorkerLeftToWaitFor) {
+TEST_F(SyncProtocolTest, NoGraceIfNoPushIsMissing) {
   start(2, false, 5ms);
   decide(0, 1);
   push_all(0, 0);
@@ -161,7 +162,7 @@ TEST_F(SyncProtocolTest, NoGraceWithNoWorkerLeftToWaitFor) {
   EXPECT_EQ(closed().size(), 1u);
 }
 
-TEST_F(SyncProtocolTest, ATimeLimitIsALimitAlsoForTheGrace) {
+TEST_F(SyncProtocolTest, ATimeLimitEndsTheGrace) {
   start(4, false, 50ms);
   decide(0, 2, 20ms);
   now_ = 15ms;
@@ -173,7 +174,7 @@ TEST_F(SyncProtocolTest, ATimeLimitIsALimitAlsoForTheGrace) {
   decide(1, 4, 20ms, 1);
   now_ = 45ms;
   push_all(0, 1);
-  EXPECT_EQ(closed().size(), 1u) << "the time is over, and the least number is here";
+  EXPECT_EQ(closed().size(), 1u) << "the limit is over, and the minimum has arrived";
 }
 
 TEST_F(SyncProtocolTest, ADecisionInsideTheStepMovesTheEndOfTheGrace) {
@@ -186,7 +187,7 @@ TEST_F(SyncProtocolTest, ADecisionInsideTheStepMovesTheEndOfTheGrace) {
   EXPECT_FALSE(shard_.wake_at());
   now_ = 13ms;
   decide(0, 2);
-  EXPECT_EQ(shard_.wake_at(), TimePoint(16ms)) << "since it had enough";
+  EXPECT_EQ(shard_.wake_at(), TimePoint(16ms)) << "the grace begins when it had enough";
   decide(0, 1);
   EXPECT_EQ(shard_.wake_at(), TimePoint(15ms));
   now_ = 20ms;
@@ -199,7 +200,7 @@ TEST_F(SyncProtocolTest, EachBlockHasItsOwnLearningRate) {
   start(4, false, {}, RateRule::kLinear);
   decide(0, 2);
   push_all(0, 0);
-  ASSERT_TRUE(push(1, 0).ok());  // the small block has two, and closes
+  ASSERT_TRUE(push(1, 0).ok());  // the small block has two gradients, and closes
   offer(1, 0);
   decide(0, 3);
   send_granted(1, 0, 1.0f);
@@ -217,7 +218,7 @@ TEST_F(SyncProtocolTest, EachBlockHasItsOwnLearningRate) {
   EXPECT_FLOAT_EQ(large, -3.0f / 4.0f);
 }
 
-TEST_F(SyncProtocolTest, WithoutPartialPullNoWorkerIsAheadOfABlock) {
+TEST_F(SyncProtocolTest, WithoutPartialPullsNoWorkerIsAheadOfABlock) {
   start(2, false);
   decide(0, 2);
   EXPECT_FALSE(push(0, 1).ok());
@@ -230,14 +231,14 @@ TEST_F(SyncProtocolTest, NoWorkerIsAheadWithoutBound) {
   EXPECT_FALSE(push(0, kPushedAheadMax + 1).ok());
 }
 
-TEST_F(SyncProtocolTest, APushForAStepToComeIsKeptAndTakenThen) {
+TEST_F(SyncProtocolTest, APushForALaterStepIsKeptUntilThen) {
   start(2, true);
   decide(0, 2);
   ASSERT_TRUE(push(0, 1).ok());
   offer(0, 1);
   EXPECT_TRUE(answers(0, 1, 0).empty());
-  EXPECT_FALSE(granted(0, 1)) << "its bytes are not wanted yet";
-  pull(0, 2);  // it is done with steps 0 and 1
+  EXPECT_FALSE(granted(0, 1)) << "it is not granted yet";
+  pull(0, 2);  // worker 0 is done with steps 0 and 1
   push_all(1, 0);
   EXPECT_EQ(answers(0, 1, 0), std::vector<Answer>{Answer::kAccepted});
   EXPECT_TRUE(granted(0, 1));
@@ -249,7 +250,7 @@ TEST_F(SyncProtocolTest, APushForAStepToComeIsKeptAndTakenThen) {
   EXPECT_EQ(steps[1].arrivals.size(), 2u);
 }
 
-TEST_F(SyncProtocolTest, KeepsTheLastPushOfEachWorkerForStepsToCome) {
+TEST_F(SyncProtocolTest, KeepsTheLastEarlyPushOfEachWorker) {
   start(2, true);
   decide(0, 2);
   const size_t before = shard_.pending();
@@ -260,10 +261,10 @@ TEST_F(SyncProtocolTest, KeepsTheLastPushOfEachWorkerForStepsToCome) {
   }
   ASSERT_TRUE(push(0, 40).ok());
   EXPECT_EQ(answers(0, 40, 0), std::vector<Answer>{Answer::kDuplicate});
-  EXPECT_LE(shard_.pending(), before + 41) << "of each step one line of account, one push in all";
+  EXPECT_LE(shard_.pending(), before + 41) << "one entry for each step, and one push in total";
 }
 
-TEST_F(SyncProtocolTest, APushThatWasWithdrawnIsNotWaitedFor) {
+TEST_F(SyncProtocolTest, DoesNotWaitForAWithdrawnPush) {
   start(2, true);
   decide(0, 2);
   push_all(1, 0);
@@ -271,7 +272,7 @@ TEST_F(SyncProtocolTest, APushThatWasWithdrawnIsNotWaitedFor) {
   offer(0, 0);
   pull(0, 1);
   out_.clear();
-  // It has continued twice, and its buffer belongs to another step.
+  // The worker has continued twice, and its buffer now belongs to another step.
   ASSERT_TRUE(shard_.on_frame(0, header(FrameType::kBlock, 0, 0, 1), nullptr, now_, out_).ok());
   EXPECT_EQ(answers(0, 0, 1), std::vector<Answer>{Answer::kLate});
   EXPECT_EQ(closed().size(), 1u);
@@ -284,8 +285,8 @@ TEST_F(SyncProtocolTest, AShardThatWasBehindCatchesUp) {
     for (Step step = 1; step <= 5; ++step) ASSERT_TRUE(push(worker, step).ok());
     pull(worker, 6);
   }
-  // All are done with the steps before 6: the steps before 5 close without a gradient, 5 with what
-  // was kept.
+  // All workers are done with the steps before 6. Steps before 5 close without a gradient, step 5
+  // with the kept pushes.
   const auto steps = closed();
   ASSERT_EQ(steps.size(), 6u);
   for (Step step = 0; step < 6; ++step) {
@@ -296,7 +297,7 @@ TEST_F(SyncProtocolTest, AShardThatWasBehindCatchesUp) {
   EXPECT_EQ(steps[5].block_counts.back(), (BlockCount{3, 1}));
 }
 
-TEST_F(SyncProtocolTest, WithoutDecisionsItGoesNoFurtherThanItsBound) {
+TEST_F(SyncProtocolTest, ClosesABoundedNumberOfStepsWithoutDecisions) {
   start(1, true);
   decide(0, 1);
   pull(0, 60);
@@ -305,14 +306,15 @@ TEST_F(SyncProtocolTest, WithoutDecisionsItGoesNoFurtherThanItsBound) {
   EXPECT_EQ(closed().size(), 10u);
 }
 
-TEST_F(SyncProtocolTest, APullIsServedTheNewestAndWaitsOnForWhatItWants) {
+TEST_F(SyncProtocolTest, APullIsServedTheNewestAndStaysOpenForItsVersion) {
   start(2, true);
   decide(0, 2);
   out_.clear();
   pull(0, 3);
   EXPECT_EQ(sent(0, 0), std::vector<Version>{0});
   pull(1, 1);
-  EXPECT_EQ(sent(0, 0), (std::vector<Version>{0, 1})) << "both are done, the step is over";
+  EXPECT_EQ(sent(0, 0), (std::vector<Version>{0, 1}))
+      << "both workers are done, so the step closes";
   out_.clear();
   pull(0, 3, 2);
   EXPECT_TRUE(sent(0, 0).empty()) << "nothing is newer than what was sent";
@@ -320,10 +322,10 @@ TEST_F(SyncProtocolTest, APullIsServedTheNewestAndWaitsOnForWhatItWants) {
   EXPECT_EQ(sent(0, 0).back(), 3u);
   out_.clear();
   pull(1, 9, 4);
-  EXPECT_TRUE(sent(0, 0).empty()) << "it has what it wanted";
+  EXPECT_TRUE(sent(0, 0).empty()) << "it has the pulled version";
 }
 
-TEST_F(SyncProtocolTest, ASlowReaderIsNotSentMoreAndMore) {
+TEST_F(SyncProtocolTest, BoundsWhatIsSentToASlowReader) {
   start(2, true);
   decide(0, 2);
   out_.clear();
@@ -333,10 +335,10 @@ TEST_F(SyncProtocolTest, ASlowReaderIsNotSentMoreAndMore) {
   EXPECT_EQ(sent(0, 0).size() + sent(0, 1).size(), 4u) << "two rounds of two blocks";
   out_.clear();
   pull(0, 15, 4);
-  EXPECT_EQ(sent(0, 0), std::vector<Version>{15}) << "then the newest";
+  EXPECT_EQ(sent(0, 0), std::vector<Version>{15}) << "then the newest version";
 }
 
-TEST_F(SyncProtocolTest, ALostWorkerLeavesNothingBehind) {
+TEST_F(SyncProtocolTest, NothingIsKeptOfALostWorker) {
   start(2, true);
   decide(0, 2);
   const size_t before = shard_.pending();
