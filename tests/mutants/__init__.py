@@ -1,1 +1,1 @@
-"""Mutation testing: one small change to the code at a time, to see whether a test notices (tools/mutants)."""
+"""Mutation testing: one small change to the code at a time, to test whether a test fails (tools/mutants)."""

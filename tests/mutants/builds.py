@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-# Modules of sockets and processes, and those that print or draw. The others decide, decode or store.
+# Modules without mutants: sockets, processes, printing and drawing. The others decide, decode or store.
 _OTHER_MODULES = {"cli", "experiment", "fit", "launch", "net", "node", "python", "tasks", "view", "web"}
 # Planted bugs test the code that checks other code (docs/reliability.md).
 _CHECKERS = re.compile(r"(hunt|referee)\w*\.(cc|h)$")
-# Tests of several modules at once, tried where the module's own miss a mutant.
+# Tests of several modules, tried if the module's own tests miss a mutant.
 SECOND_TESTS = (("cluster_test", ()), ("sim_test", ("--gtest_filter=*Hunt*",)))
 
 
@@ -48,7 +48,7 @@ class Module:
 class Link:
     words: Tuple[str, ...]
     objects: Tuple[str, ...]
-    libraries: Tuple[str, ...]  # those of the tree
+    libraries: Tuple[str, ...]  # libraries of the tree
 
 
 class Tree:
@@ -64,7 +64,7 @@ class Tree:
         self._links: Dict[str, Link] = {}
 
     def copy(self) -> None:
-        """Makes the copy equal to the source, without what was built there; files that are equal keep their time."""
+        """Makes the copy equal to the source, except for build outputs. Equal files keep their modification time."""
         names = _files_of(self.source)
         for name in names:
             before, copied = self.source / name, self.root / name
@@ -96,7 +96,7 @@ class Tree:
         return _output(["ninja", "-C", str(self.build), "-t", *words], self.root)
 
     def add_headers(self, module: Module) -> None:
-        """Those in the module's folder that its library is made of."""
+        """Adds the files in the module's folder that its library is built from."""
         for each in self._compilations:
             if each.file in module.files:
                 headers = (file for file in self._depends_on.get(each.object, ()) if file.endswith(".h"))
@@ -113,7 +113,7 @@ class Tree:
         return any(library.startswith(module.folder + "/") for library in self._links[target].libraries)
 
     def make_mutated(self, target: str, file: str, text: str, folder: Path) -> Optional[Path]:
-        """The program `target` with `text` in place of a file, made in `folder`; none if it does not compile."""
+        """Builds the program `target` in `folder`, with `text` in place of a file. None if it does not compile."""
         return self.make_changed(target, {file: text}, folder)
 
     def make_changed(self, target: str, texts: Dict[str, str], folder: Path) -> Optional[Path]:
@@ -152,13 +152,13 @@ class Tree:
         words[words.index("-o") + 1] = made
         if changed is not None:
             words[words.index("-c") + 1] = str(changed)
-        # Another operator may want brackets that the one before did not.
+        # A mutated operator may need parentheses that the original did not.
         words.append("-Wno-parentheses")
         return subprocess.run(words, cwd=self.build, capture_output=True).returncode == 0
 
 
 def program_in(folder: Path, target: str) -> Path:
-    """Where a program is made in a folder: in bin, as in every build, since some look for files beside themselves."""
+    """The path of a program in a folder: in bin, as in every build, since some programs use files next to them."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     return folder / "bin" / target
 
@@ -207,7 +207,7 @@ def link_of(commands: str, target: str) -> Link:
 
 
 def linking(link: Link, replaced: Dict[str, str], program: str) -> List[str]:
-    """The command that links `program` with other objects: in place of the test's own, ahead of those in libraries."""
+    """The command that links `program` with other objects: in place of the test's own, before those in libraries."""
     words = [replaced.get(word, word) for word in link.words]
     words[words.index("-o") + 1] = program
     first = link.words.index(link.objects[0])
@@ -229,7 +229,7 @@ def dependencies_of(listing: str, build: Path, root: Path) -> Dict[str, Set[str]
 
 
 def _files_of(source: Path) -> Set[str]:
-    """The files that git sees in a working tree; without git, all that are not built or hidden."""
+    """The files that git lists in a working tree; without git, all files that are neither built nor hidden."""
     words = ["git", "ls-files", "-coz", "--exclude-standard"]
     try:
         listed = _output(words, source).split("\0") if (source / ".git").exists() else None

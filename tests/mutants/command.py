@@ -29,15 +29,15 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--count", type=int, default=50, help="mutants to try (default 50)")
     add("--seed", type=int, default=1, help="random seed (default 1)")
-    add("--least", type=float, default=90.0, help="fail if fewer are killed, in percent (default 90)")
-    add("--modules", nargs="+", metavar="MODULE", help="only these, such as core wire")
+    add("--least", type=float, default=90.0, help="fail if fewer are killed (percent, default 90)")
+    add("--modules", nargs="+", metavar="MODULE", help="only these modules, such as core wire")
     add("--jobs", type=int, default=1, help="mutants at a time, one core each (default 1)")
-    add("--minutes", type=float, help="start no more mutants after so long")
+    add("--minutes", type=float, help="start no mutants after this many minutes")
     add("--no-sim", action="store_true", help="do not try simulation and cluster tests on survivors")
     add("--json", type=Path, metavar="FILE", help="write the result as JSON too")
-    add("--survivors", type=Path, metavar="FILE", help="only what an earlier --json has as not killed")
+    add("--survivors", type=Path, metavar="FILE", help="only mutants that an earlier --json lists as not killed")
     add("--match", metavar="TEXT", help="only mutants with this in 'file:line before => after'")
-    add("--list", action="store_true", help="print the mutants that would be tried first, and try none")
+    add("--list", action="store_true", help="print the mutants without trying them")
     add("--scratch", type=Path, default=_SCRATCH, help="folder of the copy (default build/mutants)")
     return parser.parse_args(words)
 
@@ -97,7 +97,7 @@ def _main(options: argparse.Namespace, deadline: Optional[float]) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BuildError(f"another round uses {scratch}; wait for it, or give another --scratch") from None
+            raise BuildError(f"another round uses {scratch}: wait for it, or choose another --scratch") from None
         return _round(options, scratch, deadline)
 
 
@@ -126,6 +126,6 @@ def _round(options: argparse.Namespace, scratch: Path, deadline: Optional[float]
         options.json.write_text(as_json(tried, options.seed, options.count))
     share = tallies(tried)[0].share
     if len(tried) < count:
-        _say(f"{len(tried)} of {count} mutants were tried before the time was up")
-    _say(f"{share:.1f} % killed by the module's own tests; at least {options.least:g} % are wanted")
+        _say(f"{len(tried)} of {count} mutants were tried within the time limit")
+    _say(f"{share:.1f} % killed by the module's own tests; at least {options.least:g} % are required")
     return 0 if tried and share >= options.least else 1

@@ -1,4 +1,4 @@
-"""The result of a round of mutants, as a table and as JSON, and the list of mutants that change nothing."""
+"""The result of a round of mutants as a table and as JSON, and the list of equivalent mutants."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _Key = Tuple[str, str, str]  # name of the file, the line before, the line after
 class Equivalents:
     """Mutants that no test can kill, each with a reason.
 
-    A text file: "FILE: LINE BEFORE => LINE AFTER", then an indented line that says why. FILE is a name without folders,
-    since files move.
+    A text file: "FILE: LINE BEFORE => LINE AFTER", then an indented line with the reason. FILE is a name without
+    folders, since files move.
     """
 
     def __init__(self, text: str) -> None:

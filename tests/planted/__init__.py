@@ -1,1 +1,1 @@
-"""Planted bugs: known slips, put into a copy of the code one at a time, to see whether the hunt finds them (tools/planted-bugs)."""
+"""Planted bugs: known mistakes in a copy of the code, to test whether the hunt finds them (tools/planted-bugs)."""

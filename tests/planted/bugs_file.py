@@ -14,7 +14,7 @@ from mutants.source import tokens_of
 
 
 class BugError(Exception):
-    """A description that makes no sense, or that no longer applies to the code."""
+    """An invalid description, or one that no longer applies to the code."""
 
 
 @dataclass
@@ -29,17 +29,17 @@ class Bug:
     name: str
     area: str
     changes: List[Change] = field(default_factory=list)
-    runs: Optional[int] = None  # to hunt for it, where more are needed than for the others
+    runs: Optional[int] = None  # the number of runs to hunt for it, if it needs more than others
 
 
 def parse(area: str, text: str) -> List[Bug]:
-    """Lines `bug: NAME`, `runs: NUMBER`, and for each change `in: FILES`, `find:` and `put:`, whose text is indented."""
+    """Lines `bug: NAME`, `runs: NUMBER`, and for each change `in: FILES`, `find:` and `put:` with indented text."""
     bugs: List[Bug] = []
-    part = ""  # that indented lines belong to
+    part = ""  # the part that indented lines belong to
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("  "):
             if part not in ("find", "put") or not bugs or not bugs[-1].changes:
-                raise BugError(f"{area}, line {number}: text that belongs to nothing")
+                raise BugError(f"{area}, line {number}: indented text outside of find: and put:")
             change = bugs[-1].changes[-1]
             setattr(change, part, getattr(change, part) + line.strip() + "\n")
             continue
@@ -66,7 +66,7 @@ def read_all(folder: Path) -> List[Bug]:
 
 
 def places(text: str, wanted: str) -> List[Tuple[int, int]]:
-    """Where the tokens of `wanted` are in C++ text, from and to."""
+    """The places (begin and end) of the token sequence `wanted` in C++ text."""
     pattern = [token.text for token in tokens_of(wanted)]
     tokens = tokens_of(text)
     texts = [token.text for token in tokens]

@@ -26,8 +26,8 @@ _TARGET = "hunt_driver"
 @dataclass(frozen=True)
 class Outcome:
     bug: Bug
-    run: Optional[int]  # that found it, from 1
-    text: str  # what the hunt says, or why it could not be tried
+    run: Optional[int]  # the run that found it, from 1
+    text: str  # the finding of the hunt, or why the bug could not be tried
 
     @property
     def found(self) -> bool:
@@ -52,9 +52,9 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def read_outcome(bug: Bug, output: str) -> Outcome:
-    """What a hunt_driver has printed last: "clean RUNS" or "found RUN WHAT"."""
+    """The last result printed by hunt_driver: "clean RUNS" or "found RUN WHAT"."""
     lines = [line for line in output.splitlines() if line.startswith(("clean ", "found "))]
-    word, number, text = (*lines[-1].split(" ", 2), "")[:3] if lines else ("", "", "the hunt said nothing")
+    word, number, text = (*lines[-1].split(" ", 2), "")[:3] if lines else ("", "", "the hunt printed no result")
     if word == "found":
         return Outcome(bug, int(number), text)
     return Outcome(bug, None, f"not found in {int(number):,} runs" if word == "clean" else text)
@@ -107,7 +107,7 @@ def _main(options: argparse.Namespace) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BuildError(f"another round uses {scratch}; wait for it, or give another --scratch") from None
+            raise BuildError(f"another round uses {scratch}: wait for it, or choose another --scratch") from None
         return _round(bugs, scratch, options)
 
 

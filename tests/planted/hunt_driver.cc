@@ -1,6 +1,6 @@
-// Hunt driver: hunts through random schedules and reports the first finding, however it shows
-// itself (a verdict of the referee, a failed check, a run that never ends). Links `sim` alone, so
-// that a planted bug costs one compilation and one link.
+// Hunt driver: runs random schedules and reports the first finding: a verdict of the referee, a
+// failed check, or a run that never ends. It links only `sim`, so that a planted bug costs one
+// compilation and one link.
 //
 //   hunt_driver RUNS FIRST_SEED
 //
@@ -18,18 +18,17 @@
 
 namespace {
 
-// Of processor time; a run takes milliseconds.
+// The limit on processor time. A run takes milliseconds.
 constexpr int kSecondsPerRun = 20;
 
-uint64_t run = 0;  // that is under way, from 1
+uint64_t run = 0;  // the number of the current run, from 1
 
 void report(const char* what) {
   std::printf("found %llu %s\n", static_cast<unsigned long long>(run), what);
   std::fflush(stdout);
 }
 
-// The process is lost anyway: nothing can be done here that is not allowed in a handler and would
-// matter.
+// Calls functions that are not async-signal-safe. This is acceptable, since the process ends here.
 void on_signal(int signal) {
   report(signal == SIGVTALRM ? "the hunt itself hangs" : "the program stops: a check failed");
   _exit(1);

@@ -1,4 +1,4 @@
-"""Tests of planted bugs without a compiler: descriptions, where they apply, what a hunt says. And that all apply."""
+"""Tests of planted bugs without a compiler: descriptions, places, results of a hunt, and that all bugs apply."""
 
 import tempfile
 import unittest
