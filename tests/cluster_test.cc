@@ -146,7 +146,7 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
 std::unique_ptr<Cluster> free_cluster(uint64_t seed, uint32_t workers, uint32_t shards, Step steps,
                                       std::optional<uint64_t> staleness) {
   return std::make_unique<Cluster>(seed, workers, shards, steps, false, nullptr,
-                                   FreeRunning{staleness});
+                                   Asynchronous{staleness});
 }
 
 void expect_each_applied(Cluster& cluster) {

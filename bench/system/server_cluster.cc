@@ -340,7 +340,7 @@ class LiveCluster final : public ServerCluster {
   }
 
   void decide(uint32_t cutoff) {
-    Decision decision{.step = step_, .cutoff = cutoff, .alive = {}, .news_every = 1};
+    Decision decision{.step = step_, .cutoff = cutoff, .alive = {}, .report_every = 1};
     decision.alive.resize(settings_.workers + 1);
     std::iota(decision.alive.begin(), decision.alive.end(), 0U);
     shard_->send(control_frame(std::move(decision)));

@@ -26,46 +26,46 @@ struct KeysShowOptions {
 int keys_make_command(const KeysMakeOptions& options) {
   const Status made = make_keys(options.out, {.hosts = options.hosts, .days = options.days});
   if (!made) return fail(made.error());
-  const auto news = read_keys(options.out);
-  if (!news) return fail(news.error());
+  const auto keys = read_keys(options.out);
+  if (!keys) return fail(keys.error());
   fmt::print(
       "{0}/ca.pem, cert.pem and key.pem are good until {1}.\n"
       "Bring the folder to every machine of the run, where only you can read it, and give\n"
       "  --tls {0}      to drover train, launch or serve\n"
       "  DROVER_TLS={0}  to scripts that somebody else starts\n",
-      options.out, news.value().until);
+      options.out, keys.value().until);
   return 0;
 }
 
 int keys_show_command(const KeysShowOptions& options) {
   const auto read = read_keys(options.folder);
   if (!read) return fail(read.error());
-  const KeyNews& news = read.value();
+  const KeyInfo& keys = read.value();
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"fingerprint", news.fingerprint},
-                                      {"authority", news.authority},
-                                      {"hosts", news.hosts},
-                                      {"from", news.from},
-                                      {"until", news.until},
-                                      {"expired", news.expired},
-                                      {"too_early", news.too_early},
-                                      {"others_can_read", news.others_can_read}}
+    fmt::print("{}\n", nlohmann::json{{"fingerprint", keys.fingerprint},
+                                      {"authority", keys.authority},
+                                      {"hosts", keys.hosts},
+                                      {"from", keys.from},
+                                      {"until", keys.until},
+                                      {"expired", keys.expired},
+                                      {"too_early", keys.too_early},
+                                      {"others_can_read", keys.others_can_read}}
                            .dump());
   } else {
     fmt::print("certificate  {}\nauthority    {}\nhosts        {}\nvalid        {} to {}{}\n",
-               news.fingerprint, news.authority,
-               news.hosts.empty() ? "(none named)" : fmt::format("{}", fmt::join(news.hosts, ", ")),
-               news.from, news.until,
-               news.expired     ? ", so it has EXPIRED"
-               : news.too_early ? ", so it is NOT VALID YET"
+               keys.fingerprint, keys.authority,
+               keys.hosts.empty() ? "(none named)" : fmt::format("{}", fmt::join(keys.hosts, ", ")),
+               keys.from, keys.until,
+               keys.expired     ? ", so it has EXPIRED"
+               : keys.too_early ? ", so it is NOT VALID YET"
                                 : "");
-    if (news.others_can_read) {
+    if (keys.others_can_read) {
       fmt::print(
           "Others on this machine can read key.pem, and pass for members: chmod 600 {}/key.pem\n",
           options.folder);
     }
   }
-  return news.expired || news.too_early ? kExitFailed : 0;
+  return keys.expired || keys.too_early ? kExitFailed : 0;
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   Simulation simulation(
       settings.value(), [&] { return make_policy().value(); }, *task.value(),
       {writer.value().get(), view.get()}, nullptr);
-  simulation.on_restart([&](Version version) { return writer.value()->start_over(version); });
+  simulation.on_restart([&](Version version) { return writer.value()->restart_at(version); });
   const auto end = simulation.run([&] { return heartbeats.beat(); });
   page.value().finish();
   if (!end) {

@@ -44,12 +44,12 @@ Coordinator::Coordinator(const CoordinatorSettings& settings, std::unique_ptr<Po
       model_(settings_.learning, settings_.workers_bring_model, prior_of(settings_.resume)),
       policy_(std::move(policy)),
       reporter_({.full_samples = settings_.full_samples,
-                 .free_running = settings_.free_running.has_value(),
+                 .asynchronous = settings_.asynchronous.has_value(),
                  .partial_pull = settings_.pull.is_partial()}),
       checkpoints_(settings_.checkpoint_every, settings_.steps) {
-  DROVER_CHECK((policy_ == nullptr) == settings_.free_running.has_value());
+  DROVER_CHECK((policy_ == nullptr) == settings_.asynchronous.has_value());
   if (settings_.balance) DROVER_CHECK(settings_.batch > 0);
-  if (settings_.free_running) DROVER_CHECK(!settings_.pull.is_partial());
+  if (settings_.asynchronous) DROVER_CHECK(!settings_.pull.is_partial());
 }
 
 Step Coordinator::step() const {
@@ -209,7 +209,7 @@ void Coordinator::begin_without_missing(Duration waited, TimePoint now, Coordina
     send(Role::kWorker, worker,
          Farewell{.outcome = RunOutcome::kFailed,
                   .reason = "it " + loss_text(late),
-                  .again = settings_.recovers},
+                  .rejoin = settings_.recovers},
          out);
     lose_worker(worker, late, now, out);
   }
@@ -529,7 +529,7 @@ void Coordinator::end_if_complete(TimePoint now, CoordinatorOutput& out) {
 // Connected workers with a used gradient whose report has not arrived.
 std::set<WorkerId> Coordinator::missing_reports() const {
   std::set<WorkerId> missing;
-  if (settings_.free_running || completion_.is_waived(RunCompletion::Obligation::kReports))
+  if (settings_.asynchronous || completion_.is_waived(RunCompletion::Obligation::kReports))
     return missing;
   for (const WorkerId worker : clock_->unreported()) {
     if (workers_.has_joined(worker)) missing.insert(worker);
@@ -577,7 +577,7 @@ void Coordinator::restart(event::RestartCause cause, const std::optional<Peer>& 
     committed_ = resume_from_memory(settings_, model_, blocks_ ? &*blocks_ : nullptr,
                                     clock_ ? &*clock_ : nullptr);
   restarts_ = true;
-  close_run({.outcome = RunOutcome::kFailed, .reason = why, .again = true}, now, out);
+  close_run({.outcome = RunOutcome::kFailed, .reason = why, .rejoin = true}, now, out);
   report(lost,
          event::Restarted{.cause = cause,
                           .from = committed_ ? RestartPoint::kMemory : restart_point()},

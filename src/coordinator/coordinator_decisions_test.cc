@@ -75,7 +75,7 @@ TEST_F(CoordinatorTest, ReviewsWhenEnoughHaveArrivedOnAllShards) {
   policy_.choice.review = {.arrivals = 1, .at = kNoTimeLimit};
   policy_.revised = Choice{.cutoff = 1, .at_least = 1, .reason = "closes"};
   gather();
-  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 1u);
+  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.report_every, 1u);
   out_ = {};
   now_ = 7ms;
   receive(Role::kShard, 0, Arrived{.step = 0, .arrivals = {{1, 5ms, 0}}});
@@ -117,7 +117,7 @@ TEST_F(CoordinatorTest, ArrivalsInAnotherStepCauseNoReview) {
 
 TEST_F(CoordinatorTest, ShardsReportNoArrivalsWithoutAReview) {
   gather();
-  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.news_every, 0u);
+  for (const auto& [to, decision] : sent<Decision>()) EXPECT_EQ(decision.report_every, 0u);
   EXPECT_FALSE(coordinator_.wake_at());
 }
 

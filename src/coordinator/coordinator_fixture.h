@@ -22,7 +22,7 @@ class CoordinatorTest : public ::testing::Test {
  protected:
   explicit CoordinatorTest(CoordinatorSettings settings = {.workers = 2, .shards = 2, .steps = 3})
       : coordinator_(settings,
-                     settings.free_running ? nullptr : std::make_unique<FixedPolicy>(&policy_),
+                     settings.asynchronous ? nullptr : std::make_unique<FixedPolicy>(&policy_),
                      0s) {
     if (settings.resume) policy_.first = settings.resume->step;
   }

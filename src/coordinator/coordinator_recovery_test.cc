@@ -46,7 +46,7 @@ TEST_F(RecoveringTest, ALostShardMakesAllProcessesJoinAgain) {
   expect_restart(event::RestartCause::kServerLost, Peer{Role::kShard, 1}, 1);
   const auto farewells = sent<Farewell>();
   EXPECT_EQ(farewells.size(), 5u);  // one is addressed to the lost shard, which it does not reach
-  for (const auto& [to, farewell] : farewells) EXPECT_TRUE(farewell.again);
+  for (const auto& [to, farewell] : farewells) EXPECT_TRUE(farewell.rejoin);
 }
 
 TEST_F(RecoveringTest, AShardMayBeLostBeforeTheRunHasBegun) {
@@ -109,7 +109,7 @@ TEST_F(RecoveringTest, WorkersStayUntilTheRunHasEnded) {
   EXPECT_TRUE(sent<Farewell>().empty()) << "they are needed if the run restarts";
   lose(Role::kShard, 0);
   expect_restart(event::RestartCause::kServerLost, Peer{Role::kShard, 0}, 3);
-  for (const auto& [to, farewell] : sent<Farewell>()) EXPECT_TRUE(farewell.again);
+  for (const auto& [to, farewell] : sent<Farewell>()) EXPECT_TRUE(farewell.rejoin);
 }
 
 TEST_F(RecoveringTest, ARunThatNoWorkerJoinsEnds) {
@@ -160,7 +160,7 @@ TEST_F(ComingBackTest, AWorkerThatIsAlmostReadyMayTryAgain) {
   coordinator_.on_tick(now_, out_);
   EXPECT_FALSE(coordinator_.members().has(1));
   ASSERT_EQ(sent<Farewell>().size(), 1u);
-  EXPECT_TRUE(sent<Farewell>()[0].second.again) << "it may still join";
+  EXPECT_TRUE(sent<Farewell>()[0].second.rejoin) << "it may still join";
 }
 
 // Worker 0 is the worker of the start and does not return. Worker 1 joins later and is ready.

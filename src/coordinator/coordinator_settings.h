@@ -67,7 +67,7 @@ struct CoordinatorSettings {
   StragglerRule stragglers = StragglerRule::kStop;
   double probe = 0.0;                       // share of stragglers that may finish despite kStop
   uint64_t seed = 1;                        // selects them
-  std::optional<FreeRunning> free_running;  // the run is asynchronous and has no policy
+  std::optional<Asynchronous> asynchronous;  // the run is asynchronous and has no policy
   PullSettings pull;
   Duration push_grace{};                 // see Plan
   uint32_t block_floats = kBlockFloats;  // see BlockMap

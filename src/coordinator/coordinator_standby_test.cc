@@ -54,7 +54,7 @@ TEST_F(StandbyTest, OneProcessServesAndTheOtherGetsItsAddress) {
   for (const auto& [to, plan] : plans) {
     EXPECT_EQ(to.role, Role::kShard);
     EXPECT_TRUE(plan.standby);
-    EXPECT_EQ(plan.life, 1u);
+    EXPECT_EQ(plan.incarnation, 1u);
   }
   const auto orders = sent<StandBy>();
   ASSERT_EQ(orders.size(), 2u);
@@ -159,7 +159,7 @@ TEST_F(TakeOverTest, TheStandbyOfALostShardServes) {
     EXPECT_EQ(plan.first_step, 4u);
     EXPECT_EQ(plan.kept, kKept);
     EXPECT_EQ(plan.resume_from, "");
-    EXPECT_EQ(plan.life, 2u);
+    EXPECT_EQ(plan.incarnation, 2u);
   }
   EXPECT_EQ(to, (std::set<std::pair<Role, uint32_t>>{{Role::kShard, 0}, {Role::kStandby, 1}}));
   EXPECT_EQ(sent<Welcome>()[0].second.shards, (std::vector<std::string>{"shard 0", "standby 1"}));

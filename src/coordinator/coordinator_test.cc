@@ -183,14 +183,14 @@ class AsynchronousCoordinatorTest : public CoordinatorTest {
  protected:
   AsynchronousCoordinatorTest()
       : CoordinatorTest(
-            {.workers = 2, .shards = 2, .steps = 2, .free_running = FreeRunning{.staleness = 3}}) {}
+            {.workers = 2, .shards = 2, .steps = 2, .asynchronous = Asynchronous{.staleness = 3}}) {}
 };
 
 TEST_F(AsynchronousCoordinatorTest, CountsRoundsAndStopsNoWorker) {
   gather();
-  EXPECT_TRUE(sent<Plan>()[0].second.free_running);
+  EXPECT_TRUE(sent<Plan>()[0].second.asynchronous);
   EXPECT_EQ(sent<Plan>()[0].second.staleness, 3u);
-  EXPECT_TRUE(sent<Welcome>()[0].second.free_running);
+  EXPECT_TRUE(sent<Welcome>()[0].second.asynchronous);
   EXPECT_EQ(recorded<DecisionRecord>()[0].cutoff, 2u);
   EXPECT_EQ(recorded<DecisionRecord>()[0].alive, 2u);
   for (Step step = 0; step < 2; ++step) {

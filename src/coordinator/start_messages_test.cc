@@ -35,10 +35,10 @@ TEST(PlanOf, PassesOnTheSettings) {
                                                        .evaluate_every = 4,
                                                        .learning = rules,
                                                        .full_samples = 24,
-                                                       .weak = true,
+                                                       .partial_pull = true,
                                                        .push_grace = 5ms,
                                                        .standby = true,
-                                                       .life = 9,
+                                                       .incarnation = 9,
                                                        .checkpoint_every = 6,
                                                        .checkpoint_dir = "checkpoints",
                                                        .tensors = kTensors,
@@ -60,9 +60,9 @@ TEST(PlanOf, NamesTheStateToContinueFrom) {
 
 TEST(PlanOf, PassesOnAsynchronousSettings) {
   CoordinatorSettings free = settings();
-  free.free_running = FreeRunning{.staleness = 3};
+  free.asynchronous = Asynchronous{.staleness = 3};
   const Plan plan = plan_of(free, {}, kBlocks);
-  EXPECT_TRUE(plan.free_running);
+  EXPECT_TRUE(plan.asynchronous);
   EXPECT_EQ(plan.staleness, 3u);
 }
 
@@ -78,14 +78,14 @@ TEST(WelcomeOf, PassesOnTheSettings) {
                      .seed = 77,
                      .wire_dtype = NumberType::kBfloat16,
                      .slow = given.worker_options.slow,
-                     .weak = true,
+                     .partial_pull = true,
                      .pull_share = 0.75,
                      .pull_grace = 3ms}));
   given.resume = ResumeFrom{.step = 30};
-  given.free_running = FreeRunning{};
+  given.asynchronous = Asynchronous{};
   const Welcome welcome = welcome_of(given, kBlocks, 1.0, {});
   EXPECT_EQ(welcome.first_step, 30u);
-  EXPECT_TRUE(welcome.free_running);
+  EXPECT_TRUE(welcome.asynchronous);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ StepClock::StepClock(const CoordinatorSettings& settings, std::unique_ptr<Policy
       blocks_on_(blocks.on_shards()),
       blocks_(blocks.count()),
       step_(settings.resume ? settings.resume->step : 0),
-      ledger_(static_cast<uint32_t>(blocks_on_.size()), settings.free_running.has_value(),
+      ledger_(static_cast<uint32_t>(blocks_on_.size()), settings.asynchronous.has_value(),
               shards_of(blocks)),
       closings_(shards_of(blocks), step_, size_t{settings.shards} * EarlyClosings::kEarlyMax),
       decision_(settings, std::move(policy)),

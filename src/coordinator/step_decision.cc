@@ -25,13 +25,13 @@ bool wants_review(const Choice& choice) {
 }
 
 // How many arrivals a shard collects before it reports them: at most 64 reports in a step.
-uint32_t news_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
+uint32_t report_every(size_t workers) { return static_cast<uint32_t>(1 + workers / 64); }
 
 }  // namespace
 
 StepDecision::StepDecision(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy)
-    : free_running_(settings.free_running), batch_(settings.batch) {
-  DROVER_CHECK((policy == nullptr) == free_running_.has_value());
+    : asynchronous_(settings.asynchronous), batch_(settings.batch) {
+  DROVER_CHECK((policy == nullptr) == asynchronous_.has_value());
   if (policy) decider_.emplace(std::move(policy), settings.limits, settings.balance);
 }
 
@@ -67,7 +67,7 @@ DecisionRecord StepDecision::record(Step step, uint32_t cutoff, const Membership
 Choice StepDecision::asynchronous_choice(uint32_t members) const {
   const std::string round =
       "apply each gradient on arrival; a step is " + std::to_string(members) + " gradients";
-  const auto& staleness = free_running_->staleness;
+  const auto& staleness = asynchronous_->staleness;
   if (!staleness) return {.cutoff = members, .reason = "async: " + round};
   return {.cutoff = members,
           .reason = "ssp: " + round + "; the fastest worker is at most " +
@@ -123,7 +123,7 @@ Decision StepDecision::order(const Membership& members) const {
           .time_limit = {},
           .at_least = std::min(choice_.at_least, most),
           .alive = members.list(),
-          .news_every = wants_review(choice_) ? news_every(expected_.size()) : 0};
+          .report_every = wants_review(choice_) ? report_every(expected_.size()) : 0};
 }
 
 Duration StepDecision::time_limit() const { return wire_time_limit(choice_.time_limit); }

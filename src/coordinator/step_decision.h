@@ -25,7 +25,7 @@ namespace drover {
 
 class StepDecision {
  public:
-  // REQUIRES: `policy` is null if and only if the run is asynchronous (`free_running`).
+  // REQUIRES: `policy` is null if and only if the run is asynchronous (`asynchronous`).
   StepDecision(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy);
 
   bool has_policy() const { return decider_.has_value(); }
@@ -67,7 +67,7 @@ class StepDecision {
   uint32_t expected(const Membership& members) const;
   DecisionRecord record(Step step, uint32_t cutoff, const Membership& members) const;
 
-  const std::optional<FreeRunning> free_running_;
+  const std::optional<Asynchronous> asynchronous_;
   const uint32_t batch_;
   std::optional<Decider> decider_;
   Choice choice_;                   // for the open step

@@ -15,7 +15,7 @@ class StepDecisionTest : public ::testing::Test {
  protected:
   explicit StepDecisionTest(const CoordinatorSettings& settings = {.batch = 8})
       : decision_(settings,
-                  settings.free_running ? nullptr : std::make_unique<FixedPolicy>(&notes_)) {}
+                  settings.asynchronous ? nullptr : std::make_unique<FixedPolicy>(&notes_)) {}
 
   DecisionRecord open(Ids available = {0, 1, 2, 3, 4}) {
     return decision_.open({.step = 0,
@@ -87,7 +87,7 @@ TEST_F(StepDecisionTest, TheShortestLimitIsOneNanosecond) {
 
 TEST_F(StepDecisionTest, NoReviewUnlessTheChoiceAsksForOne) {
   open();
-  EXPECT_EQ(decision_.order(members_).news_every, 0u);
+  EXPECT_EQ(decision_.order(members_).report_every, 0u);
   EXPECT_FALSE(arrive(0, 1s));
   EXPECT_FALSE(decision_.review_at());
 }
@@ -95,7 +95,7 @@ TEST_F(StepDecisionTest, NoReviewUnlessTheChoiceAsksForOne) {
 TEST_F(StepDecisionTest, IsReviewedWhenEnoughHaveArrivedOnAllShards) {
   notes_.choice.review.arrivals = 2;
   open();
-  EXPECT_EQ(decision_.order(members_).news_every, 1u);
+  EXPECT_EQ(decision_.order(members_).report_every, 1u);
   EXPECT_FALSE(arrive(0, 1s));
   EXPECT_FALSE(decision_.on_arrived(0, {.arrivals = {{1, 2s, 0}}}, {})) << "on one shard of two";
   EXPECT_TRUE(decision_.on_arrived(1, {.arrivals = {{1, 3s, 0}}}, 500ms));
@@ -115,7 +115,7 @@ TEST_F(StepDecisionTest, IsReviewedAtItsTime) {
   notes_.choice.review.at = 1.5;
   open();
   EXPECT_EQ(decision_.review_at(), 101500ms);
-  EXPECT_EQ(decision_.order(members_).news_every, 1u);
+  EXPECT_EQ(decision_.order(members_).report_every, 1u);
   EXPECT_FALSE(decision_.review(0, members_, 101500ms)) << "the choice has not changed";
   EXPECT_FALSE(decision_.review_at()) << "there is no further review";
 }
@@ -192,7 +192,7 @@ TEST_F(BalancedDecisionTest, DealsEqualBatchesBeforeSpeedsAreKnown) {
 
 class AsynchronousDecisionTest : public StepDecisionTest {
  protected:
-  AsynchronousDecisionTest() : StepDecisionTest({.free_running = FreeRunning{.staleness = 3}}) {}
+  AsynchronousDecisionTest() : StepDecisionTest({.asynchronous = Asynchronous{.staleness = 3}}) {}
 };
 
 TEST_F(AsynchronousDecisionTest, AStepIsARoundOfAsManyGradientsAsWorkers) {
@@ -207,7 +207,7 @@ TEST_F(AsynchronousDecisionTest, AStepIsARoundOfAsManyGradientsAsWorkers) {
 }
 
 TEST(StepDecision, AsynchronousRunsHaveNoBound) {
-  StepDecision decision({.free_running = FreeRunning{}}, nullptr);
+  StepDecision decision({.asynchronous = Asynchronous{}}, nullptr);
   const Membership members(2);
   const auto record = decision.open({.available = {0, 1}, .shards = 1}, members);
   EXPECT_EQ(record.reason.substr(0, 6), "async:");

@@ -426,7 +426,7 @@ TEST(StepLedger, SummarisesEachStepOnceInAnyOrder) {
 }
 
 TEST(StepLedger, ARoundDropsTheReportOfAnOutlier) {
-  StepLedger ledger(1, /*free_running=*/true);
+  StepLedger ledger(1, /*asynchronous=*/true);
   ledger.open(0, 0s, {0, 1, 2}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 10, .loss = 1.0});
   ledger.on_report(1, {.step = 0, .samples = 10, .loss = 100.0});

@@ -44,7 +44,7 @@ void StepReporter::report(std::vector<StepSummary> summaries, const BlockMap& bl
 // before it received the step's decision used the noise scale of the previous decision.
 double StepReporter::rate_factor_of(const StepSummary& summary, RateRule rule) const {
   auto samples = static_cast<double>(summary.step.samples);
-  if (settings_.free_running)
+  if (settings_.asynchronous)
     samples /= std::max(summary.step.contributors, 1u);  // of one gradient
   return rate_factor(rule, samples, static_cast<double>(settings_.full_samples),
                      summary.noise_scale_at_open);

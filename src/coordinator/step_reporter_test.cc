@@ -63,7 +63,7 @@ TEST_F(StepReporterTest, TheRateFollowsTheSamplesOfTheUpdate) {
 }
 
 TEST_F(StepReporterTest, InAnAsynchronousRunTheRateIsThatOfOneGradient) {
-  StepReporter reporter({.full_samples = 16, .free_running = true});
+  StepReporter reporter({.full_samples = 16, .asynchronous = true});
   reporter.report({summary(0, 4), summary(1, 0)}, blocks_, RateRule::kLinear, 7s, out_);
   EXPECT_EQ(reported<StepSummary>().at(0).step.learning_rate, 0.0625) << "2 of 16 samples";
   EXPECT_EQ(reported<StepSummary>().at(1).step.learning_rate, 0.25);

@@ -14,8 +14,8 @@ Result<bool> runs_freely(const RunReader& reader) {
   if (!header) return header.error();
   for (const auto& [key, value] : header.value().settings) {
     if (key != "policy") continue;
-    const auto free_running = free_running_of(value);
-    return free_running.ok() && free_running.value().has_value();
+    const auto asynchronous = asynchronous_of(value);
+    return asynchronous.ok() && asynchronous.value().has_value();
   }
   return false;
 }

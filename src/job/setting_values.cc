@@ -42,9 +42,9 @@ std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
 
 // Checks that the catalogue accepts the text; the policy itself is made later.
 Result<std::string> parse_policy(const std::string& text) {
-  const auto free_running = free_running_of(text);
-  if (!free_running) return free_running.error();
-  if (free_running.value()) return text;
+  const auto asynchronous = asynchronous_of(text);
+  if (!asynchronous) return asynchronous.error();
+  if (asynchronous.value()) return text;
   const auto policy = make_policy(text, {.foresight = some_foresight});
   if (!policy) return policy.error();
   return text;

@@ -56,7 +56,7 @@ Status check_stop_at(const Job& job) {
 }
 
 Status check_deterministic(const Job& job) {
-  if (job.learning.deterministic && free_running_of(job.waiting.policy).value()) {
+  if (job.learning.deterministic && asynchronous_of(job.waiting.policy).value()) {
     return invalid_input(
         fmt::format("deterministic (--deterministic): the policy '{}' applies every gradient when "
                     "it arrives, so that no run repeats bit for bit. Remove one of the two",
@@ -78,7 +78,7 @@ Status check_mpi(const Job& job) {
 
 Status check_pull(const Job& job) {
   if (job.waiting.pull == 1.0) return done();
-  if (free_running_of(job.waiting.policy).value()) {
+  if (asynchronous_of(job.waiting.policy).value()) {
     return invalid_input(fmt::format(
         "pull (--pull): with the policy '{}' workers never wait for blocks, so that a share of "
         "them has no meaning. Remove one of the two",
@@ -89,17 +89,17 @@ Status check_pull(const Job& job) {
 
 Status check_standby(const Job& job) {
   if (!job.cluster.standby) return done();
-  const bool free_running = free_running_of(job.waiting.policy).value().has_value();
-  if (!free_running && job.waiting.pull == 1.0) return done();
+  const bool asynchronous = asynchronous_of(job.waiting.policy).value().has_value();
+  if (!asynchronous && job.waiting.pull == 1.0) return done();
   return invalid_input(fmt::format(
       "standby (--standby): {} shards are at different steps, so that a standby has no step to "
       "continue from. Use --supervise and --checkpoint instead",
-      free_running ? fmt::format("with the policy '{}'", job.waiting.policy) : "with --pull"));
+      asynchronous ? fmt::format("with the policy '{}'", job.waiting.policy) : "with --pull"));
 }
 
 Status check_live_and_balance(const Job& job) {
-  const bool free_running = free_running_of(job.waiting.policy).value().has_value();
-  if (free_running && (job.waiting.live || job.waiting.balance)) {
+  const bool asynchronous = asynchronous_of(job.waiting.policy).value().has_value();
+  if (asynchronous && (job.waiting.live || job.waiting.balance)) {
     return invalid_input(fmt::format(
         "{}: needs common steps of all workers, which the policy '{}' does not have. Remove one of "
         "the two",

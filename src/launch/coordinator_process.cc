@@ -93,7 +93,7 @@ Status CoordinatorIncarnations::prepare_next(const std::optional<ResumeFrom>& co
   }
   prepared_->machine.return_timeout = kReturnsWithin;
   const auto& resume = prepared_->machine.resume;
-  return writer_.start_over(resume ? resume->step : 0);
+  return writer_.restart_at(resume ? resume->step : 0);
 }
 
 // What a killed process leaves to this one: nothing of the run is in memory.

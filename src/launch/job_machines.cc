@@ -17,8 +17,8 @@ std::optional<BalanceSettings> balance_of(const Job& job) {
 }  // namespace
 
 Result<CoordinatorSettings> coordinator_settings(const Job& job) {
-  const auto free_running = free_running_of(job.waiting.policy);
-  if (!free_running) return free_running.error();
+  const auto asynchronous = asynchronous_of(job.waiting.policy);
+  if (!asynchronous) return asynchronous.error();
   return CoordinatorSettings{
       .workers = std::max(job.cluster.workers, job.cluster.workers_max),
       .workers_at_start = job.cluster.workers,
@@ -40,7 +40,7 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
       .stragglers = job.waiting.stragglers,
       .probe = job.waiting.probe,
       .seed = job.task.seed,
-      .free_running = free_running.value(),
+      .asynchronous = asynchronous.value(),
       .pull = {.share = job.waiting.pull == kPullAuto ? 1.0 : job.waiting.pull,
                .choose = job.waiting.pull == kPullAuto,
                .warmup = job.waiting.policy_warmup,
@@ -51,9 +51,9 @@ Result<CoordinatorSettings> coordinator_settings(const Job& job) {
 
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,
                                           const FitterMaker& fitter) {
-  const auto free_running = free_running_of(job.waiting.policy);
-  if (!free_running) return free_running.error();
-  if (free_running.value()) return std::unique_ptr<Policy>();
+  const auto asynchronous = asynchronous_of(job.waiting.policy);
+  if (!asynchronous) return asynchronous.error();
+  if (asynchronous.value()) return std::unique_ptr<Policy>();
   return make_policy(job.waiting.policy, {.objective = job.waiting.objective,
                                           .warmup = job.waiting.policy_warmup,
                                           .seed = job.task.seed,

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "net/tcp_news.h"
+#include "net/tcp_statistics.h"
 
 namespace drover {
 namespace {

@@ -102,9 +102,9 @@ void MessageCourier::close() {
 
 void MessageCourier::end(UnderWay& each) {
   if (each.receives)
-    port_.take_back(each.ticket);
+    port_.cancel_receive(each.ticket);
   else
-    port_.let_go(each.ticket, std::move(each.memory));
+    port_.release_send(each.ticket, std::move(each.memory));
 }
 
 }  // namespace drover

@@ -49,9 +49,9 @@ class MessagePort {
 
   // Ends a receive: afterwards nothing is written to its memory. A message that has begun to arrive
   // is waited for, since no MPI library can stop it; if it never comes, the process ends.
-  virtual void take_back(Ticket receive) = 0;
+  virtual void cancel_receive(Ticket receive) = 0;
   // Ends a send as far as the caller is concerned. Its memory is kept as long as it may be read.
-  virtual void let_go(Ticket send, Memory memory) = 0;
+  virtual void release_send(Ticket send, Memory memory) = 0;
 
   // No more messages: waits until all processes have come to this, as they do when a run is
   // completed; who fails goes without. May be called from any thread, and again.

@@ -80,8 +80,8 @@ class TestPort final : public MessagePort {
     return true;
   }
 
-  void take_back(Ticket receive) override { DROVER_CHECK(receives_.erase(receive) == 1); }
-  void let_go(Ticket send, Memory memory) override {
+  void cancel_receive(Ticket receive) override { DROVER_CHECK(receives_.erase(receive) == 1); }
+  void release_send(Ticket send, Memory memory) override {
     DROVER_CHECK(sends_.erase(send) == 1);
     kept.push_back(std::move(memory));
   }

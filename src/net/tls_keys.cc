@@ -175,18 +175,18 @@ std::vector<std::string> hosts_of(const X509* certificate) {
 
 }  // namespace
 
-Status make_keys(const std::string& folder, const KeyWish& wish) {
-  const auto names = names_of(wish.hosts);
+Status make_keys(const std::string& folder, const KeyRequest& request) {
+  const auto names = names_of(request.hosts);
   if (!names) return names.error();
   const Key ca_key = make_key();
-  const Certificate ca = begin_certificate("drover run authority", ca_key, nullptr, wish.days);
+  const Certificate ca = begin_certificate("drover run authority", ca_key, nullptr, request.days);
   add_extension(ca.get(), ca.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
   add_extension(ca.get(), ca.get(), NID_key_usage, "critical,keyCertSign");
   add_extension(ca.get(), ca.get(), NID_subject_key_identifier, "hash");
   sign(ca.get(), ca_key);
 
   const Key key = make_key();
-  const Certificate member = begin_certificate("drover run member", key, ca.get(), wish.days);
+  const Certificate member = begin_certificate("drover run member", key, ca.get(), request.days);
   add_extension(member.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
   add_extension(member.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
   add_extension(member.get(), ca.get(), NID_ext_key_usage, "serverAuth,clientAuth");
@@ -210,7 +210,7 @@ Status make_keys(const std::string& folder, const KeyWish& wish) {
   return write_file(into / "cert.pem", 0644, pem_of(member.get()));
 }
 
-Result<KeyNews> read_keys(const std::string& folder) {
+Result<KeyInfo> read_keys(const std::string& folder) {
   const fs::path from(folder);
   const auto ca = read_certificate(from / "ca.pem");
   if (!ca) return ca.error();
@@ -237,7 +237,7 @@ Result<KeyNews> read_keys(const std::string& folder) {
   }
   struct stat status {};
   const bool known = ::stat(key_path.c_str(), &status) == 0;
-  return KeyNews{.fingerprint = fingerprint_of(certificate),
+  return KeyInfo{.fingerprint = fingerprint_of(certificate),
                  .authority = fingerprint_of(ca.value().get()),
                  .hosts = hosts_of(certificate),
                  .from = text_of(X509_get0_notBefore(certificate)),

@@ -8,7 +8,7 @@
 
 namespace drover {
 
-struct KeyWish {
+struct KeyRequest {
   std::vector<std::string> hosts;  // names and addresses, for people to read
   int days = 30;                   // until the certificate expires
 };
@@ -16,9 +16,9 @@ struct KeyWish {
 // Writes ca.pem, cert.pem and key.pem (readable by the owner alone) into `folder`, which is made if
 // need be. The authority's own key is forgotten at once, so that nobody can ever sign another
 // certificate with it. Files that are there already are an error.
-Status make_keys(const std::string& folder, const KeyWish& wish);
+Status make_keys(const std::string& folder, const KeyRequest& request);
 
-struct KeyNews {
+struct KeyInfo {
   std::string fingerprint;  // SHA-256 of the certificate, as openssl x509 -fingerprint writes it
   std::string authority;    // the same of ca.pem
   std::vector<std::string> hosts;
@@ -30,6 +30,6 @@ struct KeyNews {
 };
 
 // An error if the files are not there, or do not belong together.
-Result<KeyNews> read_keys(const std::string& folder);
+Result<KeyInfo> read_keys(const std::string& folder);
 
 }  // namespace drover

@@ -41,9 +41,9 @@ class TlsTest : public LoopTest {
   }
   ~TlsTest() override { fs::remove_all(folder_); }
 
-  std::string keys(const std::string& name, const KeyWish& wish = {}) {
+  std::string keys(const std::string& name, const KeyRequest& request = {}) {
     const std::string into = folder_ / name;
-    const Status made = make_keys(into, wish);
+    const Status made = make_keys(into, request);
     EXPECT_TRUE(made.ok()) << made.error().message;
     return into;
   }
@@ -233,13 +233,13 @@ TEST_F(TlsTest, RandomBytesEndTheConnectionAndNothingElse) {
 
 TEST_F(TlsTest, KeysTellWhatTheyAre) {
   const std::string into = keys("a", {.hosts = {"node-1.example", "192.0.2.7", "::1"}, .days = 3});
-  const auto news = read_keys(into);
-  ASSERT_TRUE(news.ok()) << news.error().message;
-  EXPECT_EQ(news.value().hosts, (std::vector<std::string>{"node-1.example", "192.0.2.7", "::1"}));
-  EXPECT_EQ(news.value().fingerprint.size(), 32 * 3 - 1);
-  EXPECT_NE(news.value().fingerprint, news.value().authority);
-  EXPECT_FALSE(news.value().expired);
-  EXPECT_FALSE(news.value().others_can_read);
+  const auto info = read_keys(into);
+  ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(info.value().hosts, (std::vector<std::string>{"node-1.example", "192.0.2.7", "::1"}));
+  EXPECT_EQ(info.value().fingerprint.size(), 32 * 3 - 1);
+  EXPECT_NE(info.value().fingerprint, info.value().authority);
+  EXPECT_FALSE(info.value().expired);
+  EXPECT_FALSE(info.value().others_can_read);
   struct stat status {};
   ASSERT_EQ(::stat((into + "/key.pem").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);

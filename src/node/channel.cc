@@ -150,7 +150,7 @@ bool Channel::deliver() {
     }
     if (auto* refusal = std::get_if<Refusal>(&message.value())) {
       was_refused_ = true;
-      fail(Error{refusal->later ? ErrorKind::kDisconnected : ErrorKind::kRefused,
+      fail(Error{refusal->retry_later ? ErrorKind::kDisconnected : ErrorKind::kRefused,
                  "refused by the peer: " + refusal->reason});
       return false;
     }
@@ -334,7 +334,8 @@ void Channel::on_written() {
 }
 
 void Channel::refuse(const Error& why) {
-  send(control_frame(Refusal{.reason = why.message, .later = why.kind == ErrorKind::kNotNow}));
+  send(
+      control_frame(Refusal{.reason = why.message, .retry_later = why.kind == ErrorKind::kNotNow}));
   close_when_sent();
 }
 

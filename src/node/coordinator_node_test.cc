@@ -21,7 +21,7 @@ class CoordinatorNodeTest : public ::testing::Test {
     const auto listening = listener.value()->duplicate();
     EXPECT_TRUE(listening.ok());
     CoordinatorNodeSettings settings{.machine = {}, .listening_fd = listening.value()};
-    settings.machine.free_running.emplace();
+    settings.machine.asynchronous.emplace();
     settings.launcher = launcher;
     IncarnationEnd incarnation =
         run_coordinator(settings, nullptr, {}, {[] {}, [] { return done(); }});

@@ -90,11 +90,11 @@ class Evaluator : public Member::Handler {
     over_ = true;
     const bool failed = farewell.outcome == RunOutcome::kFailed;
     end_ = {.exit_status = failed ? 1 : 0,
-            .again = farewell.again,
+            .again = farewell.rejoin,
             .joined = connected_,
             .why = farewell.reason};
     changed_.notify_all();
-    if (farewell.again) return;
+    if (farewell.rejoin) return;
     if (failed) spdlog::error("stopping: {}", farewell.reason);
     exit_soon(end_.exit_status);
   }

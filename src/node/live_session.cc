@@ -36,13 +36,13 @@ LiveSession::LiveSession(const WorkerSettings& settings, const Layout& layout,
 LiveSession::Assignment::Assignment(const Welcome& welcome, const WorkerSettings& settings,
                                     SharedBuffer parameters, ConstBuffer gradient)
     : machine(settings.identity.worker(), welcome.blocks, std::move(parameters),
-              std::move(gradient), welcome.free_running ? PullKind::kMixed : PullKind::kTogether,
-              welcome.weak
+              std::move(gradient), welcome.asynchronous ? PullKind::kMixed : PullKind::kTogether,
+              welcome.partial_pull
                   ? std::optional(PartialPull::Settings{welcome.pull_share, welcome.pull_grace})
                   : std::nullopt),
       share(settings.identity.index, welcome.workers, welcome.batch, settings.own_part),
       slowness(welcome.slow, welcome.seed, settings.identity.index) {
-  machine.send_numbers_as(welcome.wire_dtype);
+  machine.set_number_type(welcome.wire_dtype);
 }
 
 Status LiveSession::start() {
@@ -136,7 +136,7 @@ std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Dura
 // Whether the parameters are those after the last step: no step begins with them, and Farewell is
 // about to come.
 bool LiveSession::are_final() const {
-  return asked_ && work_->machine.ready() && !welcome_.free_running &&
+  return asked_ && work_->machine.ready() && !welcome_.asynchronous &&
          work_->machine.step() >= welcome_.steps;
 }
 
@@ -150,7 +150,7 @@ bool LiveSession::awaits_final(TimePoint now) const {
 }
 
 bool LiveSession::parameters_are_here() {
-  return work_->machine.ready() && gradients_.choose_free(welcome_.weak);
+  return work_->machine.ready() && gradients_.choose_free(welcome_.partial_pull);
 }
 
 void LiveSession::begin_step(std::unique_lock<std::mutex>& lock) {
@@ -176,7 +176,7 @@ void LiveSession::set_rate(double rate) {
 
 void LiveSession::pull_ahead() {
   const std::lock_guard lock(mutex_);
-  if (welcome_.weak || welcome_.free_running || connection_.farewell) return;
+  if (welcome_.partial_pull || welcome_.asynchronous || connection_.farewell) return;
   work_->machine.pull_ahead(unsent_.messages());
 }
 
@@ -315,7 +315,7 @@ void LiveSession::on_over(const Farewell& farewell) {
   connection_.over_at = clock_now();
   const bool failed = farewell.outcome == RunOutcome::kFailed;
   changed_.notify_all();
-  if (!settings_.exit_when_over || farewell.again) return;
+  if (!settings_.exit_when_over || farewell.rejoin) return;
   if (failed) spdlog::error("stopping: {}", farewell.reason);
   exit_soon(failed ? 1 : 0, farewell.outcome == RunOutcome::kCompleted ? settings_.port : nullptr);
 }

@@ -260,7 +260,7 @@ void Member::lose(const std::string& peer, const Error& why) {
     coordinator_->send(control_frame(Farewell{.outcome = RunOutcome::kFailed, .reason = reason}));
   over(Farewell{.outcome = RunOutcome::kFailed,
                 .reason = reason,
-                .again = why.kind == ErrorKind::kDisconnected});
+                .rejoin = why.kind == ErrorKind::kDisconnected});
 }
 
 void Member::over(const Farewell& farewell) {

@@ -14,7 +14,7 @@ class KeptBlocksTest : public ::testing::Test {
   KeptBlocksTest() {
     plan_.tensors = layout_.tensors();
     plan_.blocks = plan_blocks(layout_, 2);
-    plan_.kept = KeptVersion{.version = 7, .life = 1};
+    plan_.kept = KeptVersion{.version = 7, .incarnation = 1};
   }
   void keep(Version version, size_t cut = 0) {
     CheckpointPart part{.version = version};

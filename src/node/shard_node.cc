@@ -47,7 +47,7 @@ Attempt ShardNode::run() {
   if (courier_) courier_->close();
   if (settings_.port && end_.outcome == RunOutcome::kCompleted) settings_.port->finish();
   return {.exit_status = end_.outcome == RunOutcome::kFailed ? 1 : 0,
-          .again = end_.again,
+          .again = end_.rejoin,
           .joined = plan_ || link_ != nullptr,
           .why = end_.reason};
 }
@@ -67,7 +67,7 @@ Status ShardNode::start() {
   callbacks.on_closed = [this](const Error& why) {
     stop(Farewell{.outcome = RunOutcome::kFailed,
                   .reason = "lost the coordinator: " + why.message,
-                  .again = why.kind == ErrorKind::kDisconnected});
+                  .rejoin = why.kind == ErrorKind::kDisconnected});
   };
   introduce(coordinator_, settings_.key,
             {.hello = {.role = settings_.role,
@@ -156,7 +156,7 @@ void ShardNode::stand_by_for(const std::string& address) {
         patience_.expires_after(kPatience);
         patience_.async_wait([this, why](const boost::system::error_code& error) {
           if (!error)
-            stop(Farewell{.outcome = RunOutcome::kFailed, .reason = why.message, .again = true});
+            stop(Farewell{.outcome = RunOutcome::kFailed, .reason = why.message, .rejoin = true});
         });
       });
   link_->connect(address);
@@ -274,7 +274,7 @@ void ShardNode::work(Work&& machine) {
   while (auto part = shard_.take_checkpoint()) {
     if (is_checkpoint(part->version, plan_->checkpoint_every, plan_->steps))
       saver_.save(*plan_, *part);
-    if (plan_->standby) standby_.on_version(std::move(*part), plan_->life);
+    if (plan_->standby) standby_.on_version(std::move(*part), plan_->incarnation);
   }
 }
 
@@ -285,7 +285,7 @@ void ShardNode::send(Outgoing message, TimePoint began) {
   const auto found = peers_.find(worker);
   if (found == peers_.end()) return;
   // With partial pull every version is sent: a worker counts those that come.
-  found->second.send(message.to.lane, std::move(message.frame), !plan_->weak);
+  found->second.send(message.to.lane, std::move(message.frame), !plan_->partial_pull);
 }
 
 void ShardNode::send_to_coordinator(Control message, TimePoint began) {
@@ -298,7 +298,7 @@ void ShardNode::send_to_coordinator(Control message, TimePoint began) {
 
 void ShardNode::stop(const Farewell& farewell) {
   end_ = farewell;
-  if (farewell.outcome == RunOutcome::kFailed && !farewell.again)
+  if (farewell.outcome == RunOutcome::kFailed && !farewell.rejoin)
     spdlog::error("stopping: {}", farewell.reason);
   loop_.stop();
 }

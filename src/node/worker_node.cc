@@ -83,7 +83,7 @@ Attempt train(LiveSession& session, const WorkerSettings& settings, Task& task) 
   const Farewell farewell = session.farewell().value_or(Farewell{});
   if (settings.port && farewell.outcome == RunOutcome::kCompleted) settings.port->finish();
   return {.exit_status = farewell.outcome == RunOutcome::kFailed ? 1 : 0,
-          .again = farewell.again,
+          .again = farewell.rejoin,
           .joined = session.was_connected(),
           .why = farewell.reason};
 }

@@ -211,7 +211,7 @@ Made make_oracle(const Options&, const PolicySettings& settings) {
   return made<OraclePolicy>(settings.objective, settings.foresight);
 }
 
-Made refuse_free_running(const Options&, const PolicySettings&) {
+Made refuse_asynchronous(const Options&, const PolicySettings&) {
   return invalid_input(
       "async and ssp have no cutoff, and recorded run-times do not show how far asynchronous "
       "workers would run ahead: use drover simulate or drover train");
@@ -285,11 +285,11 @@ constexpr std::array kEntries = {
           make_oracle},
     Entry{{kAsyncPolicy, "asynchronous: workers do not wait for each other; no cutoff", ""},
           {},
-          refuse_free_running},
+          refuse_asynchronous},
     Entry{{kSspPolicy, "stale synchronous: workers run at most some steps ahead of the slowest",
            "4 (staleness, in steps)"},
           kSspOptions,
-          refuse_free_running},
+          refuse_asynchronous},
 };
 
 constexpr auto kInfos = [] {
@@ -345,17 +345,17 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicyS
   return policy;
 }
 
-Result<std::optional<FreeRunning>> free_running_of(std::string_view text) {
+Result<std::optional<Asynchronous>> asynchronous_of(std::string_view text) {
   const Result<Named> named = parse(text);
   if (!named) return named.error();
   const std::string_view name = named.value().entry->info.name;
-  if (name == kAsyncPolicy) return std::optional(FreeRunning{});
+  if (name == kAsyncPolicy) return std::optional(Asynchronous{});
   if (name == kSspPolicy) {
     uint32_t staleness = 4;
     named.value().options.take("staleness", staleness);
-    return std::optional(FreeRunning{staleness});
+    return std::optional(Asynchronous{staleness});
   }
-  return std::optional<FreeRunning>();
+  return std::optional<Asynchronous>();
 }
 
 }  // namespace drover

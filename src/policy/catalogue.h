@@ -37,7 +37,7 @@ struct PolicySettings {
 };
 
 // Asynchronous training (async, ssp): how far a worker may run ahead of the others.
-struct FreeRunning {
+struct Asynchronous {
   std::optional<uint64_t> staleness;  // steps ahead of the slowest worker; absent: no limit
 };
 
@@ -56,6 +56,6 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view text, const PolicyS
 
 // The staleness limit of an asynchronous policy (async, ssp). Nothing for other policies. An error
 // if `text` is not valid.
-Result<std::optional<FreeRunning>> free_running_of(std::string_view text);
+Result<std::optional<Asynchronous>> asynchronous_of(std::string_view text);
 
 }  // namespace drover

@@ -159,23 +159,23 @@ TEST(Oracle, RateHasAHigherLongRunThroughput) {
   EXPECT_GE(throughput(patient, 0.2), throughput(greedy, 0.2));
 }
 
-TEST(FreeRunning, HasNoCutoff) {
+TEST(Asynchronous, HasNoCutoff) {
   for (const char* text : {"async", "ssp", "ssp:4"}) {
     EXPECT_THAT(trouble(text), AllOf(mentions("async", "ssp", "drover simulate", "drover train"),
                                      Not(mentions("drover replay"))));
   }
 }
 
-TEST(FreeRunning, SaysHowFarAheadWorkersMayRun) {
-  EXPECT_FALSE(free_running_of("async").value().value().staleness);
-  EXPECT_EQ(free_running_of("ssp").value().value().staleness, 4u);
-  EXPECT_EQ(free_running_of("ssp:7").value().value().staleness, 7u);
-  EXPECT_EQ(free_running_of("ssp:staleness=0").value().value().staleness, 0u);
+TEST(Asynchronous, SaysHowFarAheadWorkersMayRun) {
+  EXPECT_FALSE(asynchronous_of("async").value().value().staleness);
+  EXPECT_EQ(asynchronous_of("ssp").value().value().staleness, 4u);
+  EXPECT_EQ(asynchronous_of("ssp:7").value().value().staleness, 7u);
+  EXPECT_EQ(asynchronous_of("ssp:staleness=0").value().value().staleness, 0u);
   for (const char* text : {"sync", "static:0.9", "oracle", "deadline:3"}) {
-    EXPECT_FALSE(free_running_of(text).value()) << text;
+    EXPECT_FALSE(asynchronous_of(text).value()) << text;
   }
   for (const char* text : {"ssp:x", "asink", "static:7", "deadline"}) {
-    EXPECT_FALSE(free_running_of(text).ok()) << text;
+    EXPECT_FALSE(asynchronous_of(text).ok()) << text;
   }
 }
 

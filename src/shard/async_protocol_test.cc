@@ -20,7 +20,7 @@ TEST(AsyncProtocol, RefusesPushesBeforeItHasParameters) {
   Outbox out;
   shard.on_plan({.workers = 1,
                  .steps = 3,
-                 .free_running = true,
+                 .asynchronous = true,
                  .tensors = layout.tensors(),
                  .blocks = plan_blocks(layout, 1)});
   shard.on_joined(0, out);
@@ -40,7 +40,7 @@ class AsyncProtocolTest : public ::testing::Test {
                     .steps = steps,
                     .learning = {.schedule = {.base = 1.0, .rule = rule}},
                     .full_samples = 8,
-                    .free_running = true,
+                    .asynchronous = true,
                     .staleness = staleness,
                     .tensors = layout.tensors(),
                     .blocks = plan_blocks(layout, 1)});

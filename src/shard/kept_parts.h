@@ -30,7 +30,7 @@ class KeptParts {
   // Null if the part is not kept here.
   const CheckpointPart* find(const KeptVersion& kept) const {
     const auto found = parts_.find(kept.version);
-    return found != parts_.end() && found->second.incarnation == kept.life ? &found->second.part
+    return found != parts_.end() && found->second.incarnation == kept.incarnation ? &found->second.part
                                                                            : nullptr;
   }
   // Oldest first.

@@ -150,7 +150,7 @@ void ReplicaIntake::skip_missing(Outbox& out) {
       ++floats_;
     if (floats_ < Replica::kFloatsMax) return;
   }
-  kept_.keep(std::move(part_), announced_->kept.life);
+  kept_.keep(std::move(part_), announced_->kept.incarnation);
   kept_.drop_before(announced_->least);
   out.push_back({{Role::kShard, shard_, Lane::kBulk},
                  control_frame(Replicated{.version = announced_->kept.version})});

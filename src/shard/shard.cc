@@ -14,7 +14,7 @@ namespace drover {
 namespace {
 
 std::unique_ptr<ShardProtocol> make_protocol(ShardState& state) {
-  if (state.plan.free_running) return std::make_unique<AsyncProtocol>(state);
+  if (state.plan.asynchronous) return std::make_unique<AsyncProtocol>(state);
   return std::make_unique<SyncProtocol>(state);
 }
 
@@ -272,7 +272,7 @@ void Shard::on_pull(WorkerId worker, const FrameHeader& header, TimePoint now, O
     });
     if (!protocol_->serve(*hosted, pull, now, out)) hosted->pulls.push_back(pull);
   }
-  if (trains && (header.flags & kOwingFlag) == 0)
+  if (trains && (header.flags & kNotDoneFlag) == 0)
     protocol_->on_done(worker, header.version, now, out);
 }
 

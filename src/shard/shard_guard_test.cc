@@ -18,14 +18,14 @@ constexpr uint32_t kLength = 16;  // travels with its offer
 class ShardGuardTest : public ::testing::Test {
  protected:
   // One block, plain SGD with learning rate 1.
-  void start(GuardRule rule, uint32_t workers = 4, bool free_running = false,
+  void start(GuardRule rule, uint32_t workers = 4, bool asynchronous = false,
              bool deterministic = false) {
     const Layout layout({{"one", kLength, TensorKind::kTrained}});
     plan_ =
         Plan{.workers = workers,
              .steps = 100,
              .learning = {.schedule = {.base = 1.0}, .deterministic = deterministic, .guard = rule},
-             .free_running = free_running,
+             .asynchronous = asynchronous,
              .checkpoint_every = 10,
              .tensors = layout.tensors(),
              .blocks = plan_blocks(layout, 1)};
@@ -81,7 +81,7 @@ class ShardGuardTest : public ::testing::Test {
   }
   float parameter(Version version) {
     out_.clear();
-    const FrameHeader pull{.type = FrameType::kPull, .flags = kOwingFlag, .version = version};
+    const FrameHeader pull{.type = FrameType::kPull, .flags = kNotDoneFlag, .version = version};
     EXPECT_TRUE(shard_->on_frame(0, pull, nullptr, now_, out_).ok());
     for (const Outgoing& each : out_) {
       if (each.frame.header.type == FrameType::kParameters)

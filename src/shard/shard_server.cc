@@ -50,7 +50,7 @@ std::vector<CheckpointPart> ShardServer::take_checkpoints(Outbox& out) {
   std::vector<CheckpointPart> due;
   while (auto part = shard_.take_checkpoint()) {
     if (is_checkpoint(part->version, plan_->checkpoint_every, plan_->steps)) due.push_back(*part);
-    if (plan_->standby) source_.on_version(std::move(*part), plan_->life, out);
+    if (plan_->standby) source_.on_version(std::move(*part), plan_->incarnation, out);
   }
   return due;
 }

@@ -19,7 +19,7 @@ Plan plan_of(Step checkpoint_every, bool standby) {
             .steps = 4,
             .learning = {.schedule = {.base = 0.5}},
             .standby = standby,
-            .life = 7,
+            .incarnation = 7,
             .checkpoint_every = checkpoint_every,
             .tensors = layout.tensors(),
             .blocks = plan_blocks(layout, 1)};
@@ -103,7 +103,7 @@ TEST(ShardServer, StartsFromAVersionInMemory) {
   }
   Plan plan = plan_of(0, true);
   plan.first_step = 2;
-  plan.kept = KeptVersion{.version = 2, .life = 7};
+  plan.kept = KeptVersion{.version = 2, .incarnation = 7};
   ShardServer server(Role::kShard, 0, kept);
   const auto started = server.on_plan(plan);
   ASSERT_TRUE(started) << started.error().message;
@@ -111,7 +111,7 @@ TEST(ShardServer, StartsFromAVersionInMemory) {
   Outbox out;
   train(server, 2, 1, out);
   server.take_checkpoints(out);
-  const CheckpointPart* const part = kept.find({.version = 3, .life = 7});
+  const CheckpointPart* const part = kept.find({.version = 3, .incarnation = 7});
   ASSERT_NE(part, nullptr);
   EXPECT_FLOAT_EQ(part->blocks.at(0).parameters->data()[0], 8.5F);
 }
@@ -121,7 +121,7 @@ TEST(ShardServer, RefusesToStartFromAVersionThatIsNotInMemory) {
   ShardServer server(Role::kStandby, 0, kept);
   Plan plan = plan_of(0, true);
   plan.first_step = 2;
-  plan.kept = KeptVersion{.version = 2, .life = 7};
+  plan.kept = KeptVersion{.version = 2, .incarnation = 7};
   const auto started = server.on_plan(plan);
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error(), is_error(ErrorKind::kInvalidInput, "standby 0"));

@@ -54,8 +54,8 @@ struct AheadLimits {
 
   static AheadLimits of(const Plan& plan) {
     AheadLimits limits;
-    if (plan.free_running) limits.push = kNone;
-    if (plan.weak) limits = {kDecidedAheadMax, kPushedAheadMax, kUndecidedMax};
+    if (plan.asynchronous) limits.push = kNone;
+    if (plan.partial_pull) limits = {kDecidedAheadMax, kPushedAheadMax, kUndecidedMax};
     // Bounds the number of versions kept for a restart.
     if (plan.standby) limits.undecided = std::min(limits.undecided, Step{kKeptAheadMax});
     return limits;

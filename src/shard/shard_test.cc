@@ -173,7 +173,7 @@ TEST_F(ShardTest, WaitsForAWorkerThatPullsAhead) {
   open();
   push_all(0, 0, 1.0f);
   const FrameHeader ahead{
-      .type = FrameType::kPull, .flags = kOwingFlag, .step = 1, .version = 1, .worker = 1};
+      .type = FrameType::kPull, .flags = kNotDoneFlag, .step = 1, .version = 1, .worker = 1};
   ASSERT_TRUE(shard_.on_frame(1, ahead, nullptr, now_, out_).ok());
   EXPECT_FALSE(closed_in_outbox()) << "its gradient is still missing";
   const FrameHeader snapshot{

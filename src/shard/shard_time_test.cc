@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 TEST_F(ShardTimeTest, ReportsArrivalsWhileTheStepIsOpen) {
   start(4);
-  Decision decision{.step = 0, .cutoff = 4, .alive = {0, 1, 2, 3}, .news_every = 2};
+  Decision decision{.step = 0, .cutoff = 4, .alive = {0, 1, 2, 3}, .report_every = 2};
   shard_.on_decision(decision, now_, out_);
   now_ = 10ms;
   push_block(1, 0, 0);
@@ -29,13 +29,13 @@ TEST_F(ShardTimeTest, ReportsArrivalsWhileTheStepIsOpen) {
 
 TEST_F(ShardTimeTest, ReportsArrivalsBeforeTheDecision) {
   start(3);
-  shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  shard_.on_decision({.step = 0, .cutoff = 3, .alive = {0, 1, 2}, .report_every = 1}, now_, out_);
   for (const WorkerId worker : {0u, 1u, 2u}) push(worker, 0);
   take<Arrived>();
   now_ = 5ms;
   push(2, 1);  // before the decision
   EXPECT_TRUE(take<Arrived>().empty());
-  shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .news_every = 1}, now_, out_);
+  shard_.on_decision({.step = 1, .cutoff = 3, .alive = {0, 1, 2}, .report_every = 1}, now_, out_);
   ASSERT_EQ(take<Arrived>().size(), 1u);
 }
 

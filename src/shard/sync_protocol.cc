@@ -9,10 +9,10 @@ namespace drover {
 
 SyncProtocol::SyncProtocol(ShardState& state)
     : ShardProtocol(state),
-      rule_(state.plan.push_grace, state.plan.weak, state.limits.undecided),
+      rule_(state.plan.push_grace, state.plan.partial_pull, state.limits.undecided),
       least_push_(state.plan.workers, 0) {
   for (auto& [id, hosted] : state.blocks) blocks_.push_back({*hosted, StepPushes(state.members)});
-  if (state.plan.weak) sent_.emplace(state.plan.workers, blocks_.size());
+  if (state.plan.partial_pull) sent_.emplace(state.plan.workers, blocks_.size());
 }
 
 void SyncProtocol::on_joined(WorkerId worker) {
@@ -52,7 +52,7 @@ void SyncProtocol::note_undecided(Step step, TimePoint now) {
 void SyncProtocol::report_arrivals(Outbox& out) {
   const std::optional<Decision>& decision = rule_.last();
   if (!decision || decision->step != state_.tally.step()) return;
-  if (auto arrivals = state_.tally.take_unreported(decision->news_every))
+  if (auto arrivals = state_.tally.take_unreported(decision->report_every))
     out.push_back({to_coordinator(), control_frame(std::move(*arrivals))});
 }
 

@@ -24,7 +24,7 @@ class SyncProtocolTest : public ::testing::Test {
               .steps = 100,
               .learning = {.schedule = {.base = 1.0, .rule = rule}},
               .full_samples = workers,
-              .weak = partial_pull,
+              .partial_pull = partial_pull,
               .push_grace = grace,
               .tensors = layout.tensors(),
               .blocks = plan_blocks(layout, 1)};

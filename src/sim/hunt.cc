@@ -25,7 +25,7 @@ HuntResult run_once(const HuntCase& hunt) {
     return times;
   };
   const auto policy = [&]() -> std::unique_ptr<Policy> {
-    if (job.free_running) return nullptr;
+    if (job.asynchronous) return nullptr;
     auto made = make_policy(
         hunt.policy,
         {.warmup = 2, .seed = hunt.settings.seed, .live = hunt.live, .foresight = foresight});

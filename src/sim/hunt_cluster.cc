@@ -44,10 +44,10 @@ void draw_job(HuntDraft& draft) {
     draft.describe("shards take one large block at a time");
   }
   hunt.policy = kPolicies[dice.number(0, kPolicies.size() - 1)];
-  const auto free = free_running_of(hunt.policy);
+  const auto free = asynchronous_of(hunt.policy);
   DROVER_CHECK(free.ok());
-  settings.free_running = free.value();
-  if (settings.free_running) settings.learning.deterministic = false;
+  settings.asynchronous = free.value();
+  if (settings.asynchronous) settings.learning.deterministic = false;
   draft.describe("{} workers, {} shards, {} steps, policy {}{}", settings.workers, settings.shards,
                  settings.steps, hunt.policy,
                  settings.learning.deterministic ? ", deterministic" : "");

@@ -79,7 +79,7 @@ void draw_recovery(HuntDraft& draft) {
                    100 * scenario.disk.failures);
   }
   job.recovers = dice.chance(0.9);
-  job.standby = job.recovers && !job.free_running && !job.pull.is_partial() && dice.chance(0.5);
+  job.standby = job.recovers && !job.asynchronous && !job.pull.is_partial() && dice.chance(0.5);
   job.incarnation = 1;
   if (job.recovers)
     draft.describe("the run recovers{}", job.standby ? ", and each shard has a standby" : "");

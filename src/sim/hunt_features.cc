@@ -35,7 +35,7 @@ void draw_weak(HuntDraft& draft) {
     draft.describe("shard {} hangs for {:.2f} s {}", stall.shard, seconds(stall.length),
                    HuntDraft::words(stall.when));
   }
-  if (job.free_running) return;
+  if (job.asynchronous) return;
   if (dice.chance(0.3)) {
     job.push_grace = dice.time(0.001, 0.5);
     draft.describe("blocks wait {:.3f} s longer", seconds(job.push_grace));
@@ -55,7 +55,7 @@ void draw_weak(HuntDraft& draft) {
 void draw_balance(HuntDraft& draft) {
   CoordinatorSettings& job = draft.job();
   Dice& dice = draft.dice;
-  if (!dice.chance(0.15) || job.free_running || !draft.hunt.settings.batches.empty()) return;
+  if (!dice.chance(0.15) || job.asynchronous || !draft.hunt.settings.batches.empty()) return;
   draft.hunt.settings.batch = job.batch = dice.number(4, 12);
   job.full_samples = uint64_t{job.batch} * job.workers;
   job.balance = BalanceSettings{.least = dice.between(0.2, 0.5),
@@ -68,7 +68,7 @@ void draw_balance(HuntDraft& draft) {
 void draw_guard(HuntDraft& draft) {
   CoordinatorSettings& job = draft.job();
   Dice& dice = draft.dice;
-  if (!dice.chance(0.2) || job.workers < kGuardWorkersMin || job.free_running || job.balance ||
+  if (!dice.chance(0.2) || job.workers < kGuardWorkersMin || job.asynchronous || job.balance ||
       job.pull.is_partial())
     return;
   job.learning.guard = dice.chance(0.5) ? GuardRule::kNorm : GuardRule::kRefuse;
@@ -88,7 +88,7 @@ void draw_guard(HuntDraft& draft) {
 void draw_scripts(HuntDraft& draft) {
   CoordinatorSettings& job = draft.job();
   Dice& dice = draft.dice;
-  if (!dice.chance(0.2) || job.free_running || job.balance) return;
+  if (!dice.chance(0.2) || job.asynchronous || job.balance) return;
   job.workers_bring_model = true;
   job.evaluator = false;
   SimulatedScripts scripts{.first_rate = HuntCase::kLearningRate,
@@ -115,7 +115,7 @@ void draw_momentum(HuntDraft& draft) {
   if (!dice.chance(0.3) || job.learning.guard != GuardRule::kOff) return;
   job.learning.optimizer.kind = OptimizerKind::kMomentum;
   // More of it makes a run diverge whose gradients are of old parameters.
-  const bool stale = job.free_running || job.pull.is_partial();
+  const bool stale = job.asynchronous || job.pull.is_partial();
   job.learning.optimizer.momentum = stale ? dice.between(0.1, 0.25) : dice.between(0.3, 0.9);
   draft.describe("with a momentum of {:.2f}", job.learning.optimizer.momentum);
 }

@@ -58,7 +58,7 @@ Status Reception::from_coordinator(SimulatedServer& server, Party self, const Co
   } else if (std::holds_alternative<StandBy>(message)) {
     connections_.connect(self, world_.processes.number(self), world_.server_of(self.index));
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
-    if (farewell->again) handlers_.rejoin(self);
+    if (farewell->rejoin) handlers_.rejoin(self);
   }
   return done();
 }
@@ -90,7 +90,7 @@ void Reception::order_member(Party to, const Control& message) {
     for (ShardId shard = 0; shard < world_.settings.coordinator.shards; ++shard)
       connections_.connect(to, world_.processes.number(to), world_.server_of(shard));
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
-    if (farewell->again) return handlers_.rejoin(to);
+    if (farewell->rejoin) return handlers_.rejoin(to);
     const bool completed = farewell->outcome == RunOutcome::kCompleted;
     if (worker == nullptr) {
       world_.evaluator->on_over();

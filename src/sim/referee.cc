@@ -35,7 +35,7 @@ void Referee::on_breach(const std::string& what, TimePoint now) { wrong(what, no
 
 // Where workers run freely, a new process numbers its gradients anew.
 void Referee::on_welcome(ShardId shard, WorkerId worker) {
-  if (!settings_.free_running) return;
+  if (!settings_.asynchronous) return;
   for (auto& [block, book] : books_) {
     if (book.shard != shard) continue;
     for (auto& [step, account] : book.accounts) account.counted.erase(worker);
@@ -136,7 +136,7 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
       (gradient != values_sent.back() || gradient != values_sent[values_sent.size() / 2]))
     wrong(name_of_push(header) + " is of a mixture of versions", now);
   pushes_[{header.block, header.step, worker}] = {static_cast<double>(gradient), header.samples};
-  if (settings_.free_running || std::isnan(gradient)) return;
+  if (settings_.asynchronous || std::isnan(gradient)) return;
   if (settings_.blocks_needed)
     return check_mixture(worker, header, static_cast<double>(gradient), now);
   // It must be the gradient of that step's samples, on that version of every block.
@@ -201,7 +201,7 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
     account.refused.insert(header.worker);
   }
   if (header.answer == Answer::kLate && header.version == header.step &&
-      header.step < settings_.steps && !settings_.free_running && shard.is_member(header.worker) &&
+      header.step < settings_.steps && !settings_.asynchronous && shard.is_member(header.worker) &&
       shard.connected.contains(header.worker) &&
       pushes_.contains({header.block, header.step, header.worker}))
     wrong(name_of_push(header) + " was called late, though the step is open", now);
@@ -212,7 +212,7 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
     account.refused.insert(header.worker);
     on_outlier(book, header, now);
   }
-  if (header.answer != Answer::kDuplicate && !settings_.free_running)
+  if (header.answer != Answer::kDuplicate && !settings_.asynchronous)
     lates_.on_answer(book.shard, header.step, header.worker);
   if (header.answer != Answer::kDuplicate && settings_.staleness)
     staleness_.on_answer(book.shard, header.worker, header.step, blocks_on_[book.shard]);
@@ -235,7 +235,7 @@ void Referee::on_outlier(const BlockBook& book, const FrameHeader& header, TimeP
 void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint now) {
   const std::string what = name_of_push(header);
   Account& account = book.accounts[header.step];
-  if (!settings_.free_running && header.version != header.step)
+  if (!settings_.asynchronous && header.version != header.step)
     wrong(fmt::format("{} was counted in step {}", what, header.version), now);
   if (!attendance_.at(book.shard).is_member(header.worker))
     wrong(what + " was counted, but it is not a member", now);
@@ -243,7 +243,7 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   if (found == pushes_.end()) return wrong(what + " was counted, but never sent", now);
   const Push& push = found->second;
   if (std::isnan(push.gradient)) wrong(what + " has NaN and was counted", now);
-  if (!settings_.free_running) check_needed(book, header, now);
+  if (!settings_.asynchronous) check_needed(book, header, now);
   if (!account.counted.insert(header.worker).second) wrong(what + " was counted twice", now);
   account.counted_at[header.worker] = now;
   Range counted{push.gradient, push.gradient};
@@ -257,7 +257,7 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   account.samples += push.samples;
   account.weighted.low += push.samples * counted.low;
   account.weighted.high += push.samples * counted.high;
-  if (!settings_.free_running) return;
+  if (!settings_.asynchronous) return;
   update(book, {push.gradient, push.gradient}, settings_.learning_rate);
 }
 
@@ -324,9 +324,9 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
                                      *settings_.staleness),
             now);
   }
-  if (snapshot && settings_.free_running) return;
-  if (!settings_.free_running) advance(header.block, book, header.version, now);
-  Range& expected = settings_.free_running ? book.state.value : book.states[header.version].value;
+  if (snapshot && settings_.asynchronous) return;
+  if (!settings_.asynchronous) advance(header.block, book, header.version, now);
+  Range& expected = settings_.asynchronous ? book.state.value : book.states[header.version].value;
   for (const float value : {values.front(), values.back()}) {
     if (is_in(static_cast<double>(value), expected)) continue;
     return wrong(fmt::format("version {} of block {} is {}, but what was counted makes {}",
@@ -343,7 +343,7 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
 void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) {
   if (closed.step + 1 != attendance_.at(shard).closed)
     wrong(fmt::format("shard {} closed step {} out of turn", shard, closed.step), now);
-  if (settings_.free_running) return;
+  if (settings_.asynchronous) return;
   uint64_t least = ~uint64_t{0};
   for (auto& [id, book] : books_) {
     if (book.shard != shard) continue;

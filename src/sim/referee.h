@@ -34,7 +34,7 @@ struct RefereeSettings {
   double learning_rate = 0.1;
   std::function<double(Step)> rate_at = {};  // in place of it, where workers say it
   double momentum = 0.0;
-  bool free_running = false;          // async, ssp
+  bool asynchronous = false;          // async, ssp
   std::optional<uint64_t> staleness;  // ssp
   StragglerRules::Settings stragglers = {};
   // A gradient is the parameters less this.

@@ -59,7 +59,7 @@ Status Referee::on_step(const StepRecord& step, const std::vector<ArrivalRecord>
     wrong(fmt::format("step {} took {:.1f} s, more than {:.1f} s", step.step, seconds(step.elapsed),
                       seconds(settings_.limits.step)),
           now);
-  if (settings_.free_running) return done();
+  if (settings_.asynchronous) return done();
   uint32_t contributors = 0;
   for (const ArrivalRecord& arrival : arrivals) {
     check_arrival(step, arrival, now);

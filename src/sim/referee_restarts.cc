@@ -35,7 +35,7 @@ void Referee::check_part(const CheckpointPart& part, TimePoint now) {
     const double saved_momentum =
         saved.momentum ? static_cast<double>(saved.momentum->data()[0]) : 0.0;
     // A version is then a round, whose end is not seen.
-    if (settings_.free_running) {
+    if (settings_.asynchronous) {
       book.states[part.version] = {{saved_value, saved_value}, {saved_momentum, saved_momentum}};
       continue;
     }

@@ -41,15 +41,15 @@ SimulatedWorker::SimulatedWorker(SimulatedWorkerSettings settings, Task& task, E
 
 void SimulatedWorker::on_welcome(const Welcome& welcome) {
   task_.initial_parameters(parameters_->span());
-  if (!welcome.free_running) steps_ = welcome.steps;
+  if (!welcome.asynchronous) steps_ = welcome.steps;
   std::optional<PartialPull::Settings> partial;
-  if (welcome.weak) {
+  if (welcome.partial_pull) {
     partial = {welcome.pull_share, welcome.pull_grace};
     gradients_[1] = std::make_shared<FloatBuffer>(task_.layout().buffer_size());
   }
   machine_.emplace(settings_.id, welcome.blocks, parameters_, gradients_[0],
-                   welcome.free_running ? PullKind::kMixed : PullKind::kTogether, partial);
-  machine_->send_numbers_as(settings_.number_type);
+                   welcome.asynchronous ? PullKind::kMixed : PullKind::kTogether, partial);
+  machine_->set_number_type(settings_.number_type);
 }
 
 void SimulatedWorker::on_connected(ShardId shard) {

@@ -90,7 +90,7 @@ Record run(const SimulationSettings& settings, const std::string& policy, bool l
   PullTask task;
   Record record;
   const auto make = [&]() -> std::unique_ptr<Policy> {
-    if (settings.coordinator.free_running) return nullptr;
+    if (settings.coordinator.asynchronous) return nullptr;
     auto made = make_policy(policy, {.warmup = 3, .live = live});
     EXPECT_TRUE(made.ok());
     return std::move(made).value();
@@ -376,7 +376,7 @@ TEST(Simulation, ASlowShardDelaysTheStepsItSends) {
 
 TEST(Simulation, AsynchronousWorkersDoNotWaitForEachOther) {
   SimulationSettings settings = small_run(4, 20);
-  settings.coordinator.free_running = FreeRunning{};
+  settings.coordinator.asynchronous = Asynchronous{};
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 100.0)};
   const Record record = run(settings, "async");
   ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
@@ -386,7 +386,7 @@ TEST(Simulation, AsynchronousWorkersDoNotWaitForEachOther) {
 
 TEST(Simulation, StaleSynchronousWorkersKeepWithinTheirBound) {
   SimulationSettings settings = small_run(4, 20);
-  settings.coordinator.free_running = FreeRunning{.staleness = 2};
+  settings.coordinator.asynchronous = Asynchronous{.staleness = 2};
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 4.0)};
   const Record record = run(settings, "ssp");
   ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
@@ -420,7 +420,7 @@ TEST(Simulation, EndsWithTheEvaluationThatReachesItsTarget) {
 
 TEST(Simulation, EndsFreeRunsAtTheirTargetToo) {
   SimulationSettings settings = small_run(3, 50);
-  settings.coordinator.free_running = FreeRunning{};
+  settings.coordinator.asynchronous = Asynchronous{};
   settings.coordinator.evaluate_every = 5;
   settings.coordinator.stop_at = Target{TargetKind::kLoss, 100.0};
   const Record record = run(settings, "");

@@ -230,8 +230,8 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
       "learning_rate, "
       "last_worker, aggregate_ns, closing_ns, undecided_ns, signal, noise, noise_scale, {} FROM "
       "steps WHERE step >= ?1 AND step < ?2 ORDER BY step",
-      knows_weak() ? "fresh_mean, fresh_min, staleness_mean, staleness_max"
-                   : "NULL, NULL, NULL, 0");
+      knows_partial_pulls() ? "fresh_mean, fresh_min, staleness_mean, staleness_max"
+                            : "NULL, NULL, NULL, 0");
   auto steps = told(database_.query(
       sql,
       [](const Statement& row) {
@@ -260,7 +260,7 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
                           .loads = {}};
       },
       from, to));
-  if (!steps || !knows_weak()) return steps;
+  if (!steps || !knows_partial_pulls()) return steps;
   auto step = steps.value().begin();
   const Status counted = told(database_.for_each(
       "SELECT step, contributors, blocks FROM block_contributors WHERE step >= ?1 AND step < ?2 "
@@ -405,9 +405,9 @@ Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
   return told(outliers_of(database_));
 }
 
-Result<PartialPullStatistics> RunReader::weak() const {
-  if (!knows_weak()) return PartialPullStatistics{};
-  return told(weak_of(database_));
+Result<PartialPullStatistics> RunReader::partial_pulls() const {
+  if (!knows_partial_pulls()) return PartialPullStatistics{};
+  return told(partial_pulls_of(database_));
 }
 
 }  // namespace drover

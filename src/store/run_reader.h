@@ -67,7 +67,8 @@ class RunReader {
   // Computed by the database, so that a long run need not fit in memory. See run_statistics.h.
   Result<RunTotals> totals() const;
   Result<std::vector<WorkerStatistics>> workers() const;
-  Result<PartialPullStatistics> weak() const;  // nothing, of a file from before there was any
+  Result<PartialPullStatistics> partial_pulls()
+      const;  // nothing, of a file from before there was any
   Result<std::vector<OutlierStatistics>> outliers() const;  // the same
 
  private:
@@ -77,7 +78,7 @@ class RunReader {
         warning_(std::move(warning)),
         format_(format) {}
 
-  bool knows_weak() const { return format_ >= 3; }
+  bool knows_partial_pulls() const { return format_ >= 3; }
   bool knows_forecasts() const { return format_ >= 4; }
   bool knows_fields() const { return format_ >= 5; }  // of events and peers
 

@@ -201,7 +201,7 @@ TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
   EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{1, 4}, {2, 28}}));
   EXPECT_TRUE(std::isnan(steps[1].fresh_mean));
   EXPECT_TRUE(steps[1].block_counts.empty());
-  const PartialPullStatistics weak = reader.weak().value();
+  const PartialPullStatistics weak = reader.partial_pulls().value();
   EXPECT_EQ(weak.fresh_mean, 0.9375);
   EXPECT_EQ(weak.fresh_min, 0.875);
   EXPECT_EQ(weak.stale_steps, 1u);
@@ -264,7 +264,7 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].samples, 128u);
   EXPECT_TRUE(std::isnan(steps[0].fresh_mean));
-  EXPECT_FALSE(reader.weak().value().fresh_mean);
+  EXPECT_FALSE(reader.partial_pulls().value().fresh_mean);
   EXPECT_EQ(reader.totals().value().steps, 1u);
   EXPECT_TRUE(reader.expected(0).value().empty());
   EXPECT_TRUE(reader.expected_last().value().empty());

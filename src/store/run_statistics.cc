@@ -15,7 +15,7 @@ Result<T> only(Result<std::vector<T>> rows) {
   return std::move(rows.value().front());
 }
 
-constexpr std::string_view kWeak = R"sql(
+constexpr std::string_view kPartialPulls = R"sql(
   WITH spread AS (
     SELECT min(contributors) AS least, max(contributors) AS most FROM block_contributors
     GROUP BY step
@@ -105,8 +105,8 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database) {
   return workers;
 }
 
-Result<PartialPullStatistics> weak_of(const Database& database) {
-  return only(database.query(kWeak, [](const Statement& row) {
+Result<PartialPullStatistics> partial_pulls_of(const Database& database) {
+  return only(database.query(kPartialPulls, [](const Statement& row) {
     PartialPullStatistics weak{.fresh_mean = {},
                                .fresh_min = row.real(1),
                                .stale_steps = row.count(2),

@@ -67,7 +67,7 @@ struct OutlierStatistics {
 Result<RunTotals> totals_of(const Database& database);
 Result<std::vector<WorkerStatistics>> workers_of(const Database& database);  // in order of worker
 // Needs a file of format 3.
-Result<PartialPullStatistics> weak_of(const Database& database);
+Result<PartialPullStatistics> partial_pulls_of(const Database& database);
 // Who was most often comes first. Nothing, of a file from before there was a guard.
 Result<std::vector<OutlierStatistics>> outliers_of(const Database& database);
 

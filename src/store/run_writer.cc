@@ -266,7 +266,7 @@ Status RunWriter::on_event(const EventRecord& event) {
   return status ? commit_if_due() : status;
 }
 
-Status RunWriter::start_over(Step first) {
+Status RunWriter::restart_at(Step first) {
   for (const size_t each :
        {kForgetDecisions, kForgetForecasts, kForgetSteps, kForgetBlockCounts, kForgetShardLoads,
         kForgetOutliers, kForgetArrivals, kForgetAbandoned}) {

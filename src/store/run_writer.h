@@ -59,7 +59,7 @@ class RunWriter : public RunObserver {
 
   // The run goes on from step `first`: what was recorded of it and of later ones has not happened.
   // Events stay.
-  Status start_over(Step first);
+  Status restart_at(Step first);
 
   // Commits what was recorded so far: from now on readers see it, and no crash of ours loses it.
   Status flush();

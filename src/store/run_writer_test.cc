@@ -45,7 +45,7 @@ TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
   }  // as if it had been killed
   const auto reopened = RunWriter::reopen(path);
   ASSERT_TRUE(reopened.ok()) << reopened.error().message;
-  DROVER_EXPECT_OK(reopened.value()->start_over(4));
+  DROVER_EXPECT_OK(reopened.value()->restart_at(4));
   for (Step step = 4; step < 8; ++step)
     DROVER_EXPECT_OK(reopened.value()->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
   DROVER_EXPECT_OK(reopened.value()->on_end({.outcome = RunOutcome::kCompleted}));
@@ -223,7 +223,7 @@ TEST(RunWriter, WhatIsEvaluatedAgainIsThereOnce) {
   const auto writer = writer_at(folder.file("run.db"));
   for (const Version version : {4u, 6u, 6u, 8u})
     DROVER_EXPECT_OK(writer->on_evaluation({.version = version}));
-  DROVER_EXPECT_OK(writer->start_over(6));
+  DROVER_EXPECT_OK(writer->restart_at(6));
   for (const Version version : {6u, 8u})
     DROVER_EXPECT_OK(writer->on_evaluation({.version = version}));
   DROVER_EXPECT_OK(writer->flush());

@@ -420,11 +420,11 @@ TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
   RecordedRun run;
   for (const Step restart_from : {Step{150}, Step{10}, Step{0}}) {
     SCOPED_TRACE(restart_from);
-    DROVER_EXPECT_OK(writer->start_over(0));
+    DROVER_EXPECT_OK(writer->restart_at(0));
     record(0, 200, 4);
     DROVER_EXPECT_OK(run.read_all(reader_at(path)));
     EXPECT_EQ(run.aggregate().gradients().used, snapshot_at(path).totals.used);
-    DROVER_EXPECT_OK(writer->start_over(restart_from));
+    DROVER_EXPECT_OK(writer->restart_at(restart_from));
     DROVER_EXPECT_OK(run.read_all(reader_at(path)));
     EXPECT_EQ(run.aggregate().step_count(), restart_from);
     record(restart_from, 180, 3);
@@ -432,7 +432,7 @@ TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
     EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
   }
   // Not looked at between the restart and as many steps as there were.
-  DROVER_EXPECT_OK(writer->start_over(10));
+  DROVER_EXPECT_OK(writer->restart_at(10));
   record(10, 200, 2);
   DROVER_EXPECT_OK(run.read_all(reader_at(path)));
   EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
@@ -454,7 +454,7 @@ TEST(RecordedRun, OfAResumedRunBeginsWhereItDid) {
   EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
   EXPECT_EQ(run.aggregate().gradients().used, 800u);
   // It restarts from the beginning after all.
-  DROVER_EXPECT_OK(writer->start_over(0));
+  DROVER_EXPECT_OK(writer->restart_at(0));
   DROVER_EXPECT_OK(writer->on_step(sample_step(0, 4), sample_arrivals(0, 4)));
   DROVER_EXPECT_OK(writer->flush());
   DROVER_EXPECT_OK(run.read_all(reader_at(path)));

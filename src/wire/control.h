@@ -39,7 +39,7 @@ struct Challenge {
 // same version twice; `life` tells which of the coordinator's lives it was made in.
 struct KeptVersion {
   Version version = 0;
-  uint64_t life = 0;
+  uint64_t incarnation = 0;
   auto operator<=>(const KeptVersion&) const = default;
 };
 
@@ -69,7 +69,7 @@ struct Hello {
 // Why a connection is not wanted; sent before it is closed.
 struct Refusal {
   std::string reason;
-  bool later = false;  // it may be wanted another time
+  bool retry_later = false;  // it may be wanted another time
   bool operator==(const Refusal&) const = default;
 };
 
@@ -80,15 +80,15 @@ struct Plan {
   Step evaluate_every = 0;
   LearningRules learning;
   uint64_t full_samples = 0;          // of a step to which everybody contributes
-  bool free_running = false;          // every gradient is applied as it comes; a step is a round
+  bool asynchronous = false;          // every gradient is applied as it comes; a step is a round
   std::optional<uint64_t> staleness;  // then: gradients between the fastest and the slowest
-  bool weak = false;        // workers go on without some blocks, which may then be behind them
-  Duration push_grace{};    // a block that has enough gradients closes so much later
-  Step first_step = 0;      // the run goes on from this version, which lies in `resume_from`
-  std::string resume_from;  // empty: in memory, if `kept` says so
+  bool partial_pull = false;  // workers go on without some blocks, which may then be behind them
+  Duration push_grace{};      // a block that has enough gradients closes so much later
+  Step first_step = 0;        // the run goes on from this version, which lies in `resume_from`
+  std::string resume_from;    // empty: in memory, if `kept` says so
   std::optional<KeptVersion> kept = {};
   bool standby = false;        // every version is kept in memory, here and by a standby
-  uint64_t life = 0;           // that versions are kept under from here on
+  uint64_t incarnation = 0;    // that versions are kept under from here on
   Step checkpoint_every = 0;   // steps between checkpoints, besides one at the end; 0: none
   std::string checkpoint_dir;  // the folder that they are kept in
   std::vector<TensorSpec> tensors;
@@ -107,14 +107,14 @@ struct Welcome {
   BlockPlan blocks;
   Step steps = 0;
   Step evaluate_every = 0;
-  bool free_running = false;  // workers take parameters as they are, block by block
+  bool asynchronous = false;  // workers take parameters as they are, block by block
   // To a worker: what it is one of.
   uint32_t workers = 0;
   uint32_t batch = 0;  // samples of one gradient
   uint64_t seed = 0;
   NumberType wire_dtype = NumberType::kFloat32;  // of gradients that are sent
   std::vector<SlowRule> slow = {};               // that slow it down on purpose
-  bool weak = false;                             // workers need not wait for all blocks
+  bool partial_pull = false;                     // workers need not wait for all blocks
   double pull_share = 1.0;                       // then: for this share of them, and ...
   Duration pull_grace{};                         // ... so much longer
   Step first_step = 0;                           // that the run began with, or continued with
@@ -154,7 +154,7 @@ struct Decision {
   uint32_t at_least = 1;        // gradients that are waited for even beyond the limit
   std::vector<WorkerId> alive;  // those who can still contribute
   // A shard tells of arrivals as they come (Arrived), so many at a time; 0: only at the close.
-  uint32_t news_every = 0;
+  uint32_t report_every = 0;
   double noise_scale = 0.0;  // of the gradients, in samples; 0: unknown
   bool operator==(const Decision&) const = default;
 };
@@ -321,7 +321,7 @@ struct Farewell {
   RunOutcome outcome = RunOutcome::kCompleted;
   std::string reason;
   // The run goes on without what it has lost: whoever hears this should join it anew.
-  bool again = false;
+  bool rejoin = false;
   bool operator==(const Farewell&) const = default;
 };
 

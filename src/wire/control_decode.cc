@@ -128,7 +128,7 @@ OptimizerSettings get_optimizer(const pb::Optimizer& from, Reader& reader) {
 }
 
 KeptVersion get_kept(const pb::KeptVersion& from) {
-  return {.version = from.version(), .life = from.life()};
+  return {.version = from.version(), .incarnation = from.life()};
 }
 
 Control get(const pb::Hello& from, Reader& reader) {
@@ -161,7 +161,7 @@ Control get(const pb::Challenge& from, Reader& reader) {
 }
 
 Control get(const pb::Refusal& from, Reader& reader) {
-  return Refusal{.reason = reader.text(from.reason(), "the reason"), .later = from.later()};
+  return Refusal{.reason = reader.text(from.reason(), "the reason"), .retry_later = from.later()};
 }
 
 Control get(const pb::Plan& from, Reader& reader) {
@@ -182,18 +182,18 @@ Control get(const pb::Plan& from, Reader& reader) {
                                                             "learning-rate rule")},
                          .deterministic = from.deterministic()},
             .full_samples = from.full_samples(),
-            .free_running = from.free_running(),
+            .asynchronous = from.free_running(),
             .staleness = {},
             .tensors = get_tensors(from.tensors(), reader),
             .blocks = get_blocks(from.blocks(), reader)};
   if (from.has_staleness()) plan.staleness = from.staleness();
-  plan.weak = from.weak();
+  plan.partial_pull = from.weak();
   plan.push_grace = reader.duration(from.push_grace_ns(), "the grace for pushes");
   plan.first_step = from.first_step();
   plan.resume_from = reader.text(from.resume_from(), "the checkpoint's folder");
   if (from.has_kept()) plan.kept = get_kept(from.kept());
   plan.standby = from.standby();
-  plan.life = from.life();
+  plan.incarnation = from.life();
   plan.checkpoint_every = from.checkpoint_every();
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
   plan.learning.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
@@ -235,7 +235,7 @@ Control get(const pb::Welcome& from, Reader& reader) {
                   .blocks = get_blocks(from.blocks(), reader),
                   .steps = from.steps(),
                   .evaluate_every = from.evaluate_every(),
-                  .free_running = from.free_running()};
+                  .asynchronous = from.free_running()};
   welcome.workers = reader.at_most(from.workers(), kWorkersMax, "the number of workers");
   welcome.batch = reader.at_most(from.batch(), kSamplesMax, "the batch");
   welcome.seed = from.seed();
@@ -246,8 +246,8 @@ Control get(const pb::Welcome& from, Reader& reader) {
     if (reader.error()) break;
     welcome.slow.push_back(get_slow(rule, reader));
   }
-  welcome.weak = from.weak();
-  welcome.pull_share = welcome.weak ? reader.share(from.pull_share()) : 1.0;
+  welcome.partial_pull = from.weak();
+  welcome.pull_share = welcome.partial_pull ? reader.share(from.pull_share()) : 1.0;
   welcome.first_step = from.first_step();
   welcome.pull_grace = reader.duration(from.pull_grace_ns(), "the grace for pulls");
   reader.at_most(static_cast<uint64_t>(from.shards_size()), kShardsMax, "the number of shards");
@@ -279,7 +279,7 @@ Control get(const pb::Decision& from, Reader& reader) {
                     .time_limit = reader.duration(from.time_limit_ns(), "the time limit"),
                     .at_least = from.at_least(),
                     .alive = {},
-                    .news_every = from.news_every(),
+                    .report_every = from.news_every(),
                     .noise_scale = from.noise_scale()};
   if (!(decision.noise_scale >= 0.0)) reader.fail("the noise scale is negative");
   reader.at_most(static_cast<uint64_t>(from.alive_size()), kWorkersMax,
@@ -448,7 +448,7 @@ Control get(const pb::Evaluated& from, Reader&) {
 Control get(const pb::Farewell& from, Reader& reader) {
   return Farewell{.outcome = reader.one_of(from.outcome(), RunOutcome::kFailed, "outcome"),
                   .reason = reader.text(from.reason(), "the reason"),
-                  .again = from.again()};
+                  .rejoin = from.again()};
 }
 
 Control get_any(const pb::Control& from, Reader& reader) {

@@ -45,7 +45,7 @@ void put_optimizer(const OptimizerSettings& from, pb::Optimizer* out) {
 
 void put_kept(const KeptVersion& from, pb::KeptVersion* out) {
   out->set_version(from.version);
-  out->set_life(from.life);
+  out->set_life(from.incarnation);
 }
 
 void put(const Hello& from, pb::Control& to) {
@@ -75,7 +75,7 @@ void put(const Challenge& from, pb::Control& to) {
 
 void put(const Refusal& from, pb::Control& to) {
   to.mutable_refusal()->set_reason(from.reason);
-  to.mutable_refusal()->set_later(from.later);
+  to.mutable_refusal()->set_later(from.retry_later);
 }
 
 void put(const Plan& from, pb::Control& to) {
@@ -95,15 +95,15 @@ void put(const Plan& from, pb::Control& to) {
   schedule->set_total_steps(from.learning.schedule.total_steps);
   schedule->set_rule(static_cast<uint32_t>(from.learning.schedule.rule));
   out->set_full_samples(from.full_samples);
-  out->set_free_running(from.free_running);
+  out->set_free_running(from.asynchronous);
   if (from.staleness) out->set_staleness(*from.staleness);
-  out->set_weak(from.weak);
+  out->set_weak(from.partial_pull);
   out->set_push_grace_ns(from.push_grace.count());
   out->set_first_step(from.first_step);
   out->set_resume_from(from.resume_from);
   if (from.kept) put_kept(*from.kept, out->mutable_kept());
   out->set_standby(from.standby);
-  out->set_life(from.life);
+  out->set_life(from.incarnation);
   out->set_checkpoint_every(from.checkpoint_every);
   out->set_checkpoint_dir(from.checkpoint_dir);
   out->set_guard(static_cast<uint32_t>(from.learning.guard));
@@ -132,13 +132,13 @@ void put(const Welcome& from, pb::Control& to) {
   put_blocks(from.blocks, out->mutable_blocks());
   out->set_steps(from.steps);
   out->set_evaluate_every(from.evaluate_every);
-  out->set_free_running(from.free_running);
+  out->set_free_running(from.asynchronous);
   out->set_workers(from.workers);
   out->set_batch(from.batch);
   out->set_seed(from.seed);
   out->set_wire_dtype(static_cast<uint32_t>(from.wire_dtype));
   for (const SlowRule& rule : from.slow) put_slow(rule, out->add_slow());
-  out->set_weak(from.weak);
+  out->set_weak(from.partial_pull);
   out->set_pull_share(from.pull_share);
   out->set_pull_grace_ns(from.pull_grace.count());
   out->set_first_step(from.first_step);
@@ -164,7 +164,7 @@ void put(const Decision& from, pb::Control& to) {
   out->set_time_limit_ns(from.time_limit.count());
   out->set_at_least(from.at_least);
   for (const WorkerId worker : from.alive) out->add_alive(worker);
-  out->set_news_every(from.news_every);
+  out->set_news_every(from.report_every);
   out->set_noise_scale(from.noise_scale);
 }
 
@@ -307,7 +307,7 @@ void put(const Evaluated& from, pb::Control& to) {
 void put(const Farewell& from, pb::Control& to) {
   to.mutable_farewell()->set_outcome(static_cast<uint32_t>(from.outcome));
   to.mutable_farewell()->set_reason(from.reason);
-  to.mutable_farewell()->set_again(from.again);
+  to.mutable_farewell()->set_again(from.rejoin);
 }
 
 }  // namespace

@@ -63,16 +63,16 @@ TEST(Control, EveryMessageSurvivesTheWire) {
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
   expect_survives(Challenge{});
   expect_survives(Refusal{"no"});
-  expect_survives(Refusal{.reason = "not now", .later = true});
+  expect_survives(Refusal{.reason = "not now", .retry_later = true});
   expect_survives(sample_plan());
   Plan free = sample_plan();
-  free.free_running = true;
+  free.asynchronous = true;
   free.staleness = 0;
   expect_survives(free);
-  Plan weak = sample_plan();
-  weak.weak = true;
-  weak.push_grace = Duration(5'000);
-  expect_survives(weak);
+  Plan partial = sample_plan();
+  partial.partial_pull = true;
+  partial.push_grace = Duration(5'000);
+  expect_survives(partial);
   Plan guarded = sample_plan();
   guarded.learning.guard = GuardRule::kNorm;
   guarded.learning.guard_factor = 3.5;
@@ -86,9 +86,9 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   expect_survives(kept);
   Plan standing = sample_plan();
   standing.first_step = 7;
-  standing.kept = KeptVersion{.version = 7, .life = 3};
+  standing.kept = KeptVersion{.version = 7, .incarnation = 3};
   standing.standby = true;
-  standing.life = uint64_t{1} << 60;
+  standing.incarnation = uint64_t{1} << 60;
   expect_survives(standing);
   expect_survives(Hello{.role = Role::kStandby, .kept = {{7, 3}, {8, 4}}});
   expect_survives(StandBy{.address = "unix:x"});
@@ -109,7 +109,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                                   .took = Duration(9'000),
                                   .error = "disk full"});
   expect_survives(Welcome{.blocks = sample_plan().blocks,
-                          .weak = true,
+                          .partial_pull = true,
                           .pull_share = 0.9,
                           .pull_grace = Duration(7'000),
                           .first_step = 200});
@@ -117,7 +117,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                           .blocks = sample_plan().blocks,
                           .steps = 5,
                           .evaluate_every = 2,
-                          .free_running = true,
+                          .asynchronous = true,
                           .workers = 3,
                           .batch = 64,
                           .seed = 7,
@@ -132,7 +132,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
                            .time_limit = Duration(1'500),
                            .at_least = 2,
                            .alive = {0, 2, 3},
-                           .news_every = 2,
+                           .report_every = 2,
                            .noise_scale = 12.5});
   expect_survives(StepClosed{.step = 9,
                              .elapsed = Duration(100),
@@ -170,7 +170,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
   expect_survives(
-      Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost", .again = true});
+      Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost", .rejoin = true});
 }
 
 TEST(Control, RefusesRatesThatAreNoRates) {
@@ -232,7 +232,8 @@ TEST(Control, RefusesSharesOfBlocksThatAreNone) {
   for (const double share : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(decode_control(bytes_of(encode_control(PullShare{.share = share}))).ok());
     EXPECT_FALSE(
-        decode_control(bytes_of(encode_control(Welcome{.weak = true, .pull_share = share}))).ok());
+        decode_control(bytes_of(encode_control(Welcome{.partial_pull = true, .pull_share = share})))
+            .ok());
   }
   EXPECT_FALSE(decode_control(bytes_of(encode_control(StepReport{.blocks = 4, .fresh = 5}))).ok());
 }

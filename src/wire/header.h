@@ -46,7 +46,7 @@ enum class FrameType : uint8_t {
   // Worker to shard: I have copied what you published at `place`.
   kTaken = 10,
   // Worker to shard: I push nothing more for steps before `version`. A pull says so too, unless it
-  // has kOwingFlag.
+  // has kNotDoneFlag.
   kDone = 11,
   // Anybody to anybody: I live, though I have nothing to say.
   kAlive = 12,
@@ -62,7 +62,7 @@ enum FrameFlags : uint16_t {
   // buffer number `place`. On kParameters: in the memory that the shard shares, at `place`.
   kInPlaceFlag = 2,
   // On kPull: the puller is still computing, and will push for the step before `version`.
-  kOwingFlag = 4,
+  kNotDoneFlag = 4,
 };
 
 enum class Answer : uint32_t {

@@ -19,9 +19,9 @@ ParameterPull::ParameterPull(WorkerId worker, const BlockPlan& plan, PullKind ki
   }
 }
 
-void ParameterPull::begin(Version version, Outbox& out, bool owing) {
+void ParameterPull::begin(Version version, Outbox& out, bool not_done) {
   wanted_ = version;
-  owing_ = owing;
+  not_done_ = not_done;
   adopts_ = kind_ == PullKind::kMixed && version == 0;
   missing_ = have_.size();
   for (ShardId shard = 0; shard < blocks_on_.size(); ++shard) {
@@ -72,7 +72,8 @@ void ParameterPull::ask(ShardId shard, Outbox& out) {
   for (BlockId block = 0; block < have_.size(); ++block) {
     if (shard_of_[block] == shard) have_[block] = -1;
   }
-  const int flags = (kind_ == PullKind::kSnapshot ? kSnapshotFlag : 0) | (owing_ ? kOwingFlag : 0);
+  const int flags =
+      (kind_ == PullKind::kSnapshot ? kSnapshotFlag : 0) | (not_done_ ? kNotDoneFlag : 0);
   out.push_back({to_shard(shard, Lane::kControl), Frame{{.type = FrameType::kPull,
                                                          .flags = static_cast<uint16_t>(flags),
                                                          .step = request_[shard],

@@ -28,11 +28,11 @@ class ParameterPull {
 
   // Asks all shards for `version`. With kMixed that is the puller's own number for the gradient
   // that it is going to make; who begins with 0 goes on from the newest version that it finds.
-  // `owing`: the puller is still computing a gradient for the step before, until it says that it is
-  // done; not with kMixed.
-  void begin(Version version, Outbox& out, bool owing = false);
+  // `not_done`: the puller is still computing a gradient for the step before, until it says that it
+  // is done; not with kMixed.
+  void begin(Version version, Outbox& out, bool not_done = false);
   // What is asked from now on is asked by one who owes nothing.
-  void owe_nothing() { owing_ = false; }
+  void mark_done() { not_done_ = false; }
 
   // Whether a frame answers the last request to its shard. What answers an earlier one is not
   // wanted: it may be older than what is already here. REQUIRES: header.block is in the plan.
@@ -58,7 +58,7 @@ class ParameterPull {
   std::vector<uint64_t> request_;    // the number of the last one, by shard
   std::vector<int64_t> have_;        // version by block; -1: not yet in answer to that
   Version wanted_ = 0;
-  bool owing_ = false;
+  bool not_done_ = false;
   bool adopts_ = false;  // kMixed: what comes says which number to go on from
   size_t missing_;
 };

@@ -66,7 +66,7 @@ void PartialPull::note_answered(ShardId shard, TimePoint now) {
   asked.answered_at = now;
 }
 
-bool PartialPull::is_news(const FrameHeader& header) const {
+bool PartialPull::is_newer(const FrameHeader& header) const {
   DROVER_CHECK(header.block < blocks_.size());
   return static_cast<int64_t>(header.version) > blocks_[header.block].came;
 }
@@ -85,7 +85,7 @@ void PartialPull::note_came(const FrameHeader& header, TimePoint now) {
 }
 
 void PartialPull::on_parameters(const FrameHeader& header, TimePoint now, Outbox& out) {
-  DROVER_CHECK(is_news(header));
+  DROVER_CHECK(is_newer(header));
   note_came(header, now);
   OfBlock& block = blocks_[header.block];
   block.held = block.came;
@@ -112,7 +112,7 @@ void PartialPull::on_old(const FrameHeader& header, bool pulling, Outbox& out) {
 }
 
 void PartialPull::on_late(const FrameHeader& header, TimePoint now) {
-  DROVER_CHECK(is_news(header));
+  DROVER_CHECK(is_newer(header));
   note_came(header, now);
 }
 

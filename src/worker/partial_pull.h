@@ -39,12 +39,12 @@ class PartialPull {
   void begin(Version version, TimePoint now, Outbox& out);
 
   // Whether a block is newer than what has come of it.
-  bool is_news(const FrameHeader& header) const;
-  // A block has come, and is in the buffer that gradients are computed on. REQUIRES: is_news().
+  bool is_newer(const FrameHeader& header) const;
+  // A block has come, and is in the buffer that gradients are computed on. REQUIRES: is_newer().
   void on_parameters(const FrameHeader& header, TimePoint now, Outbox& out);
   // A block has come after a newer version of it, and is of no use.
   void on_old(const FrameHeader& header, bool pulling, Outbox& out);
-  // A block has come while a gradient is being computed, and is kept. REQUIRES: is_news().
+  // A block has come while a gradient is being computed, and is kept. REQUIRES: is_newer().
   void on_late(const FrameHeader& header, TimePoint now);
   // What was kept is in the buffer now. To be called before begin().
   void use_late(BlockId block, Version version);

@@ -31,7 +31,7 @@ class PartialPullTest : public ::testing::Test {
     for (BlockId block = 0; block < 4; ++block) come(block, 0);
   }
   void come(BlockId block, Version version) {
-    ASSERT_TRUE(pull_->is_news(block_of(block, version)));
+    ASSERT_TRUE(pull_->is_newer(block_of(block, version)));
     pull_->on_parameters(block_of(block, version), now_, out_);
   }
   void begin(Version version) {
@@ -121,7 +121,7 @@ TEST_F(PartialPullTest, WhatCameLateCountsWhenItIsUsed) {
   for (const BlockId block : {0u, 1u, 2u}) come(block, 1);
   now_ = 40ms;
   pull_->on_late(block_of(3, 1), now_);
-  EXPECT_FALSE(pull_->is_news(block_of(3, 1)));
+  EXPECT_FALSE(pull_->is_newer(block_of(3, 1)));
   EXPECT_EQ(pull_->freshness().fresh, 3u) << "the gradient was not computed on it";
   const auto responses = pull_->responses(50ms);
   EXPECT_EQ(responses[0], (PullResponse{0ms, true}));

@@ -37,7 +37,7 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
   began_ = true;
   // Who was told meanwhile that others are further on asks anew.
   if (std::exchange(ahead_, false) && pull_.version() >= wanted) {
-    pull_.owe_nothing();
+    pull_.mark_done();
     for (ShardId shard = 0; shard < plan_.shards; ++shard) {
       out.push_back(
           {to_shard(shard, Lane::kControl),

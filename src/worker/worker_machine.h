@@ -31,7 +31,7 @@ class WorkerMachine {
                 std::optional<PartialPull::Settings> partial = {});
 
   // How the numbers of gradients travel.
-  void send_numbers_as(NumberType type) { number_type_ = type; }
+  void set_number_type(NumberType type) { number_type_ = type; }
 
   // A shard wants the initial parameters of its blocks. REQUIRES: `parameters` holds them.
   void on_want_initial(ShardId shard, Outbox& out);
@@ -74,7 +74,7 @@ class WorkerMachine {
   // Whether parameters that arrive answer the last pull. If not they must not touch the parameter
   // buffer, and on_frame() ignores them.
   bool expects(const FrameHeader& header) const {
-    return partial_ ? partial_->is_news(header) : pull_.expects(header);
+    return partial_ ? partial_->is_newer(header) : pull_.expects(header);
   }
 
   // Where the payload of kParameters goes; an error means that the shard breaks the protocol.

@@ -172,7 +172,7 @@ TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
   for (const Outgoing& each : out_) {
     EXPECT_EQ(each.frame.header.type, FrameType::kPull);
     EXPECT_EQ(each.frame.header.version, 1u);
-    EXPECT_NE(each.frame.header.flags & kOwingFlag, 0);
+    EXPECT_NE(each.frame.header.flags & kNotDoneFlag, 0);
   }
   deliver(1);
   EXPECT_FALSE(machine_.ready()) << "its own step comes first";
@@ -202,7 +202,7 @@ TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) 
   machine_.begin_pull(TimePoint{}, out_);
   EXPECT_EQ(out_.at(0).frame.header.type, FrameType::kPull);
   EXPECT_EQ(out_.at(0).frame.header.version, 4u);
-  EXPECT_EQ(out_.at(0).frame.header.flags & kOwingFlag, 0);
+  EXPECT_EQ(out_.at(0).frame.header.flags & kNotDoneFlag, 0);
   EXPECT_FALSE(machine_.ready());
 }
 
@@ -440,7 +440,7 @@ TEST_F(WorkerMachineTest, OwesNothingAnyMoreWhenItIsSentForNewerParameters) {
   for (const Outgoing& each : out_) {
     EXPECT_EQ(each.frame.header.type, FrameType::kPull);
     EXPECT_EQ(each.frame.header.version, 2u);
-    EXPECT_EQ(each.frame.header.flags & kOwingFlag, 0) << "its gradient of step 0 is complete";
+    EXPECT_EQ(each.frame.header.flags & kNotDoneFlag, 0) << "its gradient of step 0 is complete";
   }
 }
 
@@ -487,7 +487,7 @@ TEST_F(WorkerMachineTest, ParametersInPlaceHaveNoBytes) {
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
   header.length = 1;
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
-  header.flags = kOwingFlag;
+  header.flags = kNotDoneFlag;
   header.length = 0;
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
 }

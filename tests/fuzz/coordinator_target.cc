@@ -47,8 +47,8 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.stragglers = choices.flip() ? StragglerRule::kStop : StragglerRule::kFinish;
   settings.probe = choices.below(3) / 2.0;
   if (choices.below(5) == 0) {
-    settings.free_running.emplace();
-    if (choices.flip()) settings.free_running->staleness = choices.below(4);
+    settings.asynchronous.emplace();
+    if (choices.flip()) settings.asynchronous->staleness = choices.below(4);
   } else {
     if (choices.flip()) settings.balance = BalanceSettings{.warmup = 2};
     if (choices.flip()) settings.pull.share = 0.5;
@@ -58,7 +58,7 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.checkpoint_every = choices.below(4);
   settings.checkpoint_dir = settings.checkpoint_every > 0 ? "checkpoints" : "";
   settings.recovers = choices.below(4) == 0;
-  settings.standby = settings.recovers && !settings.free_running && !settings.pull.is_partial() &&
+  settings.standby = settings.recovers && !settings.asynchronous && !settings.pull.is_partial() &&
                      choices.below(4) > 0;
   settings.incarnation = 2;
   if (settings.standby && settings.steps > 3 && choices.flip()) {
@@ -85,7 +85,7 @@ class CoordinatorRun {
   explicit CoordinatorRun(Choices& choices)
       : choices_(choices),
         settings_(make_settings(choices)),
-        coordinator_(settings_, settings_.free_running ? nullptr : any_policy(choices), now_) {}
+        coordinator_(settings_, settings_.asynchronous ? nullptr : any_policy(choices), now_) {}
 
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {

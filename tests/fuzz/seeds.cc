@@ -80,7 +80,7 @@ void add_messages(Seeds& seeds) {
                  .fresh = 1,
                  .responses = {{Duration(1), true}}},
       Evaluated{.version = 1, .loss = 0.5, .accuracy = 0.5, .samples = 1},
-      Farewell{.reason = "over", .again = true},
+      Farewell{.reason = "over", .rejoin = true},
       Arrived{.step = 5, .arrivals = {{0, Duration(1), 5}}},
       Share{.from = 1, .first = 0, .count = 1, .total = 1},
       Abandoned{.step = 9, .resumed = 10, .wasted = Duration(5)},
@@ -224,12 +224,12 @@ std::string bytes(std::initializer_list<int> numbers) {
 }
 
 // A shard with two workers, who push all blocks in every step and pull what becomes of it.
-std::string shard_play(int free_running, int weak) {
+std::string shard_play(int asynchronous, int weak) {
   const Layout layout({{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}});
   const int blocks = static_cast<int>(plan_blocks(layout, 2, 8).blocks_of_shard(0).size());
-  std::string play = bytes({1, 5, 0, 2, 1, 0, 0, 10, free_running});
-  if (free_running == 0) play += bytes({0});
-  if (free_running != 0) play += bytes({weak, 0});
+  std::string play = bytes({1, 5, 0, 2, 1, 0, 0, 10, asynchronous});
+  if (asynchronous == 0) play += bytes({0});
+  if (asynchronous != 0) play += bytes({weak, 0});
   play += bytes({2, 31});
   const auto push = [&](int worker, int block, int step) {
     play += bytes({8, worker, 0, block, 0, step, 0, 1, 0, 1, 1, 1, 140});
@@ -284,11 +284,11 @@ std::string weak_coordinator_play() {
 }
 
 // A worker that gets what it asks for, from two shards.
-std::string worker_play(int free_running, int weak) {
+std::string worker_play(int asynchronous, int weak) {
   const Layout layout({{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}});
-  std::string play = bytes({1, 1, free_running, 0, 3});
-  if (free_running != 0) play += bytes({weak});
-  if (free_running != 0 && weak == 0) play += bytes({5});
+  std::string play = bytes({1, 1, asynchronous, 0, 3});
+  if (asynchronous != 0) play += bytes({weak});
+  if (asynchronous != 0 && weak == 0) play += bytes({5});
   play += bytes({0});
   for (int step = 0; step < 5; ++step) {
     play += bytes({1, 0});
@@ -296,7 +296,7 @@ std::string worker_play(int free_running, int weak) {
       play += bytes(
           {0, 5, static_cast<int>(block.shard), 0, static_cast<int>(block.id), 1, 0, 0, 0, 1});
     play += bytes({1, 0});
-    if (free_running != 0 && weak != 0) play += bytes({1});
+    if (asynchronous != 0 && weak != 0) play += bytes({1});
     for (int tensor = 0; tensor < 3; ++tensor) play += bytes({1, 0, 2});
     play += bytes({1, 0});
   }
@@ -305,9 +305,9 @@ std::string worker_play(int free_running, int weak) {
 
 // Runs as they should be, and some rows of chance.
 void add_plays(Seeds& seeds) {
-  for (const auto& [free_running, weak] : {std::pair{1, 1}, {0, 1}, {1, 0}}) {
-    seeds.add("shard", shard_play(free_running, weak));
-    seeds.add("worker", worker_play(free_running, weak));
+  for (const auto& [asynchronous, weak] : {std::pair{1, 1}, {0, 1}, {1, 0}}) {
+    seeds.add("shard", shard_play(asynchronous, weak));
+    seeds.add("worker", worker_play(asynchronous, weak));
   }
   for (int policy = 0; policy < 12; ++policy) seeds.add("coordinator", coordinator_play(policy));
   seeds.add("coordinator", weak_coordinator_play());

@@ -41,10 +41,10 @@ Plan make_plan(Choices& choices) {
   plan.learning.optimizer.ema_decay = choices.flip() ? 0.5 : 0.0;
   plan.learning.schedule.rule = static_cast<RateRule>(choices.below(4));
   plan.full_samples = choices.below(100);
-  plan.free_running = choices.below(4) == 0;
-  if (plan.free_running && choices.flip()) plan.staleness = choices.below(5);
-  plan.weak = !plan.free_running && choices.below(3) == 0;
-  if (!plan.free_running) plan.push_grace = choices.flip() ? choices.pause() : Duration{};
+  plan.asynchronous = choices.below(4) == 0;
+  if (plan.asynchronous && choices.flip()) plan.staleness = choices.below(5);
+  plan.partial_pull = !plan.asynchronous && choices.below(3) == 0;
+  if (!plan.asynchronous) plan.push_grace = choices.flip() ? choices.pause() : Duration{};
   plan.checkpoint_every = choices.below(4);
   plan.tensors = {{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}};
   plan.blocks = plan_blocks(Layout(plan.tensors), 2, 8);
@@ -116,7 +116,7 @@ class ShardRun {
                       .time_limit = choices_.flip() ? choices_.pause() : Duration{},
                       .at_least = choices_.below(3),
                       .alive = {},
-                      .news_every = choices_.below(3),
+                      .report_every = choices_.below(3),
                       .noise_scale = static_cast<double>(choices_.below(8))};
     const uint32_t alive = choices_.any<uint8_t>();
     for (WorkerId worker = 0; worker < 5; ++worker) {

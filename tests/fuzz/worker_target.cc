@@ -39,11 +39,11 @@ std::optional<Welcome> any_welcome(Choices& choices) {
   Welcome welcome{.shards = std::vector<std::string>(shards, "a shard"),
                   .blocks = plan_blocks(layout(), shards, 8),
                   .steps = 100,
-                  .free_running = choices.below(4) == 0,
+                  .asynchronous = choices.below(4) == 0,
                   .workers = 2 + choices.below(3),
                   .batch = 1 + choices.below(16)};
-  welcome.weak = !welcome.free_running && choices.below(3) == 0;
-  welcome.pull_share = welcome.weak ? (1 + choices.below(8)) / 8.0 : 1.0;
+  welcome.partial_pull = !welcome.asynchronous && choices.below(3) == 0;
+  welcome.pull_share = welcome.partial_pull ? (1 + choices.below(8)) / 8.0 : 1.0;
   welcome.pull_grace = choices.flip() ? choices.pause() : Duration{};
   return welcome;
 }
@@ -54,11 +54,11 @@ class WorkerRun {
   WorkerRun(Choices& choices, const Welcome& welcome)
       : choices_(choices),
         welcome_(welcome),
-        mixed_(welcome.free_running || welcome.weak),
+        mixed_(welcome.asynchronous || welcome.partial_pull),
         share_(kWorker, welcome.workers, welcome.batch),
         machine_(kWorker, welcome.blocks, parameters_, gradients_[0],
-                 welcome.free_running ? PullKind::kMixed : PullKind::kTogether,
-                 welcome.weak
+                 welcome.asynchronous ? PullKind::kMixed : PullKind::kTogether,
+                 welcome.partial_pull
                      ? std::optional(PartialPull::Settings{welcome.pull_share, welcome.pull_grace})
                      : std::nullopt),
         average_(kWorker, welcome.blocks, PullKind::kSnapshot) {}
@@ -102,7 +102,7 @@ class WorkerRun {
   }
 
   void begin_step() {
-    machine_.begin_step(gradients_[welcome_.weak ? ++begun_ % 2 : 0]);
+    machine_.begin_step(gradients_[welcome_.partial_pull ? ++begun_ % 2 : 0]);
     doing_ = Doing::kComputing;
     tensor_ = 0;
     const Step step = machine_.step();

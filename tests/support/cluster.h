@@ -47,10 +47,10 @@ class Cluster {
  public:
   Cluster(uint64_t seed, uint32_t workers, uint32_t shards, Step steps, bool deterministic,
           std::unique_ptr<Policy> policy = std::make_unique<SyncPolicy>(),
-          std::optional<FreeRunning> free_running = {})
+          std::optional<Asynchronous> asynchronous = {})
       : random_(seed),
         steps_(steps),
-        free_running_(free_running),
+        asynchronous_(asynchronous),
         layout_({{"a", 9'000, TensorKind::kTrained},
                  {"b", 33, TensorKind::kTrained},
                  {"c", 5'000, TensorKind::kTrained}}),
@@ -59,7 +59,7 @@ class Cluster {
                       .steps = steps,
                       .evaluator = false,
                       .learning = {.schedule = {.base = 0.1}, .deterministic = deterministic},
-                      .free_running = free_running},
+                      .asynchronous = asynchronous},
                      std::move(policy), now_) {
     for (ShardId shard = 0; shard < shards; ++shard) {
       shards_.push_back(std::make_unique<Shard>(shard, 20'000));
@@ -251,7 +251,7 @@ class Cluster {
   void note_answer(const Outgoing& message) {
     const FrameHeader& header = message.frame.header;
     if (!is_accepted(header)) return;
-    if (free_running_ && revived_) return;  // another life may use its numbers again
+    if (asynchronous_ && revived_) return;  // another life may use its numbers again
     auto& workers = accepted_[{header.block, header.step}];
     EXPECT_TRUE(workers.insert(header.worker).second)
         << "worker " << header.worker << " counted twice in step " << header.step;
@@ -294,7 +294,7 @@ class Cluster {
       if (welcome != nullptr) {
         worker.machine = std::make_unique<WorkerMachine>(
             id, welcome->blocks, worker.parameters, worker.gradient,
-            welcome->free_running ? PullKind::kMixed : PullKind::kTogether);
+            welcome->asynchronous ? PullKind::kMixed : PullKind::kTogether);
         for (ShardId shard = 0; shard < shards_.size(); ++shard) {
           // Connecting is a message like any other.
           post(static_cast<int>(Role::kWorker), id, {Role::kShard, shard, Lane::kControl},
@@ -391,7 +391,7 @@ class Cluster {
       for (size_t i = 0; i < worker.gradient->size(); ++i)
         worker.gradient->data()[i] = worker.parameters->data()[i] - goal;
       // The parameters are not needed any more, as on a device that has its own copy.
-      if (!free_running_ && random_() % 2 == 0) worker.machine->pull_ahead(out);
+      if (!asynchronous_ && random_() % 2 == 0) worker.machine->pull_ahead(out);
     }
     const uint32_t tensor = worker.left.front();
     worker.left.pop_front();
@@ -411,10 +411,10 @@ class Cluster {
 
   // With a bound on staleness nobody begins a gradient that is further ahead of the slowest.
   void expect_within_bound(Step step) {
-    if (!free_running_ || !free_running_->staleness || revived_) return;
+    if (!asynchronous_ || !asynchronous_->staleness || revived_) return;
     for (WorkerId id = 0; id < workers_.size(); ++id) {
       if (dead_.contains(id)) continue;
-      EXPECT_LE(step, workers_[id]->next + *free_running_->staleness) << "worker " << id;
+      EXPECT_LE(step, workers_[id]->next + *asynchronous_->staleness) << "worker " << id;
     }
   }
 
@@ -463,7 +463,7 @@ class Cluster {
   std::mt19937_64 random_;
   TimePoint now_{};
   const Step steps_;
-  const std::optional<FreeRunning> free_running_;
+  const std::optional<Asynchronous> asynchronous_;
   const Layout layout_;
   Coordinator coordinator_;
   BlockPlan blocks_;

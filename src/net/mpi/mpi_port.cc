@@ -101,7 +101,7 @@ class MpiPort final : public MessagePort {
                                                std::to_string(begun.bytes) + " was announced"};
   }
 
-  void take_back(Ticket receive) override {
+  void cancel_receive(Ticket receive) override {
     const std::lock_guard lock(mutex_);
     if (finished_) return;
     auto found = under_way_.extract(receive);
@@ -119,15 +119,15 @@ class MpiPort final : public MessagePort {
     }
   }
 
-  void let_go(Ticket send, Memory memory) override {
+  void release_send(Ticket send, Memory memory) override {
     const std::lock_guard lock(mutex_);
     if (finished_) return;
-    std::erase_if(let_go_, [](LetGo& each) {
+    std::erase_if(released_sends_, [](ReleasedSend& each) {
       int ended = 0;
       return MPI_Test(&each.request, &ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && ended != 0;
     });
     auto found = under_way_.extract(send);
-    let_go_.push_back({found.mapped().request, std::move(memory)});
+    released_sends_.push_back({found.mapped().request, std::move(memory)});
   }
 
   void finish() override {
@@ -143,7 +143,7 @@ class MpiPort final : public MessagePort {
     bool receives = false;
     std::string what;
   };
-  struct LetGo {
+  struct ReleasedSend {
     MPI_Request request = MPI_REQUEST_NULL;
     Memory memory;
   };
@@ -167,7 +167,7 @@ class MpiPort final : public MessagePort {
   const uint32_t ranks_;
   std::mutex mutex_;
   std::map<Ticket, Begun> under_way_;
-  std::vector<LetGo> let_go_;
+  std::vector<ReleasedSend> released_sends_;
   Ticket ticket_ = 0;
   uint32_t lane_ = 0;
   bool finished_ = false;

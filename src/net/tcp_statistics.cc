@@ -1,4 +1,4 @@
-#include "net/tcp_news.h"
+#include "net/tcp_statistics.h"
 
 // Not <netinet/tcp.h>: its tcp_info lacks what newer kernels tell, and the two exclude each other.
 #include <linux/tcp.h>
