@@ -1,5 +1,4 @@
-// The policies whose workers do not wait for a step together: their names, wherever a run says its
-// policy.
+// Names of the asynchronous policies: their workers do not wait for each other in a step.
 #pragma once
 
 #include <string_view>
@@ -9,7 +8,7 @@ namespace drover {
 inline constexpr std::string_view kAsyncPolicy = "async";
 inline constexpr std::string_view kSspPolicy = "ssp";
 
-// Whether `policy`, with or without options ("ssp:staleness=2"), is one of them.
+// Whether `policy` is asynchronous. It may have options: "ssp:staleness=2".
 constexpr bool is_asynchronous(std::string_view policy) {
   const std::string_view name = policy.substr(0, policy.find(':'));
   return name == kAsyncPolicy || name == kSspPolicy;

@@ -14,7 +14,7 @@
 namespace drover {
 namespace {
 
-// So much is written at a time, so that a request to stop is soon noticed.
+// Bytes per write(), small enough to notice a request to stop soon.
 constexpr size_t kPiece = size_t{8} << 20;
 
 bool asked(const KeepWriting& keep_writing) { return !keep_writing || keep_writing(); }
@@ -25,7 +25,7 @@ Error stopped(const std::string& path) {
 
 Error cannot_write(const std::string& path, int reason) {
   std::string words = "cannot write " + path + ": " + std::strerror(reason);
-  if (reason == ENOSPC || reason == EDQUOT) words += "; make room on that disk";
+  if (reason == ENOSPC || reason == EDQUOT) words += "; free some space on that disk";
   return system_error(words, reason);
 }
 
@@ -55,14 +55,14 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, AtomicFileOptions
   std::string draft = path + kPartialSuffix;
   if (options.contended) draft += "-" + std::to_string(::getpid());
   ::unlink(draft.c_str());
-  // Never through a link that somebody else has put there.
+  // Never follow a symbolic link: another user may have put it there.
   const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                           options.shared ? 0666 : 0600);
   if (file < 0) return cannot_write(path, errno);
   return AtomicFile(path, std::move(draft), file, std::move(options));
 }
 
-// The draft is left as it is once this has said no.
+// Once this has returned false, the draft stays as it is.
 bool AtomicFile::may_continue() {
   if (!draft_.empty() && !asked(options_.keep_writing)) draft_.clear();
   return !draft_.empty();
@@ -124,7 +124,7 @@ Status make_folder(const std::string& path, const KeepWriting& keep_writing) {
     if (const Status above = make_folder(parent, keep_writing); !above) return above;
   }
   if (!asked(keep_writing)) return stopped(path);
-  // Several processes may make it at once.
+  // Several processes may make the folder at the same time.
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
     return system_error("cannot make the folder " + path + ": " + std::strerror(errno), errno);
   sync_folder(parent);

@@ -1,7 +1,8 @@
-// AtomicFile: a file that appears under its name only when it is whole and safe on the disk.
+// AtomicFile: a file that appears under its name only when it is complete and safe on the disk.
 //
-// A draft beside it is written, synced and renamed, and the folder synced: whenever the process or
-// the machine dies, `path` is what it was before, or the new file, never a part of it.
+// The content is written to a draft beside the file. commit() syncs the draft, renames it and syncs
+// the folder. If the process or the machine dies at any time, `path` has its old content or the new
+// content, never a part of the new content.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +14,36 @@
 
 namespace drover {
 
-// The end of a draft's name, after a crash too.
+// The suffix of a draft's name. A draft may be left by a crash.
 inline constexpr const char* kPartialSuffix = ".partial";
 
-// Asked before everything that changes the disk; false: stop there and leave things as they are, as
-// a kill would. Empty: continue.
+// Called before every operation that changes the disk. If it returns false, writing stops and
+// leaves the disk as it is, like a kill at that moment. Empty: never stops.
 using KeepWriting = std::function<bool()>;
 
 struct AtomicFileOptions {
-  bool replace = true;     // false: commit() fails if there is a file of that name by then
-  bool shared = true;      // false: only this user may read it
+  bool replace = true;     // false: commit() fails if a file of that name exists
+  bool shared = true;      // false: only this user may read the file
   bool contended = false;  // several processes may write this file at once; the last one wins
   KeepWriting keep_writing = {};
 };
 
 class AtomicFile {
  public:
-  // A draft that a crash has left is replaced; a contended one stays.
+  // Replaces a draft that was left by a crash, unless the file is contended.
   static Result<AtomicFile> create(const std::string& path, AtomicFileOptions options = {});
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
-  // Without commit() the draft is removed, unless `keep_writing` has stopped it.
+  // Removes the draft if it was not committed, unless `keep_writing` stopped the writing.
   ~AtomicFile();
 
   Status write(std::span<const std::byte> bytes);
   Status write(std::span<const char> bytes) { return write(std::as_bytes(bytes)); }
-  // Everything written is safe on the disk, under the draft's name. Nothing can be written any
-  // more.
+  // ENSURES: everything written is safe on the disk, under the draft's name. REQUIRES: no write()
+  // follows.
   Status sync();
-  // Makes it appear under its name, after sync() if that was not called. Of the errors, only that
-  // the name is taken is ErrorKind::kInvalidInput.
+  // Gives the file its name; calls sync() first if necessary. The error is of kind
+  // ErrorKind::kInvalidInput if and only if the name is taken.
   Status commit();
 
  private:
@@ -56,18 +57,17 @@ class AtomicFile {
   AtomicFileOptions options_;
 };
 
-// All of the file at once. On failure the old file is untouched and nothing is left.
+// Writes a whole file. On failure the old file is unchanged and no draft is left.
 Status write_file_atomically(const std::string& path, std::span<const char> bytes,
                              AtomicFileOptions options = {});
 
-// Renames a file unless there is one named `to`; whether it did, else errno says why not. A file
-// system that cannot tell (some network file systems) replaces what is there.
+// Renames a file unless a file named `to` exists. Returns whether it did; if not, errno has the
+// reason. File systems without RENAME_NOREPLACE (some network file systems) replace the file.
 bool rename_if_free(const std::string& from, const std::string& to);
 
-// Makes a folder, and those above, so that they are still there after a power cut.
+// Makes a folder and its parents. ENSURES: they exist after a power failure.
 Status make_folder(const std::string& path, const KeepWriting& keep_writing = {});
-// Names in the folder are as they are now, also after a power cut; as far as its file system can
-// promise that.
+// Syncs a folder: its names survive a power failure, as far as its file system guarantees that.
 void sync_folder(const std::string& path);
 
 }  // namespace drover

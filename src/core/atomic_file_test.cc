@@ -1,4 +1,4 @@
-// A file is what it was before or the new one, never a part of it, and drafts are removed.
+// A file has its old content or the new content, never a part of it, and drafts are removed.
 #include "core/atomic_file.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST_F(AtomicFileTest, AppearsWhenItIsCommitted) {
   EXPECT_EQ(names(), Names{"file"});
 }
 
-TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {
+TEST_F(AtomicFileTest, RemovesTheDraftWithoutCommit) {
   {
     auto file = AtomicFile::create(path());
     ASSERT_TRUE(file.ok());
@@ -78,7 +78,7 @@ TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {
   EXPECT_EQ(names(), Names{});
 }
 
-TEST_F(AtomicFileTest, ReplacesTheOldFileAndADraftThatACrashHasLeft) {
+TEST_F(AtomicFileTest, ReplacesTheOldFileAndADraftOfACrashedProcess) {
   std::ofstream(path()) << "old content, longer";
   std::ofstream(path() + kPartialSuffix) << "left by a crash, longer still";
   EXPECT_TRUE(write_file_atomically(path(), std::string("new")).ok());
@@ -86,7 +86,7 @@ TEST_F(AtomicFileTest, ReplacesTheOldFileAndADraftThatACrashHasLeft) {
   EXPECT_EQ(names(), Names{"file"});
 }
 
-TEST_F(AtomicFileTest, FailsWithoutATrace) {
+TEST_F(AtomicFileTest, AFailureLeavesNoFiles) {
   const Status nowhere = write_file_atomically(path("nowhere/file"), std::string("x"));
   ASSERT_FALSE(nowhere.ok());
   EXPECT_THAT(nowhere.error(),
@@ -100,7 +100,7 @@ TEST_F(AtomicFileTest, FailsWithoutATrace) {
   EXPECT_EQ(names(), Names{"file"});
 }
 
-TEST_F(AtomicFileTest, DoesNotReplaceUnlessItMay) {
+TEST_F(AtomicFileTest, DoesNotReplaceAFileIfReplaceIsFalse) {
   auto file = AtomicFile::create(path(), {.replace = false});
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(write(file.value(), "ours").ok());
@@ -124,7 +124,7 @@ TEST_F(AtomicFileTest, RenamesOnlyToAFreeName) {
   EXPECT_EQ(content(), "a");
 }
 
-TEST_F(AtomicFileTest, ASecretIsForThisUserAloneAndFollowsNoLink) {
+TEST_F(AtomicFileTest, AnUnsharedFileIsReadableByItsOwnerAloneAndFollowsNoLink) {
   std::ofstream(path("elsewhere")) << "untouched";
   fs::create_symlink(path("elsewhere"), path() + kPartialSuffix);
   EXPECT_TRUE(write_file_atomically(path(), std::string("secret"), {.shared = false}).ok());
@@ -137,7 +137,7 @@ TEST_F(AtomicFileTest, ASecretIsForThisUserAloneAndFollowsNoLink) {
   EXPECT_EQ(text, "untouched");
 }
 
-TEST_F(AtomicFileTest, ContendedDraftsHaveNamesOfTheirOwn) {
+TEST_F(AtomicFileTest, ContendedDraftsHaveUniqueNames) {
   std::ofstream(path() + kPartialSuffix) << "of another process";
   {
     auto file = AtomicFile::create(path(), {.contended = true});
@@ -147,8 +147,8 @@ TEST_F(AtomicFileTest, ContendedDraftsHaveNamesOfTheirOwn) {
   EXPECT_EQ(names(), Names{std::string("file") + kPartialSuffix});
 }
 
-// As if the process was killed there: whatever is on the disk stays.
-TEST_F(AtomicFileTest, StopsWhereItIsToldAndLeavesThingsAsTheyAre) {
+// Stopping is like a kill at that moment: the disk is not changed any more.
+TEST_F(AtomicFileTest, StopsBeforeAnyOperationAndLeavesTheDiskUnchanged) {
   for (int steps = 0; steps < 5; ++steps) {
     SCOPED_TRACE(steps);
     std::ofstream(path(), std::ios::trunc) << "old";
@@ -163,7 +163,7 @@ TEST_F(AtomicFileTest, StopsWhereItIsToldAndLeavesThingsAsTheyAre) {
   }
 }
 
-TEST_F(AtomicFileTest, MakesFoldersAndThoseAbove) {
+TEST_F(AtomicFileTest, MakesFoldersAndTheirParents) {
   EXPECT_TRUE(make_folder(path("a/b/c")).ok());
   EXPECT_TRUE(make_folder(path("a/b/c")).ok());
   EXPECT_TRUE(fs::is_directory(path("a/b/c")));

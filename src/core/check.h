@@ -1,6 +1,6 @@
-// DROVER_CHECK: our own bugs stop the program, in every build.
+// DROVER_CHECK: an assertion that stops the program, in every build.
 //
-// For what the outside world can cause (bad input, a lost peer) return an Error instead.
+// For conditions that only a bug can violate. Bad input and lost peers are an Error instead.
 #pragma once
 
 namespace drover {

@@ -1,5 +1,5 @@
-// CheckpointPart: everything a shard knows of its blocks at one version, enough to go on from
-// there.
+// CheckpointPart: the complete state of a shard's blocks at one version. Training can continue from
+// it.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace drover {
 
-// A stretch of the flat buffer (core/layout.h) with what its optimiser remembers. Blocks are cut
-// otherwise for another number of shards, so a stretch is named by its place and not by a BlockId.
+// A range of the flat buffer (core/layout.h) with the state of its optimiser. The range is
+// identified by its offset and not by a BlockId, since another number of shards has other blocks.
 struct SavedBlock {
   uint64_t offset = 0;   // into the flat buffer, in floats
   uint32_t length = 0;   // in floats
-  uint64_t updates = 0;  // made so far
+  uint64_t updates = 0;  // number of updates so far
   double beta1_power = 1.0;
   double beta2_power = 1.0;
-  // Of `length` floats each, never changed once they are here; null: the optimiser keeps none.
+  // `length` floats each, immutable. Null: the optimiser does not use it.
   ConstBuffer parameters;
   ConstBuffer momentum;
   ConstBuffer squares;
   ConstBuffer average;
-  // What its guard remembers (shard/norm_guard.h); empty: it has none.
+  // Norms that the guard remembers (shard/norm_guard.h); empty: there is no guard.
   std::vector<float> lengths = {};
 };
 
@@ -33,7 +33,7 @@ struct CheckpointPart {
   std::vector<SavedBlock> blocks;  // in the order of the flat buffer
 };
 
-// What the coordinator remembers of the gradients' noise (core/gradient_noise.h).
+// The state of the coordinator's NoiseScale (core/gradient_noise.h).
 struct SavedNoise {
   double signal = 0.0;
   double noise = 0.0;

@@ -46,7 +46,7 @@ std::string duration_text(Duration duration) {
       return std::to_string(duration / unit.length) + std::string(unit.name);
     }
   }
-  return {};  // not reached: everything is a whole number of nanoseconds
+  return {};  // not reached: every duration is a whole number of nanoseconds
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Durations as people write them: 200ms, 1.5s, 10us.
+// Durations as text: 200ms, 1.5s, 10us.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace drover {
 
-// Nothing if `text` is not a number with a unit (s, ms, us or ns), or is longer than a century.
+// nullopt if `text` is not a number with a unit (s, ms, us or ns), or is more than a century.
 std::optional<Duration> parse_duration(std::string_view text);
 
-// The shortest whole number with a unit that reads back as the same: "200ms".
+// The shortest whole number with a unit that parses to the same duration: "200ms".
 // REQUIRES: duration >= 0.
 std::string duration_text(Duration duration);
 

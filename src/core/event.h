@@ -1,7 +1,7 @@
-// Events of a run as values: what kind each is, and what is known of it.
+// Events of a run: a kind, and a payload for each kind.
 //
-// Code tells events apart by kind and payload, never by text. core/event_text.h turns an event into
-// text. Text inside a payload comes from outside: from the operating system, or from a user's
+// Code distinguishes events by kind and payload, never by text. core/event_text.h turns an event
+// into text. Text inside a payload comes from outside: from the operating system or from a user's
 // script.
 #pragma once
 
@@ -24,19 +24,19 @@ enum class RunOutcome : uint8_t { kRunning, kCompleted, kInterrupted, kFailed };
 
 // Why a run has ended.
 enum class EndCause : uint8_t {
-  kUnknown,        // it has not ended, or its file does not say
-  kCompleted,      // all steps were done
-  kTargetReached,  // an evaluation was as good as the user wanted
-  kWorkersLeft,    // all workers had done what they were to do
+  kUnknown,        // it has not ended, or its file has no cause
+  kCompleted,      // all steps are done
+  kTargetReached,  // an evaluation reached the target (stop_at)
+  kWorkersLeft,    // all workers completed their work and left
   kInterrupted,    // by the user
   kDiverged,       // no usable gradient for several steps
-  kWorkersLost,    // all of them
-  kServerLost,     // a shard, and with it a part of the parameters
-  kRankLost,       // a worker of a run that cannot continue without it
-  kJoinTimeout,    // processes that are needed did not join, or were not ready, in time
-  kLauncherLost,   // the process that had started the run
+  kWorkersLost,    // all workers were lost
+  kServerLost,     // a shard was lost, and with it a part of the parameters
+  kRankLost,       // a worker was lost, and the run requires all ranks
+  kJoinTimeout,    // required processes did not join, or were not ready, in time
+  kLauncherLost,   // the process that started the run ended
   kRecordFailed,   // the run file could not be written
-  kRestartFailed,  // there was nothing to restart from
+  kRestartFailed,  // there was no state to restart from
 };
 
 // How a process ended.
@@ -49,14 +49,14 @@ struct ProcessExit {
 // Why a peer counts as lost.
 enum class LossCause : uint8_t {
   kDisconnected,  // its connection ended
-  kReported,      // it said so itself
-  kExited,        // its process ended before it had joined
+  kReported,      // it reported that it cannot continue
+  kExited,        // its process ended before it joined
   kJoinTimeout,   // it did not join in time
-  kKilled,        // its process was killed; how is not known
+  kKilled,        // its process was killed; the signal is unknown
 };
 struct Loss {
   LossCause cause = LossCause::kDisconnected;
-  std::string detail = {};  // kDisconnected: the system's words; kReported: the peer's
+  std::string detail = {};  // kDisconnected: the system's message; kReported: the peer's
   ProcessExit exit = {};    // kExited
   Duration waited{};        // kJoinTimeout
   bool operator==(const Loss&) const = default;
@@ -67,31 +67,31 @@ inline Loss disconnected(std::string detail) {
 
 // Where a run can continue after a restart.
 enum class RestartPoint : uint8_t {
-  kMemory,            // what shards and standbys keep in memory: no step is lost
+  kMemory,            // the state that shards and standbys keep in memory: no step is lost
   kCheckpoint,        // the newest checkpoint
   kCheckpointIfAny,   // the newest checkpoint, or the beginning if there is none
   kBeginning,         // no checkpoints are kept
   kBeginningNoneYet,  // no checkpoint has been kept yet
 };
 
-// Why a checkpoint, or a shard's part of one, is not kept.
+// Why a checkpoint, or a shard's part of one, was not written.
 enum class CheckpointFailure : uint8_t {
-  kNone,     // it is kept
-  kOther,    // see its detail
-  kSystem,   // the operating system refused to write it
-  kBusy,     // the one before is still being written
+  kNone,     // it was written
+  kOther,    // see the detail
+  kSystem,   // a system call failed
+  kBusy,     // the previous one is still being written
   kTimeout,  // it was not written in time
 };
 
 namespace event {
 
-// What becomes of the run without a lost peer.
+// What the loss of a peer means for the run.
 enum class LossEffect : uint8_t {
-  kNone,          // another event says it: the run ends or restarts
-  kContinues,     // without it
-  kNotStarted,    // it had not taken part yet
-  kMayReturn,     // the evaluator is started again
-  kNoEvaluation,  // the evaluator is not
+  kNone,          // reported by another event: the run ends or restarts
+  kContinues,     // the run continues without the peer
+  kNotStarted,    // the peer had not taken part yet
+  kMayReturn,     // the evaluator is restarted
+  kNoEvaluation,  // the evaluator is not restarted
   kUnprotected,   // the shard has only one process left
 };
 
@@ -99,25 +99,25 @@ enum class LossEffect : uint8_t {
 struct Lost {
   Loss loss = {};
   LossEffect effect = LossEffect::kNone;
-  RestartPoint fallback = RestartPoint::kMemory;  // kUnprotected: if the other process is lost, too
+  RestartPoint fallback = RestartPoint::kMemory;  // kUnprotected: if the other process is lost too
   bool operator==(const Lost&) const = default;
 };
-// A worker was lost so often that it is admitted again only after a pause.
+// A worker was lost several times in a row and is readmitted only after a pause.
 struct BackedOff {
   uint32_t losses = 0;  // in a row
   Duration wait{};
-  bool host = false;  // counted by host, not by worker
+  bool host = false;  // losses are counted per host, not per worker
   bool operator==(const BackedOff&) const = default;
 };
-// A worker takes part from this step on.
+// A worker joined the run; it contributes from this step on.
 struct Joined {
   bool operator==(const Joined&) const = default;
 };
-// A worker has done what it was to do.
+// A worker completed its work and left.
 struct Left {
   bool operator==(const Left&) const = default;
 };
-// A process that the launcher had started ended.
+// A process of the launcher ended.
 struct Exited {
   ProcessExit exit = {};
   bool restarted = false;
@@ -125,25 +125,25 @@ struct Exited {
 };
 // A worker's gradient had NaN or infinity.
 struct Refused {
-  std::string tensor = {};  // the first in which it had
+  std::string tensor = {};  // the first tensor with such a value
   bool operator==(const Refused&) const = default;
 };
 // The norm of a worker's gradient was too large (--guard).
 struct Outlier {
-  double ratio = 0.0;       // to the usual norm, in ...
-  std::string tensor = {};  // ... the tensor where it was largest
-  bool used = false;        // clipped; false: dropped
-  uint64_t times = 0;       // steps in which this happened to the worker, so far
+  double ratio = 0.0;       // norm as a multiple of the typical norm, in `tensor`
+  std::string tensor = {};  // the tensor with the largest ratio
+  bool used = false;        // true: clipped and used; false: dropped
+  uint64_t times = 0;       // steps so far in which this happened to the worker
   bool operator==(const Outlier&) const = default;
 };
-// Another share of blocks is waited for (--pull auto).
+// Workers now wait for another share of the blocks (--pull auto).
 struct PullShare {
   double share = 1.0;
-  uint32_t shards_left_out = 0;  // any so many need not have answered, of ...
-  uint32_t shards = 0;
-  double step_seconds = 0.0;  // expected with it, and ...
-  double all_seconds = 0.0;   // ... if all blocks are waited for
-  uint64_t pulls = 0;         // that this is known from
+  uint32_t shards_left_out = 0;  // number of shards that a pull need not wait for
+  uint32_t shards = 0;           // all shards
+  double step_seconds = 0.0;     // expected duration of a step with this share
+  double all_seconds = 0.0;      // expected duration of a step that waits for all blocks
+  uint64_t pulls = 0;            // observed pulls behind the expectation
   bool operator==(const PullShare&) const = default;
 };
 // An evaluation reached the target (stop_at).
@@ -152,14 +152,14 @@ struct Reached {
   Target target = {};
   bool operator==(const Reached&) const = default;
 };
-// A checkpoint was kept.
+// A checkpoint was written.
 struct CheckpointKept {
   Version version = 0;
   uint64_t bytes = 0;
   Duration took{};
   bool operator==(const CheckpointKept&) const = default;
 };
-// A checkpoint could not be kept.
+// A checkpoint could not be written.
 struct CheckpointFailed {
   Version version = 0;
   CheckpointFailure cause = CheckpointFailure::kOther;
@@ -167,18 +167,18 @@ struct CheckpointFailed {
   std::string detail = {};  // what failed, on which file, why
   bool operator==(const CheckpointFailed&) const = default;
 };
-// Training continues after so many steps.
+// Training continues from a version.
 struct Resumed {
   Version version = 0;
   bool from_memory = false;
-  std::string folder = {};  // else the checkpoint
+  std::string folder = {};  // of the checkpoint; empty with from_memory
   bool operator==(const Resumed&) const = default;
 };
 enum class RestartCause : uint8_t {
-  kWorkersLost,      // all of them
-  kServerLost,       // the event's peer
-  kCoordinatorLost,  // the event's peer
-  kStateLost,        // no process keeps what the run was to continue from
+  kWorkersLost,      // all workers were lost
+  kServerLost,       // the event's peer was lost
+  kCoordinatorLost,  // the event's peer was lost
+  kStateLost,        // no process has the state that the run was to continue from
 };
 // All processes join again, and the run continues from an earlier step.
 struct Restarted {
@@ -220,20 +220,20 @@ enum class EventKind : uint8_t {
 };
 static_assert(std::variant_size_v<EventPayload> == static_cast<size_t>(EventKind::kEnded) + 1);
 
-// A payload of this kind of which nothing is known.
+// A payload of this kind with default values.
 EventPayload empty_payload(EventKind kind);
 
-// A worker lost, a gradient refused, the end of the run: what is worth reporting.
+// An event: a lost worker, a refused gradient, the end of the run.
 struct EventRecord {
   Duration at{};                  // since the start of the run
-  Step step = 0;                  // that was open
-  std::optional<Peer> peer = {};  // that it is about
+  Step step = 0;                  // the step that was open
+  std::optional<Peer> peer = {};  // the peer that the event is about
   EventPayload payload = {};
-  // Of a run file that has only text: that text. The payload is then of the right kind and empty.
+  // The event's text, from an old run file that has only text. The payload is then empty_payload().
   std::string recorded_text = {};
 
   EventKind kind() const { return static_cast<EventKind>(payload.index()); }
-  // Null if it is of another kind.
+  // Null if the event is of another kind.
   template <typename Payload>
   const Payload* as() const {
     return std::get_if<Payload>(&payload);

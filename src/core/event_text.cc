@@ -36,7 +36,7 @@ std::string whole_seconds(Duration duration) { return rounded("%.0f s", seconds(
 std::string_view restart_point_text(RestartPoint point) {
   switch (point) {
     case RestartPoint::kMemory:
-      return "what its shards keep in memory";
+      return "the state in its shards' memory";
     case RestartPoint::kCheckpoint:
       return "the newest checkpoint";
     case RestartPoint::kCheckpointIfAny:
@@ -58,7 +58,7 @@ std::string_view restart_cause_text(event::RestartCause cause) {
     case event::RestartCause::kCoordinatorLost:
       return "it was killed";
     case event::RestartCause::kStateLost:
-      return "no process keeps what the run was to continue from";
+      return "no process has the state that the run was to continue from";
   }
   return "";
 }
@@ -90,7 +90,7 @@ struct Writer {
            " times in a row soon after joining; readmitting in " + whole_seconds(off.wait);
   }
   std::string operator()(const event::Joined&) const {
-    return "takes part from step " + std::to_string(event.step) + " on";
+    return "contributes from step " + std::to_string(event.step) + " on";
   }
   std::string operator()(const event::Left&) const { return "finished"; }
   std::string operator()(const event::Exited& exited) const {
@@ -102,7 +102,7 @@ struct Writer {
   }
   std::string operator()(const event::Outlier& outlier) const {
     std::string text = "its gradient norm is " + rounded("%.3g", outlier.ratio) +
-                       " times the usual, largest in " + outlier.tensor +
+                       " times the typical norm, largest in " + outlier.tensor +
                        (outlier.used ? "; clipped" : "; dropped");
     if (outlier.times > 1) text += " (" + with_commas(outlier.times) + " times so far)";
     return text;
@@ -122,12 +122,12 @@ struct Writer {
            to_text(reached.target) + "; the run ends here";
   }
   std::string operator()(const event::CheckpointKept& kept) const {
-    return "kept the checkpoint of step " + std::to_string(kept.version) + ": " +
+    return "wrote the checkpoint of step " + std::to_string(kept.version) + ": " +
            rounded("%.1f MB", static_cast<double>(kept.bytes) / 1e6) + " in " +
            rounded("%.2f s", seconds(kept.took));
   }
   std::string operator()(const event::CheckpointFailed& failed) const {
-    return "cannot keep the checkpoint of step " + std::to_string(failed.version) + ": " +
+    return "could not write the checkpoint of step " + std::to_string(failed.version) + ": " +
            failed.detail + "; the run continues";
   }
   std::string operator()(const event::Resumed& resumed) const {

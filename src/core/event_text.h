@@ -1,4 +1,4 @@
-// Event texts: the one place that turns events into words for people.
+// Event texts: the only code that turns events into text for people.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace drover {
 
-// A short name for a kind, as run files and exports have it: "lost", "checkpoint-failed".
+// The name of a kind in run files and exports: "lost", "checkpoint-failed".
 std::string_view name_of(EventKind kind);
 std::optional<EventKind> parse_event_kind(std::string_view name);
 
-// An event in words, without its peer: "connection closed; the run continues without it".
+// An event as text without its peer: "connection closed; the run continues without it".
 std::string event_text(const EventRecord& event);
-// The same as one line with its peer: "worker 3 was lost: connection closed; ...".
+// An event as one line with its peer: "worker 3 was lost: connection closed; ...".
 std::string event_line(const EventRecord& event);
 // The name of the event's peer; empty if it has none.
 std::string peer_text(const EventRecord& event);

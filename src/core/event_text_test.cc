@@ -17,7 +17,7 @@ std::string text_of(EventPayload payload) {
   return event_text({.step = 17, .payload = std::move(payload)});
 }
 
-TEST(EventText, EveryKindHasANameOfItsOwnThatIsReadBack) {
+TEST(EventText, EveryKindHasAUniqueNameThatParses) {
   std::set<std::string_view> names;
   for (size_t i = 0; i < std::variant_size_v<EventPayload>; ++i) {
     const auto kind = static_cast<EventKind>(i);
@@ -28,7 +28,7 @@ TEST(EventText, EveryKindHasANameOfItsOwnThatIsReadBack) {
   EXPECT_EQ(parse_event_kind("no such kind"), std::nullopt);
 }
 
-TEST(EventText, SamplesHaveAllKindsAndEachHasAText) {
+TEST(EventText, EveryKindHasAText) {
   std::set<EventKind> kinds;
   std::set<std::string> texts;
   for (const EventRecord& event : sample_events()) {
@@ -62,7 +62,7 @@ TEST(EventText, HasTheValuesOfThePayload) {
               HasSubstr("40 s"));
 }
 
-TEST(EventText, LineBeginsWithThePeerIfThereIsOne) {
+TEST(EventText, ALineBeginsWithThePeer) {
   EventRecord event{.peer = Peer{Role::kWorker, 3}, .payload = event::Left{}};
   EXPECT_THAT(event_line(event), StartsWith("worker 3: "));
   event.payload = event::Lost{.loss = disconnected("reset")};
@@ -77,7 +77,7 @@ TEST(EventText, RecordedTextIsKept) {
   EXPECT_EQ(event_text(event), "as an old file has it");
 }
 
-TEST(EventText, OfAProcessSaysSignalOrStatus) {
+TEST(EventText, OfAnExitHasTheSignalOrTheStatus) {
   EXPECT_THAT(exit_text({.by_signal = true, .number = 9}), StartsWith("killed by signal 9 ("));
   EXPECT_EQ(exit_text({.by_signal = false, .number = 77}), "exited with status 77");
 }

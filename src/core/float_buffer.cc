@@ -32,7 +32,7 @@ FloatBuffer::FloatBuffer(float* data, size_t size, std::shared_ptr<const void> k
 
 bool FloatBuffer::intact() const {
   if (!stamp_) return true;
-  // Everything read before this is read before the word.
+  // All earlier reads of the content happen before the read of the word.
   std::atomic_thread_fence(std::memory_order_acquire);
   return stamp_->word->load(std::memory_order_relaxed) == stamp_->value;
 }

@@ -1,7 +1,7 @@
-// FloatBuffer: aligned floats with a fixed size; BufferPool: gives them out again instead of
-// freeing them.
+// FloatBuffer: aligned floats with a fixed size. BufferPool: reuses buffers instead of freeing
+// them.
 //
-// Fresh large buffers cost page faults, which at gradient sizes take as long as moving the bytes.
+// A new large buffer costs page faults, which at gradient sizes take as long as copying the bytes.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace drover {
 
-// Tells whether memory that another process can write to still holds what it held: its owner
-// changes the word before it writes anything else there.
+// Detects changes of memory that another process can write to: the owner changes `word` before it
+// overwrites the memory. The content is unchanged as long as `word` is `value`.
 struct Stamp {
   const std::atomic<uint64_t>* word = nullptr;
   uint64_t value = 0;
@@ -23,9 +23,10 @@ struct Stamp {
 
 class FloatBuffer {
  public:
-  // Its own memory: 64-byte aligned, zero at first.
+  // Allocates memory: 64-byte aligned, zeros.
   explicit FloatBuffer(size_t size);
-  // A view of memory that `keeper` keeps. With a stamp, of memory that belongs to another process.
+  // A view of memory that `keeper` keeps alive. With a stamp, the memory belongs to another
+  // process.
   FloatBuffer(float* data, size_t size, std::shared_ptr<const void> keeper,
               std::optional<Stamp> stamp = std::nullopt);
 
@@ -37,12 +38,12 @@ class FloatBuffer {
 
   // Whether another process can write to it at any time.
   bool foreign() const { return stamp_.has_value(); }
-  // Whether what has been read from it until now is what it held when the view was made.
+  // Whether the content is still that of the moment when the view was made.
   bool intact() const;
 
  private:
   struct Free {
-    std::shared_ptr<const void> keeper;  // of memory that is not ours to free
+    std::shared_ptr<const void> keeper;  // if set, it owns the memory
     void operator()(float* pointer) const;
   };
   size_t size_;
@@ -56,13 +57,13 @@ using ConstBuffer = std::shared_ptr<const FloatBuffer>;
 // Thread-safe. Buffers may outlive the pool.
 class BufferPool {
  public:
-  // Makes a buffer of so many floats.
+  // Makes a buffer of this number of floats.
   using Make = std::function<std::unique_ptr<FloatBuffer>(size_t)>;
 
-  // New buffers are made by `make`; if there is none, of their own memory.
+  // `make` makes new buffers; null: the buffers allocate their memory.
   explicit BufferPool(Make make = nullptr);
-  // A buffer of exactly `size` floats with any content. The one of that size that was let go last,
-  // if there is one: it may still be in the cache.
+  // A buffer of exactly `size` floats with any content: the one of that size that was released
+  // last, since it may still be in the CPU's cache, or a new one.
   SharedBuffer take(size_t size);
 
  private:

@@ -1,5 +1,5 @@
-// Buffers must be aligned and zero at first; the pool must give them out again, to one owner at a
-// time, from any thread, and let them outlive it.
+// Buffers are aligned and initially zero. A pool reuses buffers, with one owner at a time, from any
+// thread, and buffers may outlive it.
 #include "core/float_buffer.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ bool aligned(const FloatBuffer& buffer) {
   return reinterpret_cast<uintptr_t>(buffer.data()) % 64 == 0;
 }
 
-TEST(FloatBuffer, IsAlignedAndZeroAtFirst) {
+TEST(FloatBuffer, IsAlignedAndInitiallyZero) {
   for (const size_t size : {0U, 1U, 15U, 16U, 17U, 100'000U}) {
     const FloatBuffer buffer(size);
     EXPECT_EQ(buffer.size(), size);
@@ -37,7 +37,7 @@ TEST(FloatBuffer, KeepsItsFloatsWhenMoved) {
   EXPECT_EQ(to.span()[2], 5.0F);
 }
 
-TEST(BufferPool, GivesOutAgainWhatWasLetGo) {
+TEST(BufferPool, ReusesAReleasedBuffer) {
   BufferPool pool;
   SharedBuffer first = pool.take(100);
   const float* data = first->data();
@@ -47,7 +47,7 @@ TEST(BufferPool, GivesOutAgainWhatWasLetGo) {
   EXPECT_TRUE(aligned(*again));
 }
 
-TEST(BufferPool, NeverGivesOneBufferToTwo) {
+TEST(BufferPool, ABufferHasOneOwnerAtATime) {
   BufferPool pool;
   pool.take(10).reset();
   std::vector<SharedBuffer> held;
@@ -59,7 +59,7 @@ TEST(BufferPool, NeverGivesOneBufferToTwo) {
   EXPECT_EQ(data.size(), 10U);
 }
 
-TEST(BufferPool, GivesExactlyTheSizeAskedFor) {
+TEST(BufferPool, GivesExactlyTheRequestedSize) {
   BufferPool pool;
   pool.take(100).reset();
   EXPECT_EQ(pool.take(99)->size(), 99U);
@@ -67,7 +67,7 @@ TEST(BufferPool, GivesExactlyTheSizeAskedFor) {
   EXPECT_EQ(pool.take(100)->size(), 100U);
 }
 
-TEST(BufferPool, TakesBackOnlyWhenTheLastOwnerIsGone) {
+TEST(BufferPool, ReusesABufferOnlyAfterItsLastReference) {
   BufferPool pool;
   SharedBuffer first = pool.take(4);
   const ConstBuffer reader = first;
@@ -75,7 +75,7 @@ TEST(BufferPool, TakesBackOnlyWhenTheLastOwnerIsGone) {
   EXPECT_NE(pool.take(4)->data(), reader->data());
 }
 
-TEST(BufferPool, MayBeOutlived) {
+TEST(BufferPool, BuffersMayOutliveThePool) {
   SharedBuffer buffer;
   {
     BufferPool pool;
@@ -83,10 +83,10 @@ TEST(BufferPool, MayBeOutlived) {
   }
   buffer->span()[7] = 1.0F;
   EXPECT_EQ(buffer->span()[7], 1.0F);
-  buffer.reset();  // the address sanitizer watches where it goes
+  buffer.reset();  // the address sanitizer checks this
 }
 
-TEST(BufferPool, MayBeUsedByManyThreads) {
+TEST(BufferPool, IsThreadSafe) {
   BufferPool pool;
   std::vector<std::thread> threads;
   std::vector<int> clashes(4, 0);

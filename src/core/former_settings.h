@@ -1,5 +1,5 @@
-// Settings that had another name, or that were removed: for errors that name the successor, and for
-// files that older versions have written.
+// Settings that were renamed or removed: for errors that name the successor, and to read files of
+// older versions.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,13 @@
 
 namespace drover {
 
-// The name that a setting of an older version has now; the same name if it was not renamed.
-// "optimizer.kind" -> "optimizer".
+// The current name of a setting of an older version: "optimizer.kind" -> "optimizer". The same name
+// if it was not renamed.
 std::string_view current_setting_name(std::string_view name);
 
 // The end of an error message about a setting that was renamed or removed: "is now lr_warmup".
-// Nothing if no version had a setting of that name. `exists` says which successors are known here.
+// nullopt if no version had a setting of that name. `exists` returns whether a successor is known
+// in the caller's context.
 std::optional<std::string> successor_of_setting(
     std::string_view name, const std::function<bool(std::string_view)>& exists = nullptr);
 

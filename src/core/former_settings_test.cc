@@ -1,4 +1,4 @@
-// Settings of older versions lead to their successors.
+// Names of settings of older versions map to their successors.
 #include "core/former_settings.h"
 
 #include <gmock/gmock.h>

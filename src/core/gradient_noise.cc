@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// 2^(-1/20), as a number: exp2() differs between C libraries.
+// 2^(-1/20) as a literal, since exp2() differs between C libraries.
 constexpr double kFading = 0.9659363289248456;
 static_assert(NoiseScale::kHalfLife == 20.0);
 

@@ -1,4 +1,4 @@
-// Gradient noise: how much of a step's gradients is signal, measured on the gradients themselves.
+// Gradient noise: estimates signal and noise of a step from its gradients.
 //
 // Let G be the true gradient and Sigma the covariance of one sample's. Worker i sends g_i, the mean
 // over m_i samples, so E[g_i] = G and E|g_i|^2 = |G|^2 + tr(Sigma) / m_i. With c gradients,
@@ -8,16 +8,16 @@
 //                                     = |G|^2 + tr(Sigma) c / M
 //   B = |gbar|^2                 E[B] = |G|^2 + tr(Sigma) / M
 //
-// Two equations for two unknowns, whatever the m_i, as soon as c >= 2:
+// These are two equations for two unknowns, for any m_i, if c >= 2:
 //
 //   noise  = (A - B) M / (c - 1)   estimates tr(Sigma), without bias
-//   signal = B - noise / M         estimates |G|^2, without bias, so that it may be negative
+//   signal = B - noise / M         estimates |G|^2, without bias, so it may be negative
 //
-// Both are sums over parameters, so those of blocks, and of shards, are added up.
+// Both are sums over parameters, so the values of blocks and of shards can be added.
 //
-// phi = tr(Sigma) / |G|^2 is the noise scale, in samples: with M = phi, half of what a step moves
-// by is noise. A step's own estimate of it is a ratio of two noisy numbers, so both are smoothed
-// first.
+// phi = tr(Sigma) / |G|^2 is the noise scale, in samples: with M = phi, noise is half of a step's
+// squared length. The estimate of one step is a ratio of two noisy numbers, so both are smoothed
+// over steps first.
 #pragma once
 
 #include <cstdint>
@@ -37,21 +37,21 @@ struct NoiseEstimate {
   }
 };
 
-// `weighted_squares` is M A, the sum of m_i |g_i|^2; `mean_square` is B. NaN from fewer than two
-// gradients, and from gradients so large that their squares overflow.
+// `weighted_squares` is M A, the sum of m_i |g_i|^2; `mean_square` is B. NaN if there are fewer
+// than two gradients, or if squares overflow.
 NoiseEstimate estimate_noise(double weighted_squares, double mean_square, uint64_t samples,
                              uint32_t gradients);
 
-// The noise scale over the steps of a run: smoothed noise over smoothed signal. Weights fade with
-// the same half-life in both, so that the ratio needs no correction for its beginning.
+// The noise scale of a run: smoothed noise divided by smoothed signal. Both are exponential
+// averages with the same half-life, so the ratio needs no bias correction.
 class NoiseScale {
  public:
   static constexpr double kHalfLife = 20.0;  // steps
-  static constexpr uint64_t kStepsMin = 10;  // of which less is known, it is not told
+  static constexpr uint64_t kStepsMin = 10;  // measured steps before value() is known
 
-  // A step that could not be measured (NaN) is passed over.
+  // Ignores a step that could not be measured (NaN).
   void learn(const NoiseEstimate& step);
-  // phi in samples; 0: not known yet, or the signal is lost in the noise.
+  // phi in samples; 0: not known yet, or the estimated signal is not positive.
   double value() const;
 
   SavedNoise save() const { return {smoothed_.signal, smoothed_.noise, steps_}; }

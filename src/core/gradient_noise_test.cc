@@ -1,5 +1,5 @@
-// What the gradients say about their noise must be right on the average, whoever sends how many
-// samples; and the smoothed scale must not be told before it is known.
+// Noise estimates are unbiased for any distribution of samples over workers. The smoothed noise
+// scale is 0 until enough steps were measured.
 #include "core/gradient_noise.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// By the formulas of the header, from the gradients themselves.
+// Evaluates the formulas of the header on the gradients.
 NoiseEstimate estimate_of(const std::vector<std::vector<double>>& gradients,
                           const std::vector<uint64_t>& samples) {
   double weighted_squares = 0.0;
@@ -39,27 +39,27 @@ NoiseEstimate estimate_of(const std::vector<std::vector<double>>& gradients,
                         static_cast<uint32_t>(gradients.size()));
 }
 
-TEST(GradientNoise, OfGradientsThatAgreeIsNone) {
+TEST(GradientNoise, OfEqualGradientsIsZero) {
   const NoiseEstimate estimate = estimate_of({{3.0, 4.0}, {3.0, 4.0}}, {8, 8});
   EXPECT_DOUBLE_EQ(estimate.noise, 0.0);
   EXPECT_DOUBLE_EQ(estimate.signal, 25.0);
 }
 
-TEST(GradientNoise, OfTwoOppositeGradientsIsAllThereIs) {
+TEST(GradientNoise, OfTwoOppositeGradientsIsAllOfTheirLength) {
   // Of one sample each, +1 and -1: A = 1, B = 0, so noise = 2 and signal = -1.
   const NoiseEstimate estimate = estimate_of({{1.0}, {-1.0}}, {1, 1});
   EXPECT_DOUBLE_EQ(estimate.noise, 2.0);
   EXPECT_DOUBLE_EQ(estimate.signal, -1.0) << "without bias, it may be negative";
 }
 
-TEST(GradientNoise, WithUnequalSamplesByHand) {
+TEST(GradientNoise, WithUnequalSamplesMatchesACalculationByHand) {
   // m = 1 and 3, g = 4 and 0: A = 4, B = 1, M = 4: noise = (4 - 1) 4 / 1, signal = 1 - 12/4.
   const NoiseEstimate estimate = estimate_of({{4.0}, {0.0}}, {1, 3});
   EXPECT_DOUBLE_EQ(estimate.noise, 12.0);
   EXPECT_DOUBLE_EQ(estimate.signal, -2.0);
 }
 
-TEST(GradientNoise, IsUnknownFromFewerThanTwoGradientsAndWhereSquaresOverflow) {
+TEST(GradientNoise, IsUnknownWithFewerThanTwoGradientsOrIfSquaresOverflow) {
   for (const NoiseEstimate& estimate :
        {estimate_noise(0.0, 0.0, 0, 0), estimate_noise(9.0, 9.0, 1, 1),
         estimate_noise(1.0, kInfinity, 2, 2)}) {
@@ -68,7 +68,7 @@ TEST(GradientNoise, IsUnknownFromFewerThanTwoGradientsAndWhereSquaresOverflow) {
   }
 }
 
-TEST(GradientNoise, OverSeveralBlocksIsUnknownIfItIsOfOne) {
+TEST(GradientNoise, OfSeveralBlocksIsUnknownIfThatOfOneBlockIs) {
   NoiseEstimate sum{1.0, 2.0};
   sum += {3.0, 4.0};
   EXPECT_EQ(sum.signal, 4.0);
@@ -84,9 +84,9 @@ double normal_draw(std::initializer_list<uint64_t> key) {
   return radius * std::cos(2.0 * M_PI * unit_interval(mix_bits(bits)));
 }
 
-// Normal gradients with a known G and a diagonal Sigma: the mean of many estimates must be within
-// four standard errors of the truth.
-TEST(GradientNoise, IsRightOnTheAverageWhoeverSendsHowMuch) {
+// Normal gradients with a known G and a diagonal Sigma: the mean of many estimates is within four
+// standard errors of the true value.
+TEST(GradientNoise, IsUnbiasedForAnyNumbersOfSamples) {
   for (const std::vector<uint64_t>& samples :
        {std::vector<uint64_t>{16, 16, 16}, std::vector<uint64_t>{1, 64},
         std::vector<uint64_t>{5, 1, 1, 30, 8, 2}}) {
@@ -122,34 +122,34 @@ TEST(GradientNoise, IsRightOnTheAverageWhoeverSendsHowMuch) {
       const double mean = sums[k] / kSteps;
       const double error = std::sqrt((squares[k] / kSteps - mean * mean) / kSteps);
       EXPECT_NEAR(mean, k == 0 ? signal : noise, 4.0 * error) << (k == 0 ? "signal" : "noise");
-      EXPECT_LT(error, 0.1 * noise) << "or it would say nothing";
+      EXPECT_LT(error, 0.1 * noise) << "otherwise the test has no power";
     }
   }
 }
 
-TEST(NoiseScale, IsToldWhenTenStepsWereMeasured) {
+TEST(NoiseScale, IsKnownAfterTenMeasuredSteps) {
   NoiseScale scale;
   for (int step = 0; step < 9; ++step) {
     scale.learn({.signal = 2.0, .noise = 10.0});
-    scale.learn({.signal = kNan, .noise = kNan});  // of one gradient: no measure
+    scale.learn({.signal = kNan, .noise = kNan});  // one gradient: not measurable
     EXPECT_EQ(scale.value(), 0.0);
   }
   scale.learn({.signal = 2.0, .noise = 10.0});
   EXPECT_DOUBLE_EQ(scale.value(), 5.0);
 }
 
-TEST(NoiseScale, IsUnknownWhileTheSignalIsLostInTheNoise) {
+TEST(NoiseScale, IsUnknownWhileTheSignalIsNotPositive) {
   NoiseScale scale;
   for (int step = 0; step < 30; ++step) scale.learn({.signal = -1.0, .noise = 10.0});
   EXPECT_EQ(scale.value(), 0.0);
   for (int step = 0; step < 60; ++step) scale.learn({.signal = 1.0, .noise = 10.0});
-  EXPECT_GT(scale.value(), 10.0) << "it remembers";
+  EXPECT_GT(scale.value(), 10.0) << "earlier steps still count";
   NoiseScale calm;
   for (int step = 0; step < 30; ++step) calm.learn({.signal = 1.0, .noise = 0.0});
   EXPECT_EQ(calm.value(), 0.0);
 }
 
-TEST(NoiseScale, ForgetsHalfInTwentySteps) {
+TEST(NoiseScale, HasAHalfLifeOfTwentySteps) {
   NoiseScale scale;
   for (int step = 0; step < 2000; ++step) scale.learn({.signal = 1.0, .noise = 8.0});
   for (int step = 0; step < 20; ++step) scale.learn({.signal = 1.0, .noise = 4.0});

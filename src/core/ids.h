@@ -10,9 +10,9 @@ using Version = uint64_t;  // Version 0 is the initial parameters.
 using WorkerId = uint32_t;
 using ShardId = uint32_t;
 using BlockId = uint32_t;
-// In place of a number of steps: as many as workers make.
+// As a number of steps: no limit; the run ends when its workers leave.
 inline constexpr Step kEndless = 1'000'000'000;
 
-using RunId = uint64_t;  // drawn once per run; tells its frames from a stranger's
+using RunId = uint64_t;  // drawn once per run; frames of other runs are refused
 
 }  // namespace drover

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 16;  // floats: one cache line
 
-// Whether one block can hold both.
+// Whether both can be in one block.
 bool learned_alike(const TensorSpec& a, const TensorSpec& b) {
   return a.kind == b.kind && a.rate == b.rate && a.decay == b.decay;
 }

@@ -1,7 +1,7 @@
-// Layout: which tensors a model has, and where each lies in one flat buffer of floats.
+// Layout: the tensors of a model and their offsets in one flat buffer of floats.
 //
-// Workers, shards and evaluators all hold parameters and gradients as such a flat buffer; only
-// `tasks` knows what the tensors mean.
+// Workers, shards and evaluators hold parameters and gradients as such a flat buffer. Only `tasks`
+// knows what the tensors mean.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,17 @@
 namespace drover {
 
 enum class TensorKind : uint8_t {
-  kTrained,   // pushed as a gradient, changed by the optimiser
-  kAveraged,  // pushed as a value, averaged over contributors: running statistics of batch
-              // normalisation
+  kTrained,   // workers push a gradient, the optimiser updates it
+  kAveraged,  // workers push values, which are averaged: running statistics of batch normalisation
 };
 
 struct TensorSpec {
   std::string name;
   uint64_t size = 0;  // in floats, without padding
   TensorKind kind = TensorKind::kTrained;
-  double rate = 1.0;                 // of the run's learning rate, that it is changed with
-  double decay = 1.0;                // of the run's weight decay
-  std::vector<uint64_t> shape = {};  // for whoever reads the values elsewhere; empty: a row
+  double rate = 1.0;                 // its learning rate as a multiple of the run's
+  double decay = 1.0;                // its weight decay as a multiple of the run's
+  std::vector<uint64_t> shape = {};  // for exports; empty: one dimension
   bool operator==(const TensorSpec&) const = default;
 };
 
@@ -35,14 +34,13 @@ class Layout {
   explicit Layout(std::vector<TensorSpec> tensors);
 
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
-  // Where tensor `index` begins, in floats; always a multiple of 16, so that every tensor is
-  // aligned.
+  // Where tensor `index` begins, in floats. A multiple of 16, so that every tensor is aligned.
   uint64_t offset(size_t index) const { return offsets_[index]; }
-  // Floats of the flat buffer, padding included.
+  // Size of the flat buffer in floats, with padding.
   uint64_t buffer_size() const { return buffer_size_; }
-  // Floats without padding: what people call the number of parameters.
+  // Number of parameters: floats without padding.
   uint64_t parameter_count() const;
-  // Equal layouts have equal fingerprints; peers compare them before they exchange blocks.
+  // Equal layouts have equal fingerprints. Peers compare them before they exchange blocks.
   uint64_t fingerprint() const;
 
   bool operator==(const Layout& other) const { return tensors_ == other.tensors_; }
@@ -57,8 +55,8 @@ class Layout {
 // versioned and pulled.
 struct Block {
   BlockId id = 0;
-  uint32_t tensor = 0;   // the first
-  uint32_t tensors = 1;  // how many, with the padding between them
+  uint32_t tensor = 0;   // the first tensor
+  uint32_t tensors = 1;  // number of tensors; the padding between them is part of the block
   uint64_t offset = 0;   // into the flat buffer, in floats
   uint32_t length = 0;   // in floats
   ShardId shard = 0;
@@ -77,21 +75,21 @@ struct BlockPlan {
 };
 
 inline constexpr uint32_t kBlockFloats = 64 * 1024;  // 256 KB: fits a core's second-level cache
-// Where blocks are read in place nothing is gained by small ones, and each costs messages.
+// For blocks that are read in place (shared memory). Small blocks would only cost messages there.
 inline constexpr uint32_t kBlockFloatsInPlace = 256 * 1024;
 inline constexpr uint32_t kBlockFloatsMax = kBlockFloatsInPlace;  // in any run
 inline constexpr uint32_t kBlockBytes = kBlockFloats * sizeof(float);
 
-// Neighbours are gathered into blocks of at most so many floats (64 KB), and of at most this share
-// of what a shard holds: each block costs messages, but shards can only be loaded alike, and work
-// while others compute, if they have several.
+// Neighbouring small tensors share a block of at most kGatheredFloatsMax floats (64 KB), and of at
+// most 1 / kBlocksPerShard of a shard's floats. Every block costs messages, but a shard needs
+// several blocks to balance load and to aggregate while workers still compute.
 inline constexpr uint32_t kGatheredFloatsMax = 16 * 1024;
 inline constexpr uint32_t kBlocksPerShard = 4;
 
-// Cuts tensors into blocks of at most `block_floats_max`, gathers small neighbours that are learned
-// alike, and spreads the blocks over the shards so that all carry nearly the same number of
-// bytes: largest block first, each to the least loaded shard.
-// REQUIRES: shards >= 1, block_floats_max >= 1.
+// Splits tensors into blocks of at most `block_floats_max` floats, merges small neighbours with
+// equal learning settings, and assigns blocks to shards so that all have nearly the same number of
+// bytes: largest block first, each to the least loaded shard. REQUIRES: shards >= 1,
+// block_floats_max >= 1.
 BlockPlan plan_blocks(const Layout& layout, uint32_t shards,
                       uint32_t block_floats_max = kBlockFloats);
 

@@ -8,7 +8,7 @@ Status check_blocks(const BlockPlan& plan, const Layout& layout) {
     if (block.tensors == 0 || end > layout.tensors().size() ||
         block.offset < layout.offset(block.tensor) ||
         block.offset + block.length > layout.offset(end - 1) + layout.tensors()[end - 1].size) {
-      return invalid_input("a block lies outside its tensors");
+      return invalid_input("a block is outside its tensors");
     }
   }
   return done();

@@ -1,4 +1,4 @@
-// check_blocks(): whether blocks that somebody else has planned lie where this layout has tensors.
+// check_blocks(): whether a block plan that was received from a peer fits a layout.
 #pragma once
 
 #include "core/layout.h"
@@ -6,8 +6,8 @@
 
 namespace drover {
 
-// An error says that one does not. Whoever writes to a buffer of this layout what comes for a block
-// has asked before.
+// An error if a block is outside the layout's tensors. To be called before data of such blocks is
+// written to a buffer of this layout.
 Status check_blocks(const BlockPlan& plan, const Layout& layout);
 
 }  // namespace drover

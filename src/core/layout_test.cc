@@ -1,5 +1,5 @@
-// A layout must place every tensor apart and aligned; a plan must cover every float exactly once
-// and load the shards alike.
+// A layout aligns tensors and does not let them overlap. A plan covers every float exactly once and
+// balances the shards.
 #include "core/layout.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Layout random_layout(std::mt19937_64& random) {
   return Layout(std::move(tensors));
 }
 
-TEST(BlockFloats, AreManyWhereEveryShardHasSeveralSuchBlocks) {
+TEST(BlockFloats, AreMoreIfEveryShardHasSeveralSuchBlocks) {
   const Layout large({{.name = "w", .size = 100 * kBlockFloatsInPlace}});
   EXPECT_EQ(block_floats_for(large, 2), kBlockFloats);
   EXPECT_EQ(block_floats_for(large, 2, kBlockFloatsInPlace), kBlockFloatsInPlace);
@@ -38,7 +38,7 @@ TEST(BlockFloats, AreManyWhereEveryShardHasSeveralSuchBlocks) {
   EXPECT_EQ(block_floats_for(small, 1, kBlockFloatsInPlace), kBlockFloats);
 }
 
-TEST(Layout, PlacesTensorsOneAfterTheOtherOnCacheLines) {
+TEST(Layout, AlignsTensorsToCacheLines) {
   const Layout layout(
       {{.name = "w", .size = 17}, {.name = "b", .size = 16}, {.name = "c", .size = 1}});
   EXPECT_EQ(layout.offset(0), 0U);
@@ -48,13 +48,13 @@ TEST(Layout, PlacesTensorsOneAfterTheOtherOnCacheLines) {
   EXPECT_EQ(layout.parameter_count(), 34U);
 }
 
-TEST(Layout, OfNothingIsEmpty) {
+TEST(Layout, WithoutTensorsIsEmpty) {
   EXPECT_EQ(Layout().buffer_size(), 0U);
   EXPECT_EQ(Layout().parameter_count(), 0U);
   EXPECT_TRUE(plan_blocks(Layout(), 3).blocks.empty());
 }
 
-TEST(Layout, NeverLetsTensorsOverlap) {
+TEST(Layout, TensorsDoNotOverlap) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -70,14 +70,14 @@ TEST(Layout, NeverLetsTensorsOverlap) {
   }
 }
 
-TEST(Layout, HasAFingerprintOfEverythingThatMatters) {
+TEST(Layout, FingerprintDependsOnEveryField) {
   const std::vector<TensorSpec> tensors = {{.name = "w", .size = 8}, {.name = "b", .size = 4}};
   EXPECT_EQ(Layout(tensors).fingerprint(), Layout(tensors).fingerprint());
   EXPECT_EQ(Layout(tensors), Layout(tensors));
 
   std::vector<std::vector<TensorSpec>> others(7, tensors);
   others[0][0].name = "v";
-  others[1][0].size = 9;  // the same place in the buffer, and still another layout
+  others[1][0].size = 9;  // the same offsets, but another layout
   others[2][1].kind = TensorKind::kAveraged;
   std::swap(others[3][0], others[3][1]);
   others[4].pop_back();
@@ -91,7 +91,7 @@ TEST(Layout, HasAFingerprintOfEverythingThatMatters) {
   EXPECT_EQ(fingerprints.size(), 8U);
 }
 
-TEST(PlanBlocks, CutsLargeTensorsAndKeepsSmallOnesWhole) {
+TEST(PlanBlocks, SplitsLargeTensorsAndKeepsSmallOnesWhole) {
   const Layout layout(
       {{.name = "w", .size = 25}, {.name = "b", .size = 10, .kind = TensorKind::kAveraged}});
   const BlockPlan plan = plan_blocks(layout, 1, 10);
@@ -106,7 +106,7 @@ TEST(PlanBlocks, CutsLargeTensorsAndKeepsSmallOnesWhole) {
   EXPECT_TRUE(plan.blocks_of_shard(1).empty());
 }
 
-TEST(PlanBlocks, KeepsApartWhatIsLearnedDifferently) {
+TEST(PlanBlocks, DoesNotMergeTensorsWithDifferentLearningSettings) {
   const Layout layout({{.name = "a", .size = 16},
                        {.name = "b", .size = 16},
                        {.name = "c", .size = 16, .rate = 0.5},
@@ -118,8 +118,8 @@ TEST(PlanBlocks, KeepsApartWhatIsLearnedDifferently) {
   EXPECT_NE(layout.fingerprint(), Layout({{.name = "a", .size = 16}}).fingerprint());
 }
 
-TEST(PlanBlocks, GathersSmallNeighboursOfOneKind) {
-  // As a network with batch normalisation: large weights, small ones beside them.
+TEST(PlanBlocks, MergesSmallNeighboursOfOneKind) {
+  // Like a network with batch normalisation: large tensors with small ones between them.
   std::vector<TensorSpec> tensors;
   for (int layer = 0; layer < 4; ++layer) {
     tensors.push_back({.name = "w", .size = 100'000});
@@ -129,7 +129,7 @@ TEST(PlanBlocks, GathersSmallNeighboursOfOneKind) {
     tensors.push_back({.name = "mean", .size = 20, .kind = TensorKind::kAveraged});
   const Layout layout(tensors);
   const BlockPlan plan = plan_blocks(layout, 2);
-  // Two slices of each large one, the small ones behind it together, and all averages together.
+  // Two slices of each large tensor, one block of the small tensors after it, one of all averages.
   ASSERT_EQ(plan.blocks.size(), 13U);
   EXPECT_EQ(plan.blocks[2], (Block{.id = 2,
                                    .tensor = 1,
@@ -140,13 +140,13 @@ TEST(PlanBlocks, GathersSmallNeighboursOfOneKind) {
   EXPECT_EQ(plan.blocks[12].tensors, 8U);
   for (const uint32_t tensor : {1u, 2u, 3u})
     EXPECT_EQ(plan.blocks_of_tensor(tensor), std::vector<BlockId>{2});
-  // With more shards there is less to gather, so that each has something.
+  // With more shards fewer tensors are merged, so that every shard has a block.
   EXPECT_EQ(
       plan_blocks(Layout(std::vector<TensorSpec>(16, {.name = "s", .size = 16})), 4).blocks.size(),
       16U);
 }
 
-TEST(PlanBlocks, GivesTheLargestToTheLeastLoaded) {
+TEST(PlanBlocks, AssignsTheLargestBlockToTheLeastLoadedShard) {
   const Layout layout(
       {{.name = "a", .size = 3}, {.name = "b", .size = 8}, {.name = "c", .size = 5}});
   const BlockPlan plan = plan_blocks(layout, 2);
@@ -155,13 +155,13 @@ TEST(PlanBlocks, GivesTheLargestToTheLeastLoaded) {
   EXPECT_EQ(plan.blocks_of_shard(1), (std::vector<BlockId>{0, 2}));
 }
 
-TEST(PlanBlocks, LeavesShardsEmptyRatherThanCuttingFiner) {
+TEST(PlanBlocks, LeavesShardsEmptyRatherThanSplittingSmallTensors) {
   const BlockPlan plan = plan_blocks(Layout({{.name = "w", .size = 100}}), 4);
   EXPECT_EQ(plan.shards, 4U);
   EXPECT_EQ(plan.blocks.size(), 1U);
 }
 
-TEST(PlanBlocks, CoversEveryFloatOnceAndLoadsShardsAlike) {
+TEST(PlanBlocks, CoversEveryFloatOnceAndBalancesShards) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -195,14 +195,14 @@ TEST(PlanBlocks, CoversEveryFloatOnceAndLoadsShardsAlike) {
       }
     }
     ASSERT_TRUE(std::all_of(covered.begin(), covered.end(), [](int count) { return count <= 1; }));
-    // A block goes to the lightest shard, so no shard is ahead by more than its last block.
+    // A block goes to the least loaded shard, so no shard is ahead by more than its last block.
     const auto [lightest, heaviest] = std::minmax_element(load.begin(), load.end());
     ASSERT_LE(*heaviest - *lightest, largest);
     ASSERT_EQ(plan_blocks(layout, shards, block_floats_max).blocks, plan.blocks) << "repeatable";
   }
 }
 
-TEST(PlanBlocksDeathTest, WantsAShardAndABlock) {
+TEST(PlanBlocksDeathTest, RequiresAShardAndABlockSize) {
   EXPECT_DEATH(plan_blocks(Layout(), 0), "internal error");
   EXPECT_DEATH(plan_blocks(Layout(), 1, 0), "internal error");
 }

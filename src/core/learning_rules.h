@@ -1,5 +1,5 @@
-// LearningRules: how a run's shards turn gradients into updates of the parameters, and what becomes
-// of gradients that are far longer than the others.
+// LearningRules: how shards turn gradients into updates of the parameters, and how they treat
+// gradients with much larger norms than the others.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,27 @@
 
 namespace drover {
 
+// What happens to a gradient that is an outlier.
 enum class GuardRule : uint8_t {
-  kOff,     // it is used like any other
-  kNorm,    // it is made as short as is usual, and used
-  kRefuse,  // it is not used
+  kOff,     // it is used unchanged
+  kNorm,    // it is clipped to the typical norm, and used
+  kRefuse,  // it is dropped
 };
 
-// Deviations above the usual length from which on a gradient is an outlier.
+// A gradient is an outlier if its norm is this number of standard deviations above the typical
+// norm.
 inline constexpr double kGuardFactor = 5.0;
 inline constexpr double kGuardFactorMin = 1.0;
 inline constexpr double kGuardFactorMax = 1000.0;
-// With fewer workers nobody can tell who is out of line.
+// With fewer workers it is undecidable which of them sends the outlier.
 inline constexpr uint32_t kGuardWorkersMin = 3;
 
 struct LearningRules {
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
-  bool deterministic = false;  // sum in the order of workers, so that a run repeats bit for bit
-  GuardRule guard = GuardRule::kOff;   // what becomes of gradients that are out of line ...
-  double guard_factor = kGuardFactor;  // ... by so many deviations
+  bool deterministic = false;  // sum in the order of workers, so that runs repeat bit for bit
+  GuardRule guard = GuardRule::kOff;
+  double guard_factor = kGuardFactor;  // in standard deviations
 
   bool operator==(const LearningRules&) const = default;
 };

@@ -1,4 +1,4 @@
-// Membership: which of the workers 0..n-1 can contribute now.
+// Membership: the set of workers, out of 0..n-1, that can contribute now.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ class Membership {
   uint32_t count() const { return count_; }
   bool has(WorkerId worker) const { return worker < alive_.size() && alive_[worker]; }
 
-  // Returns whether it was not alive until now. REQUIRES: worker < size().
+  // Returns whether the worker was added; false: it was a member already. REQUIRES: worker <
+  // size().
   bool add(WorkerId worker) {
     DROVER_CHECK(worker < alive_.size());
     if (alive_[worker]) return false;
@@ -27,7 +28,7 @@ class Membership {
     return true;
   }
 
-  // Returns whether it was alive until now.
+  // Returns whether the worker was removed; false: it was no member.
   bool remove(WorkerId worker) {
     if (!has(worker)) return false;
     alive_[worker] = false;

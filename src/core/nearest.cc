@@ -6,7 +6,7 @@
 namespace drover {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  // distance[i][j] is that of the first i letters of a and the first j of b.
+  // distance[i][j] is the distance of the first i letters of a and the first j letters of b.
   std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
   for (size_t j = 0; j <= b.size(); ++j) distance[0][j] = j;

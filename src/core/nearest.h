@@ -1,4 +1,4 @@
-// Which of the known names did the user probably mean?
+// Finds the known name that a misspelt word probably means.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace drover {
 // two words.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The closest of `known`, if it is close enough to be a slip (a third of the word, at least one
-// letter).
+// The name in `known` with the least edit distance, if that is at most a third of the word (at
+// least one letter).
 std::optional<std::string> nearest_name(std::string_view word,
                                         std::span<const std::string_view> known);
 

@@ -9,7 +9,7 @@
 
 namespace drover {
 
-// A standby is a second process for a shard: it keeps what the shard makes, and serves in its place
+// A standby is a second process for a shard: it keeps a copy of the shard's state, and takes over
 // when the shard is lost.
 enum class Role : uint8_t { kCoordinator, kShard, kWorker, kEvaluator, kStandby };
 
@@ -28,7 +28,7 @@ std::optional<Role> parse_role(std::string_view name);
 std::string name_of(const Peer& peer);
 std::string peer_name(Role role, uint32_t index);
 
-// parse_peer(name_of(peer)) is the same peer. Nothing if `name` is not the name of a peer.
+// parse_peer(name_of(peer)) is the same peer. nullopt if `name` is not the name of a peer.
 std::optional<Peer> parse_peer(std::string_view name);
 
 }  // namespace drover

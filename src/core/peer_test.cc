@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-TEST(Peer, NameIsReadBackAsTheSamePeer) {
+TEST(Peer, NameParsesToTheSamePeer) {
   for (const Peer& peer : {Peer{Role::kCoordinator, 0}, Peer{Role::kShard, 0},
                            Peer{Role::kWorker, std::numeric_limits<uint32_t>::max()},
                            Peer{Role::kEvaluator, 0}, Peer{Role::kStandby, 12}}) {

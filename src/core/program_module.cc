@@ -6,10 +6,9 @@
 #include <fstream>
 
 #if defined(__SANITIZE_ADDRESS__)
-// Asked by LeakSanitizer before it looks. Its tracer (GCC 12) crashes now and then on the
-// thread-local storage of libraries that were loaded late, as libtorch's are; so
-// processes that have loaded libtorch are not searched for leaks. All other errors are found as
-// ever.
+// LeakSanitizer calls this before it searches for leaks. Its tracer (GCC 12) sometimes crashes on
+// the thread-local storage of libraries that were loaded with dlopen, such as libtorch. So
+// processes that have loaded libtorch are not searched for leaks. Other errors are still found.
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() {
   std::ifstream maps("/proc/self/maps");
@@ -38,8 +37,7 @@ Result<ProgramModule> open_program_module(const ModuleName& name) {
     looked_at += looked_at.empty() ? path : ", " + path;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) continue;
-    // RTLD_LOCAL keeps the hundreds of libraries behind libtorch from answering for symbols of
-    // ours.
+    // RTLD_LOCAL: symbols of libtorch's hundreds of libraries must not override the program's.
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return ProgramModule{path, handle};
     const char* reason = ::dlerror();

@@ -7,14 +7,14 @@
 namespace drover {
 namespace {
 
-TEST(ProgramModule, IsLookedForBesideTheProgramFirst) {
+TEST(ProgramModule, IsSearchedBesideTheProgramFirst) {
   const std::vector<std::string> candidates = module_candidates("libsome.so");
   ASSERT_EQ(candidates.size(), 3U);
   EXPECT_TRUE(candidates[0].ends_with("/bin/libsome.so")) << candidates[0];
   EXPECT_TRUE(candidates[1].ends_with("/lib/drover/libsome.so")) << candidates[1];
 }
 
-TEST(ProgramModule, SaysWhereItLookedAndWhatToBuild) {
+TEST(ProgramModule, TheErrorNamesTheSearchedPathsAndTheTargetToBuild) {
   const Result<ProgramModule> module =
       open_program_module({"libnobody_has_this.so", "the stars are", "drover_stars"});
   ASSERT_FALSE(module.ok());

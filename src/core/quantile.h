@@ -1,4 +1,4 @@
-// Quantiles of a handful of values: always one of the values, never something in between.
+// Quantiles of values, without interpolation: the result is always one of the values.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace drover {
 
-// The value at `place` (from 0) in ascending order. Reorders the values. REQUIRES: place < size.
+// The value at index `place` of the values in ascending order. Reorders the values.
+// REQUIRES: place < size.
 template <std::ranges::random_access_range Values>
 std::ranges::range_value_t<Values> value_in_order(Values&& values, size_t place) {
   DROVER_CHECK(place < std::ranges::size(values));
@@ -21,7 +22,7 @@ std::ranges::range_value_t<Values> value_in_order(Values&& values, size_t place)
   return *found;
 }
 
-// The value nearest to the place share * (n - 1) of n in order. Reorders the values.
+// The value at index share * (n - 1), rounded, in ascending order. Reorders the values.
 // REQUIRES: there are values; 0 <= share <= 1.
 template <std::ranges::random_access_range Values>
 std::ranges::range_value_t<Values> quantile(Values&& values, double share) {
@@ -30,8 +31,8 @@ std::ranges::range_value_t<Values> quantile(Values&& values, double share) {
   return value_in_order(values, static_cast<size_t>(share * last + 0.5));
 }
 
-// The least value that at least `percent` of 100 values do not exceed (nearest rank). Reorders the
-// values. REQUIRES: there are values; percent <= 100.
+// The least value that at least `percent` % of the values do not exceed (nearest-rank method).
+// Reorders the values. REQUIRES: there are values; percent <= 100.
 template <std::ranges::random_access_range Values>
 std::ranges::range_value_t<Values> percentile(Values&& values, uint64_t percent) {
   DROVER_CHECK(std::ranges::size(values) > 0 && percent <= 100);

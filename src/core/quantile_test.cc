@@ -15,16 +15,16 @@ std::vector<int> hundred() {
   return values;
 }
 
-TEST(Quantile, IsTheValueNearestToItsPlace) {
+TEST(Quantile, IsTheValueAtTheNearestIndex) {
   EXPECT_EQ(quantile(hundred(), 0.0), 1);
   EXPECT_EQ(quantile(hundred(), 1.0), 100);
-  EXPECT_EQ(quantile(hundred(), 0.1), 11) << "place 9.9";
-  EXPECT_EQ(quantile(hundred(), 0.9), 90) << "place 89.1";
+  EXPECT_EQ(quantile(hundred(), 0.1), 11) << "index 9.9";
+  EXPECT_EQ(quantile(hundred(), 0.9), 90) << "index 89.1";
   EXPECT_EQ(quantile(std::vector<double>{7.5}, 0.3), 7.5);
-  EXPECT_EQ(quantile(std::vector<float>{3, 1}, 0.5), 3.0F) << "of two, the greater is the middle";
+  EXPECT_EQ(quantile(std::vector<float>{3, 1}, 0.5), 3.0F) << "the median of two is the greater";
 }
 
-TEST(Percentile, IsTheLeastValueThatSoManyDoNotExceed) {
+TEST(Percentile, IsTheNearestRank) {
   EXPECT_EQ(percentile(hundred(), 0), 1);
   EXPECT_EQ(percentile(hundred(), 50), 50);
   EXPECT_EQ(percentile(hundred(), 99), 99);
@@ -36,7 +36,7 @@ TEST(Percentile, IsTheLeastValueThatSoManyDoNotExceed) {
   EXPECT_EQ(percentile(three, 90), 30);
 }
 
-TEST(ValueInOrder, ReordersWhatItIsGiven) {
+TEST(ValueInOrder, ReordersTheValues) {
   std::vector<int> values = {3, 1, 2};
   EXPECT_EQ(value_in_order(values, 1), 2);
   EXPECT_EQ(values, (std::vector<int>{1, 2, 3}));

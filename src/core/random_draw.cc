@@ -5,7 +5,8 @@
 namespace drover {
 namespace {
 
-// Four would do for large sizes; with five or ten samples they favour some places by a third.
+// Four rounds suffice for large sizes. With five or ten elements, four rounds favour some positions
+// by a third.
 constexpr uint64_t kRounds = 8;
 
 }  // namespace
@@ -29,7 +30,7 @@ uint64_t Permutation::encrypt(uint64_t value) const {
 
 uint64_t Permutation::operator()(uint64_t index) const {
   DROVER_CHECK(index < size_);
-  // The network permutes a range at most four times as large, so this ends after few turns.
+  // The network permutes a range at most four times as large, so this ends after few iterations.
   uint64_t value = encrypt(index);
   while (value >= size_) value = encrypt(value);
   return value;

@@ -1,7 +1,7 @@
-// Seeded chance without state: the same key always gives the same draw.
+// Random draws without state: the same key always gives the same draw.
 //
-// Everything random in a run is a function of (seed, what it is for), never of who asked first, so
-// a run can be repeated and a simulation can ask for any draw out of order.
+// Every random decision of a run is a function of the seed and a purpose. It does not depend on the
+// order of the calls, so runs are repeatable and a simulation can draw in any order.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +29,26 @@ constexpr double unit_interval(uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-// What a draw is for: the first part of a key after the seed, so that two uses never share draws.
+// The purpose of a draw: the first part of a key after the seed, so that two uses never share
+// draws.
 enum class Purpose : uint64_t {
   kSamples = 1,
   kSlowness = 2,
   kParameters = 3,
   kGeneratedData = 4,
   kRunId = 5,
-  kForecast = 6,    // samples of next run-times
-  kRunTimes = 7,    // of simulated workers
-  kNetwork = 8,     // of a simulated network: delays, losses
-  kFaults = 9,      // of a simulated cluster
-  kProbes = 10,     // who is let finish although its step has closed
-  kPartition = 11,  // which samples are whose, where workers do not share them all
-  kShares = 12,     // how mini-batches are moved to see what follows
-  kBootstrap = 13,  // which cells of an experiment are counted again
+  kForecast = 6,    // samples of predicted run-times
+  kRunTimes = 7,    // run-times of simulated workers
+  kNetwork = 8,     // a simulated network: delays, losses
+  kFaults = 9,      // faults of a simulated cluster
+  kProbes = 10,     // which stragglers finish although their step has closed
+  kPartition = 11,  // assignment of samples to workers, where each has its own part
+  kShares = 12,     // perturbation of mini-batch sizes, to measure their effect
+  kBootstrap = 13,  // resampling of the cells of an experiment
 };
 
-// A permutation of 0..size-1 of which any element can be asked for without making the others
-// (a Feistel network on the next power of four, walked until the value falls inside).
+// A random permutation of 0..size-1 with random access: each element is computed by itself (a
+// Feistel network on the next power of four, applied until the value is less than `size`).
 class Permutation {
  public:
   // REQUIRES: size >= 1.
@@ -63,9 +64,9 @@ class Permutation {
   unsigned half_bits_;
 };
 
-// Which of `size` samples stands at `position` of the run's endless stream of samples. Each stretch
-// of `size` positions visits every sample exactly once, in an order that depends on the seed and on
-// the stretch. REQUIRES: size >= 1.
+// The index of the sample at `position` of the run's infinite stream of samples. Each epoch of
+// `size` positions has every sample exactly once, in an order that depends on the seed and the
+// epoch. REQUIRES: size >= 1.
 uint64_t sample_at(uint64_t seed, uint64_t size, uint64_t position);
 
 }  // namespace drover

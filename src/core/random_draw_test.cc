@@ -1,5 +1,5 @@
-// Draws must be those of SplitMix64, equal for equal keys and unlike for others, and a permutation
-// must visit everything exactly once.
+// Draws are those of SplitMix64: equal for equal keys, different for others. A permutation has
+// every value exactly once.
 #include "core/random_draw.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(UnitInterval, StaysBelowOneAndIsUniform) {
   EXPECT_NEAR(squares / count, 1.0 / 3.0, 5.0 * 0.30 / std::sqrt(count));
 }
 
-TEST(Permutation, VisitsEverythingOnce) {
+TEST(Permutation, HasEveryValueOnce) {
   std::vector<uint64_t> sizes = {1000, 1023, 1024, 1025, 4096, 4097, 50'000};
   for (uint64_t size = 1; size <= 130; ++size) sizes.push_back(size);
   for (const uint64_t size : sizes) {
@@ -71,7 +71,7 @@ TEST(Permutation, VisitsEverythingOnce) {
         ASSERT_LT(value, size);
         ASSERT_FALSE(seen[value]);
         seen[value] = true;
-        ASSERT_EQ(permutation(i), value) << "asked again";
+        ASSERT_EQ(permutation(i), value) << "the same index again";
       }
     }
   }
@@ -90,7 +90,7 @@ TEST(Permutation, WorksAtTheLargestSizes) {
   }
 }
 
-TEST(Permutation, SendsEveryIndexEverywhereEquallyOften) {
+TEST(Permutation, IsUniformOverKeys) {
   // Over keys, each of 10 indices should meet each of 10 values a tenth of the time. With n = 20000
   // the count has mean 2000 and deviation sqrt(n 0.1 0.9) = 42; six of them.
   constexpr uint64_t size = 10;
@@ -103,13 +103,13 @@ TEST(Permutation, SendsEveryIndexEverywhereEquallyOften) {
   for (const int each : count) EXPECT_NEAR(each, 2000, 6 * 42);
 }
 
-TEST(PermutationDeathTest, RefusesWhatIsOutside) {
+TEST(PermutationDeathTest, RefusesIndexesOutsideTheSize) {
   EXPECT_DEATH(Permutation(0, 1), "internal error");
   EXPECT_DEATH(Permutation(5, 1)(5), "internal error");
   EXPECT_DEATH(sample_at(1, 0, 0), "internal error");
 }
 
-TEST(SampleAt, VisitsEverySampleOnceAStretch) {
+TEST(SampleAt, HasEverySampleOnceInAnEpoch) {
   constexpr uint64_t size = 37;
   std::vector<std::vector<uint64_t>> stretches;
   for (uint64_t stretch = 0; stretch < 5; ++stretch) {
@@ -128,7 +128,7 @@ TEST(SampleAt, DependsOnTheSeed) {
   for (uint64_t position = 0; position < 1000; ++position) {
     if (sample_at(1, 1000, position) == sample_at(2, 1000, position)) ++equal;
   }
-  EXPECT_LT(equal, 10);  // one is expected by chance
+  EXPECT_LT(equal, 10);  // the expected number is one
 }
 
 }  // namespace

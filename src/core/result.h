@@ -1,7 +1,6 @@
-// Result<T>: either a value, or the reason there is none.
+// Result<T>: a value or an Error.
 //
-// The shape follows std::expected, which GCC 12 offers only from C++23, so that one day this file
-// can become an alias.
+// The interface follows std::expected, which needs C++23.
 #pragma once
 
 #include <string>
@@ -13,25 +12,25 @@
 namespace drover {
 
 enum class ErrorKind {
-  kInvalidInput,  // the user or a peer gave us something we cannot use
-  kDisconnected,  // a peer is gone
-  kRefused,       // a peer does not want us
-  kNotNow,        // we do not want a peer now; it may come again
-  kTimedOut,      // nothing came in time
-  kStopped,       // we were asked to stop
-  kSystem,        // the machine refused: files, sockets, memory
+  kInvalidInput,  // invalid input from the user or a peer
+  kDisconnected,  // the connection to a peer ended
+  kRefused,       // a peer refused this process
+  kNotNow,        // this process refuses a peer for now; the peer may retry
+  kTimedOut,      // a timeout expired
+  kStopped,       // this process was asked to stop
+  kSystem,        // a system call failed: files, sockets, memory
 };
 
 struct Error {
   ErrorKind kind;
-  std::string message;  // says what was attempted, on what, why it failed, and what to try
-  int os_error = 0;     // errno, where the operating system's reason is known
+  std::string message;  // what failed, on what, why, and what to do
+  int os_error = 0;     // errno; 0: unknown
 };
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // Implicit on purpose: `return value;` and `return Error{...};` both read well.
+  // Implicit, so that functions can `return value;` and `return Error{...};`.
   Result(T value) : state_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
@@ -59,7 +58,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// The result of something done for its effect: `return done();` or `return Error{...};`.
+// The result of an operation without a value: `return done();` or `return Error{...};`.
 struct Done {};
 using Status = Result<Done>;
 inline Status done() { return Done{}; }

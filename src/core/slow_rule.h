@@ -1,4 +1,4 @@
-// SlowRule: which workers are slowed down on purpose, in which steps, and by how much.
+// SlowRule: injected slowness: which workers, in which steps, and by how much.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@ struct SlowRule {
 
   std::optional<std::pair<WorkerId, WorkerId>> workers;  // first and last; absent: all
   std::optional<std::pair<Step, Step>> steps;            // first and last; absent: all
-  double share = 1.0;   // of (step, worker) pairs that the rule applies to, drawn from the seed
-  double factor = 1.0;  // on the time of computing
-  Duration delay{};     // before computing
+  double share = 1.0;   // share of (step, worker) pairs that the rule applies to, drawn by seed
+  double factor = 1.0;  // multiplies the time of computing
+  Duration delay{};     // added before computing
 
   bool operator==(const SlowRule&) const = default;
 };

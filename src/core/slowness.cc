@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKeys = {"worker", "steps", "share", "factor", "delay"};
 
-// What is wrong with one value; parse_slow_rule() adds the rule around it.
+// The error for one value; parse_slow_rule() adds the rule.
 Error bad_value(std::string_view key, std::string_view value, const std::string& expected) {
   return invalid_input(std::string(key) + " must be " + expected + ", not '" + std::string(value) +
                        "'");
 }
 
-// All of `text` as a number, or nothing. "inf" and "nan" are numbers to from_chars, not to us.
+// All of `text` as a finite number, or nullopt. from_chars also accepts "inf" and "nan".
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
   Number value{};
@@ -103,12 +103,12 @@ Status fill_rule(SlowRule& rule, std::string_view text) {
     text.remove_prefix(comma + 1);
   }
   if (!seen.contains("factor") && !seen.contains("delay")) {
-    return invalid_input("needs factor=... or delay=..., or it slows nobody");
+    return invalid_input("needs factor=... or delay=..., otherwise it has no effect");
   }
   return done();
 }
 
-// The shortest text that reads back as the same number.
+// The shortest text that parses to the same number.
 std::string shortest(double value) {
   std::array<char, 32> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;

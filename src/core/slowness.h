@@ -1,8 +1,8 @@
-// Slowness on purpose: rules that make real workers really slower, repeatably by seed.
+// Injected slowness: rules that slow workers down, repeatably by seed.
 //
-// Text form, as given to --slow: comma-separated key=value pairs,
+// Text form (--slow): comma-separated key=value pairs,
 //   worker=3,factor=4                 worker 3 takes four times as long
-//   share=0.05,delay=200ms            each worker, in 5 % of its steps, starts 200 ms late
+//   share=0.05,delay=200ms            every worker starts 200 ms late in 5 % of its steps
 //   worker=0-1,factor=2,steps=0-75    workers 0 and 1, in steps 0 to 75 (both included)
 #pragma once
 
@@ -23,11 +23,11 @@ struct Slowness {
   Duration delay{};
 };
 
-// A wrong rule is answered with the key or value that is wrong, and the nearest right key.
+// The error names the invalid key or value, and for an unknown key the nearest known one.
 Result<SlowRule> parse_slow_rule(std::string_view text);
 std::string to_text(const SlowRule& rule);
 
-// What the rules together do to `worker` in `step`: factors multiply, delays add.
+// The combined effect of the rules on `worker` in `step`: factors multiply, delays add.
 Slowness slowness_of(std::span<const SlowRule> rules, uint64_t seed, Step step, WorkerId worker);
 
 }  // namespace drover

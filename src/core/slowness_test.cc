@@ -1,5 +1,5 @@
-// Slow rules must say what they mean: read back as written, complain usefully, and hit the same
-// (step, worker) pairs every time.
+// Slow rules parse to what was written, have useful errors, and apply to the same (step, worker)
+// pairs every time.
 #include "core/slowness.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Slowness slowness_at(const SlowRule& rule, Step step, WorkerId worker) {
   return slowness_of(std::span(&rule, 1), 1, step, worker);
 }
 
-TEST(Slowness, ReadsTheExamplesOfItsHeader) {
+TEST(Slowness, ParsesTheExamplesOfTheHeader) {
   SlowRule slower;
   slower.workers = {3, 3};
   slower.factor = 4.0;
@@ -50,7 +50,7 @@ TEST(Slowness, ReadsTheExamplesOfItsHeader) {
   EXPECT_EQ(rule_of("worker=0-1,factor=2,steps=0-75"), at_first);
 }
 
-TEST(Slowness, ReadsTimesInEveryUnit) {
+TEST(Slowness, ParsesTimesInEveryUnit) {
   EXPECT_EQ(rule_of("delay=1.5s").delay, 1500ms);
   EXPECT_EQ(rule_of("delay=10us").delay, 10us);
   EXPECT_EQ(rule_of("delay=7ns").delay, 7ns);
@@ -58,8 +58,8 @@ TEST(Slowness, ReadsTimesInEveryUnit) {
   EXPECT_EQ(rule_of("delay=0s").delay, 0s);
 }
 
-TEST(Slowness, NamesWhatIsWrong) {
-  // The complaint without the rule itself and the examples of rules.
+TEST(Slowness, ErrorsNameTheInvalidPart) {
+  // The message without the rule itself and the examples of rules.
   const auto says = [](const std::string& text, const auto& matcher) {
     std::string complaint = complaint_about(text);
     for (const std::string& part :
@@ -96,7 +96,7 @@ TEST(Slowness, NamesWhatIsWrong) {
   says("delay=99999999999999999999999999s", mentions("delay", "99999999999999999999999999s"));
 }
 
-TEST(Slowness, WritesWhatItReads) {
+TEST(Slowness, TextParsesToTheSameRule) {
   EXPECT_EQ(to_text(rule_of("delay=1500ms,worker=2-2")), "worker=2,delay=1500ms");
   EXPECT_EQ(to_text(SlowRule{}), "factor=1");
   for (uint64_t seed = 0; seed < 2'000; ++seed) {
@@ -122,7 +122,7 @@ TEST(Slowness, WritesWhatItReads) {
   }
 }
 
-TEST(Slowness, MeetsOnlyTheWorkersAndStepsItNames) {
+TEST(Slowness, AppliesOnlyToItsWorkersAndSteps) {
   const SlowRule rule = rule_of("worker=1-2,steps=10-20,factor=3,delay=5ms");
   for (const auto& [step, worker, hit] : {std::tuple<Step, WorkerId, bool>{10, 1, true},
                                           {20, 2, true},
@@ -145,7 +145,7 @@ TEST(Slowness, MultipliesFactorsAndAddsDelays) {
   EXPECT_EQ(slowness_of({}, 1, 0, 0).factor, 1.0);
 }
 
-TEST(Slowness, MeetsItsShareOfStepsAndTheSameOnesEveryTime) {
+TEST(Slowness, AppliesToItsShareOfStepsRepeatably) {
   const SlowRule rule = rule_of("share=0.05,delay=200ms");
   int hits = 0;
   int same_elsewhere = 0;
@@ -164,7 +164,7 @@ TEST(Slowness, MeetsItsShareOfStepsAndTheSameOnesEveryTime) {
   EXPECT_LT(same_elsewhere, 200);
 }
 
-TEST(Slowness, DrawsForEachRuleApart) {
+TEST(Slowness, DrawsIndependentlyForEachRule) {
   const std::vector<SlowRule> rules = {rule_of("share=0.5,factor=2"),
                                        rule_of("share=0.5,factor=3")};
   int seen_by_factor[7] = {};
@@ -174,7 +174,7 @@ TEST(Slowness, DrawsForEachRuleApart) {
   for (const int factor : {1, 2, 3, 6}) EXPECT_GT(seen_by_factor[factor], 180) << factor;
 }
 
-TEST(Slowness, AShareOfNothingOrAllIsExact) {
+TEST(Slowness, AShareOfZeroOrOneIsExact) {
   const SlowRule never = rule_of("share=0,factor=2");
   const SlowRule always = rule_of("share=1,factor=2");
   for (Step step = 0; step < 1'000; ++step) {

@@ -1,5 +1,5 @@
-// Target: what a training should reach on the test set, as people write it: "accuracy=0.97" or
-// "loss=0.2".
+// Target: the accuracy or loss that training should reach on the test set. Text form:
+// "accuracy=0.97" or "loss=0.2".
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct Target {
   TargetKind kind = TargetKind::kAccuracy;
   double value = 0.0;
 
-  // Whether an evaluation is as good as this or better. NaN reaches nothing.
+  // Whether an evaluation is at least as good as the target. NaN never is.
   bool reached_by(double loss, double accuracy) const {
     return kind == TargetKind::kAccuracy ? accuracy >= value : loss <= value;
   }
   bool operator==(const Target&) const = default;
 };
 
-// The error says what is expected; an accuracy of 0 or beyond 1 and a loss of 0 or less are none.
+// An accuracy must be above 0 and at most 1, a loss above 0. The error says what is expected.
 Result<Target> parse_target(std::string_view text);
 
 // parse_target(to_text(target)) gives the same target.

@@ -1,4 +1,4 @@
-// A target is read as it is written, and nothing that cannot be reached is one.
+// Targets parse to what was written, and unreachable targets are refused.
 #include "core/target.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-TEST(Target, IsReadAndWritten) {
+TEST(Target, TextParsesToTheSameTarget) {
   const auto accuracy = parse_target("accuracy=0.97");
   ASSERT_TRUE(accuracy.ok());
   EXPECT_EQ(accuracy.value(), (Target{TargetKind::kAccuracy, 0.97}));
@@ -25,7 +25,7 @@ TEST(Target, IsReadAndWritten) {
     EXPECT_EQ(to_text(parse_target(text).value()), text);
 }
 
-TEST(Target, IsReachedFromTheRightSide) {
+TEST(Target, AccuracyIsReachedFromBelowAndLossFromAbove) {
   const Target accuracy{TargetKind::kAccuracy, 0.9};
   EXPECT_TRUE(accuracy.reached_by(5.0, 0.9));
   EXPECT_FALSE(accuracy.reached_by(0.0, 0.89));
@@ -36,7 +36,7 @@ TEST(Target, IsReachedFromTheRightSide) {
   EXPECT_FALSE(accuracy.reached_by(0.1, std::nan("")));
 }
 
-TEST(Target, SaysWhatIsWrong) {
+TEST(Target, ErrorsNameTheInvalidPart) {
   const auto complaint = [](const char* text) {
     const auto target = parse_target(text);
     if (target.ok()) return std::string("fine");

@@ -1,4 +1,4 @@
-// TaskSpec: which task, by name. What a job file says and `tasks` builds.
+// TaskSpec: a task by name. A job file has it, and `tasks` builds the task.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace drover {
 
-// What each worker draws its samples from.
+// The part of the data that each worker draws its samples from.
 enum class DataPartition : uint8_t {
   kNone,    // all the data
-  kRandom,  // its own n-th, by chance
-  kLabel,   // its own n-th, ordered by label: the hard case, few classes each
+  kRandom,  // its own n-th of the data, assigned randomly
+  kLabel,   // its own n-th of the data ordered by label: few classes per worker
 };
 
 struct TaskSpec {
@@ -18,9 +18,9 @@ struct TaskSpec {
   std::string data = "fashion-mnist";  // a known name, or a folder or file
   std::string data_dir;                // where downloaded data sets are kept
   uint64_t seed = 1;
-  // The generated data set, for runs that should need no download.
+  // Size of the generated data set, which needs no download.
   uint64_t generated_samples = 4096;
-  // A gradient is computed in pieces of at most so many samples; 0: all at once.
+  // A gradient is computed in pieces of at most this number of samples; 0: in one piece.
   uint32_t micro_batch = 0;
   DataPartition partition = DataPartition::kNone;
 

@@ -1,5 +1,5 @@
-// Matchers for tests of messages: they look for values, such as paths, numbers and names, and leave
-// the wording open.
+// Matchers for tests of messages: they check values, such as paths, numbers and names, and not the
+// wording.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -16,10 +16,9 @@
 
 namespace drover {
 
-// Is `value` in `text`, and not as a part of a longer number, name or flag? "9" is in "worker 9",
-// but not in "19", "9.5", "-9" or "9x"; "--lr" is not in "--lr-floor", nor "run.db" in
-// "run.db.part".
-// Thousands may be separated: "1000" is in "1,000 steps".
+// Whether `text` has `value`, and not as a part of a longer number, name or flag: "9" is in
+// "worker 9", but not in "19", "9.5", "-9" or "9x"; "--lr" is not in "--lr-floor", nor "run.db" in
+// "run.db.part". Thousands may be separated: "1000" is in "1,000 steps".
 inline bool has_value(std::string_view text, std::string_view value) {
   const auto in_word = [&](size_t at) {
     return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||
@@ -32,12 +31,12 @@ inline bool has_value(std::string_view text, std::string_view value) {
   for (size_t at = text.find(value); at != text.npos; at = text.find(value, at + 1)) {
     const size_t last = at + value.size() - 1;
     const bool number = std::isdigit(static_cast<unsigned char>(value.front())) != 0;
-    const bool goes_before =
+    const bool extends_left =
         in_word(at) && (in_word(at - 1) || (joint(at - 1) && in_word(at - 2)) ||
                         (number && at > 0 && text[at - 1] == '-'));
-    const bool goes_on =
+    const bool extends_right =
         in_word(last) && (in_word(last + 1) || (joint(last + 1) && in_word(last + 2)));
-    if (!goes_before && !goes_on) return true;
+    if (!extends_left && !extends_right) return true;
   }
   const std::string without_separators =
       std::regex_replace(std::string(text), std::regex(R"((\d),(?=\d{3}(\D|$)))"), "$1");
@@ -68,15 +67,14 @@ auto mentions(const Values&... values) {
   return ::testing::AllOf(test_text::HasValue(test_text::text_of(values))...);
 }
 
-// The text without each `part` in it: what is left shows whether two messages about different files
-// say different things.
+// `text` without any `part`: for comparing two messages about different files.
 inline std::string without(std::string text, std::string_view part) {
   for (size_t at = text.find(part); at != text.npos; at = text.find(part, at))
     text.erase(at, part.size());
   return text;
 }
 
-// Matches a text that proposes this name instead of one that is not known.
+// Matches a text that proposes this name instead of an unknown one.
 inline auto proposes(std::string_view name) {
   const std::array known = {name};
   std::string proposal = did_you_mean(name, known);

@@ -1,4 +1,4 @@
-// A value is found where it stands alone, and nowhere else.
+// A value is found where it stands alone, and not as a part of another value.
 #include "core/test_text.h"
 
 #include <gtest/gtest.h>
@@ -28,12 +28,12 @@ TEST(TestText, DoesNotFindAPartOfAnotherValue) {
   EXPECT_THAT("worker 1", Not(mentions("worker", 2)));
 }
 
-TEST(TestText, LeavesOutPartsOfAText) {
+TEST(TestText, RemovesPartsOfAText) {
   EXPECT_EQ(without("/x: no /x or /y", "/x"), ": no  or /y");
   EXPECT_EQ(without("same", "other"), "same");
 }
 
-TEST(TestText, TellsAProposalFromAMention) {
+TEST(TestText, DistinguishesAProposalFromAMention) {
   const std::array<std::string_view, 2> known = {"sync", "static"};
   EXPECT_THAT("'snyc' is none of sync, static." + did_you_mean("snyc", known), proposes("sync"));
   EXPECT_THAT("'snyc' is none of sync, static." + did_you_mean("snyc", known),

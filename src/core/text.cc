@@ -33,7 +33,7 @@ std::string percent(double share, int decimals) {
 
 std::string short_percent(double share) {
   const double rounded = std::round(share * 1000.0) / 10.0;
-  // As many digits as a number below 1000 needs.
+  // Enough digits for a number below 1000.
   const bool large = std::abs(rounded) >= 1000.0 && std::abs(rounded) < 1e9;
   Text text{};
   const int length =

@@ -1,4 +1,4 @@
-// Texts for people and programs: numbers with commas, percentages, quoting for CSV and a shell.
+// Text formatting: numbers with commas, percentages, quoting for CSV and a shell.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace drover {
 // 1234567 -> "1,234,567"
 std::string with_commas(uint64_t number);
 
-// 0.0423 -> "4.2 %", with two decimals "4.23 %"; "-" for what is not a finite number.
+// 0.0423 -> "4.2 %", with two decimals "4.23 %"; "-" if `share` is not finite.
 std::string percent(double share, int decimals = 1);
 
-// At most one decimal, and none that is zero: 0.0423 -> "4.2 %", 0.12 -> "12 %", 1.234 -> "123 %".
+// At most one decimal, without trailing zero: 0.0423 -> "4.2 %", 0.12 -> "12 %", 1.234 -> "123 %".
 std::string short_percent(double share);
 
 // In quotes if it has a comma, a quote or a line break.

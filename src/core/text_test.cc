@@ -15,20 +15,20 @@ TEST(WithCommas, GroupsByThree) {
   EXPECT_EQ(with_commas(1234567), "1,234,567");
 }
 
-TEST(Percent, HasAsManyDecimalsAsAsked) {
+TEST(Percent, HasTheRequestedDecimals) {
   EXPECT_EQ(percent(0.0423), "4.2 %");
   EXPECT_EQ(percent(0.04236, 2), "4.24 %");
   EXPECT_EQ(percent(1.0), "100.0 %");
   EXPECT_EQ(percent(-0.5), "-50.0 %");
 }
 
-TEST(Percent, OfWhatIsUnknownIsADash) {
+TEST(Percent, OfANumberThatIsNotFiniteIsADash) {
   EXPECT_EQ(percent(std::nan("")), "-");
   EXPECT_EQ(percent(std::numeric_limits<double>::infinity()), "-");
   EXPECT_EQ(percent(std::numeric_limits<double>::max(), 2), "-") << "not finite in percent";
 }
 
-TEST(ShortPercent, HasNoZerosBehindThePoint) {
+TEST(ShortPercent, HasNoTrailingZero) {
   EXPECT_EQ(short_percent(0.0423), "4.2 %");
   EXPECT_EQ(short_percent(0.00049), "0 %");
   EXPECT_EQ(short_percent(0.12), "12 %");
@@ -38,14 +38,14 @@ TEST(ShortPercent, HasNoZerosBehindThePoint) {
   EXPECT_EQ(short_percent(123.4), "12340 %");
 }
 
-TEST(CsvQuoted, OnlyWhereItMustBe) {
+TEST(CsvQuoted, OnlyIfNecessary) {
   EXPECT_EQ(csv_quoted("plain: 9 of 10"), "plain: 9 of 10");
   EXPECT_EQ(csv_quoted("a, b"), "\"a, b\"");
   EXPECT_EQ(csv_quoted("the \"best\""), "\"the \"\"best\"\"\"");
   EXPECT_EQ(csv_quoted("two\nlines"), "\"two\nlines\"");
 }
 
-TEST(ShellQuoted, OnlyWhereItMustBe) {
+TEST(ShellQuoted, OnlyIfNecessary) {
   EXPECT_EQ(shell_quoted("runs/a-b_1.db"), "runs/a-b_1.db");
   EXPECT_EQ(shell_quoted("my run.db"), "'my run.db'");
   EXPECT_EQ(shell_quoted("a;b"), "'a;b'");

@@ -1,6 +1,6 @@
-// Time, as everybody here speaks of it: nanoseconds since some fixed moment of one process.
+// Time: nanoseconds since a fixed moment of one process.
 //
-// State machines are told the time; only `node` asks a real clock.
+// State machines receive the time with each input. Only `node` reads a real clock.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@ namespace drover {
 
 using Duration = std::chrono::nanoseconds;
 
-// Elapsed since the process's own origin. Never compared between processes.
+// Elapsed since the process's origin. Not comparable between processes.
 using TimePoint = Duration;
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }

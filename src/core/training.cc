@@ -52,7 +52,7 @@ double after_warmup(const ScheduleSettings& schedule, Step step) {
   return schedule.base;
 }
 
-// The shortest text that reads back to the same bits.
+// The shortest text that parses to the same bits.
 std::string exact(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
@@ -107,7 +107,7 @@ std::optional<std::string> differences(const SettingTexts& then, const SettingTe
     if (found != then.end() && found->second == text) continue;
     std::string one = found == then.end() ? name + " was not set and is now " + text
                                           : name + " was " + found->second + " and is now " + text;
-    // With another kind of optimizer or schedule all its settings differ: this one is enough.
+    // With another kind of optimizer or schedule all its settings differ; the kind is enough.
     if (name == "optimizer" || name == "schedule") return one;
     all += (all.empty() ? "" : "; ") + one;
   }

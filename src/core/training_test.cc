@@ -1,4 +1,4 @@
-// Schedules must start, fall and end where they say; names must be read back as they are written.
+// Schedules start, fall and end at the configured steps. Names parse to the same values.
 #include "core/training.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(LearningRate, FallsInSteps) {
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 30), 0.125);
 }
 
-TEST(LearningRate, FallsInStepsOnlyIfToldHowOften) {
+TEST(LearningRate, IsConstantWithoutAnIntervalOfDecay) {
   EXPECT_EQ(learning_rate({.kind = ScheduleKind::kStep, .base = 1.0, .decay_every = 0}, 99), 1.0);
 }
 
@@ -59,7 +59,7 @@ TEST(LearningRate, FollowsACosineFromTheWarmUpToTheEnd) {
   }
 }
 
-TEST(LearningRate, IsBaseIfTheCosineHasNoRoom) {
+TEST(LearningRate, IsBaseIfTheWarmUpTakesAllSteps) {
   const ScheduleSettings schedule{
       .kind = ScheduleKind::kCosine, .base = 1.0, .warmup_steps = 10, .total_steps = 10};
   EXPECT_EQ(learning_rate(schedule, 50), 1.0);
@@ -76,7 +76,7 @@ TEST(RateFactor, FollowsItsFormulas) {
   EXPECT_DOUBLE_EQ(rate_factor(RateRule::kAdaScale, 16, 64, 100), 0.25 * 164.0 / 116.0);
 }
 
-// The ratio of the published gains, from variances rather than from their ratio.
+// The ratio of the published gains, calculated from variances.
 TEST(RateFactor, AdaScaleIsTheRatioOfThePublishedGains) {
   const double trace = 37.0;  // tr(Sigma)
   const double mu2 = 0.5;
@@ -99,13 +99,13 @@ TEST(RateFactor, AdaScaleIsLinearWithNoiseOnlyAndNoneWithoutAny) {
   EXPECT_EQ(rate_factor(RateRule::kAdaScale, 16, 64, 0.0), 1.0) << "not known yet";
 }
 
-TEST(RateFactor, IsExactlyOneForAFullStepWhateverTheRule) {
+TEST(RateFactor, IsExactlyOneForAFullStepWithEveryRule) {
   for (const RateRule rule : kRules) {
     for (const double full : {1.0, 3.0, 48.0, 65'537.0}) {
       for (const double noise_scale : {0.0, 1e-9, 0.3, 7.0, 1e9})
         EXPECT_EQ(rate_factor(rule, full, full, noise_scale), 1.0) << name_of(rule);
     }
-    EXPECT_EQ(rate_factor(rule, 16, 0, 5.0), 1.0) << "nobody said what a full step is";
+    EXPECT_EQ(rate_factor(rule, 16, 0, 5.0), 1.0) << "the size of a full step is unknown";
   }
 }
 
@@ -117,7 +117,7 @@ TEST(RateFactor, GrowsWithTheSamples) {
   }
 }
 
-TEST(Names, AreReadBackAsTheyAreWritten) {
+TEST(Names, ParseToTheSameValues) {
   for (const RateRule rule : kRules) EXPECT_EQ(parse_rate_rule(name_of(rule)).value(), rule);
   for (const OptimizerKind kind :
        {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
@@ -132,7 +132,7 @@ TEST(Names, AreReadBackAsTheyAreWritten) {
   EXPECT_EQ(name_of(ScheduleKind::kCosine), "cosine");
 }
 
-TEST(Names, UnknownOnesAreAnsweredWithTheNearest) {
+TEST(Names, ErrorsForUnknownOnesHaveTheNearest) {
   const auto slip = parse_optimizer("nestorov");
   ASSERT_FALSE(slip.ok());
   EXPECT_THAT(slip.error(), is_error(ErrorKind::kInvalidInput, "nestorov", "sgd", "momentum",
@@ -147,14 +147,14 @@ TEST(Names, UnknownOnesAreAnsweredWithTheNearest) {
   EXPECT_FALSE(parse_optimizer("SGD").ok()) << "names are lower case";
 }
 
-// A run goes on only with what it had: what its optimiser does not use may differ, and everything
-// else is named.
-TEST(SettingTexts, NameWhatDiffersAndLeaveOutWhatIsNotUsed) {
+// A run is resumed only with the same settings. Settings that its optimiser does not use may
+// differ; all other differences are named.
+TEST(SettingTexts, NameDifferencesOfUsedSettings) {
   const OptimizerSettings adam{.kind = OptimizerKind::kAdam, .beta2 = 0.1 + 0.2};
   OptimizerSettings other = adam;
   other.momentum = 0.1;
   EXPECT_EQ(differences(texts_of(adam), texts_of(other)), std::nullopt);
-  other.beta2 = 0.3;  // the next number but one
+  other.beta2 = 0.3;  // differs from 0.1 + 0.2 in the last bit
   EXPECT_THAT(differences(texts_of(adam), texts_of(other)),
               Optional(mentions("beta2", "0.30000000000000004", "0.3")));
   const OptimizerSettings momentum{.kind = OptimizerKind::kMomentum};

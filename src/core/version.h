@@ -1,4 +1,4 @@
-// Which drover this is.
+// The version of this program.
 #pragma once
 
 #include <string_view>
