@@ -1,4 +1,4 @@
-// Control messages from protobuf, trusting nothing.
+// Decodes control messages from protobuf and validates all values.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// Collects the first thing found wrong, so that the readers below can stay straight lines.
+// Keeps the first error, so that the functions below need not check after every field.
 class Reader {
  public:
   template <typename Enum>
@@ -46,7 +46,7 @@ class Reader {
     at_most(value.size(), kTextBytesMax, what);
     return value;
   }
-  // Or nothing at all.
+  // Of exactly this size, or empty.
   const std::string& exactly(const std::string& value, size_t bytes, const char* what) {
     if (!value.empty() && value.size() != bytes)
       fail(std::string(what) + " has " + std::to_string(value.size()) + " bytes");
@@ -61,7 +61,7 @@ class Reader {
   std::optional<std::string> error_;
 };
 
-// Of as many values as the tensor has; or none.
+// A shape has as many values as its tensor, or is empty.
 std::vector<uint64_t> get_shape(const pb::Tensor& from, Reader& reader) {
   std::vector<uint64_t> shape;
   reader.at_most(static_cast<uint64_t>(from.shape_size()), kDimensionsMax, "a tensor's dimensions");
@@ -73,7 +73,8 @@ std::vector<uint64_t> get_shape(const pb::Tensor& from, Reader& reader) {
       reader.fail("a tensor's shape is too large");
     values *= extent;
   }
-  if (!shape.empty() && values != from.size()) reader.fail("a tensor's shape is not of its size");
+  if (!shape.empty() && values != from.size())
+    reader.fail("a tensor's shape does not match its size");
   return shape;
 }
 
@@ -202,7 +203,7 @@ Control get(const pb::Plan& from, Reader& reader) {
   if (!(plan.learning.guard_factor >= kGuardFactorMin &&
         plan.learning.guard_factor <= kGuardFactorMax))
     reader.fail("the guard's factor is out of range");
-  if (plan.first_step > plan.steps) reader.fail("the first step lies behind the last");
+  if (plan.first_step > plan.steps) reader.fail("the first step is after the last");
   if (!reader.error()) {
     if (const Status fits = check_blocks(plan.blocks, Layout(plan.tensors)); !fits)
       reader.fail(fits.error().message);
@@ -355,7 +356,7 @@ Control get(const pb::Share& from, Reader& reader) {
                     .total = from.total()};
   if (share.count == 0) reader.fail("a share has no samples");
   if (share.first > share.total || share.count > share.total - share.first)
-    reader.fail("a share lies outside its step");
+    reader.fail("a share is outside its step");
   return share;
 }
 
@@ -405,7 +406,7 @@ Control get(const pb::CheckpointSaved& from, Reader& reader) {
                          .checksum = from.checksum(),
                          .took = reader.duration(from.took_ns(), "the time of a checkpoint"),
                          .failure = reader.one_of(from.failure(), CheckpointFailure::kTimeout,
-                                                  "why a checkpoint is not kept"),
+                                                  "why a checkpoint failed"),
                          .os_error = static_cast<int>(from.os_error()),
                          .error = reader.text(from.error(), "the error")};
 }
@@ -502,7 +503,7 @@ Control get_any(const pb::Control& from, Reader& reader) {
     case pb::Control::MESSAGE_NOT_SET:
       break;
   }
-  reader.fail("it is empty or of a kind this drover does not know");
+  reader.fail("it is empty or of an unknown kind");
   return Ready{};
 }
 

@@ -1,4 +1,4 @@
-// Control messages to protobuf.
+// Encodes control messages as protobuf.
 #include "wire/control.h"
 #include "wire/control.pb.h"
 

@@ -1,5 +1,4 @@
-// Control messages must survive the wire unchanged; what a stranger sends must be refused, not
-// believed.
+// Decoding an encoded control message gives the same message. Invalid messages are refused.
 #include "wire/control.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +42,7 @@ Plan sample_plan() {
               .blocks = plan_blocks(layout, 2)};
 }
 
-TEST(Control, EveryMessageSurvivesTheWire) {
+TEST(Control, EveryMessageIsDecodedUnchanged) {
   expect_survives(Hello{.role = Role::kShard,
                         .index = 3,
                         .lane = Lane::kBulk,
@@ -173,7 +172,7 @@ TEST(Control, EveryMessageSurvivesTheWire) {
       Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost", .rejoin = true});
 }
 
-TEST(Control, RefusesRatesThatAreNoRates) {
+TEST(Control, RefusesInvalidLearningRates) {
   for (const double rate :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (const Control& message :
@@ -187,7 +186,7 @@ TEST(Control, RefusesRatesThatAreNoRates) {
   }
 }
 
-TEST(Control, RefusesAShapeThatIsNotTheTensors) {
+TEST(Control, RefusesAShapeThatDoesNotMatchItsTensor) {
   const auto refused = [](std::vector<uint64_t> shape, uint64_t size) {
     const Hello hello{.tensors = {{.name = "w", .size = size, .shape = std::move(shape)}}};
     return !decode_control(bytes_of(encode_control(hello))).ok();
@@ -200,7 +199,7 @@ TEST(Control, RefusesAShapeThatIsNotTheTensors) {
   EXPECT_TRUE(refused(std::vector<uint64_t>(kDimensionsMax + 1, 1), 1));
 }
 
-TEST(Control, RefusesAGuardWhoseFactorMakesNoSense) {
+TEST(Control, RefusesAGuardFactorOutOfRange) {
   Plan plan = sample_plan();
   plan.learning.guard = GuardRule::kRefuse;
   for (const double factor : {0.0, -1.0, 1e9, std::nan("")}) {
@@ -209,13 +208,13 @@ TEST(Control, RefusesAGuardWhoseFactorMakesNoSense) {
   }
 }
 
-TEST(Control, RefusesAPlanThatBeginsBehindItsEnd) {
+TEST(Control, RefusesAPlanThatBeginsAfterItsEnd) {
   Plan plan = sample_plan();
   plan.first_step = plan.steps + 1;
   EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok());
 }
 
-TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
+TEST(Control, RefusesAPlanWithBlocksOutsideTheirTensor) {
   Plan plan = sample_plan();
   plan.blocks.blocks.back().offset += 1;
   const auto decoded = decode_control(bytes_of(encode_control(plan)));
@@ -228,7 +227,7 @@ TEST(Control, RefusesAPlanWhoseBlocksLieOutsideTheirTensor) {
   }
 }
 
-TEST(Control, RefusesSharesOfBlocksThatAreNone) {
+TEST(Control, RefusesInvalidSharesOfBlocks) {
   for (const double share : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(decode_control(bytes_of(encode_control(PullShare{.share = share}))).ok());
     EXPECT_FALSE(
@@ -238,7 +237,7 @@ TEST(Control, RefusesSharesOfBlocksThatAreNone) {
   EXPECT_FALSE(decode_control(bytes_of(encode_control(StepReport{.blocks = 4, .fresh = 5}))).ok());
 }
 
-TEST(Control, RefusesSlowRulesThatMakeNoSense) {
+TEST(Control, RefusesInvalidSlowRules) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   for (const SlowRule& rule :
        {SlowRule{.workers = {{2, 1}}}, SlowRule{.steps = {{8, 7}}}, SlowRule{.share = 1.5},
@@ -250,7 +249,7 @@ TEST(Control, RefusesSlowRulesThatMakeNoSense) {
   }
 }
 
-TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
+TEST(Control, RefusesAShareOutsideItsStep) {
   for (const Share& share : {Share{.from = 0, .first = 0, .count = 0, .total = 8},
                              Share{.from = 0, .first = 6, .count = 3, .total = 8},
                              Share{.from = 0, .first = ~uint64_t{0}, .count = 3, .total = 8}}) {
@@ -258,8 +257,8 @@ TEST(Control, RefusesAShareThatLiesOutsideItsStep) {
   }
 }
 
-TEST(Control, RefusesTimesThatNothingTakes) {
-  // Sums of times like these would not fit their type.
+TEST(Control, RefusesTimesAboveTheLimit) {
+  // Sums of such times would overflow.
   for (const Duration none : {Duration(-1), Duration(std::numeric_limits<int64_t>::max()),
                               Duration(std::numeric_limits<int64_t>::min())}) {
     const std::vector<Control> messages = {Decision{.time_limit = none},
@@ -283,7 +282,7 @@ TEST(Control, RefusesTimesThatNothingTakes) {
   }
 }
 
-TEST(Control, RefusesWhatExceedsALimit) {
+TEST(Control, RefusesValuesAboveALimit) {
   Plan plan = sample_plan();
   plan.workers = kWorkersMax + 1;
   EXPECT_FALSE(decode_control(bytes_of(encode_control(plan))).ok());
@@ -305,9 +304,8 @@ TEST(Control, RefusesWhatExceedsALimit) {
                    .ok());
 }
 
-TEST(Control, NeverBelievesDamagedBytes) {
-  // Whatever is done to the bytes, decoding ends in a message within limits or in an error;
-  // sanitizers watch the rest.
+TEST(Control, DamagedBytesGiveAnErrorOrValuesWithinLimits) {
+  // Decoding modified bytes gives an error or a message within limits. Sanitizers check the rest.
   const std::string good = encode_control(sample_plan());
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);
@@ -332,7 +330,7 @@ TEST(Control, RefusesNoncesAndProofsOfAnotherSize) {
   }
 }
 
-TEST(Control, AChallengeIsSmallEnoughForAStranger) {
+TEST(Control, AChallengeIsWithinTheLimitForUnauthenticatedPeers) {
   const std::string largest = encode_control(
       Challenge{.nonce = std::string(kNonceBytes, 'n'), .proof = std::string(kProofBytes, 'p')});
   EXPECT_LE(largest.size(), kUnauthenticatedBytesMax);
@@ -344,8 +342,8 @@ bool is_taken(const Control& message) {
   return decode_control(bytes_of(encode_control(message))).ok();
 }
 
-// The largest value of everything that has a limit, and one more.
-TEST(Control, TakesWhatIsAtItsLimitAndNothingBeyond) {
+// The largest allowed value of every limited field, and one more.
+TEST(Control, AcceptsValuesAtTheirLimitAndNotBeyond) {
   struct Limit {
     const char* what;
     Control largest;
@@ -449,7 +447,7 @@ TEST(Control, TakesWhatIsAtItsLimitAndNothingBeyond) {
   }
 }
 
-TEST(Control, TakesAPlanAtItsLimits) {
+TEST(Control, AcceptsAPlanAtItsLimits) {
   const auto is_taken_with = [](const auto& change) {
     Plan plan = sample_plan();
     change(plan);
@@ -472,7 +470,7 @@ TEST(Control, TakesAPlanAtItsLimits) {
   }
 }
 
-TEST(Control, RefusesAMessageThatIsTooLongAltogether) {
+TEST(Control, RefusesAMessageAboveTheSizeLimit) {
   const std::string name(kTextBytesMax, 'x');
   const std::vector<TensorSpec> few(kControlBytesMax / kTextBytesMax / 2, {name, 1, {}});
   const std::vector<TensorSpec> many(kControlBytesMax / kTextBytesMax + 1, {name, 1, {}});

@@ -1,5 +1,5 @@
-// Frame: what a state machine wants sent. A header, and a control message or a slice of floats
-// behind it.
+// Frame: a unit of the protocol as state machines send it: a header, followed by a control message,
+// a slice of floats, or nothing.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@
 
 namespace drover {
 
-// Floats that are sent from where they lie; sharing the buffer keeps them there until they are
-// gone.
+// Floats that are sent directly from a buffer. The reference keeps the buffer until they are sent.
 struct FloatSlice {
   ConstBuffer buffer;
   size_t offset = 0;
@@ -23,8 +22,8 @@ struct FloatSlice {
 };
 
 struct Frame {
-  FrameHeader
-      header;  // `length` and, for control messages, everything but `type` is filled in when sent
+  // `length` and, for control messages, all fields except `type` are set when the frame is sent.
+  FrameHeader header;
   std::variant<std::monostate, Control, FloatSlice> payload;
 };
 

@@ -90,14 +90,13 @@ HeaderBytes encode_header(const FrameHeader& header) {
 Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   if (get<uint16_t>(bytes, 0) == kTlsGreeting) {
     return invalid_input(
-        "the peer speaks TLS, and here nobody does: give --tls to all processes of a run, or to "
+        "the peer uses TLS, but this process does not: give --tls to all processes of a run, or to "
         "none");
   }
   if (get<uint32_t>(bytes, 0) != kMagic) {
-    return invalid_input(
-        "the peer does not speak drover's protocol (its first bytes are something else)");
+    return invalid_input("the peer does not speak drover's protocol (unknown first bytes)");
   }
-  // The version comes before the checksum: another version may well have another header.
+  // The version is checked before the checksum, since another version may have another header.
   const auto version = get<uint8_t>(bytes, 4);
   if (version != kProtocolVersion) {
     return invalid_input("the peer speaks protocol version " + std::to_string(version) +
@@ -117,7 +116,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes
     return invalid_input("a frame has numbers of the unknown type " + std::to_string(number_type));
   }
   if ((get<uint32_t>(bytes, 56) >> 8) != 0)
-    return invalid_input("a frame's header has something where nothing belongs");
+    return invalid_input("a frame's header has unused bytes that are not zero");
   const auto answer = get<uint32_t>(bytes, 48);
   if (answer > static_cast<uint32_t>(Answer::kOutlier))
     return invalid_input("a frame has the unknown answer " + std::to_string(answer));

@@ -1,13 +1,13 @@
-// FrameHeader: the 64 bytes before everything that travels between peers.
+// FrameHeader: the 64 bytes before every payload between peers.
 //
 // Layout on the wire, little-endian:
 //    0 u32 magic "DRV1"   4 u8 protocol version   5 u8 type   6 u16 flags
 //    8 u64 run           16 u64 step             24 u64 version
 //   32 u32 worker        36 u32 block            40 u32 samples   44 u32 length of the payload in
-//   bytes 48 u32 answer        52 u32 place            56 u8 number type, 3 zero bytes
-//   60 u32 CRC-32 of the first 60 bytes
+//   bytes 48 u32 answer        52 u32 place            56 u8 number type, 3 zero bytes 60 u32
+//   CRC-32 of the first 60 bytes
 //
-// Control messages (wire/control.h) and raw blocks of float32 both follow such a header.
+// The payload is a control message (wire/control.h) or the raw numbers of a block.
 #pragma once
 
 #include <array>
@@ -28,56 +28,57 @@ inline constexpr size_t kHeaderBytes = 64;
 enum class FrameType : uint8_t {
   // Control: the payload is an encoded message of wire/control.h.
   kControl = 1,
-  // Blocks, worker to shard: an offer says a block is ready; the shard grants it when it wants the
-  // bytes; every
-  // push is answered.
-  kOffer = 2,   // step, block, samples; a small block travels inline as its payload
+  // Gradients, worker to shard. The worker offers a block that is ready, the shard grants it when
+  // it
+  // can receive the payload, the worker sends the block, and the shard answers every block.
+  kOffer = 2,   // step, block, samples; a small block is sent inline as the payload
   kGrant = 3,   // step, block
   kBlock = 4,   // step, block, samples, payload
-  kAnswer = 5,  // step, block, answer, version: what the shard's block is at now
-  // Blocks, shard to worker.
-  // version: the least wanted; step: the puller's number for this request; place: where not all
-  // blocks are waited for, how many kParameters of this shard have come so far
+  kAnswer = 5,  // step, block, answer, version: current version of the shard's block
+  // Parameters, shard to worker.
+  // version: the least version wanted; step: the puller's number of this request; place, with
+  // partial pulls: number of kParameters frames received from this shard so far
   kPull = 6,
-  kParameters = 7,  // block, version, payload; step: the number of the request it answers
-  kGone = 8,  // version: the newest snapshot, the one pulled is no longer there; step: as above
-  // The order to stop: nothing up to `step` is wanted any more. Monotonic, may be repeated.
+  kParameters = 7,  // block, version, payload; step: the number of the answered request
+  // The requested snapshot does not exist any more. version: the newest snapshot; step: as above
+  kGone = 8,
+  // The stop order: gradients up to `step` are not wanted any more. Monotonic, may be repeated.
   kStop = 9,
-  // Worker to shard: I have copied what you published at `place`.
+  // Worker to shard: the worker has copied the parameters published at `place`.
   kTaken = 10,
-  // Worker to shard: I push nothing more for steps before `version`. A pull says so too, unless it
-  // has kNotDoneFlag.
+  // Worker to shard: the worker pushes nothing more for steps before `version`. A pull has the same
+  // meaning, unless it has kNotDoneFlag.
   kDone = 11,
-  // Anybody to anybody: I live, though I have nothing to say.
+  // Heartbeat, in both directions.
   kAlive = 12,
-  // Shard to its standby: floats of what it keeps (see Replica). version; block: which of those
-  // announced; place: which of its floats; payload
+  // Shard to its standby: floats of a replica (see Replica). version; block: index of the announced
+  // block; place: kind of floats; payload
   kReplica = 13,
 };
 
 enum FrameFlags : uint16_t {
-  // On kPull, kParameters: the parameters for evaluation, of exactly this version.
+  // On kPull and kParameters: the parameters for evaluation, of exactly this version.
   kSnapshotFlag = 1,
-  // No payload follows. On kOffer: the block lies in the memory that its worker shares, in gradient
-  // buffer number `place`. On kParameters: in the memory that the shard shares, at `place`.
+  // No payload follows. On kOffer: the block is in the worker's shared memory, in gradient buffer
+  // number `place`. On kParameters: the block is in the shard's shared memory, at `place`.
   kInPlaceFlag = 2,
-  // On kPull: the puller is still computing, and will push for the step before `version`.
+  // On kPull: the worker is not done with the step before `version`: it still computes and pushes.
   kNotDoneFlag = 4,
 };
 
 enum class Answer : uint32_t {
   kAccepted = 0,
-  kLate = 1,       // the block has closed; `version` tells the step it is in now
-  kNotFinite = 2,  // NaN or infinity
-  kDuplicate = 3,  // this worker has pushed this block already
-  kOutlier = 4,    // far longer than what others push: it is not used
+  kLate = 1,       // the block has closed; `version` is its current step
+  kNotFinite = 2,  // refused: NaN or infinity
+  kDuplicate = 3,  // refused: this worker has already pushed this block
+  kOutlier = 4,    // refused: the norm is much larger than those of other workers
 };
 
 std::string_view name_of(Answer answer);
 
-// In place of a step: the block holds initial parameters.
+// As a step: the block has initial parameters.
 inline constexpr Step kInitialStep = ~Step{0};
-// In place of a worker: the evaluator.
+// As a worker: the evaluator.
 inline constexpr WorkerId kEvaluator = ~WorkerId{0};
 
 struct FrameHeader {
@@ -101,8 +102,8 @@ using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
 HeaderBytes encode_header(const FrameHeader& header);
 
-// Refuses anything that is not a whole, undamaged header of our protocol version with a payload
-// within the limit of its type, and says which it was.
+// An error, which says why, unless the header is undamaged, of this protocol version, and has a
+// payload within the limit of its type.
 Result<FrameHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
 }  // namespace drover

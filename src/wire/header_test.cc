@@ -1,4 +1,4 @@
-// A header must survive the wire unchanged, and nothing else may be taken for one.
+// Decoding an encoded header gives the same header. Other bytes are refused.
 #include "wire/header.h"
 
 #include <gtest/gtest.h>
@@ -31,12 +31,12 @@ FrameHeader random_header(std::mt19937_64& random) {
   return header;
 }
 
-TEST(FrameHeader, APullMayTellOfMoreBlocksThanAGradientHasSamples) {
-  // A long run has millions of blocks come; a limit on them would end it.
+TEST(FrameHeader, APullMayCountMoreBlocksThanTheLimitOfSamples) {
+  // A worker receives millions of blocks in a long run, so their count has no limit.
   EXPECT_TRUE(decode_header(encode_header({.type = FrameType::kPull, .place = ~uint32_t{0}})).ok());
 }
 
-TEST(Header, SurvivesTheWire) {
+TEST(Header, IsDecodedUnchanged) {
   for (uint64_t seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -59,7 +59,7 @@ TEST(Header, RefusesEveryDamagedByte) {
   }
 }
 
-TEST(Header, NamesWhatIsWrong) {
+TEST(Header, ErrorsNameTheInvalidField) {
   HeaderBytes bytes{};
   EXPECT_THAT(decode_header(bytes).error(), is_error(ErrorKind::kInvalidInput, "drover"));
 
@@ -73,13 +73,13 @@ TEST(Header, NamesWhatIsWrong) {
               is_error(ErrorKind::kInvalidInput, kBlockBytesMax + 1, kBlockBytesMax));
 }
 
-TEST(Header, RefusesWhatItWouldNotWrite) {
+TEST(Header, RefusesHeadersThatAreNeverEncoded) {
   HeaderBytes stray = encode_header({.type = FrameType::kPull});
   stray[58] = std::byte{1};
   const auto sum = static_cast<uint32_t>(
       ::crc32(0, reinterpret_cast<const Bytef*>(stray.data()), kHeaderBytes - 4));
   std::memcpy(stray.data() + kHeaderBytes - 4, &sum, 4);
-  EXPECT_FALSE(decode_header(stray).ok()) << "there are zeros behind the number type";
+  EXPECT_FALSE(decode_header(stray).ok()) << "the bytes after the number type are zero";
 }
 
 TEST(Header, GivesEachTypeItsOwnLimit) {
@@ -103,7 +103,7 @@ TEST(Header, RandomBytesAreNeverAHeader) {
   }
 }
 
-TEST(Header, EveryAnswerThereIsCanBeReadAndNoOther) {
+TEST(Header, DecodesEveryKnownAnswerAndNoOther) {
   for (uint32_t answer = 0; answer < 8; ++answer) {
     const FrameHeader header{.type = FrameType::kAnswer, .answer = static_cast<Answer>(answer)};
     EXPECT_EQ(decode_header(encode_header(header)).ok(), name_of(header.answer) != "unknown")

@@ -10,13 +10,13 @@ namespace {
 constexpr uint32_t kSign = 0x80000000;
 constexpr uint32_t kInfinity = 0x7f800000;
 
-// Choices by ?: and not by branches: the loops below are vectorised.
+// Uses ?: instead of branches, so that the compiler vectorises the loops below.
 
 uint16_t to_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  // Half of the last place that is kept, or just below it: a tie goes to the even one.
+  // Adds half of the last place, or one less, so that ties round to even.
   const uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
-  // Rounding could turn a NaN into infinity, or worse; a quiet one stays.
+  // Rounding could turn a NaN into infinity; setting a bit keeps it a quiet NaN.
   const uint32_t quiet = bits | 0x00400000;
   return static_cast<uint16_t>(((bits & ~kSign) > kInfinity ? quiet : rounded) >> 16);
 }
@@ -25,13 +25,14 @@ float from_bfloat16(uint16_t half) { return std::bit_cast<float>(uint32_t{half} 
 
 uint16_t to_float16(float value) {
   constexpr uint32_t kOverflow = 0x47800000;  // 2^16
-  constexpr uint32_t kSmallest = 0x38800000;  // 2^-14, the least that is not subnormal
-  constexpr uint32_t kRebias = 112u << 23;    // the exponents count from 15, not from 127
+  constexpr uint32_t kSmallest = 0x38800000;  // 2^-14, the least normal number
+  constexpr uint32_t kRebias = 112u << 23;    // the exponent's bias is 15 instead of 127
   constexpr uint32_t kOneHalf = 0x3f000000;
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t size = bits & ~kSign;
   const uint32_t normal = (size - kRebias + 0x0fff + ((size >> 13) & 1)) >> 13;
-  // Next to one half, floats are as far apart as subnormal halves are: adding it rounds to them.
+  // Near 0.5, the spacing of floats is that of subnormal float16 numbers, so adding 0.5 rounds to
+  // it.
   const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5F) - kOneHalf;
   const uint32_t special = size > kInfinity ? 0x7e00 : 0x7c00;
   const uint32_t half = size >= kOverflow ? special : (size < kSmallest ? subnormal : normal);
@@ -41,7 +42,7 @@ uint16_t to_float16(float value) {
 float from_float16(uint16_t half) {
   constexpr float kRebias = 0x1.0p112F;
   const uint32_t size = half & 0x7fffu;
-  // Multiplying moves the exponent, and makes subnormal halves what they stand for.
+  // The multiplication corrects the exponent, also of subnormal float16 numbers.
   const uint32_t finite = std::bit_cast<uint32_t>(std::bit_cast<float>(size << 13) * kRebias);
   const uint32_t special = (size << 13) | kInfinity;
   const uint32_t bits = size >= 0x7c00 ? special : finite;

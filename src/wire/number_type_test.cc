@@ -1,4 +1,4 @@
-// Short numbers must be the nearest ones there are, and what is not a number must stay none.
+// Conversion to 16 bits rounds to the nearest number and keeps NaN and infinity.
 #include "wire/number_type.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(NumberType, KnownValues) {
   }
 }
 
-TEST(NumberType, WhatIsOneAlreadyIsKept) {
+TEST(NumberType, RepresentableNumbersAreUnchanged) {
   for (const NumberType type : {NumberType::kBfloat16, NumberType::kFloat16}) {
     for (const float value : all_numbers(type)) ASSERT_EQ(there_and_back(type, value), value);
   }
@@ -67,7 +67,7 @@ TEST(NumberType, RoundsToTheNearestAndTiesToEven) {
     const std::vector<float> numbers = all_numbers(type);
     std::mt19937_64 random(1);
     for (int i = 0; i < 200'000; ++i) {
-      // Between two neighbours, or exactly half-way.
+      // Between two neighbours, or exactly in the middle.
       const size_t at = random() % (numbers.size() - 1);
       const double low = static_cast<double>(numbers[at]);
       const double high = static_cast<double>(numbers[at + 1]);
@@ -86,7 +86,7 @@ TEST(NumberType, RoundsToTheNearestAndTiesToEven) {
   }
 }
 
-TEST(NumberType, WhatIsNotFiniteStaysSo) {
+TEST(NumberType, NanAndInfinityAreKept) {
   for (const NumberType type : {NumberType::kBfloat16, NumberType::kFloat16}) {
     EXPECT_EQ(there_and_back(type, kInfinity), kInfinity);
     EXPECT_EQ(there_and_back(type, -kInfinity), -kInfinity);
@@ -95,7 +95,7 @@ TEST(NumberType, WhatIsNotFiniteStaysSo) {
   }
 }
 
-TEST(NumberType, WholeSpansAsOneByOne) {
+TEST(NumberType, ASpanIsConvertedLikeItsElements) {
   std::mt19937_64 random(2);
   for (const NumberType type : {NumberType::kBfloat16, NumberType::kFloat16}) {
     std::vector<float> values(1000);

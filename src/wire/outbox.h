@@ -1,4 +1,5 @@
-// Outbox: what a state machine wants sent, and to whom. Whoever drives the machine sends it.
+// Outbox: the frames that a state machine sends, with their recipients. Its driver (node or sim)
+// sends them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Address {
 
 inline Address to_coordinator() { return {Role::kCoordinator, 0, Lane::kControl}; }
 
-// Workers and the evaluator share one space of ids; see kEvaluator.
+// Workers and the evaluator share one range of ids; see kEvaluator.
 inline Address to_worker(WorkerId worker, Lane lane) {
   return worker == kEvaluator ? Address{Role::kEvaluator, 0, lane}
                               : Address{Role::kWorker, worker, lane};
