@@ -13,9 +13,9 @@
 namespace drover {
 namespace {
 
-// Parts in one system call; the kernel takes 1,024.
+// Maximum number of parts in one system call; the kernel's limit is 1,024.
 constexpr size_t kPartsMax = 256;
-// Of a TLS record, at most.
+// Maximum size of a TLS record.
 constexpr size_t kRecordBytes = 16 << 10;
 
 Status lost(const std::string& why) { return Error{ErrorKind::kDisconnected, why}; }
@@ -39,7 +39,7 @@ bool Connection::read(std::span<std::byte> into, Done done) {
   return false;
 }
 
-// One call fills what is asked for, and brings what follows if it is there.
+// One system call fills the requested buffer and reads available bytes beyond it.
 Connection::Progress Connection::receive() {
   if (tls_) return receive_encrypted();
   while (!into_.empty()) {
@@ -84,8 +84,8 @@ void Connection::keep_file(const msghdr& message) {
   }
 }
 
-// Whoever waits is kept by the wait, not by this: whoever keeps a connection may be kept by what it
-// has asked for, and neither would ever go.
+// The callback of the wait owns `done`, and this connection does not: `done` may own the
+// connection, and the cycle would never be freed.
 void Connection::wait_to_read(Done done) {
   socket_.async_wait(read_waits_for_, [self = shared_from_this(), done = std::move(done)](
                                           const boost::system::error_code& error) mutable {
@@ -176,8 +176,8 @@ Connection::Progress Connection::send_encrypted() {
   return Progress::kDone;
 }
 
-// Small parts together, because every record costs; large ones from where they are. A write that
-// had to wait finds the same bytes again.
+// Small parts are copied into one record, since every record has a cost; large ones are written in
+// place. After a wait, the write is repeated with the same bytes, as OpenSSL requires.
 std::span<const std::byte> Connection::next_record() {
   const iovec& first = out_[out_begin_];
   if (first.iov_len >= kRecordBytes || out_begin_ + 1 == out_.size())
@@ -212,9 +212,9 @@ void Connection::wait_to_write(Done done) {
 }
 
 uint32_t Connection::packets_out_of_order() {
-  if (!tells_order_) return 0;
+  if (!reports_order_) return 0;
   const auto packets = tcp_packets_out_of_order(socket_.native_handle());
-  tells_order_ = packets.has_value();  // if not now, then never
+  reports_order_ = packets.has_value();  // this does not change
   return packets.value_or(0);
 }
 

@@ -1,8 +1,8 @@
-// Connection: reads and writes whole buffers on a socket, one thing after another, without knowing
-// what they mean.
+// Connection: reads and writes whole buffers on a socket, in order.
 //
-// Lives on one event loop; every call and every callback happens on that loop's thread. What can be
-// done at once is done at once, so that a stream of small things costs few system calls.
+// It belongs to one event loop: every call and every callback happens on that loop's thread.
+// Operations that need not wait complete within the call, so that many small ones cost few system
+// calls.
 #pragma once
 
 #include <sys/uio.h>
@@ -28,33 +28,32 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Done = std::function<void(const Status&)>;
 
-  // With `tls`, a session on this socket, everything is encrypted.
+  // With `tls`, a session on this socket, the connection is encrypted.
   explicit Connection(Socket socket, std::unique_ptr<TlsSession> tls = nullptr)
       : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
-  // Fills `into` completely. Returns true if it has done so; else it calls `done` when it has, or
-  // when that is no longer possible: an end of the stream before that is an error.
-  // REQUIRES: no other read is under way; `into` stays valid until `done`.
+  // Fills `into` completely. Returns true if it is filled on return. Otherwise calls `done` later,
+  // when it is filled or with an error; an earlier end of the stream is an error.
+  // REQUIRES: no other read is pending; `into` stays valid until `done`.
   bool read(std::span<std::byte> into, Done done);
 
-  // Writes all of `parts` with as few system calls as the kernel allows. Returns and calls as
-  // read() does. A copy of `file`, if there is one, goes to the peer with the first byte; only Unix
-  // sockets carry one.
-  // REQUIRES: no other write is under way; the memory stays valid until `done`.
+  // Writes all of `parts` with as few system calls as possible. Returns and calls `done` like
+  // read(). If `file` is not -1, a copy of this descriptor is sent with the first byte; only Unix
+  // sockets can send one. REQUIRES: no other write is pending; the memory stays valid until `done`.
   bool write(const std::vector<boost::asio::const_buffer>& parts, Done done, int file = -1);
 
-  // The file that came with what was last read, if one did.
+  // The descriptor that was received with the last bytes read, if any.
   Descriptor take_file() { return std::move(file_); }
 
-  // Pending calls end with an error.
+  // Pending reads and writes end with an error.
   void close();
-  // Packets that came out of order so far, most often because others before them were lost; 0 where
-  // that cannot be known.
+  // Packets received out of order so far, most often because earlier ones were lost; 0 if the
+  // kernel does not report it.
   uint32_t packets_out_of_order();
-  // Bytes so far.
+  // Bytes received so far.
   uint64_t received() const { return received_; }
   bool is_open() const { return socket_.is_open(); }
-  // Both ends are on this machine, and speak over a Unix socket.
+  // Whether this is a Unix socket, so that both ends are on this machine.
   bool is_local() const;
   Socket::executor_type executor() { return socket_.get_executor(); }
 
@@ -78,15 +77,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // A handshake may have to write in order to read, or the reverse.
   Socket::wait_type read_waits_for_ = Socket::wait_read;
   Socket::wait_type write_waits_for_ = Socket::wait_write;
-  bool tells_order_ = true;  // of packets
-  std::string trouble_;      // why kFailed
+  bool reports_order_ = true;  // whether the kernel counts packets out of order
+  std::string trouble_;        // the reason of kFailed
   uint64_t received_ = 0;
 
-  // What was read beyond what was asked for: most often whole small frames.
+  // Bytes read beyond the end of the requested buffer: most often whole small frames.
   std::array<std::byte, 8192> ahead_;
   size_t ahead_begin_ = 0;
   size_t ahead_end_ = 0;
-  std::span<std::byte> into_;  // what is still to be filled
+  std::span<std::byte> into_;  // the part of the buffer that is not filled yet
   Descriptor file_;
 
   std::vector<iovec> out_;

@@ -1,4 +1,4 @@
-// Descriptor: an open file of this process, closed when nobody holds it any more.
+// Descriptor: owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>

@@ -21,7 +21,7 @@ Result<Endpoint> parse_unix(std::string_view name, std::string_view text) {
                          std::to_string(sizeof(sockaddr_un{}.sun_path) - 2) +
                          " letters after 'unix:'");
   }
-  // A leading zero byte is what makes the name abstract.
+  // A leading zero byte makes the name abstract.
   const boost::asio::local::stream_protocol::endpoint address(std::string(1, '\0') +
                                                               std::string(name));
   return Endpoint{SocketProtocol::endpoint(address), true};

@@ -1,8 +1,7 @@
-// Endpoint: where somebody listens, as text and as a socket address.
+// Endpoint: the address of a listening socket, as text and as a socket address.
 //
-// Text forms: "unix:NAME" is a socket in Linux's abstract namespace, which has no file and so
-// leaves none behind when its owner is killed; "tcp:HOST:PORT" with a numeric host ("127.0.0.1",
-// "::1" in brackets).
+// Text forms: "unix:NAME" is a socket in Linux's abstract namespace, so that a killed process
+// leaves no file behind. "tcp:HOST:PORT" has a numeric host ("127.0.0.1", or "[::1]").
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -21,10 +20,10 @@ struct Endpoint {
 };
 
 Result<Endpoint> parse_endpoint(std::string_view text);
-// Where somebody is, as far as its address tells.
+// The location of a peer, derived from its address.
 struct Location {
-  std::string host;   // of a neighbourhood that one person may own: for IPv6 a network of 64 bits
-  bool near = false;  // on this machine
+  std::string host;   // the address without port; for IPv6 the /64 network, which one host may own
+  bool near = false;  // whether it is on this machine
 };
 Location location_of(const SocketProtocol::endpoint& address);
 

@@ -1,8 +1,8 @@
-// MessageCourier: messages of a MessagePort on an event loop.
+// MessageCourier: sends and receives messages of a MessagePort on an event loop.
 //
-// A port has no descriptor that could be waited for, so what is under way is looked at again and
-// again: a few times at once, then with pauses. When nothing is under way nothing is looked at; who
-// expects a message must have heard of it elsewhere (node/channel.h: from its header).
+// A port has no descriptor to wait for, so pending operations are polled: first without pause, then
+// with growing pauses. Without pending operations nothing is polled, so a receiver must be notified
+// of a message in another way (node/channel.h: by a header on a socket).
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -20,10 +20,10 @@
 
 namespace drover {
 
-// How long to wait before looking again, after having looked so often in vain.
+// The pause before the next poll after `in_vain` polls without a result.
 Duration pause_before_next_look(uint32_t in_vain);
 
-// Lives on one event loop, as Connection does.
+// Belongs to one event loop, like Connection.
 class MessageCourier : public std::enable_shared_from_this<MessageCourier> {
  public:
   using Done = std::function<void(const Status&)>;
@@ -36,17 +36,17 @@ class MessageCourier : public std::enable_shared_from_this<MessageCourier> {
 
   MessagePort& port() { return port_; }
 
-  // Fills `into` with a message of just that size. Returns true if it has done so; else it calls
-  // `done` when it has, or when that is no longer possible.
-  // REQUIRES: `into` stays valid until `done`, or forget().
+  // Receives a message of exactly the size of `into`. Returns true if it is received on return.
+  // Otherwise calls `done` later, when it is received or with an error.
+  // REQUIRES: `into` stays valid until `done` or forget().
   bool receive(std::span<std::byte> into, MessageAddress from, Done done);
-  // Sends a message. Returns and calls as receive() does. `memory` keeps what is sent.
+  // Sends a message. Returns and calls `done` like receive(). `memory` keeps the message alive.
   bool send(std::span<const std::byte> message, MessageAddress to, MessagePort::Memory memory,
             Done done);
 
-  // Ends everything between us and this peer; nobody is called.
+  // Cancels all operations with this peer, without calling their `done`.
   void forget(MessageAddress peer);
-  // The same with everybody.
+  // Cancels all operations, without calling their `done`.
   void close();
 
  private:
@@ -66,7 +66,7 @@ class MessageCourier : public std::enable_shared_from_this<MessageCourier> {
   MessagePort& port_;
   boost::asio::steady_timer next_look_;
   std::vector<UnderWay> under_way_;
-  uint32_t in_vain_ = 0;  // looks in a row
+  uint32_t in_vain_ = 0;  // polls in a row without a result
   bool planned_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Messages on an event loop, over a port whose messages arrive when the test says so.
+// Messages on an event loop, over a port of which the test controls the delivery.
 #include "net/message_courier.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class MessageCourierTest : public LoopTest {
   std::vector<Status> receives_;
 };
 
-TEST_F(MessageCourierTest, WhatIsThereAlreadyIsReceivedAtOnce) {
+TEST_F(MessageCourierTest, AnAvailableMessageIsReceivedAtOnce) {
   EXPECT_FALSE(send());
   EXPECT_TRUE(receive());
   EXPECT_EQ(received_, *sent_);
@@ -48,11 +48,11 @@ TEST_F(MessageCourierTest, WhatIsThereAlreadyIsReceivedAtOnce) {
   EXPECT_TRUE(receives_.empty());
 }
 
-TEST_F(MessageCourierTest, WhatComesLaterIsWaitedFor) {
+TEST_F(MessageCourierTest, WaitsForAMessageThatArrivesLater) {
   EXPECT_FALSE(receive());
   world_.delivers = false;
   EXPECT_FALSE(send());
-  // Through every length of pause.
+  // Long enough for every length of pause.
   ASSERT_TRUE(run_until([&] { return left_port_.looks > 60; }));
   EXPECT_TRUE(receives_.empty());
   world_.delivers = true;
@@ -61,13 +61,13 @@ TEST_F(MessageCourierTest, WhatComesLaterIsWaitedFor) {
   EXPECT_EQ(received_, *sent_);
 }
 
-TEST_F(MessageCourierTest, NobodyLooksWhenNothingIsUnderWay) {
+TEST_F(MessageCourierTest, DoesNotPollWithoutPendingOperations) {
   EXPECT_FALSE(send());
   EXPECT_TRUE(receive());
   ASSERT_TRUE(run_until([&] { return sends_.size() == 1; }));
   const size_t looks = left_port_.looks + right_port_.looks;
   loop_.restart();
-  loop_.run();  // it ends: no timer is set
+  loop_.run();  // it returns, since no timer is set
   EXPECT_EQ(left_port_.looks + right_port_.looks, looks);
 }
 
@@ -79,21 +79,21 @@ TEST_F(MessageCourierTest, AMessageOfAnotherLengthIsAnError) {
   EXPECT_FALSE(receives_.front().ok());
 }
 
-TEST_F(MessageCourierTest, APortThatCannotTellsSoLater) {
+TEST_F(MessageCourierTest, AFailureOfThePortIsReportedLater) {
   left_port_.trouble = "gone";
   EXPECT_FALSE(receive());
-  EXPECT_TRUE(receives_.empty()) << "the caller is in the middle of something";
+  EXPECT_TRUE(receives_.empty()) << "not during the call";
   ASSERT_TRUE(run_until([&] { return receives_.size() == 1; }));
   EXPECT_EQ(receives_.front().error().message, "gone");
 }
 
-TEST_F(MessageCourierTest, WhoIsForgottenIsNotWrittenToAndKeepsWhatItSends) {
+TEST_F(MessageCourierTest, ForgettingAPeerCancelsReceivesAndKeepsTheMemoryOfSends) {
   world_.delivers = false;
   EXPECT_FALSE(send());
   EXPECT_FALSE(receive());
   EXPECT_FALSE(receive(8));
   left_->forget({1, 7});
-  EXPECT_EQ(left_port_.under_way(), 1u) << "the other lane goes on";
+  EXPECT_EQ(left_port_.under_way(), 1u) << "the other lane continues";
   right_->forget({0, 7});
   EXPECT_EQ(right_port_.under_way(), 0u);
   ASSERT_EQ(right_port_.kept.size(), 1u);
@@ -103,11 +103,11 @@ TEST_F(MessageCourierTest, WhoIsForgottenIsNotWrittenToAndKeepsWhatItSends) {
   EXPECT_EQ(left_port_.under_way(), 0u);
   loop_.restart();
   loop_.run();
-  EXPECT_TRUE(receives_.empty() && sends_.empty()) << "nobody is called any more";
+  EXPECT_TRUE(receives_.empty() && sends_.empty()) << "no callback is called any more";
   EXPECT_EQ(received_, std::vector<uint8_t>(100));
 }
 
-TEST_F(MessageCourierTest, WhoeverIsCalledMayEndTheOthers) {
+TEST_F(MessageCourierTest, ACallbackMayEndOtherOperations) {
   world_.delivers = false;
   bool other = false;
   EXPECT_FALSE(left_->receive(place(), {1, 7}, [&](const Status&) { left_->forget({1, 8}); }));
@@ -118,7 +118,7 @@ TEST_F(MessageCourierTest, WhoeverIsCalledMayEndTheOthers) {
   EXPECT_FALSE(other);
 }
 
-TEST(Pauses, GrowAndAreNeverLong) {
+TEST(Pauses, GrowUpToALimit) {
   Duration before = Duration::zero();
   for (uint32_t in_vain = 0; in_vain < 100'000; ++in_vain) {
     const Duration pause = pause_before_next_look(in_vain);

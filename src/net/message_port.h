@@ -1,7 +1,7 @@
-// MessagePort: whole messages between processes that know each other by number, straight out of
-// memory and into it. It is what we need of an MPI library, and no more.
+// MessagePort: sends and receives whole messages between numbered processes, without copying. It is
+// the part of an MPI library that Drover uses.
 //
-// Nothing here waits and nothing calls back: who has begun something asks whether it has ended. One
+// No function waits and none calls back: the caller polls its operations with has_ended(). One
 // thread at a time.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace drover {
 
-// The other end: a process, and which of the conversations with it.
+// The other end of a connection: a process, and one of the lanes to it.
 struct MessageAddress {
   uint32_t rank = 0;
   uint32_t lane = 0;
@@ -23,38 +23,40 @@ struct MessageAddress {
 
 class MessagePort {
  public:
-  // Every MPI library has so many tags.
+  // Every MPI library has at least this many tags.
   static constexpr uint32_t kLaneMax = 32'767;
 
-  using Ticket = uint64_t;  // of something that is under way
+  using Ticket = uint64_t;  // identifies a pending operation
   using Memory = std::shared_ptr<const void>;
 
   virtual ~MessagePort() = default;
 
-  // This process's number, and of how many.
+  // This process's number, and the number of processes.
   virtual uint32_t rank() const = 0;
   virtual uint32_t ranks() const = 0;
-  // One that this process has not used before: what is left of an earlier conversation with the
-  // same peer is not taken for a part of the next.
+  // A lane that this process has not used before, so that messages of an earlier connection to the
+  // same peer are not received on a new one.
   virtual uint32_t new_lane() = 0;
 
   // Messages of a lane are received in the order in which they were sent.
-  // REQUIRES: the memory stays valid until the ticket's end; the address is one that reaches().
+  // REQUIRES: the memory stays valid until the operation has ended; reaches(address).
   virtual Result<Ticket> begin_send(std::span<const std::byte> message, MessageAddress to) = 0;
   virtual Result<Ticket> begin_receive(std::span<std::byte> into, MessageAddress from) = 0;
 
-  // Whether it has. An error if it has failed, or if the message had another length; then, and
-  // after true, the ticket is used up.
+  // Whether the operation has ended. An error if it has failed, or if the message had another
+  // length. After true or an error the ticket is invalid.
   virtual Result<bool> has_ended(Ticket ticket) = 0;
 
-  // Ends a receive: afterwards nothing is written to its memory. A message that has begun to arrive
-  // is waited for, since no MPI library can stop it; if it never comes, the process ends.
+  // Cancels a receive. ENSURES: nothing is written to its memory afterwards. Waits for a message
+  // that has begun to arrive, since MPI cannot cancel it; if it does not complete, the process
+  // exits.
   virtual void cancel_receive(Ticket receive) = 0;
-  // Ends a send as far as the caller is concerned. Its memory is kept as long as it may be read.
+  // The caller is no longer interested in a send. `memory` is kept as long as it may be read.
   virtual void release_send(Ticket send, Memory memory) = 0;
 
-  // No more messages: waits until all processes have come to this, as they do when a run is
-  // completed; who fails goes without. May be called from any thread, and again.
+  // Ends messaging: waits until all processes have called this, which they do when a run is
+  // completed. A process that fails does not call it. May be called from any thread, and
+  // repeatedly.
   virtual void finish() = 0;
 
   bool reaches(MessageAddress address) const {

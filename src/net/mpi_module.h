@@ -1,4 +1,4 @@
-// Loads libdrover_mpi.so, which brings the MPI library with it, and begins to speak MPI.
+// Loads libdrover_mpi.so, which needs the MPI library, and initialises MPI.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace drover {
 
-// Says whether there is such a module, without MPI having begun.
+// Whether the module can be loaded. Does not initialise MPI.
 Status check_mpi_module();
 
-// MPI begins in this process, and waits until all that were launched together have come to this.
-// REQUIRES: this process was started by an MPI launcher, or forked by one that was; it does this
-// once, and forks nobody afterwards.
+// Initialises MPI, which waits until all processes of the launch have called this.
+// REQUIRES: an MPI launcher started this process or its parent; it is called once, and the process
+// does not fork afterwards.
 Result<std::shared_ptr<MessagePort>> open_mpi_port();
 
 }  // namespace drover

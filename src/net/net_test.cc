@@ -23,7 +23,7 @@ namespace {
 
 // --- addresses
 
-TEST(Endpoint, ReadsWhatItWrites) {
+TEST(Endpoint, TextParsesToTheSameEndpoint) {
   for (const std::string text : {"unix:drover-1-coordinator", "unix:x", "tcp:127.0.0.1:7000",
                                  "tcp:0.0.0.0:0", "tcp:[::1]:65535"}) {
     const auto endpoint = parse_endpoint(text);
@@ -33,7 +33,7 @@ TEST(Endpoint, ReadsWhatItWrites) {
   }
 }
 
-TEST(Endpoint, TakesNamesOfEveryLengthThatFits) {
+TEST(Endpoint, AcceptsNamesUpToTheMaximumLength) {
   for (size_t length = 1; length <= 106; ++length) {
     const std::string text = "unix:" + std::string(length, 'n');
     const auto endpoint = parse_endpoint(text);
@@ -42,7 +42,7 @@ TEST(Endpoint, TakesNamesOfEveryLengthThatFits) {
   }
 }
 
-TEST(Endpoint, SaysWhatIsWrong) {
+TEST(Endpoint, ErrorsNameTheInvalidPart) {
   const std::vector<std::string> neither = {"unix:", "tcp:"};
   const std::vector<std::string> length = {"unix:", "1", "106"};
   const std::vector<std::string> form = {"tcp:HOST:PORT", "tcp:127.0.0.1:7000"};
@@ -71,7 +71,7 @@ TEST(Endpoint, SaysWhatIsWrong) {
   }
 }
 
-TEST(Location, TellsNeighbourhoods) {
+TEST(Location, HasTheHostAndWhetherItIsNear) {
   const auto of = [](const std::string& address) {
     return location_of(parse_endpoint(address).value().address);
   };
@@ -83,7 +83,7 @@ TEST(Location, TellsNeighbourhoods) {
   EXPECT_FALSE(of("tcp:0.0.0.0:5").near) << "all of this machine's addresses";
   EXPECT_FALSE(of("tcp:[::]:5").near);
   EXPECT_FALSE(of("tcp:192.0.2.1:5").near);
-  EXPECT_EQ(of("tcp:192.0.2.1:5").host, "192.0.2.1") << "whatever the port";
+  EXPECT_EQ(of("tcp:192.0.2.1:5").host, "192.0.2.1") << "the port does not matter";
   EXPECT_EQ(of("tcp:[::ffff:192.0.2.1]:5").host, "192.0.2.1");
   EXPECT_EQ(of("tcp:[2001:db8:1:2::3]:5").host, of("tcp:[2001:db8:1:2:ffff::4]:6").host);
   EXPECT_NE(of("tcp:[2001:db8:1:2::3]:5").host, of("tcp:[2001:db8:1:3::3]:5").host);
@@ -130,14 +130,14 @@ std::vector<std::byte> pattern(size_t size, unsigned seed) {
 TEST_F(NetTest, APortInUseIsAnErrorThatSaysSo) {
   const auto first = listen("tcp:127.0.0.1:0");
   const std::string address = first->address();
-  EXPECT_NE(address, "tcp:127.0.0.1:0") << "the port really bound";
+  EXPECT_NE(address, "tcp:127.0.0.1:0") << "it has the bound port";
   const auto second = Listener::open(loop_, address);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.error(), is_error(ErrorKind::kSystem, address, "--port"));
   EXPECT_EQ(second.error().os_error, EADDRINUSE);
 }
 
-TEST_F(NetTest, AUnixNameInUseIsAnErrorAndFreeAgainAfterwards) {
+TEST_F(NetTest, AUnixNameInUseIsAnErrorUntilItIsClosed) {
   const std::string name = own_name("twice");
   {
     const auto first = listen(name);
@@ -150,21 +150,21 @@ TEST_F(NetTest, AUnixNameInUseIsAnErrorAndFreeAgainAfterwards) {
   EXPECT_TRUE(Listener::open(loop_, name).ok());
 }
 
-TEST_F(NetTest, AnAddressThatIsNotOursIsAnError) {
+TEST_F(NetTest, AnAddressOfAnotherMachineIsAnError) {
   const auto listener = Listener::open(loop_, "tcp:192.0.2.1:0");  // for documentation (RFC 5737)
   ASSERT_FALSE(listener.ok());
   EXPECT_THAT(listener.error(), is_error(ErrorKind::kSystem, "tcp:192.0.2.1:0"));
   EXPECT_EQ(listener.error().os_error, EADDRNOTAVAIL);
 }
 
-TEST_F(NetTest, ConnectingToNobodyNamesThePeer) {
-  const auto socket = connect_socket(loop_, own_name("nobody"), "shard 3");
+TEST_F(NetTest, AFailedConnectionNamesThePeer) {
+  const auto socket = connect_socket(loop_, own_name("unused"), "shard 3");
   ASSERT_FALSE(socket.ok());
-  EXPECT_THAT(socket.error(), is_error(ErrorKind::kDisconnected, "shard 3", own_name("nobody")));
+  EXPECT_THAT(socket.error(), is_error(ErrorKind::kDisconnected, "shard 3", own_name("unused")));
   EXPECT_FALSE(connect_socket(loop_, "nonsense", "shard 3").ok());
 }
 
-TEST_F(NetTest, DialingGivesAConnectionOrSaysWhyNot) {
+TEST_F(NetTest, DialingGivesAConnectionOrAnError) {
   for (const std::string& address : {own_name("dialled"), std::string("tcp:127.0.0.1:0")}) {
     SCOPED_TRACE(address);
     auto listener = listen(address);
@@ -187,22 +187,22 @@ TEST_F(NetTest, DialingGivesAConnectionOrSaysWhyNot) {
   }
 }
 
-TEST_F(NetTest, AHostThatDoesNotAnswerDoesNotHoldUpTheLoop) {
+TEST_F(NetTest, AHostThatDoesNotAnswerDoesNotBlockTheLoop) {
   const Unanswered host(loop_);
   std::optional<Dialing> dialing;
   bool called = false;
   dialing.emplace(loop_, host.address(), "shard 3", [&](const Result<Socket>&) { called = true; });
-  bool went_on = false;
+  bool continued = false;
   boost::asio::post(loop_, [&] {
-    went_on = true;
+    continued = true;
     dialing.reset();
   });
-  loop_.run();  // ends: it was given up
-  EXPECT_TRUE(went_on);
+  loop_.run();  // it returns, since the attempt was cancelled
+  EXPECT_TRUE(continued);
   EXPECT_FALSE(called);
 }
 
-TEST_F(NetTest, AListeningSocketCanBeHandedOn) {
+TEST_F(NetTest, AListeningSocketCanBePassedToAChild) {
   int fd = -1;
   std::string address;
   {
@@ -223,7 +223,7 @@ TEST_F(NetTest, ProcessesOfTheSameUserAreAccepted) {
   EXPECT_NE(pair.accepted, nullptr);
 }
 
-TEST_F(NetTest, LargeBuffersCrossBothWaysAtOnce) {
+TEST_F(NetTest, LargeBuffersAreSentInBothDirectionsAtOnce) {
   for (const std::string& address : {own_name("large"), std::string("tcp:127.0.0.1:0")}) {
     SCOPED_TRACE(address);
     const Pair pair = connect(address);
@@ -253,7 +253,7 @@ TEST_F(NetTest, LargeBuffersCrossBothWaysAtOnce) {
   }
 }
 
-TEST_F(NetTest, MorePartsThanOneSystemCallTakesStillArriveInOrder) {
+TEST_F(NetTest, MorePartsThanOneSystemCallAcceptsArriveInOrder) {
   const Pair pair = connect(own_name("parts"));
   const auto bytes = pattern(20'000, 3);
   std::vector<boost::asio::const_buffer> parts;
@@ -280,7 +280,7 @@ TEST_F(NetTest, AnEndBeforeTheBufferIsFullIsAnError) {
   EXPECT_EQ(read->error().kind, ErrorKind::kDisconnected);
 }
 
-TEST_F(NetTest, WhatIsThereAlreadyIsReadAtOnceAndInOrder) {
+TEST_F(NetTest, AvailableBytesAreReadAtOnceAndInOrder) {
   const Pair pair = connect(own_name("ahead"));
   const auto bytes = pattern(1000, 5);
   ASSERT_TRUE(pair.connected->write({boost::asio::buffer(bytes)}, nullptr));
@@ -291,7 +291,7 @@ TEST_F(NetTest, WhatIsThereAlreadyIsReadAtOnceAndInOrder) {
   EXPECT_EQ(got, bytes);
 }
 
-TEST_F(NetTest, AFileGoesWithTheBytes) {
+TEST_F(NetTest, ADescriptorIsSentWithTheBytes) {
   const Pair pair = connect(own_name("file"));
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
@@ -312,7 +312,7 @@ TEST_F(NetTest, AFileGoesWithTheBytes) {
   EXPECT_EQ(byte, 'x');
 }
 
-TEST_F(NetTest, ClosingEndsWhatIsPending) {
+TEST_F(NetTest, ClosingEndsPendingReads) {
   const Pair pair = connect("tcp:127.0.0.1:0");
   std::vector<std::byte> got(100);
   std::optional<Status> read;
@@ -321,11 +321,12 @@ TEST_F(NetTest, ClosingEndsWhatIsPending) {
   EXPECT_FALSE(pair.accepted->is_open());
   ASSERT_TRUE(run_until([&] { return read.has_value(); }));
   EXPECT_FALSE(read->ok());
-  pair.accepted->close();  // again, harmless
+  pair.accepted->close();  // a second time has no effect
 }
 
-// Whoever waits may keep the connection, and is kept by what it waits for: both go with the loop.
-TEST(Connection, LeavesNothingBehindWhenItsLoopEnds) {
+// A callback that owns the connection is owned by the pending wait. Both are destroyed with the
+// loop.
+TEST(Connection, IsDestroyedWithItsLoop) {
   struct Reader {
     std::shared_ptr<Connection> connection;
     std::array<std::byte, 10> into{};

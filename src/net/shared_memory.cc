@@ -26,22 +26,22 @@ constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW;
 
 std::string reason() { return std::strerror(errno); }
 
-// As mmap(), at an address that large pages can begin at.
+// Like mmap(), at an address at which large pages can begin.
 void* map_aligned(size_t bytes, int protection, int flags, int file) {
   constexpr size_t kAlignment = SharedMemory::kLargePage;
   if (bytes < kAlignment) return ::mmap(nullptr, bytes, protection, flags, file, 0);
-  const size_t room = bytes + kAlignment;
-  void* const reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const size_t space = bytes + kAlignment;
+  void* const reserved = ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (reserved == MAP_FAILED) return reserved;
   auto* const begin = static_cast<std::byte*>(reserved);
   const size_t before = kAlignment - reinterpret_cast<uintptr_t>(begin) % kAlignment;
   void* const data = ::mmap(begin + before, bytes, protection, flags | MAP_FIXED, file, 0);
   const int failure = errno;
-  // What is left on both sides; pages are what mmap() counts in.
+  // Unmaps the rest on both sides, in whole pages.
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t end = before + (bytes + page - 1) / page * page;
-  ::munmap(begin, data == MAP_FAILED ? room : before);
-  if (data != MAP_FAILED && end < room) ::munmap(begin + end, room - end);
+  ::munmap(begin, data == MAP_FAILED ? space : before);
+  if (data != MAP_FAILED && end < space) ::munmap(begin + end, space - end);
   errno = failure;
   return data;
 }
@@ -62,7 +62,7 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes, const s
   std::shared_ptr<SharedMemory> memory(
       new SharedMemory(std::move(file), static_cast<std::byte*>(data), bytes));
   if (pages == Pages::kAtOnce) memory->use_large_pages(0, bytes);
-  // From here on nobody else can map it to write; a kernel that cannot forbid that is as before.
+  // From here on no other process can map it for writing, if the kernel supports the seal.
   if (::fcntl(memory->file(), F_ADD_SEALS, kFixedSize | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0 &&
       ::fcntl(memory->file(), F_ADD_SEALS, kFixedSize | F_SEAL_SEAL) != 0) {
     return system_error(attempt + reason());
@@ -75,7 +75,7 @@ Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, s
   if (!file.open()) return invalid_input("the peer shares no memory");
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kFixedSize) != kFixedSize)
-    return invalid_input("the peer shares memory that it could take away");
+    return invalid_input("the peer shares memory without sealing its size");
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || static_cast<size_t>(status.st_size) < at_least) {
     return invalid_input("the peer shares " + std::to_string(status.st_size) +
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, s
   const int populate = pages == Pages::kAtOnce ? MAP_POPULATE : 0;
   void* const data = map_aligned(bytes, PROT_READ, MAP_SHARED | populate, file.get());
   if (data == MAP_FAILED) return system_error("cannot map memory that a peer shares: " + reason());
-  // The mapping keeps the memory; the descriptor is one less to run out of.
+  // The mapping keeps the memory, so the descriptor can be closed.
   return std::shared_ptr<const SharedMemory>(
       new SharedMemory(Descriptor(), static_cast<std::byte*>(data), bytes));
 }
@@ -93,7 +93,7 @@ Result<std::shared_ptr<const SharedMemory>> SharedMemory::map(Descriptor file, s
 void SharedMemory::use_large_pages(size_t begin, size_t end) {
   begin = (begin + kLargePage - 1) / kLargePage * kLargePage;
   end = std::min(end, size_) / kLargePage * kLargePage;
-  // Where the kernel is older, has none left or must not, small ones do.
+  // If the kernel is too old, has no large pages left or may not use them, pages stay small.
   if (begin < end) ::madvise(data_ + begin, end - begin, MADV_COLLAPSE);
 }
 

@@ -1,8 +1,8 @@
-// SharedMemory: memory that one process writes and others on its host read in place.
+// SharedMemory: memory that one process writes and other processes on its host read in place.
 //
-// It has no name and no file: it exists as a descriptor that is handed over a Unix socket, and is
-// gone when the last process that holds it is, however that one ends. Its size never changes, which
-// is sealed: otherwise a reader could be killed by a writer that takes the memory away.
+// It has no name and no file: it is a descriptor that is sent over a Unix socket. The kernel frees
+// it when the last process that holds it ends. Its size is sealed: if the writer could shrink it, a
+// reader would be killed by SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace drover {
 class SharedMemory {
  public:
   enum class Pages { kAtOnce, kWhenTouched };
-  // Memory of so many bytes can be one page. Reading through such pages is half again as fast.
+  // Size of a large page in bytes. Reading from large pages is 1.5 times as fast.
   static constexpr size_t kLargePage = 2 << 20;
 
-  // Zeros. Only this process can write to it. `what` names it for error messages. Pages that are
-  // there at once are large where the kernel can make them so.
+  // Creates memory filled with zeros, which only this process can write. `what` names it in error
+  // messages. With kAtOnce, pages are large if the kernel supports that.
   static Result<std::shared_ptr<SharedMemory>> create(size_t bytes, const std::string& what,
                                                       Pages pages);
 
-  // What another process has created, for reading; no more than `at_most` bytes of it, however
-  // large it is. Refuses what is smaller than `at_least`, or could be shortened.
+  // Maps memory of another process for reading, at most `at_most` bytes of it. Refuses memory that
+  // is smaller than `at_least`, or whose size is not sealed.
   static Result<std::shared_ptr<const SharedMemory>> map(Descriptor file, size_t at_least,
                                                          size_t at_most, Pages pages);
 
@@ -38,9 +38,10 @@ class SharedMemory {
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // Makes large pages of the whole ones among these bytes, if the kernel can; they are touched.
+  // Converts the pages that are completely in this range to large pages, if the kernel can. Touches
+  // the pages.
   void use_large_pages(size_t begin, size_t end);
-  // To hand to others; -1 where it was mapped from another's.
+  // The descriptor to send to other processes; -1 if this is a mapping of another process's memory.
   int file() const { return file_.get(); }
 
  private:

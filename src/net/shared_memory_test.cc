@@ -1,5 +1,4 @@
-// Memory shared between processes: what one writes the other sees, and nothing that the other does
-// can harm.
+// Shared memory: readers see what the owner writes, and neither side can harm the other.
 #include "net/shared_memory.h"
 
 #include <fcntl.h>
@@ -40,16 +39,16 @@ TEST(SharedMemory, ReadersSeeWhatIsWritten) {
   EXPECT_EQ(reader.value()->data()[kBytes - 1], std::byte{7});
 }
 
-TEST(SharedMemory, OutlivesTheProcessThatMadeIt) {
+TEST(SharedMemory, OutlivesTheProcessThatCreatedIt) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
-  // A child writes into memory that it shares with us, and is killed.
+  // A child writes into memory that it shares with this process, and is killed.
   const auto memory = create();
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     std::memset(memory->data(), 9, kBytes);
-    [[maybe_unused]] const ssize_t told = ::write(ends[1], "x", 1);
+    [[maybe_unused]] const ssize_t written = ::write(ends[1], "x", 1);
     ::pause();
     ::_exit(0);
   }
@@ -64,7 +63,7 @@ TEST(SharedMemory, OutlivesTheProcessThatMadeIt) {
   ::close(ends[1]);
 }
 
-TEST(SharedMemory, CannotBeResizedOrWrittenByAnotherWhoHoldsIt) {
+TEST(SharedMemory, CannotBeResizedOrWrittenByAReader) {
   const auto memory = create();
   const Descriptor other = copy_of(*memory);
   EXPECT_NE(::ftruncate(other.get(), 0), 0);
@@ -74,7 +73,7 @@ TEST(SharedMemory, CannotBeResizedOrWrittenByAnotherWhoHoldsIt) {
   EXPECT_LT(::pwrite(other.get(), "x", 1, 0), 0);
 }
 
-TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
+TEST(SharedMemory, RefusesMemoryThatCouldHarmTheReader) {
   const auto memory = create();
   const auto refusal = [](Descriptor file, size_t bytes) {
     const auto mapped = map(std::move(file), bytes);
@@ -94,7 +93,7 @@ TEST(SharedMemory, RefusesWhatCouldHarmTheReader) {
   refusal(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), kBytes);
 }
 
-TEST(SharedMemory, OfSeveralLargePagesHoldsWhatIsWrittenToEachByte) {
+TEST(SharedMemory, OfSeveralLargePagesKeepsEveryByte) {
   constexpr size_t kMany = 2 * SharedMemory::kLargePage + 5;
   for (const auto pages : {SharedMemory::Pages::kAtOnce, SharedMemory::Pages::kWhenTouched}) {
     const auto memory = SharedMemory::create(kMany, "a test", pages).value();
@@ -103,7 +102,7 @@ TEST(SharedMemory, OfSeveralLargePagesHoldsWhatIsWrittenToEachByte) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(reader->data()) % SharedMemory::kLargePage, 0U);
     for (size_t i = 0; i < kMany; i += 1000) memory->data()[i] = static_cast<std::byte>(i / 1000);
     memory->data()[kMany - 1] = std::byte{77};
-    // Also if they are made large while somebody reads them.
+    // Also if pages become large while another process reads them.
     memory->use_large_pages(0, kMany);
     memory->use_large_pages(1, 2 * kMany);
     memory->use_large_pages(kMany, kMany);
@@ -114,7 +113,7 @@ TEST(SharedMemory, OfSeveralLargePagesHoldsWhatIsWrittenToEachByte) {
   }
 }
 
-TEST(SharedMemory, IsMappedNoFurtherThanItIsNeeded) {
+TEST(SharedMemory, IsMappedOnlyUpToTheRequestedSize) {
   const auto memory = create();
   const auto reader =
       SharedMemory::map(copy_of(*memory), 100, 5000, SharedMemory::Pages::kAtOnce).value();

@@ -31,16 +31,16 @@ bool is_unix(const SocketProtocol::endpoint& address) {
   return address.protocol().family() == AF_UNIX;
 }
 
-Error not_connected(const std::string& whom, const std::string& address, const std::string& why) {
-  return {ErrorKind::kDisconnected, "cannot connect to " + whom + " at " + address + ": " + why};
+Error not_connected(const std::string& peer, const std::string& address, const std::string& why) {
+  return {ErrorKind::kDisconnected, "cannot connect to " + peer + " at " + address + ": " + why};
 }
 
-Error not_connected(const std::string& whom, const std::string& address,
+Error not_connected(const std::string& peer, const std::string& address,
                     const boost::system::error_code& why) {
-  return not_connected(whom, address, why.message() + "; is it running?");
+  return not_connected(peer, address, why.message() + "; is it running?");
 }
 
-// Tuned before it is connected: that also bounds how long a host may not answer.
+// Options are set before connecting, since they also limit the time that a host may not answer.
 boost::system::error_code open_for(const Endpoint& endpoint, Socket& socket) {
   boost::system::error_code error;
   socket.open(endpoint.address.protocol(), error);
@@ -63,8 +63,8 @@ void tune_socket(Socket& socket) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
-  // An inherited BBR halves what a loopback or a short path carries; cubic needs a privilege on
-  // some machines.
+  // BBR, which may be the system's default, halves the throughput of loopback and short paths;
+  // cubic needs a privilege on some machines.
   for (const char* algorithm : {"cubic", "reno"}) {
     if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm,
                      static_cast<socklen_t>(std::strlen(algorithm))) == 0) {
@@ -108,7 +108,8 @@ std::unique_ptr<Listener> Listener::adopt(boost::asio::io_context& loop, int fd)
 Result<int> Listener::duplicate() {
   const int fd = ::dup(acceptor_.native_handle());
   if (fd < 0)
-    return system_error(std::string("cannot hand on a listening socket: ") + std::strerror(errno));
+    return system_error(std::string("cannot duplicate a listening socket: ") +
+                        std::strerror(errno));
   return fd;
 }
 
@@ -141,48 +142,49 @@ void Listener::accept_next() {
 }
 
 Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address,
-                              const std::string& whom) {
+                              const std::string& peer) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error();
   Socket socket(loop);
   boost::system::error_code error = open_for(endpoint.value(), socket);
   if (!error) socket.connect(endpoint.value().address, error);
-  if (error) return not_connected(whom, address, error);
-  // A name that somebody else was quicker to take.
+  if (error) return not_connected(peer, address, error);
+  // A process of another user may have taken the name first.
   if (endpoint.value().local && !same_user(socket))
-    return not_connected(whom, address, "it is a process of another user");
+    return not_connected(peer, address, "it is a process of another user");
   return socket;
 }
 
 struct Dialing::Call {
   Socket socket;
-  std::function<void(Result<Socket>)> connected;  // none: it was given up
+  std::function<void(Result<Socket>)> connected;  // empty: cancelled
 
   void end(Result<Socket> result) {
     if (const auto call = std::exchange(connected, nullptr)) call(std::move(result));
   }
 };
 
-Dialing::Dialing(boost::asio::io_context& loop, const std::string& address, std::string whom,
+Dialing::Dialing(boost::asio::io_context& loop, const std::string& address, std::string peer,
                  std::function<void(Result<Socket>)> connected)
     : call_(std::make_shared<Call>(Call{Socket(loop), std::move(connected)})) {
   const auto endpoint = parse_endpoint(address);
-  // On one machine that is quick; and a name whose queue is full is waited for in no other way.
+  // Unix sockets connect synchronously: it is quick, and a full queue cannot be waited for
+  // otherwise.
   if (!endpoint || endpoint.value().local) {
-    boost::asio::post(loop, [call = call_, result = connect_socket(loop, address, whom)]() mutable {
+    boost::asio::post(loop, [call = call_, result = connect_socket(loop, address, peer)]() mutable {
       call->end(std::move(result));
     });
     return;
   }
   if (const auto error = open_for(endpoint.value(), call_->socket)) {
     boost::asio::post(
-        loop, [call = call_, why = not_connected(whom, address, error)] { call->end(why); });
+        loop, [call = call_, why = not_connected(peer, address, error)] { call->end(why); });
     return;
   }
   call_->socket.async_connect(
       endpoint.value().address,
-      [call = call_, whom = std::move(whom), address](const boost::system::error_code& error) {
-        if (error) return call->end(not_connected(whom, address, error));
+      [call = call_, peer = std::move(peer), address](const boost::system::error_code& error) {
+        if (error) return call->end(not_connected(peer, address, error));
         call->end(std::move(call->socket));
       });
 }

@@ -1,4 +1,4 @@
-// Opening sockets: listening, accepting, connecting, with the options measured to matter.
+// Sockets: listening, accepting and connecting, with tuned options.
 #pragma once
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -16,28 +16,28 @@ namespace drover {
 
 using Socket = SocketProtocol::socket;
 
-// What is said of a connection that the other end has closed.
+// The error text of a connection that the other end closed.
 inline constexpr const char* kConnectionClosed = "the connection was closed";
 
-// A listening socket. Accepts only processes of the same user on Unix sockets.
+// A listening socket. On Unix sockets it accepts only processes of the same user.
 class Listener {
  public:
-  // `address` as in net/endpoint.h; port 0 takes any free one. A port in use is an error that says
-  // so.
+  // `address` as in net/endpoint.h; port 0 selects any free port. The error says if the address is
+  // in use.
   static Result<std::unique_ptr<Listener>> open(boost::asio::io_context& loop,
                                                 const std::string& address);
 
-  // Takes over a listening socket that another process opened before this one was forked.
+  // Takes over a listening socket that the parent process opened before the fork.
   static std::unique_ptr<Listener> adopt(boost::asio::io_context& loop, int fd);
 
-  // The address with the port really bound.
+  // The address with the bound port.
   std::string address() const;
 
   // Calls `accepted` for every connection until the listener is destroyed.
   void start(std::function<void(Socket)> accepted);
 
-  // A copy of the listening socket for a child process to adopt; stays open when the listener is
-  // gone.
+  // A copy of the listening socket for a child process to adopt. It stays open after the listener
+  // is destroyed.
   Result<int> duplicate();
 
  private:
@@ -50,18 +50,18 @@ class Listener {
   std::function<void(Socket)> accepted_;
 };
 
-// Connects, waiting until done: for those who have nobody else to listen to. A host that does not
-// answer takes seconds. `whom` names the peer for the error message.
+// Connects and blocks until that is done, for callers that have no other work. If the host does not
+// answer, this takes seconds. `peer` names the peer in the error message.
 Result<Socket> connect_socket(boost::asio::io_context& loop, const std::string& address,
-                              const std::string& whom);
+                              const std::string& peer);
 
-// A connection that is being made while the loop goes on with other things. Used from its loop.
+// Connects without blocking the event loop. To be used from the loop's thread.
 class Dialing {
  public:
-  // `connected` is called from the loop, once.
-  Dialing(boost::asio::io_context& loop, const std::string& address, std::string whom,
+  // Calls `connected` once, from the loop.
+  Dialing(boost::asio::io_context& loop, const std::string& address, std::string peer,
           std::function<void(Result<Socket>)> connected);
-  ~Dialing();  // gives it up: `connected` is not called any more
+  ~Dialing();  // cancels: `connected` is not called any more
   Dialing(const Dialing&) = delete;
   Dialing& operator=(const Dialing&) = delete;
 
@@ -70,8 +70,8 @@ class Dialing {
   std::shared_ptr<Call> call_;
 };
 
-// Sets what bulk transfer wants: no Nagle, an explicit congestion algorithm, keepalive that notices
-// a vanished host.
+// Sets options for bulk transfer: no Nagle algorithm, an explicit congestion control algorithm, and
+// keepalive that detects an unreachable host.
 void tune_socket(Socket& socket);
 
 }  // namespace drover

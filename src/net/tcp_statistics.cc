@@ -1,6 +1,6 @@
 #include "net/tcp_statistics.h"
 
-// Not <netinet/tcp.h>: its tcp_info lacks what newer kernels tell, and the two exclude each other.
+// Not <netinet/tcp.h>, which conflicts with this header and whose tcp_info lacks newer fields.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What the kernel tells of a TCP connection.
+// Statistics of the kernel about a TCP connection.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace drover {
 
-// Packets that came out of order so far; nothing if the socket is not TCP's or the kernel does not
-// say.
+// Packets received out of order so far. nullopt if it is not a TCP socket or the kernel does not
+// report it.
 std::optional<uint32_t> tcp_packets_out_of_order(int socket);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// For tests of what happens on an event loop.
+// For tests of code on an event loop.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace drover {
 
-// Lets the loop work until something has come true. False: it has not, in a minute.
+// Runs the loop until the condition is true. Returns false if it is not true after a minute.
 template <typename Condition>
 bool run_until(boost::asio::io_context& loop, Condition&& condition) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -33,8 +33,8 @@ class LoopTest : public ::testing::Test {
   boost::asio::io_context loop_{1};
 };
 
-// An address at which nobody answers, as on a host that has vanished: nobody accepts there, and the
-// queue of those who wait is full.
+// An address without answer, like that of an unreachable host: no process accepts there, and the
+// queue of pending connections is full.
 class Unanswered {
  public:
   explicit Unanswered(boost::asio::io_context& loop) : acceptor_(loop) {

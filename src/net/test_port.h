@@ -1,4 +1,4 @@
-// A MessagePort for tests: ranks in one process, and messages that arrive when the test says so.
+// A MessagePort for tests: all ranks are in one process, and the test controls the delivery.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace drover {
 
 class TestPort;
 
-// What its ports share.
+// The state that all ports share.
 struct TestWorld {
   struct Message {
     uint32_t from = 0;
@@ -89,8 +89,8 @@ class TestPort final : public MessagePort {
 
   size_t under_way() const { return sends_.size() + receives_.size(); }
 
-  std::string trouble;       // what whoever begins something is told
-  std::vector<Memory> kept;  // of sends that were let go
+  std::string trouble;       // if not empty, every operation fails with this message
+  std::vector<Memory> kept;  // memory of released sends
   size_t looks = 0;
 
  private:

@@ -20,21 +20,21 @@
 namespace drover {
 namespace {
 
-// Records have 16 KB at most; so many bytes of them are read, or written, with one system call. One
-// record at a time took a quarter more time in the kernel.
+// Bytes to read or write with one system call. Records have at most 16 KB; one record per call took
+// 25 % more time in the kernel.
 constexpr size_t kTogetherBytes = 64 << 10;
-// The fastest first where processors have instructions for it, as all servers' have.
+// In order of preference: AES is the fastest on processors with AES instructions.
 constexpr const char* kCiphers =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 constexpr const char* kMakeNew = "make new ones with: drover keys make --out DIR";
 
-// --- a socket as OpenSSL sees it: its own way of writing would raise SIGPIPE
+// --- a socket for OpenSSL: its own implementation would raise SIGPIPE
 
 TlsWire& wire_of(BIO* bio) { return *static_cast<TlsWire*>(BIO_get_data(bio)); }
 
 bool must_wait() { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
-// As far as the kernel takes it. False: see errno.
+// Sends as much as the kernel accepts. Returns false on an error; see errno.
 bool send_pending(TlsWire& wire) {
   while (wire.sent < wire.pending.size()) {
     const ssize_t count = ::send(wire.socket, wire.pending.data() + wire.sent,
@@ -70,7 +70,7 @@ int bio_read(BIO* bio, char* into, int bytes) {
   return static_cast<int>(count);
 }
 
-// OpenSSL itself flushes what belongs to handshakes and alerts.
+// OpenSSL flushes the records of handshakes and alerts itself.
 long bio_control(BIO* bio, int command, long, void*) {
   if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
   if (command != BIO_CTRL_FLUSH) return 0;
@@ -80,7 +80,7 @@ long bio_control(BIO* bio, int command, long, void*) {
   return -1;
 }
 
-// Made once and never changed.
+// Created once and never changed.
 const BIO_METHOD* socket_method() {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "drover");
@@ -105,23 +105,24 @@ std::string explain_handshake(unsigned long code) {
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
       return kConnectionClosed;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      return "the other end showed no certificate: give it --tls with files of the same authority";
+      return "the peer sent no certificate: give it --tls with files of the same authority";
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
-      return "the other end does not speak TLS: give --tls to all processes of a run, or to none";
+      return "the peer does not use TLS: give --tls to all processes of a run, or to none";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
-      return "the other end does not take our certificate: it is signed by another authority than "
-             "its own; all processes of a run need files of one `drover keys make`";
+      return "the peer rejects this process's certificate: it is signed by another authority than "
+             "the peer's; all processes of a run need files of one `drover keys make`";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "the other end says that our certificate has expired, or is not valid yet: compare "
+      return "the peer reports that this process's certificate has expired, or is not valid yet: "
+             "compare "
              "the "
              "clocks, and " +
              std::string(kMakeNew);
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "the other end wants a certificate and we have shown none";
+      return "the peer requires a certificate, and this process sent none";
     default:
       return "TLS failed: " + openssl_text(code);
   }
@@ -140,7 +141,7 @@ TlsSession::TlsSession(ssl_st* ssl, int socket) : ssl_(ssl), wire_{.socket = soc
   SSL_set_verify(ssl_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verified);
 }
 
-// Later nobody knows any more which certificate it was.
+// The certificate is known only here, so the reason is recorded now.
 int TlsSession::on_verified(int good, x509_store_ctx_st* chain) {
   if (good == 1) return 1;
   const auto* const ssl =
@@ -185,7 +186,7 @@ TlsSession::Progress TlsSession::fail() {
   }
 }
 
-// The first thing said is what went wrong, and it stays wrong.
+// The first error is the cause, and it is final.
 TlsSession::Progress TlsSession::fail_with(const std::string& trouble) {
   if (trouble_.empty()) trouble_ = trouble;
   return Progress::kFailed;
@@ -198,7 +199,7 @@ void TlsSession::close() {
   send_pending(wire_);
 }
 
-// --- what sessions are made of
+// --- the context of sessions
 
 Result<std::shared_ptr<const Tls>> Tls::load(const std::string& folder) {
   ERR_clear_error();
@@ -208,7 +209,7 @@ Result<std::shared_ptr<const Tls>> Tls::load(const std::string& folder) {
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   DROVER_CHECK(SSL_CTX_set_ciphersuites(context, kCiphers) == 1);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Connections last as long as the run: nothing is gained by resuming them.
+  // Connections last as long as the run, so resuming sessions has no use.
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_read_ahead(context, 1);

@@ -1,7 +1,7 @@
-// Tls: what this process shows to others of its run and asks of them, when they talk over TCP.
+// Tls: encryption and mutual authentication of TCP connections between processes of a run.
 //
-// TLS 1.3 only. Both ends present a certificate signed by the run's own authority; whoever has one
-// is a member, whatever its name: addresses of workers are not known beforehand.
+// TLS 1.3 only. Both ends present a certificate that is signed by the run's own authority. Names in
+// certificates are not checked, since the addresses of workers are not known beforehand.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ struct x509_store_ctx_st;
 
 namespace drover {
 
-// A socket, and what is encrypted but has not left.
+// A socket, and encrypted bytes that are not sent yet.
 struct TlsWire {
   int socket = -1;
   std::vector<std::byte> pending;
-  size_t sent = 0;  // of it
+  size_t sent = 0;  // bytes of `pending` that are sent
 };
 
-// One connection's encryption, on a socket that is somebody else's. The handshake happens as part
-// of reading and writing.
+// The encryption of one connection, on a socket that the caller owns. The handshake happens during
+// the first reads and writes.
 class TlsSession {
  public:
   ~TlsSession();
@@ -36,18 +36,18 @@ class TlsSession {
 
   enum class Progress : uint8_t {
     kSome,        // bytes() were moved
-    kWaitsRead,   // until the socket can be read, then call again with the same bytes
-    kWaitsWrite,  // until it can be written
+    kWaitsRead,   // wait until the socket is readable, then call again with the same bytes
+    kWaitsWrite,  // wait until the socket is writable, then call again with the same bytes
     kFailed,      // see trouble()
   };
   Progress read(std::span<std::byte> into);
-  // Records are collected and sent together; flush() sends the last. kSome: all have left.
+  // Collects records and sends them together. flush() sends the rest; kSome: all are sent.
   Progress write(std::span<const std::byte> from);
   Progress flush();
   size_t bytes() const { return bytes_; }
-  // For people; "the connection was closed" at the end of the stream.
+  // The reason of kFailed; "the connection was closed" at the end of the stream.
   const std::string& trouble() const { return trouble_; }
-  // Tells the other end that nothing more comes, if that can be done at once.
+  // Notifies the peer of the end of the stream, if that is possible without waiting.
   void close();
 
  private:
@@ -67,14 +67,14 @@ class Tls {
  public:
   enum class Side : uint8_t { kConnects, kAccepts };
 
-  // From ca.pem, cert.pem and key.pem in `folder`, as `drover keys make` writes them. An error says
-  // which file is missing, does not belong to the others or has expired.
+  // Loads ca.pem, cert.pem and key.pem in `folder`, as `drover keys make` writes them. The error
+  // says which file is missing, does not match the others or has expired.
   static Result<std::shared_ptr<const Tls>> load(const std::string& folder);
   ~Tls();
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // For a connected socket.
+  // Starts a session on a connected socket.
   std::unique_ptr<TlsSession> session(Side side, int socket) const;
 
  private:
@@ -82,8 +82,8 @@ class Tls {
   ssl_ctx_st* const context_;
 };
 
-// Whether a run may listen on `address` (net/endpoint.h): others than this machine's own need TLS,
-// or the user's word that the network is trusted.
+// Whether a run may listen on `address` (net/endpoint.h). An address that other machines can reach
+// needs TLS, or `insecure`: the user trusts the network.
 Status may_listen(const std::string& address, bool tls, bool insecure);
 
 }  // namespace drover

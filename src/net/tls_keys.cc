@@ -41,7 +41,7 @@ using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 
 constexpr long kDaySeconds = 24L * 60 * 60;
-// Clocks of machines differ a little.
+// Tolerates clocks that differ between machines.
 constexpr long kEarlierSeconds = 60L * 60;
 
 Key make_key() {
@@ -59,7 +59,7 @@ void add_extension(X509* certificate, X509* issuer, int which, const std::string
   X509_EXTENSION_free(extension);
 }
 
-// Without its signature. A null issuer signs itself.
+// A certificate without signature. Null issuer: it is self-signed.
 Certificate begin_certificate(const std::string& name, const Key& key, X509* issuer, int days) {
   Certificate made(X509_new());
   DROVER_CHECK(made != nullptr);

@@ -1,4 +1,5 @@
-// TLS between real sockets on one event loop: bytes arrive, strangers do not, and errors help.
+// TLS between real sockets on one event loop: members connect, other peers are refused, and errors
+// say what to do.
 #include "net/tls.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +72,7 @@ class TlsTest : public LoopTest {
     ASSERT_TRUE(run_until([&] { return accepted_ != nullptr; }));
   }
 
-  // What each end says of a connection on which both want to speak.
+  // The error of each end of a connection on which both send.
   struct Ends {
     std::string accepted;
     std::string connected;
@@ -110,7 +111,7 @@ class TlsTest : public LoopTest {
   std::shared_ptr<Connection> connected_;
 };
 
-TEST_F(TlsTest, MembersOfOneAuthorityUnderstandEachOther) {
+TEST_F(TlsTest, MembersOfOneAuthorityCanConnect) {
   const auto ours = tls("a");
   connect(ours.get(), ours.get());
   const Ends ends = talk();
@@ -118,7 +119,7 @@ TEST_F(TlsTest, MembersOfOneAuthorityUnderstandEachOther) {
   EXPECT_EQ(ends.connected, "");
 }
 
-// Both ways at once, in parts of all sizes.
+// Both directions at once, in parts of all sizes.
 TEST_F(TlsTest, EverythingArrivesInOrder) {
   const auto ours = tls("a");
   for (uint64_t seed = 0; seed < 5; ++seed) {
@@ -155,7 +156,7 @@ TEST_F(TlsTest, EverythingArrivesInOrder) {
   }
 }
 
-TEST_F(TlsTest, WhatTravelsCannotBeRead) {
+TEST_F(TlsTest, TheTrafficIsEncrypted) {
   const auto ours = tls("a");
   auto listener = Listener::open(loop_, "tcp:127.0.0.1:0");
   ASSERT_TRUE(listener.ok());
@@ -169,11 +170,11 @@ TEST_F(TlsTest, WhatTravelsCannotBeRead) {
   ASSERT_TRUE(run_until([&] { return bare.has_value(); }));
   std::string seen(4096, '\0');
   seen.resize(bare->receive(boost::asio::buffer(seen)));
-  EXPECT_GT(seen.size(), 100U) << "a greeting";
+  EXPECT_GT(seen.size(), 100U) << "a handshake";
   EXPECT_EQ(seen.find(secret), std::string::npos);
 }
 
-TEST_F(TlsTest, AnEndIsAnEndAsWithoutIt) {
+TEST_F(TlsTest, AnEndOfTheStreamIsReportedAsWithoutTls) {
   const auto ours = tls("a");
   connect(ours.get(), ours.get());
   ASSERT_EQ(talk().accepted, "");
@@ -186,7 +187,7 @@ TEST_F(TlsTest, AnEndIsAnEndAsWithoutIt) {
   EXPECT_EQ(read->error().kind, ErrorKind::kDisconnected);
 }
 
-TEST_F(TlsTest, AnotherAuthorityIsRefusedAndBothEndsSaySo) {
+TEST_F(TlsTest, AnotherAuthorityIsRefusedAndBothEndsReportIt) {
   const auto ours = tls("a");
   const auto theirs = tls("b");
   connect(ours.get(), theirs.get());
@@ -195,7 +196,7 @@ TEST_F(TlsTest, AnotherAuthorityIsRefusedAndBothEndsSaySo) {
   EXPECT_THAT(ends.accepted, AllOf(mentions("drover keys make"), Not(HasDate())));
 }
 
-TEST_F(TlsTest, APlainEndIsToldFromOneThatSpeaksTls) {
+TEST_F(TlsTest, APeerWithoutTlsIsRecognised) {
   const auto ours = tls("a");
   connect(ours.get(), nullptr);
   EXPECT_THAT(talk().accepted, AllOf(mentions("--tls"), Not(mentions("drover keys make"))));
@@ -213,7 +214,7 @@ TEST_F(TlsTest, RandomBytesEndTheConnectionAndNothingElse) {
     connect(ours.get(), nullptr);
     std::vector<std::byte> noise(1 + random() % 2000);
     for (std::byte& byte : noise) byte = static_cast<std::byte>(random());
-    // Sometimes what looks like the beginning of a greeting.
+    // Sometimes with the first bytes of a handshake.
     if (random() % 2 == 0 && noise.size() > 5) {
       noise[0] = std::byte{0x16};
       noise[1] = std::byte{0x03};
@@ -231,7 +232,7 @@ TEST_F(TlsTest, RandomBytesEndTheConnectionAndNothingElse) {
 
 // --- keys
 
-TEST_F(TlsTest, KeysTellWhatTheyAre) {
+TEST_F(TlsTest, ReadKeysReturnsTheContentOfTheFiles) {
   const std::string into = keys("a", {.hosts = {"node-1.example", "192.0.2.7", "::1"}, .days = 3});
   const auto info = read_keys(into);
   ASSERT_TRUE(info.ok()) << info.error().message;
@@ -254,7 +255,7 @@ TEST_F(TlsTest, KeysAreNotOverwritten) {
   EXPECT_EQ(read_keys(into).value().fingerprint, before);
 }
 
-TEST_F(TlsTest, KeysThatDoNotBelongTogetherAreAnError) {
+TEST_F(TlsTest, KeysThatDoNotMatchAreAnError) {
   const std::string a = keys("a");
   const std::string b = keys("b");
   const auto overwrite = fs::copy_options::overwrite_existing;
@@ -289,12 +290,12 @@ TEST_F(TlsTest, AnExpiredCertificateIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(loaded.error().message, HasDate());
 }
 
-TEST_F(TlsTest, NonsenseIsNotAHost) {
+TEST_F(TlsTest, AnInvalidNameIsNotAHost) {
   EXPECT_FALSE(make_keys(folder_ / "x", {.hosts = {"a,IP:1.2.3.4"}}).ok());
   EXPECT_FALSE(make_keys(folder_ / "x", {.hosts = {""}}).ok());
 }
 
-TEST(MayListen, WhereOthersReachItOnlyWithTlsOrTheUsersWord) {
+TEST(MayListen, NeedsTlsOrInsecureForAddressesThatOthersReach) {
   for (const char* near : {"unix:x", "tcp:127.0.0.1:0", "tcp:[::1]:7000"})
     EXPECT_TRUE(may_listen(near, false, false).ok()) << near;
   for (const char* far : {"tcp:0.0.0.0:0", "tcp:192.0.2.1:7000", "tcp:[::]:0"}) {

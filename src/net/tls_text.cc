@@ -32,11 +32,11 @@ std::string text_of(const ASN1_TIME* time) {
 std::string explain_certificate(long result, const X509* certificate) {
   switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the other end's certificate expired on " +
+      return "the peer's certificate expired on " +
              text_of(certificate != nullptr ? X509_get0_notAfter(certificate) : nullptr) +
              ": make new ones with drover keys make, and bring them to every machine";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "the other end's certificate is not valid before " +
+      return "the peer's certificate is not valid before " +
              text_of(certificate != nullptr ? X509_get0_notBefore(certificate) : nullptr) +
              ": is this machine's clock right?";
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -45,11 +45,11 @@ std::string explain_certificate(long result, const X509* certificate) {
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "the other end's certificate is signed by another authority than ca.pem: all "
+      return "the peer's certificate is signed by another authority than ca.pem: all "
              "processes "
              "of a run need files of one `drover keys make`";
     default:
-      return std::string("the other end's certificate is not good: ") +
+      return std::string("the peer's certificate is invalid: ") +
              X509_verify_cert_error_string(result);
   }
 }

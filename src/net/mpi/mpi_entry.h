@@ -1,4 +1,4 @@
-// The one function of libdrover_mpi.so, as both sides of dlopen see it.
+// The interface of libdrover_mpi.so, for both sides of dlopen.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace drover {
 inline constexpr const char* kMpiModuleFile = "libdrover_mpi.so";
 inline constexpr const char* kMpiModuleFunction = "drover_open_mpi";
 
-// Raise it when what crosses the border changes: MessagePort, Result.
+// To be raised when a type in the interface changes: MessagePort, Result.
 inline constexpr uint64_t kMpiInterface = 1;
 
 struct MpiRequest {
-  uint64_t interface = kMpiInterface;  // first, so that a module of another build can read it
+  uint64_t interface =
+      kMpiInterface;  // the first field, so that modules of other builds can read it
   std::optional<Result<std::shared_ptr<MessagePort>>> answer;
 };
 
@@ -26,6 +27,6 @@ using MpiModuleFunction = void (*)(MpiRequest& request);
 }  // namespace drover
 
 extern "C" {
-// Leaves request.answer empty if the two sides are of different builds.
+// Leaves request.answer empty if kMpiInterface differs between the two sides.
 void drover_open_mpi(drover::MpiRequest& request);
 }

@@ -1,4 +1,4 @@
-// MessagePort over MPI's point-to-point messages. Only this file sees MPI.
+// MessagePort over MPI's point-to-point messages. Only this file includes MPI.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -18,7 +18,8 @@
 namespace drover {
 namespace {
 
-// For the rest of a message that has begun to arrive when its receiver gives up.
+// How long to wait for the rest of a message that has begun to arrive when its receive is
+// cancelled.
 constexpr auto kRestOfMessage = std::chrono::seconds(2);
 
 Error mpi_error(const std::string& what, int code) {
@@ -28,15 +29,15 @@ Error mpi_error(const std::string& what, int code) {
   return Error{ErrorKind::kDisconnected, "MPI could not " + what + ": " + std::string(text)};
 }
 
-// A worker's connections have a thread beside the one that computes, and ending is a third one's:
-// one at a time (MPI_THREAD_SERIALIZED), which this lock sees to. Open MPI then takes no locks of
-// its own on every message, as it would with MPI_THREAD_MULTIPLE.
+// A worker has a thread for connections, one that computes and one that ends the process. The lock
+// admits one of them at a time (MPI_THREAD_SERIALIZED), so that Open MPI takes no locks of its own
+// for every message, as it would with MPI_THREAD_MULTIPLE.
 class MpiPort final : public MessagePort {
  public:
   static Result<std::shared_ptr<MessagePort>> open() {
-    // Where there are more ranks than cores, Open MPI gives the processor away whenever it was
-    // asked in vain, which is meant for those who ask without end. Who pauses by itself would lose
-    // its turn each time, and a step took six times as long.
+    // With more ranks than cores, Open MPI yields the processor after every unsuccessful poll,
+    // which is meant for programs that poll without pause. MessageCourier pauses by itself; with
+    // the additional yields a step took six times as long.
     ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
     int level = MPI_THREAD_SINGLE;
     if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
@@ -45,9 +46,10 @@ class MpiPort final : public MessagePort {
     if (level < MPI_THREAD_SERIALIZED) {
       return system_error(
           "this MPI library may be called by one thread only (MPI_Init_thread gave level " +
-          std::to_string(level) + "), and a worker has two. Take another, or --transport tcp");
+          std::to_string(level) +
+          "), and a worker has two. Use another MPI library, or --transport tcp");
     }
-    // What fails is told by us, in our words; that a rank is gone MPI's launcher sees to.
+    // Failures are returned and reported by Drover. MPI's launcher handles ranks that die.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int rank = 0;
     int ranks = 0;
@@ -112,8 +114,8 @@ class MpiPort final : public MessagePort {
          std::this_thread::yield()) {
       if (std::chrono::steady_clock::now() < until) continue;
       std::fprintf(stderr,
-                   "drover: could not %s: it stopped half-way, and MPI cannot take back what it "
-                   "has begun\n",
+                   "drover: could not %s: the message arrived only in part, and MPI cannot cancel "
+                   "it\n",
                    found.mapped().what.c_str());
       ::_exit(1);
     }
