@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-// The flat buffer of a run has at most so many floats (wire/limits.h): sums cannot overflow.
+// The maximum size of a run's flat buffer in floats (wire/limits.h), so that sums cannot overflow.
 constexpr uint64_t kFloatsMax = uint64_t{1} << 40;
 
 struct Stretch {
@@ -61,7 +61,8 @@ Status Checkpoint::check_cover() const {
     if (saved[i].begin < saved[i - 1].end)
       return invalid_input("two files in " + folder_ + " have the same numbers");
   }
-  // Both ascend: each tensor begins where the one before ended, or in a later stretch.
+  // Both are in ascending order: each tensor begins in the range in which the previous one ended,
+  // or in a later range.
   size_t at = 0;
   for (size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
     const uint64_t end = layout_.offset(tensor) + layout_.tensors()[tensor].size;
@@ -94,7 +95,7 @@ Result<std::vector<SavedBlock>> Checkpoint::read(std::span<const Block> blocks) 
     for (const CheckpointFile::Block& block : file.blocks()) {
       const uint64_t begin = block.saved.offset;
       const uint64_t end = begin + block.saved.length;
-      // The first that ends behind its beginning.
+      // The first range that ends after the beginning of the block.
       auto into = std::upper_bound(
           made.begin(), made.end(), begin,
           [](uint64_t place, const SavedBlock& each) { return place < each.offset + each.length; });
@@ -117,7 +118,7 @@ Result<std::vector<SavedBlock>> Checkpoint::read(std::span<const Block> blocks) 
         each->updates = block.saved.updates;
         each->beta1_power = block.saved.beta1_power;
         each->beta2_power = block.saved.beta2_power;
-        // Of a block that is cut otherwise now nothing is known.
+        // The guard's state is unknown for a block with other boundaries.
         if (each->offset == begin && each->length == block.saved.length)
           each->lengths = block.saved.lengths;
       }

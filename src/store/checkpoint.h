@@ -1,7 +1,7 @@
-// Checkpoint: a whole checkpoint, open for reading; and a folder of them: which there are, which is
-// the newest that can be used, which are to go.
+// Checkpoint: a checkpoint that is open for reading. Functions for a folder of checkpoints: list
+// them, find the newest usable one, remove old ones.
 //
-//   DIR/step-0000000200/shard-0.safetensors   a part for each shard (store/checkpoint_file.h)
+//   DIR/step-0000000200/shard-0.safetensors   one part for each shard (store/checkpoint_file.h)
 //                       shard-1.safetensors
 //                       manifest.json         written last (store/checkpoint_manifest.h)
 #pragma once
@@ -21,8 +21,8 @@ namespace drover {
 
 class Checkpoint {
  public:
-  // Checks everything but the numbers themselves: manifest, sizes and headers of the files, and
-  // that each number of the layout is in exactly one of them. The error says which file and what.
+  // Checks everything except the numbers: the manifest, sizes and headers of the files, and that
+  // each number of the layout is in exactly one file. The error names the file and what is wrong.
   static Result<Checkpoint> open(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
@@ -30,12 +30,12 @@ class Checkpoint {
   const Layout& layout() const { return layout_; }
   uint64_t bytes() const;
 
-  // What was saved of these blocks, however it was cut then; the numbers are checked. Where a block
-  // is made of some that had another number of updates each, it goes on with the highest.
-  // REQUIRES: blocks lie within the layout.
+  // Reads and checks the saved state of these blocks. The saved blocks may have other boundaries. A
+  // block that joins several saved blocks gets their largest number of updates.
+  // REQUIRES: blocks are within the layout.
   Result<std::vector<SavedBlock>> read(std::span<const Block> blocks) const;
 
-  // Reads everything, and keeps nothing.
+  // Reads and checks all files.
   Status verify() const;
 
  private:
@@ -48,35 +48,37 @@ class Checkpoint {
   std::vector<CheckpointFile> files_;
 };
 
-// One that is, or was to be, in a folder of checkpoints.
+// A checkpoint in a folder of checkpoints, usable or not.
 struct CheckpointFound {
   Version step = 0;
   std::string folder;
-  std::optional<Checkpoint> checkpoint;  // absent: it cannot be used, and ...
-  std::string trouble;                   // ... why
+  std::optional<Checkpoint> checkpoint;  // absent: it is unusable
+  std::string trouble;                   // why it is unusable
 };
 
 // DIR/step-0000000200.
 std::string checkpoint_folder(const std::string& dir, Version step);
 
-// Oldest first. `deep`: the numbers are read and checked too. An error if there is no such folder.
+// Lists checkpoints, oldest first. `deep`: reads and checks the numbers too. An error if `dir` does
+// not exist.
 Result<std::vector<CheckpointFound>> list_checkpoints(const std::string& dir, bool deep);
 
 struct NewestCheckpoint {
-  std::optional<Checkpoint> checkpoint;  // absent: there is none that can be used
-  std::vector<CheckpointFound> skipped;  // newer ones that cannot
+  std::optional<Checkpoint> checkpoint;  // absent: there is no usable one
+  std::vector<CheckpointFound> skipped;  // newer checkpoints that are unusable
 };
-// The newest whose every number is right. `path` may also be the folder of one checkpoint; then it
-// is that one, or an error. In a folder of several only those of steps before `before` count.
+// Finds the newest checkpoint that is completely valid. `path` may also be the folder of a single
+// checkpoint; the result is then that one or an error. In a folder of checkpoints, only those of
+// steps before `before` are considered.
 Result<NewestCheckpoint> newest_checkpoint(const std::string& path, Version before = kEndless);
 
-// Keeps the newest `keep` that can be used, at least one, and removes whatever else is older than
-// the newest. What crashed attempts have left beyond that stays: somebody may be writing it now.
+// Keeps the newest `keep` usable checkpoints, at least one, and removes all others that are older
+// than the newest usable one. Incomplete newer ones stay, since a process may be writing them.
 Status prune_checkpoints(const std::string& dir, uint32_t keep);
 
-// A run is going to write from `step` on: what others have left there is moved aside, if it was
-// ever finished (DIR/step-0000000200.aside, or .aside-2 if that is there), or else removed. Gives
-// what was moved, where it is now.
+// Prepares a folder for a run that continues from `step`. Moves complete checkpoints of later steps
+// aside (DIR/step-0000000200.aside, or .aside-2 if that exists) and removes incomplete ones.
+// Returns the new paths of the moved ones.
 Result<std::vector<std::string>> set_aside_after(const std::string& dir, Version step);
 
 }  // namespace drover

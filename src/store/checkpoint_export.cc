@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// A tensor in pieces that fit a Block, and of which a few are in memory at a time.
+// Splits a tensor into pieces that fit a Block, of which a few are in memory at a time.
 constexpr uint64_t kPieceFloats = uint64_t{4} << 20;
 
 std::string header_of(const Checkpoint& checkpoint, bool average) {
@@ -57,7 +57,7 @@ Status export_checkpoint(const Checkpoint& checkpoint, const std::string& path, 
       const auto read = checkpoint.read(std::span(&piece, 1));
       if (!read) return read.error();
       const SavedBlock& saved = read.value().front();
-      // Running statistics are averages already, and have no other.
+      // Running statistics are averages already, and have no moving average.
       const bool smooth = average && spec.kind == TensorKind::kTrained;
       if (smooth && !saved.average) {
         return invalid_input("the run of " + checkpoint.folder() +

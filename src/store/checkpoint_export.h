@@ -1,4 +1,4 @@
-// A checkpoint as a model for other tools: its tensors by name, in one safetensors file.
+// Exports a checkpoint as a model for other tools: one safetensors file with tensors by name.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace drover {
 
-// `average`: the moving average of the parameters, where the run keeps one, instead of the
-// parameters themselves. The file appears only when it is whole.
+// `average`: exports the moving average of the parameters (--ema) instead of the parameters. The
+// file is created atomically.
 Status export_checkpoint(const Checkpoint& checkpoint, const std::string& path, bool average);
 
 }  // namespace drover

@@ -60,7 +60,7 @@ bool parse_lengths(std::string_view text, std::vector<float>& lengths) {
   return true;
 }
 
-// The other way round; false if it is no such text.
+// The inverse; false if the text is invalid.
 bool parse_block(std::string_view text, SavedBlock& block) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -84,7 +84,7 @@ std::span<const std::byte> bytes_of(const ConstBuffer& buffer) {
   return std::as_bytes(buffer->span());
 }
 
-// Length and JSON, with blanks behind it so that the arrays are aligned.
+// The header: length and JSON, padded with blanks so that the arrays are aligned.
 std::string make_header(const CheckpointPart& part) {
   json header = json::object();
   json& metadata = header[kMetadata];
@@ -192,14 +192,14 @@ Status CheckpointFile::parse(std::span<const char> text, uint64_t data_begin, ui
     return invalid_input("its format is not '" + std::string(kFormat) + "'");
   if (!read_number(metadata.at("shard").get_ref<const std::string&>(), shard_) ||
       !read_number(metadata.at("step").get_ref<const std::string&>(), version_))
-    return invalid_input("it does not say of which shard and step it is");
+    return invalid_input("it does not have its shard and step");
   constexpr std::string_view kBlock = "block.";
   for (const auto& [key, value] : metadata.items()) {
     if (!key.starts_with(kBlock)) continue;
     Block block;
     if (!read_number(std::string_view(key).substr(kBlock.size()), block.saved.offset) ||
         !parse_block(value.get_ref<const std::string&>(), block.saved))
-      return invalid_input("what it says of " + key + " makes no sense");
+      return invalid_input("its entry " + key + " is invalid");
     for (size_t array = 0; array < kArrays.size(); ++array) {
       const std::string name = name_of_array(array, block.saved.offset);
       const auto found = header.find(name);
@@ -208,7 +208,7 @@ Status CheckpointFile::parse(std::span<const char> text, uint64_t data_begin, ui
       const auto end = whole(found->at("data_offsets").at(1));
       if (found->at("dtype") != "F32" || end > bytes - data_begin || begin > end ||
           end - begin != uint64_t{block.saved.length} * sizeof(float))
-        return invalid_input("the array " + name + " does not lie in the file");
+        return invalid_input("the array " + name + " is outside the file");
       Array place{.begin = data_begin + begin};
       if (!read_number(metadata.at("crc32." + name).get_ref<const std::string&>(), place.checksum,
                        16))
@@ -235,7 +235,8 @@ Status CheckpointFile::read(const Block& block, size_t array, std::span<float> o
   const Array& place = *block.arrays[array];
   if (::fseeko(file_.get(), static_cast<off_t>(place.begin), SEEK_SET) != 0 ||
       std::fread(out.data(), sizeof(float), out.size(), file_.get()) != out.size()) {
-    return system_error("cannot read " + path_ + " to its end: it was cut, or the disk refuses");
+    return system_error("cannot read " + path_ +
+                        " to its end: it is truncated, or the disk has errors");
   }
   if (checksum_of(std::as_bytes(out)) != place.checksum) {
     return invalid_input(fmt::format("{} is damaged: the checksum of {} is wrong", path_,

@@ -1,11 +1,11 @@
-// CheckpointFile: one shard's part of a checkpoint, as a safetensors file that other tools can read
-// too.
+// CheckpointFile: one shard's part of a checkpoint, as a safetensors file that other tools can
+// read.
 //
-// The file is 8 bytes of header length, little-endian, a JSON header, and raw float32 arrays. Each
-// block has an array for its parameters and one for whatever its optimiser keeps, named by what it
-// is and where it begins in the flat buffer: "parameters.000000065536". The header's `__metadata__`
-// has the rest of each block (length, updates, the bits of the powers of beta) and the CRC-32 of
-// every array; the header's own CRC-32 is kept in the manifest (store/checkpoint.h).
+// The file has the header's length (8 bytes, little-endian), a JSON header, and raw float32 arrays.
+// Each block has an array for its parameters and one for each array of its optimiser. An array's
+// name is its kind and its offset in the flat buffer: "parameters.000000065536". The header's
+// `__metadata__` has the other fields of each block (length, updates, the bits of the powers of
+// beta) and the CRC-32 of every array. The header's CRC-32 is in the manifest (store/checkpoint.h).
 #pragma once
 
 #include <array>
@@ -23,22 +23,22 @@
 
 namespace drover {
 
-// As a manifest has it.
+// A file as the manifest lists it.
 struct CheckpointFileEntry {
   std::string name;  // in the checkpoint's folder
   uint64_t bytes = 0;
-  uint32_t checksum = 0;  // CRC-32 of everything before the arrays
+  uint32_t checksum = 0;  // CRC-32 of the bytes before the arrays
   bool operator==(const CheckpointFileEntry&) const = default;
 };
 
-// Writes `part` into `folder`, which must be there.
+// Writes `part` to a file in `folder`. REQUIRES: the folder exists.
 Result<CheckpointFileEntry> write_checkpoint_part(const CheckpointPart& part,
                                                   const std::string& folder,
                                                   const KeepWriting& keep_writing = {});
 
 class CheckpointFile {
  public:
-  // What a block may have, by the names in the file.
+  // Arrays that a block may have, by their names in the file.
   static constexpr std::array<const char*, 4> kArrays = {"parameters", "momentum", "squares",
                                                          "average"};
   struct Array {
@@ -50,13 +50,13 @@ class CheckpointFile {
     std::array<std::optional<Array>, kArrays.size()> arrays;
   };
 
-  // Reads and checks the header. Nothing larger than the file is allocated, whatever it says.
+  // Reads and checks the header. Never allocates more memory than the file's size.
   static Result<CheckpointFile> open(const std::string& folder, const CheckpointFileEntry& entry);
 
   ShardId shard() const { return shard_; }
   Version version() const { return version_; }
   const std::string& path() const { return path_; }
-  // In the order of the flat buffer; they do not overlap.
+  // By offset in the flat buffer, without overlap.
   const std::vector<Block>& blocks() const { return blocks_; }
 
   // Reads an array of a block and checks it. REQUIRES: the block has it; out.size() is its length.

@@ -1,4 +1,4 @@
-// A folder of checkpoints: which there are, which can be used, which are to go.
+// A folder of checkpoints: lists them, finds usable ones, removes old ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
 
-// The step in the name of a checkpoint's folder; nothing if it is no such name.
+// The step in the name of a checkpoint's folder; nullopt if it is another name.
 std::optional<Version> step_of(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   Version step = 0;
@@ -37,7 +37,7 @@ CheckpointFound examine(Version step, const std::string& folder, bool deep) {
   return found;
 }
 
-// Folders with such a name, oldest first.
+// Folders of checkpoints, oldest first.
 Result<std::vector<std::pair<Version, std::string>>> folders_in(const std::string& dir) {
   std::error_code trouble;
   std::vector<std::pair<Version, std::string>> folders;
@@ -52,8 +52,7 @@ Result<std::vector<std::pair<Version, std::string>>> folders_in(const std::strin
   return folders;
 }
 
-// The manifest first: what is left by a crash in between was never finished, as far as anybody
-// sees.
+// Removes the manifest first: after a crash in between, the rest is an incomplete checkpoint.
 Status remove_checkpoint(const std::string& folder) {
   std::error_code trouble;
   fs::remove(fs::path(folder) / kManifestName, trouble);

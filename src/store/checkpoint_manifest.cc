@@ -21,12 +21,12 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "drover checkpoint 1";
 
-// Names that are not UTF-8 lose what is not: better than no checkpoint.
+// Replaces invalid UTF-8 in names, so that such names do not prevent a checkpoint.
 std::string text_of(const json& value, int indent = -1) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-// Over the values and not over the text, so that the file may be laid out for people.
+// The checksum covers the values and not the text, so that the file may be formatted.
 std::string checksum_text(const json& manifest) {
   const std::string text = text_of(manifest);
   return fmt::format("{:08x}", checksum_of(std::as_bytes(std::span(text))));
@@ -63,7 +63,7 @@ json to_json(const CheckpointManifest& manifest) {
           {"files", files}};
 }
 
-// A name in the folder, and not a way out of it.
+// Whether it is the name of a file in the folder, and not a path out of it.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
 }
@@ -108,7 +108,7 @@ Result<CheckpointManifest> from_json(const json& from) {
     const char* const end = checksum.data() + checksum.size();
     const auto [stop, trouble] = std::from_chars(checksum.data(), end, file.checksum, 16);
     if (trouble != std::errc{} || stop != end || !is_plain_name(file.name))
-      return invalid_input("what it says of a file makes no sense");
+      return invalid_input("its entry of a file is invalid");
     manifest.files.push_back(std::move(file));
   }
   return manifest;
@@ -116,9 +116,9 @@ Result<CheckpointManifest> from_json(const json& from) {
 
 Result<CheckpointManifest> parse(const std::string& text) try {
   json read = json::parse(text);
-  const std::string told = read.at("crc32").get<std::string>();
+  const std::string recorded = read.at("crc32").get<std::string>();
   read.erase("crc32");
-  if (checksum_text(read) != told) return invalid_input("its checksum is wrong");
+  if (checksum_text(read) != recorded) return invalid_input("its checksum is wrong");
   if (read.at("format") != kFormat)
     return invalid_input("its format is not '" + std::string(kFormat) + "'");
   return from_json(read);
@@ -143,7 +143,7 @@ Status write_manifest(const CheckpointManifest& manifest, const std::string& fol
 Result<CheckpointManifest> read_manifest(const std::string& folder) {
   const std::string path = folder + "/" + kManifestName;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return invalid_input("there is no " + path + ", so it was never finished");
+  if (!file) return invalid_input("there is no " + path + ", so the checkpoint is incomplete");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   auto manifest = parse(text);
   if (!manifest) return invalid_input(path + " is damaged: " + manifest.error().message);

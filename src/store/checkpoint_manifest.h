@@ -1,5 +1,5 @@
-// CheckpointManifest: what a checkpoint is of, and which files it is made of. Written last, so that
-// a checkpoint exists if and only if its manifest does.
+// CheckpointManifest: describes a checkpoint and lists its files. It is written last, so that a
+// checkpoint is complete if and only if its manifest exists.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ namespace drover {
 inline constexpr const char* kManifestName = "manifest.json";
 
 struct CheckpointManifest {
-  Version step = 0;  // so many are done
+  Version step = 0;  // number of completed steps
   RunId run = 0;
   uint64_t seed = 0;
   uint32_t workers = 0;
   std::string when;       // ISO 8601, UTC
-  SettingTexts settings;  // how it learns, and on what
+  SettingTexts settings;  // settings of learning and of the task
   SavedNoise noise;
   std::vector<TensorSpec> tensors;  // the layout
   std::vector<CheckpointFileEntry> files;
   bool operator==(const CheckpointManifest&) const = default;
 };
 
-// Into `folder`, beside the files.
+// Writes the manifest into `folder`, beside the files.
 Status write_manifest(const CheckpointManifest& manifest, const std::string& folder,
                       const KeepWriting& keep_writing = {});
-// An error if there is none, or one that was damaged or makes no sense.
+// An error if there is no manifest, or if it is damaged or invalid.
 Result<CheckpointManifest> read_manifest(const std::string& folder);
 
 }  // namespace drover

@@ -1,5 +1,5 @@
-// A checkpoint gives back what was saved, however blocks are cut then and now; what was damaged is
-// named; whatever a kill leaves behind is a checkpoint or none.
+// A checkpoint restores the saved state for any boundaries of blocks. Damage is found and named. A
+// kill leaves a complete checkpoint or none.
 #include "store/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kArrays = CheckpointFile::kArrays.size();
 
-// All that a run knows, in four flat buffers: the oracle.
+// The whole state of a run in four flat buffers, to compare with.
 struct Everything {
   Layout layout;
   std::array<std::vector<float>, kArrays> flat;
@@ -87,7 +87,7 @@ CheckpointManifest manifest_of(const Everything& all, Version step) {
           .files = {}};
 }
 
-// As a run does it: a part for each shard, then the manifest.
+// Writes a checkpoint like a run: one part for each shard, then the manifest.
 Status save(const Everything& all, const std::string& dir, Version step, uint32_t shards,
             const KeepWriting& keep_writing = {}) {
   const std::string folder = checkpoint_folder(dir, step);
@@ -113,7 +113,7 @@ void write_text(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// All that may be wrong with a checkpoint, found; empty: nothing.
+// The error of opening and verifying a checkpoint; empty: none.
 std::string trouble_with(const std::string& folder) {
   const auto opened = Checkpoint::open(folder);
   if (!opened) return opened.error().message;
@@ -131,7 +131,7 @@ std::vector<Version> steps_in(const std::string& dir) {
   return steps;
 }
 
-TEST(Checkpoint, GivesBackWhatWasSavedHoweverItWasCut) {
+TEST(Checkpoint, RestoresTheSavedStateForAnyBlockBoundaries) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     const TempFolder folder;
@@ -147,7 +147,7 @@ TEST(Checkpoint, GivesBackWhatWasSavedHoweverItWasCut) {
     expected.files = saved.manifest().files;
     EXPECT_EQ(saved.manifest(), expected);
 
-    // Other blocks, on another number of shards, shard by shard.
+    // Other blocks on another number of shards, one shard after the other.
     const auto now = static_cast<uint32_t>(1 + draw({seed, 1}) % 5);
     const BlockPlan plan =
         plan_blocks(all.layout, now, static_cast<uint32_t>(100 + draw({seed, 2}) % 900));
@@ -176,7 +176,7 @@ TEST(Checkpoint, GivesBackWhatWasSavedHoweverItWasCut) {
   }
 }
 
-TEST(Checkpoint, ABlockKeepsNoMoreThanItsOptimiserDoes) {
+TEST(Checkpoint, ABlockHasOnlyTheArraysOfItsOptimiser) {
   const TempFolder folder;
   const Everything all = everything(1, 1);
   SavedBlock block =
@@ -193,9 +193,9 @@ TEST(Checkpoint, ABlockKeepsNoMoreThanItsOptimiserDoes) {
   EXPECT_FALSE(file.value().blocks()[0].arrays[3]);
 }
 
-// Where blocks differ in updates (nobody contributed to one in some step), those that are joined go
-// on with the highest.
-TEST(Checkpoint, JoinedBlocksGoOnWithTheHighestNumberOfUpdates) {
+// Blocks may have different numbers of updates (a block without contribution in a step). A block
+// that joins several gets the largest number.
+TEST(Checkpoint, JoinedBlocksGetTheLargestNumberOfUpdates) {
   const TempFolder folder;
   const Everything all = everything(3, 1);
   const auto length = static_cast<uint32_t>(all.layout.parameter_count());
@@ -219,8 +219,8 @@ TEST(Checkpoint, JoinedBlocksGoOnWithTheHighestNumberOfUpdates) {
   EXPECT_EQ(read.value()[0].beta1_power, 0.5);
 }
 
-// What a guard remembers is of a whole block: it is given back to the same block, and to no other.
-TEST(Checkpoint, WhatAGuardRemembersIsOfTheBlockAsItWasCut) {
+// The state of a guard belongs to a whole block: it is restored for the same block and no other.
+TEST(Checkpoint, AGuardsStateIsRestoredOnlyForTheSameBlock) {
   const TempFolder folder;
   const Everything all = everything(3, 1);
   const auto length = static_cast<uint32_t>(all.layout.parameter_count());
@@ -240,7 +240,7 @@ TEST(Checkpoint, WhatAGuardRemembersIsOfTheBlockAsItWasCut) {
   EXPECT_TRUE(half.value().at(0).lengths.empty());
 }
 
-TEST(Checkpoint, ABitThatFlipsAnywhereIsFoundAndNamed) {
+TEST(Checkpoint, AnyFlippedBitIsDetectedAndNamed) {
   const TempFolder folder;
   const Everything all = everything(5);
   DROVER_EXPECT_OK(save(all, folder.file("ck"), 20, 2));
@@ -255,7 +255,7 @@ TEST(Checkpoint, ABitThatFlipsAnywhereIsFoundAndNamed) {
       bad[place] = static_cast<char>(bad[place] ^ (1 << (draw({seed, 4}) % 8)));
       write_text(at / name, bad);
       const std::string trouble = trouble_with(at.string());
-      // 1e-08 may become 1E-08: that says the same.
+      // 1e-08 may become 1E-08, which is the same number.
       if (name == kManifestName && trouble.empty()) {
         EXPECT_EQ(read_manifest(at.string()).value(), before.value());
         continue;
@@ -267,7 +267,7 @@ TEST(Checkpoint, ABitThatFlipsAnywhereIsFoundAndNamed) {
   EXPECT_EQ(trouble_with(at.string()), "");
 }
 
-TEST(Checkpoint, AFileThatWasCutOrIsMissingIsNamed) {
+TEST(Checkpoint, ATruncatedOrMissingFileIsNamed) {
   const TempFolder folder;
   DROVER_EXPECT_OK(save(everything(6), folder.file("ck"), 20, 2));
   const fs::path at = checkpoint_folder(folder.file("ck"), 20);
@@ -285,21 +285,21 @@ TEST(Checkpoint, AFileThatWasCutOrIsMissingIsNamed) {
   }
 }
 
-// A header with the right checksum that lies: nothing is allocated for what it says.
-TEST(Checkpoint, LengthsThatLieAreRefused) {
+// A header with a valid checksum and false lengths: no memory is allocated for them.
+TEST(Checkpoint, FalseLengthsAreRefused) {
   const TempFolder folder;
   const auto trouble = [&](uint64_t length, const std::string& header, size_t data) {
     std::string bytes(8, '\0');
     std::memcpy(bytes.data(), &length, 8);
     bytes += header + std::string(data, '\0');
     write_text(folder.path() / "part", bytes);
-    const size_t told =
+    const size_t header_bytes =
         std::min<size_t>(8 + header.size(), 8 + std::min<uint64_t>(length, 1 << 20));
     const auto file = CheckpointFile::open(
         folder.path().string(),
         {.name = "part",
          .bytes = bytes.size(),
-         .checksum = checksum_of(std::as_bytes(std::span(bytes)).first(told))});
+         .checksum = checksum_of(std::as_bytes(std::span(bytes)).first(header_bytes))});
     return file ? std::string() : file.error().message;
   };
   const auto header = [](const std::string& block, const std::string& offsets) {
@@ -329,14 +329,14 @@ TEST(Checkpoint, LengthsThatLieAreRefused) {
                                                         {"99999999999 1 0 0", "[0,16]"},
                                                         {"4 1 0", "[0,16]"},
                                                         {"", "[0,16]"}}) {
-    const std::string lie = header(block, offsets);
-    const std::string message = trouble(lie.size(), lie, 16);
+    const std::string false_header = header(block, offsets);
+    const std::string message = trouble(false_header.size(), false_header, 16);
     EXPECT_THAT(message, mentions(folder.file("part"))) << block << " " << offsets;
     EXPECT_NE(message, too_long) << block << " " << offsets;
   }
 }
 
-TEST(Checkpoint, AManifestOfAnotherLayoutOrWayIsRefused) {
+TEST(Checkpoint, AManifestWithAnotherLayoutOrFormatIsRefused) {
   const TempFolder folder;
   const Everything all = everything(8);
   DROVER_EXPECT_OK(save(all, folder.file("ck"), 20, 1));
@@ -366,9 +366,9 @@ TEST(Checkpoint, AManifestOfAnotherLayoutOrWayIsRefused) {
   EXPECT_THAT(trouble([](auto& other) { other.step = 21; }), mentions(part, 20, 21));
 }
 
-// A kill between any two changes of the disk leaves the checkpoint before or the new one, and the
-// next attempt is not disturbed by what is left.
-TEST(Checkpoint, AKillAtAnyPointLeavesOneThatCanBeUsed) {
+// A kill between any two changes of the disk leaves the previous checkpoint or the new one. Files
+// that it leaves do not disturb the next attempt.
+TEST(Checkpoint, AKillAtAnyTimeLeavesAUsableCheckpoint) {
   const Everything before = everything(9, 4);
   const Everything after = everything(10, 4);
   bool finished = false;
@@ -389,7 +389,7 @@ TEST(Checkpoint, AKillAtAnyPointLeavesOneThatCanBeUsed) {
     EXPECT_TRUE(!finished || step == 400);
     EXPECT_EQ(fs::exists(checkpoint_folder(dir, 400) + "/" + kManifestName), step == 400);
 
-    // The next life goes on from there, and writes to the same place.
+    // The next attempt continues from there and writes to the same folder.
     DROVER_EXPECT_OK(set_aside_after(dir, step));
     DROVER_EXPECT_OK(save(after, dir, 400, 1));
     DROVER_EXPECT_OK(prune_checkpoints(dir, 1));
@@ -400,7 +400,7 @@ TEST(Checkpoint, AKillAtAnyPointLeavesOneThatCanBeUsed) {
   EXPECT_GT(points, 12);
 }
 
-TEST(Checkpoint, ADiskThatIsFullIsToldAndLeavesNothing) {
+TEST(Checkpoint, AFullDiskIsReportedAndLeavesNoFiles) {
   const TempFolder folder;
   const Everything all = everything(11);
   const std::string dir = folder.file("ck");
@@ -418,7 +418,7 @@ TEST(Checkpoint, ADiskThatIsFullIsToldAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(checkpoint_folder(dir, 20)));
 }
 
-TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
+TEST(Checkpoints, FindsTheNewestUsableOneAndNamesTheSkippedOnes) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(12, 3);
@@ -436,9 +436,9 @@ TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
               mentions(checkpoint_folder(dir, 800) + "/" + kManifestName));
   EXPECT_THAT(newest.value().skipped[1].trouble, mentions(part.string()));
   EXPECT_EQ(newest_checkpoint(dir, 400).value().checkpoint->manifest().step, 200u);
-  EXPECT_FALSE(newest_checkpoint(dir, 200).value().checkpoint) << "there is none before";
+  EXPECT_FALSE(newest_checkpoint(dir, 200).value().checkpoint) << "there is no earlier one";
 
-  // One by name is that one, or an error; there may be a slash behind it.
+  // The folder of one checkpoint gives that one or an error. A trailing slash is allowed.
   EXPECT_EQ(
       newest_checkpoint(checkpoint_folder(dir, 200) + "/").value().checkpoint->manifest().step,
       200u);
@@ -447,13 +447,13 @@ TEST(Checkpoints, TheNewestThatCanBeUsedIsFoundAndOthersAreNamed) {
   EXPECT_FALSE(newest_checkpoint(folder.file("nowhere")).ok());
 }
 
-TEST(Checkpoints, PruningKeepsTheNewestAndWhatMayBeWrittenNow) {
+TEST(Checkpoints, PruningKeepsTheNewestAndThoseThatMayBeIncomplete) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(13, 3);
   for (const Version step : {100u, 200u, 300u, 400u, 500u})
     DROVER_EXPECT_OK(save(all, dir, step, 1));
-  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 350)));  // never finished
+  DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 350)));  // incomplete
   DROVER_EXPECT_OK(make_folder(checkpoint_folder(dir, 600)));  // perhaps being written
   DROVER_EXPECT_OK(make_folder(dir + "/notes"));
   DROVER_EXPECT_OK(prune_checkpoints(dir, 2));
@@ -465,7 +465,7 @@ TEST(Checkpoints, PruningKeepsTheNewestAndWhatMayBeWrittenNow) {
   EXPECT_EQ(steps_in(dir), std::vector<Version>{500});
 }
 
-TEST(Checkpoints, ARunThatGoesOnFromAnEarlierOneDestroysNothing) {
+TEST(Checkpoints, ContinuingFromAnEarlierCheckpointDestroysNone) {
   const TempFolder folder;
   const std::string dir = folder.file("ck");
   const Everything all = everything(14, 3);
@@ -477,7 +477,7 @@ TEST(Checkpoints, ARunThatGoesOnFromAnEarlierOneDestroysNothing) {
   EXPECT_EQ(trouble_with(aside), "");
   DROVER_EXPECT_OK(save(all, dir, 300, 1));
   EXPECT_EQ(set_aside_after(dir, 100).value(), std::vector<std::string>{aside + "-2"});
-  EXPECT_EQ(trouble_with(aside), "") << "what was set aside before stays";
+  EXPECT_EQ(trouble_with(aside), "") << "a checkpoint that was set aside earlier stays";
   EXPECT_FALSE(fs::exists(checkpoint_folder(dir, 400)));
   DROVER_EXPECT_OK(set_aside_after(folder.file("nowhere"), 100));
 }

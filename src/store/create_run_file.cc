@@ -22,7 +22,7 @@ Error cannot_create(const std::string& path, const std::string& why, const std::
   return system_error(fmt::format("cannot create the run file '{}': {}; {}", path, why, advice));
 }
 
-// SQLite would take the log of a deleted database for the new one's, and mix them up.
+// SQLite would apply the log of a deleted database to the new one.
 Status check_no_remains(const std::string& path) {
   for (const char* ending : {"-wal", "-journal"}) {
     std::error_code ignored;
@@ -35,8 +35,8 @@ Status check_no_remains(const std::string& path) {
   return done();
 }
 
-// Whether nothing lies at `path`, with a message that helps if something does. Between two runs
-// that start at once the renaming decides, later.
+// An error with advice if there is a file at `path`. If two runs start at the same time, the later
+// rename decides.
 Status check_free(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -114,7 +114,7 @@ Status write_header(Database& database, const RunHeader& header) {
   return database.execute("COMMIT; PRAGMA journal_mode = WAL");
 }
 
-// A file under construction; what is left of it goes when this does.
+// A file under construction. The destructor removes it unless it was given its name.
 class Draft {
  public:
   explicit Draft(const std::string& path) : name_(fmt::format("{}.new-{}", path, getpid())) {
@@ -126,9 +126,9 @@ class Draft {
 
   const std::string& name() const { return name_; }
 
-  // Gives the draft its name, unless somebody else has taken it meanwhile.
+  // Gives the draft its name, unless another process has taken the name meanwhile.
   Status publish(const std::string& path) const {
-    // Where a file system cannot promise not to replace: check_free has looked just now.
+    // The file system has no rename without replacement; check_free was called just before.
     if (rename_if_free(name_, path)) return done();
     return system_error(std::strerror(errno));
   }

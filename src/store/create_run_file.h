@@ -1,4 +1,4 @@
-// Makes a new run file: tables, header, and nothing that was there before destroyed.
+// Creates a run file with tables and header. Never overwrites a file.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace drover {
 
-// The file appears under its name only when it is complete, so that a kill leaves a run file or
-// none (and perhaps a draft beside it, `path`.new-<pid>). Makes the folders above. Whatever lies at
-// `path` already is left alone and named in the Error. The database is open for writing, in WAL
-// mode.
+// The file appears under its name only when it is complete: a kill leaves a complete run file or
+// none, and possibly a draft beside it (`path`.new-<pid>). Creates parent folders. An existing file
+// at `path` is not changed, and named in the Error. The returned database is open for writing, in
+// WAL mode.
 Result<Database> create_run_file(const std::string& path, const RunHeader& header);
 
 }  // namespace drover

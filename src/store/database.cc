@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// What went wrong, in words that tell somebody what to look at.
+// The reason of a failure, in words that a user can act on.
 std::string reason_of(sqlite3* database) {
   const int code = sqlite3_extended_errcode(database);
   const int system = sqlite3_system_errno(database);
@@ -41,7 +41,7 @@ std::string reason_of(sqlite3* database) {
   }
 }
 
-// A path may hold what a URI gives a meaning to: % ? #.
+// Escapes characters of a path that have a meaning in a URI: % ? #.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -58,8 +58,8 @@ std::string immutable_uri(const std::string& path) {
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-// Binding can fail only on a wrong index, a running statement or lack of memory: never from
-// outside.
+// Binding fails only for an invalid index, a running statement or lack of memory, never because of
+// input.
 void Statement::bind(int index, int64_t value) {
   DROVER_CHECK(sqlite3_bind_int64(statement_.get(), index, value) == SQLITE_OK);
 }
@@ -85,7 +85,7 @@ Result<bool> Statement::next() {
     sqlite3_reset(statement_.get());
     return false;
   }
-  // The reason first: reset may overwrite it.
+  // Get the reason before the reset, which may overwrite it.
   Error error = system_error(reason_of(sqlite3_db_handle(statement_.get())));
   sqlite3_reset(statement_.get());
   return error;

@@ -1,7 +1,7 @@
-// Database and Statement: SQLite with owners, Results and our types; nothing about runs.
+// Database and Statement: a wrapper of SQLite with ownership, Results and Drover's types.
 //
-// One thread at a time. An Error from here gives only the reason ("disk full"); callers, who know
-// what was attempted and on which file, put that around it.
+// One thread at a time. An Error from here has only the reason ("disk full"). The caller adds what
+// was attempted, on which file.
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,7 @@ using ColumnValue = std::variant<std::monostate, int64_t, double, std::string>;
 // A prepared statement. Must not outlive its Database.
 class Statement {
  public:
-  // Binds `values` to ?1, ?2, ... and runs a statement that gives no rows. Ready for the next run.
+  // Binds `values` to ?1, ?2, ... and runs a statement without rows. ENSURES: it can be run again.
   template <typename... Values>
   Status run(const Values&... values) {
     bind_all(values...);
@@ -42,7 +42,7 @@ class Statement {
     (bind(++index, values), ...);
   }
 
-  // Moves to the next row; false after the last, and then the statement is ready for the next run.
+  // Moves to the next row. Returns false after the last row; the statement can then be run again.
   Result<bool> next();
 
   // Columns of the current row, counted from 0. NULL reads as 0, "" and, for real(), NaN.
@@ -61,14 +61,14 @@ class Statement {
   };
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
 
-  // Texts are not copied: they must live until the statement has run.
+  // Texts are not copied. REQUIRES: they stay valid until the statement has run.
   void bind(int index, int64_t value);
   void bind(int index, uint64_t value) { bind(index, static_cast<int64_t>(value)); }
   void bind(int index, uint32_t value) { bind(index, static_cast<int64_t>(value)); }
   void bind(int index, int value) { bind(index, static_cast<int64_t>(value)); }
   void bind(int index, bool value) { bind(index, static_cast<int64_t>(value)); }
   void bind(int index, Duration value) { bind(index, static_cast<int64_t>(value.count())); }
-  void bind(int index, double value);  // NaN becomes NULL: SQLite knows no other
+  void bind(int index, double value);  // NaN becomes NULL, since SQLite has no NaN
   void bind(int index, std::string_view value);
   void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
   void bind(int index, const char* value) { bind(index, std::string_view(value)); }
@@ -90,15 +90,15 @@ class Statement {
 class Database {
  public:
   enum class Mode {
-    kCreate,         // read and write; made if it is not there
-    kReadWrite,      // as kCreate, but it must be there
-    kReadOnly,       // also while somebody else writes
-    kReadImmutable,  // read without any lock or side file; rows still in a -wal file are not seen
+    kCreate,         // read and write; creates the file if it does not exist
+    kReadWrite,      // read and write; the file must exist
+    kReadOnly,       // read; another process may write at the same time
+    kReadImmutable,  // read without locks and side files; rows in a -wal file are not seen
   };
 
   static Result<Database> open(const std::string& path, Mode mode);
 
-  // Runs one or more statements that give no rows.
+  // Runs one or more statements without rows.
   Status execute(const std::string& sql);
 
   Result<Statement> prepare(std::string_view sql) const;
@@ -117,7 +117,7 @@ class Database {
     }
   }
 
-  // All rows of a query, each turned into a value by `read(statement)`.
+  // All rows of a query, each converted by `read(statement)`.
   template <typename Read, typename... Values>
   auto query(std::string_view sql, Read&& read, const Values&... values) const
       -> Result<std::vector<decltype(read(std::declval<const Statement&>()))>> {
@@ -128,11 +128,12 @@ class Database {
     return rows;
   }
 
-  // How long to wait for somebody else's lock before giving up.
+  // Sets the maximum time to wait for the lock of another process.
   void wait_for_locks(Duration longest);
 
   bool in_transaction() const;
-  // Nothing wrong with the file itself, but a file beside it (-shm, -wal) cannot be opened or made.
+  // Whether the last error is that a file beside the database (-shm, -wal) cannot be opened or
+  // created.
   bool side_files_refused() const;
 
  private:

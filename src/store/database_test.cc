@@ -1,5 +1,4 @@
-// What the wrapper promises beyond SQLite: values come back as they went in, and reasons are
-// readable.
+// The wrapper returns the values that were bound, and its errors have readable reasons.
 #include "store/database.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@
 namespace drover {
 namespace {
 
-TEST(Database, GivesValuesBackAsTheyWentIn) {
+TEST(Database, ReturnsTheValuesThatWereBound) {
   const TempFolder folder;
   Result<Database> database = Database::open(folder.file("a.db"), Database::Mode::kCreate);
   ASSERT_TRUE(database.ok());
@@ -65,7 +64,7 @@ TEST(Database, NamesTheReasonOfAFailure) {
   EXPECT_THAT(missing.error(), is_error(ErrorKind::kSystem, sqlite3_errstr(SQLITE_CANTOPEN)));
 }
 
-TEST(Database, OpensImmutablyWhateverTheFileIsCalled) {
+TEST(Database, OpensFilesWithSpecialCharactersImmutably) {
   const TempFolder folder;
   const std::string path = folder.file("50% of #3? yes.db");
   {
@@ -81,7 +80,7 @@ TEST(Database, OpensImmutablyWhateverTheFileIsCalled) {
   EXPECT_EQ(rows.value(), std::vector<int64_t>{42});
 }
 
-TEST(Schema, OutcomesAndHexNumbersComeBack) {
+TEST(Schema, OutcomesAndHexNumbersParseToTheSameValues) {
   for (const RunOutcome outcome : {RunOutcome::kRunning, RunOutcome::kCompleted,
                                    RunOutcome::kInterrupted, RunOutcome::kFailed}) {
     EXPECT_EQ(parse_outcome(name_of(outcome)).value(), outcome);

@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-// Words of an enumeration, in the order of its values.
+// Names of an enumeration's values, in their order.
 template <typename Enum>
 struct Words;
 template <>
@@ -67,7 +67,7 @@ constexpr size_t place_of(std::string_view name) {
   return kEventColumns.size();
 }
 
-// Both of the following are given every field of a payload by fields_of().
+// fields_of() passes every field of a payload to one of the following classes.
 class ToCells {
  public:
   void text(std::string_view column, std::string& value) { cell(column) = value; }
@@ -130,7 +130,7 @@ class FromRow {
  private:
   int at(std::string_view column) const { return first_ + static_cast<int>(place_of(column)); }
   void complain(std::string_view column, const std::string& text) {
-    trouble_ = fmt::format("an event's {} is '{}', which is not known", column, text);
+    trouble_ = fmt::format("an event's {} has the unknown value '{}'", column, text);
   }
 
   const Statement& row_;
@@ -240,7 +240,7 @@ std::string event_column_names() { return joined(false); }
 
 EventCells cells_of(const EventPayload& payload) {
   ToCells to;
-  EventPayload copy = payload;  // fields_of() serves both directions
+  EventPayload copy = payload;  // fields_of() needs a mutable payload
   std::visit([&](auto& each) { fields_of(each, to); }, copy);
   return to.take();
 }
@@ -262,7 +262,7 @@ std::string_view name_of(EndCause cause) { return word_of(cause); }
 Result<EndCause> parse_end_cause(std::string_view name) {
   EndCause cause{};
   if (parse_word(name, cause)) return cause;
-  return invalid_input(fmt::format("'{}' is no cause of a run's end", name));
+  return invalid_input(fmt::format("'{}' is not a cause of a run's end", name));
 }
 
 }  // namespace drover

@@ -1,6 +1,7 @@
 // Event columns: an event's payload as columns of a row, and back.
 //
-// Each kind uses some of the columns; the others are NULL. docs/run-file.md says what each means.
+// Each kind of event uses some of the columns; the others are NULL. docs/run-file.md documents
+// them.
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ inline constexpr std::array kEventColumns = {
     EventColumn{"pulls", "INTEGER"},
 };
 
-// "cause TEXT, effect TEXT, ...", as a table is made with, and "cause, effect, ...".
+// "cause TEXT, effect TEXT, ...", for CREATE TABLE, and "cause, effect, ...".
 std::string event_column_definitions();
 std::string event_column_names();
 
@@ -45,11 +46,11 @@ using EventCells = std::array<ColumnValue, kEventColumns.size()>;
 EventCells cells_of(const EventPayload& payload);
 // REQUIRES: there is a column of this name.
 const ColumnValue& cell_of(const EventCells& cells, std::string_view column);
-// The payload of the columns from `first` on of a row; an Error if one has a word that is none of
-// its column's.
+// The payload from the columns of a row, beginning with column `first`. An Error if a column has an
+// unknown word.
 Result<EventPayload> read_payload(EventKind kind, const Statement& row, int first);
 
-// How the cause of a run's end is spelled in the file.
+// The name of a cause in the run file.
 std::string_view name_of(EndCause cause);
 Result<EndCause> parse_end_cause(std::string_view name);
 

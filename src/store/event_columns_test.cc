@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-TEST(EventColumns, EventsAreReadAsTheyWereWritten) {
+TEST(EventColumns, EventsAreReadUnchanged) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   for (const EventRecord& event : sample_events()) DROVER_EXPECT_OK(writer->on_event(event));
@@ -22,7 +22,7 @@ TEST(EventColumns, EventsAreReadAsTheyWereWritten) {
   }
 }
 
-TEST(EventColumns, AWordThatIsNotKnownIsAnError) {
+TEST(EventColumns, AnUnknownWordIsAnError) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   DROVER_EXPECT_OK(writer->on_event(sample_events().front()));
@@ -38,7 +38,7 @@ TEST(EventColumns, AWordThatIsNotKnownIsAnError) {
   }
 }
 
-TEST(EventColumns, PeersAndTextsCanBeAskedForInSql) {
+TEST(EventColumns, PeersAndTextsCanBeQueriedInSql) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   DROVER_EXPECT_OK(
@@ -54,7 +54,7 @@ TEST(EventColumns, PeersAndTextsCanBeAskedForInSql) {
   EXPECT_EQ(rows.value(), (std::vector<std::string>{"refused|worker 3|fc.bias", "ended||-"}));
 }
 
-TEST(EventColumns, CausesOfAnEndAreReadBack) {
+TEST(EventColumns, CausesOfAnEndParseToTheSameValues) {
   for (int i = 0; i <= static_cast<int>(EndCause::kRestartFailed); ++i) {
     const auto cause = static_cast<EndCause>(i);
     const auto parsed = parse_end_cause(name_of(cause));

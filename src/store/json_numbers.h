@@ -1,5 +1,5 @@
-// Whole numbers of JSON, and what is said of what is none. What nlohmann's get() makes of others,
-// with a fraction or too large, need not be a number at all.
+// Strict reading of whole numbers from JSON. nlohmann's get() converts numbers with a fraction, or
+// that are too large, to arbitrary values.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace drover {
 
-// Throws a json::exception if it is no whole number of at most 64 bits, from zero on.
+// Throws a json::exception if it is not an unsigned whole number of at most 64 bits.
 inline uint64_t whole(const nlohmann::json& value) {
   return value.get_ref<const nlohmann::json::number_unsigned_t&>();
 }
@@ -20,7 +20,7 @@ inline std::vector<uint64_t> wholes(const nlohmann::json& values) {
   return all;
 }
 
-// For people: without the name that the library has for it, "[json.exception.type_error.302] ".
+// The message of an exception without its prefix "[json.exception.type_error.302] ".
 inline std::string trouble_in(const nlohmann::json::exception& trouble) {
   const std::string words = trouble.what();
   const size_t end = words.starts_with('[') ? words.find("] ") : std::string::npos;

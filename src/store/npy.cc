@@ -16,7 +16,7 @@
 namespace drover {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are read as they lie");
+static_assert(std::endian::native == std::endian::little, "values are read without conversion");
 
 constexpr uint64_t kHeaderBytesMax = 1 << 20;  // numpy's own are below 200 bytes
 constexpr size_t kChunkBytes = 1 << 20;
@@ -32,7 +32,7 @@ bool take(std::string_view& text, char wanted) {
   return true;
 }
 
-// What follows 'key': in the dictionary.
+// The text after 'key': in the dictionary.
 std::optional<std::string_view> value_of(std::string_view header, std::string_view key) {
   for (const char quote : {'\'', '"'}) {
     const std::string quoted = quote + std::string(key) + quote;
@@ -114,7 +114,7 @@ Status check_size(const Opened& opened, uint64_t file_bytes) {
   }
   const uint64_t data_bytes = file_bytes - opened.data_offset;
   const uint64_t row_bytes = matrix.columns * (matrix.doubles ? 8 : 4);
-  // Divided, not multiplied: a product of made-up sizes need not fit.
+  // Uses division, since a product of invalid sizes may overflow.
   if (data_bytes / row_bytes == matrix.rows && data_bytes % row_bytes == 0) return done();
   if (data_bytes / row_bytes < matrix.rows) {
     return invalid_input(fmt::format(

@@ -22,7 +22,7 @@ std::string bytes_of(const std::vector<Float>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Float));
 }
 
-// A file as numpy.save writes it: mark, version, length of the header, header, numbers.
+// A file in the format of numpy.save: mark, version, length of the header, header, numbers.
 std::string npy(const std::string& header, const std::string& numbers, int version = 1) {
   const size_t fixed = version == 1 ? 10 : 12;
   std::string padded = header;
@@ -42,7 +42,7 @@ std::string header(const std::string& type, const std::string& order, const std:
 }
 
 Result<Trace> read(const std::string& content, const TempFolder& folder = TempFolder()) {
-  // Not called .npy: what a file is, its content says.
+  // Not named .npy: the content decides, and not the name.
   const std::string path = folder.file("trace.csv");
   std::ofstream(path, std::ios::binary) << content;
   return read_trace(path);
@@ -51,7 +51,7 @@ Result<Trace> read(const std::string& content, const TempFolder& folder = TempFo
 const std::vector<double> kDoubles = {1, 2, 3, 4, 5, 6};
 const std::vector<float> kFloats = {1, 2, 3, 4, 5, 6};
 
-TEST(Npy, IsReadInAllItsForms) {
+TEST(Npy, ReadsAllSupportedFormats) {
   const std::vector<double> by_column = {1, 4, 2, 5, 3, 6};
   for (int version = 1; version <= 3; ++version) {
     for (const std::string& content : {
@@ -69,7 +69,7 @@ TEST(Npy, IsReadInAllItsForms) {
   }
 }
 
-TEST(Npy, LargerThanOneChunkIsReadWhole) {
+TEST(Npy, ReadsFilesLargerThanAChunk) {
   const size_t rows = 1'300;
   const size_t columns = 211;
   std::vector<float> by_column(rows * columns);
@@ -111,7 +111,7 @@ std::string with_value(double value) {
   return npy(header("'<f8'", "False", "(2, 3)"), bytes_of(values));
 }
 
-TEST(Npy, ThatCannotBeUsedSaysWhyAndWhatToDo) {
+TEST(Npy, ErrorsSayWhyAndWhatToDo) {
   const std::string six = bytes_of(kDoubles);
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {npy(header("'>f8'", "False", "(2, 3)"), six), {"'>f8'", "matrix.astype('<f8')"}},
@@ -145,7 +145,7 @@ TEST(Npy, ThatCannotBeUsedSaysWhyAndWhatToDo) {
     SCOPED_TRACE(content);
     for (const std::string& value : values) EXPECT_THAT(error_of(content), mentions(value));
   }
-  // These have no values: each has a reason of its own.
+  // These errors have no values to compare; each has another reason.
   const std::string cut_short = error_of(std::string(kNpyMark));
   for (const size_t length : {9, 40}) {
     const std::string part = npy(header("'<f8'", "False", "(2, 3)"), six).substr(0, length);
@@ -157,7 +157,7 @@ TEST(Npy, ThatCannotBeUsedSaysWhyAndWhatToDo) {
   EXPECT_THAT(one_worker, Not(mentions("numpy.save")));
 }
 
-TEST(Npy, DamageIsAnsweredAndNeverBelieved) {
+TEST(Npy, DamagedFilesGiveAnErrorOrAValidTrace) {
   const std::string good = npy(header("'<f8'", "False", "(2, 3)"), bytes_of(kDoubles));
   const TempFolder folder;
   for (uint64_t seed = 0; seed < 1'000; ++seed) {

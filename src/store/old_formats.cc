@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-// All other kinds had the names that they have now.
+// All other kinds had their current names.
 std::optional<EventKind> kind_of_text(std::string_view name) {
   if (name == "kept out") return EventKind::kBackedOff;
   if (name == "start-over") return EventKind::kRestarted;

@@ -1,5 +1,5 @@
-// Run files of formats 2 to 4, which have events, peers and a model's state only as text: what that
-// text means. The one place that reads meaning out of text.
+// Run files of formats 2 to 4, which have events, peers and the model's state only as text. This is
+// the only code that interprets text.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace drover {
 
-// The event has the kind and the peer; its payload is empty, and the text is kept as it is. An
-// Error: no format had such a kind.
+// An event with kind, peer and the recorded text; its payload is empty. An Error if no format had
+// such a kind.
 Result<EventRecord> event_of_text(Duration at, Step step, std::string_view kind,
                                   std::string_view peer, std::string text);
 
-// Whether the reason of a decision says that the learned model was disabled.
+// Whether the reason of a decision says that the learned model was disabled (stale).
 bool says_that_model_is_stale(std::string_view reason);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Run files as earlier versions wrote them.
+// Run files of earlier versions.
 #include "store/old_formats.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-// The tables of format 2 that have since changed, with what a run put into them.
+// The tables of format 2 that have changed since, with the rows of a run.
 constexpr const char* kFormat2 = R"sql(
   CREATE TABLE run (only_row INTEGER PRIMARY KEY, run_id TEXT, started TEXT, command TEXT, job TEXT,
                     outcome TEXT, reason TEXT, elapsed_ns INTEGER, parameters_digest TEXT);

@@ -1,5 +1,5 @@
-// kill -9 at any moment must leave a file that opens, holds whole steps without a gap, and all that
-// was committed before.
+// kill -9 at any time leaves a file that opens, with complete steps without a gap, and with all
+// rows that were committed before.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kWorkers = 30;
 constexpr Step kSteps = 4000;
 
-// Writes a run, and one byte into `pipe` after each flush. Never comes back.
+// Writes a run, and one byte to `pipe` after each flush. Does not return.
 [[noreturn]] void write_until_killed(const std::string& path, int pipe, uint64_t seed) {
   std::mt19937_64 random(seed);
   auto writer = RunWriter::create(path, sample_header(), {.rows_per_commit = 500, .pages_max = 0});
@@ -78,8 +78,8 @@ TEST(RunCrash, AKilledWriterLeavesAConsistentFile) {
   }
 }
 
-// In a child: dies at a chosen change to the disk, doing only half of it if it is a write. SQLite's
-// calls into the system are C functions without a context, so what they count has to be global.
+// In a child process: exits at a chosen change of the disk; if that is a write, it does half of it.
+// SQLite's system calls are C functions without context, so their counters are global.
 int64_t changes_left = 0;
 ssize_t (*real_pwrite)(int, const void*, size_t, off_t) = nullptr;
 int (*real_ftruncate)(int, off_t) = nullptr;
@@ -105,8 +105,8 @@ int dying_unlink(const char* path) {
   return real_unlink(path);
 }
 
-// Puts `replacement` in place of one of SQLite's system calls; keeps the original. False: no such
-// call here.
+// Replaces one of SQLite's system calls and keeps the original. Returns false if there is no such
+// call.
 template <typename Function>
 bool replace_call(const char* name, Function replacement, Function& original) {
   sqlite3_vfs* system = sqlite3_vfs_find("unix");
@@ -117,7 +117,7 @@ bool replace_call(const char* name, Function replacement, Function& original) {
          SQLITE_OK;
 }
 
-// The whole of a very short run; its beginning and its end are what changes the disk most.
+// A very short run, since its beginning and its end change the disk most.
 int write_short_run(const std::string& path) {
   auto writer = RunWriter::create(path, sample_header());
   if (!writer) return 1;
@@ -127,7 +127,7 @@ int write_short_run(const std::string& path) {
   return writer.value()->on_end({}) ? 0 : 5;
 }
 
-TEST(RunCrash, EveryChangeToTheDiskCanBeTheLast) {
+TEST(RunCrash, AKillAtAnyChangeOfTheDiskLeavesAConsistentFile) {
   int64_t unborn = 0;
   int64_t unfinished = 0;
   int64_t finished = 0;
@@ -150,12 +150,12 @@ TEST(RunCrash, EveryChangeToTheDiskCanBeTheLast) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     if (WIFEXITED(status)) {
       ASSERT_EQ(WEXITSTATUS(status), 0);
-      break;  // it had fewer changes to make than that
+      break;  // the run makes fewer changes
     }
     ASSERT_EQ(WTERMSIG(status), SIGKILL);
 
     auto reader = RunReader::open(path);
-    if (!reader) {  // killed before there was a run: then the name must still be free
+    if (!reader) {  // killed before the run file existed: its name must still be free
       ++unborn;
       ASSERT_EQ(access(path.c_str(), F_OK), -1) << reader.error().message;
       const auto again = RunWriter::create(path, sample_header());

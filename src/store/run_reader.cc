@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The marks that tell a run file from any other database.
+// The marks that distinguish a run file from other databases.
 struct Marks {
   int64_t application_id = 0;
   int64_t version = 0;
@@ -24,7 +24,7 @@ struct Marks {
 };
 
 Result<Marks> marks_of(const Database& database) {
-  // sqlite_master is read first of all: PRAGMAs alone do not touch the write-ahead log.
+  // Reads sqlite_master first: PRAGMAs alone do not read the write-ahead log.
   auto rows = database.query(
       "SELECT (SELECT count(*) FROM sqlite_master), "
       "(SELECT application_id FROM pragma_application_id), (SELECT user_version FROM "
@@ -45,7 +45,7 @@ Status check_marks(const std::string& path, const Marks& marks) {
     return cannot_read(path, "it is empty; the run was killed before it began");
   }
   if (marks.application_id != kApplicationId) {
-    return cannot_read(path, "it is a database, but not one that drover made");
+    return cannot_read(path, "it is a database, but not a run file of drover");
   }
   if (marks.version > kSchemaVersion) {
     return cannot_read(
@@ -66,8 +66,7 @@ Status check_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    return cannot_read(path,
-                       "there is no such file; run files are kept in runs/ unless told otherwise");
+    return cannot_read(path, "there is no such file; run files are in runs/ by default");
   }
   if (error) return cannot_read(path, error.message());
   if (status.type() == fs::file_type::directory) {
@@ -76,9 +75,9 @@ Status check_file(const std::string& path) {
   return done();
 }
 
-// A writer killed while folding its log into the file leaves a rollback journal. Undoing what is in
-// it takes a connection that may write; SQLite does it only if no writer is alive. True: there was
-// one, and it is gone.
+// A writer that was killed while it folded its log into the file leaves a rollback journal. Only a
+// connection with write access can roll it back; SQLite does so only if no writer is alive. Returns
+// true if there was a journal and it was rolled back.
 bool repaired(const std::string& path) {
   std::error_code ignored;
   const std::string journal = path + "-journal";
@@ -97,7 +96,7 @@ Result<EventRecord> read_event(const Statement& row) {
   std::optional<Peer> peer;
   if (!row.is_null(3)) {
     const auto role = parse_role(row.text(3));
-    if (!role) return invalid_input(fmt::format("'{}' is no role of a peer", row.text(3)));
+    if (!role) return invalid_input(fmt::format("'{}' is not a role of a peer", row.text(3)));
     peer = Peer{*role, row.small(4)};
   }
   auto payload = read_payload(*kind, row, 5);
@@ -133,8 +132,8 @@ Result<RunReader> RunReader::open(const std::string& path) {
   Result<Marks> marks = marks_of(database.value());
   if (!marks && repaired(path)) marks = marks_of(database.value());
   if (!marks && database.value().side_files_refused()) {
-    // The folder is read-only, and SQLite cannot make the -shm file that coordinates readers with a
-    // writer. Nobody can be writing there either, so nothing needs coordinating.
+    // The folder is read-only, so SQLite cannot create the -shm file that coordinates readers with
+    // a writer. No process can write there either, so no coordination is needed.
     database = Database::open(path, Database::Mode::kReadImmutable);
     if (!database) return cannot_read(path, database.error().message);
     marks = marks_of(database.value());
@@ -154,13 +153,13 @@ Result<RunReader> RunReader::open(const std::string& path) {
 }
 
 template <typename T>
-Result<T> RunReader::told(Result<T> result) const {
+Result<T> RunReader::with_context(Result<T> result) const {
   if (!result) return cannot_read(path_, result.error().message);
   return result;
 }
 
 Result<RunHeader> RunReader::header() const {
-  auto rows = told(
+  auto rows = with_context(
       database_.query("SELECT run_id, started, command, job FROM run", [](const Statement& row) {
         RunHeader header;
         const Result<uint64_t> run_id = parse_hex(row.text(0));
@@ -172,10 +171,11 @@ Result<RunHeader> RunReader::header() const {
       }));
   if (!rows) return rows.error();
   if (rows.value().empty()) return cannot_read(path_, "its table 'run' is empty");
-  auto settings = told(database_.query("SELECT key, value FROM settings ORDER BY key", read_pair));
+  auto settings =
+      with_context(database_.query("SELECT key, value FROM settings ORDER BY key", read_pair));
   if (!settings) return settings.error();
   auto environment =
-      told(database_.query("SELECT key, value FROM environment ORDER BY key", read_pair));
+      with_context(database_.query("SELECT key, value FROM environment ORDER BY key", read_pair));
   if (!environment) return environment.error();
   RunHeader header = std::move(rows.value().front());
   header.settings = std::move(settings).value();
@@ -188,21 +188,21 @@ Result<RunEnd> RunReader::end() const {
     std::string outcome, reason, digest, cause;
     Duration elapsed;
   };
-  auto rows = told(database_.query(
+  auto rows = with_context(database_.query(
       fmt::format("SELECT outcome, reason, coalesce(elapsed_ns, (SELECT max(at_ns + elapsed_ns) - "
                   "min(at_ns) FROM steps), 0), parameters_digest, {} FROM run",
-                  knows_fields() ? "cause" : "'unknown'"),
+                  has_fields() ? "cause" : "'unknown'"),
       [](const Statement& row) {
         return Row{row.text(0), row.text(1), row.text(3), row.text(4), row.duration(2)};
       }));
   if (!rows) return rows.error();
   if (rows.value().empty()) return cannot_read(path_, "its table 'run' is empty");
   const Row& row = rows.value().front();
-  Result<RunOutcome> outcome = told(parse_outcome(row.outcome));
+  Result<RunOutcome> outcome = with_context(parse_outcome(row.outcome));
   if (!outcome) return outcome.error();
-  Result<EndCause> cause = told(parse_end_cause(row.cause));
+  Result<EndCause> cause = with_context(parse_end_cause(row.cause));
   if (!cause) return cause.error();
-  auto memory = told(database_.query(
+  auto memory = with_context(database_.query(
       "SELECT peer, bytes FROM memory ORDER BY peer",
       [](const Statement& one) { return std::pair(parse_peer(one.text(0)), one.count(1)); }));
   if (!memory) return memory.error();
@@ -219,7 +219,7 @@ Result<RunEnd> RunReader::end() const {
              .parameters_digest = digest ? digest.value() : 0,
              .memory_bytes = std::move(memory_bytes)};
   if (end.outcome == RunOutcome::kRunning) {
-    end.reason = "did not end properly: the run was killed or is still going";
+    end.reason = "no end is recorded: the run was killed or is still running";
   }
   return end;
 }
@@ -230,9 +230,9 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
       "learning_rate, "
       "last_worker, aggregate_ns, closing_ns, undecided_ns, signal, noise, noise_scale, {} FROM "
       "steps WHERE step >= ?1 AND step < ?2 ORDER BY step",
-      knows_partial_pulls() ? "fresh_mean, fresh_min, staleness_mean, staleness_max"
-                            : "NULL, NULL, NULL, 0");
-  auto steps = told(database_.query(
+      has_partial_pulls() ? "fresh_mean, fresh_min, staleness_mean, staleness_max"
+                          : "NULL, NULL, NULL, 0");
+  auto steps = with_context(database_.query(
       sql,
       [](const Statement& row) {
         return StepRecord{.step = row.count(0),
@@ -260,9 +260,9 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
                           .loads = {}};
       },
       from, to));
-  if (!steps || !knows_partial_pulls()) return steps;
+  if (!steps || !has_partial_pulls()) return steps;
   auto step = steps.value().begin();
-  const Status counted = told(database_.for_each(
+  const Status counted = with_context(database_.for_each(
       "SELECT step, contributors, blocks FROM block_contributors WHERE step >= ?1 AND step < ?2 "
       "ORDER BY step, contributors",
       [&](const Statement& row) {
@@ -276,8 +276,8 @@ Result<std::vector<StepRecord>> RunReader::steps(Step from, Step to) const {
 }
 
 Result<std::vector<ShardLoad>> RunReader::shard_loads(Step from, Step to) const {
-  if (!knows_forecasts()) return std::vector<ShardLoad>{};
-  return told(database_.query(
+  if (!has_forecasts()) return std::vector<ShardLoad>{};
+  return with_context(database_.query(
       "SELECT shard, sum(busy_ns) FROM shard_loads WHERE step >= ?1 AND step < ?2 GROUP BY shard "
       "ORDER BY shard",
       [](const Statement& row) {
@@ -287,8 +287,8 @@ Result<std::vector<ShardLoad>> RunReader::shard_loads(Step from, Step to) const 
 }
 
 Result<std::vector<ExpectedArrival>> RunReader::expected(Step step) const {
-  if (!knows_forecasts()) return std::vector<ExpectedArrival>{};
-  return told(database_.query(
+  if (!has_forecasts()) return std::vector<ExpectedArrival>{};
+  return with_context(database_.query(
       "SELECT rank, mean_s, low_s, high_s FROM forecasts WHERE step = ?1 ORDER BY rank",
       [](const Statement& row) {
         return ExpectedArrival{.rank = row.small(0),
@@ -300,9 +300,9 @@ Result<std::vector<ExpectedArrival>> RunReader::expected(Step step) const {
 }
 
 Result<std::vector<RunReader::ExpectedLast>> RunReader::expected_last(Step from, Step to) const {
-  if (!knows_forecasts()) return std::vector<ExpectedLast>{};
+  if (!has_forecasts()) return std::vector<ExpectedLast>{};
   // SQLite takes mean_s from the row that has the maximum.
-  return told(database_.query(
+  return with_context(database_.query(
       "SELECT step, mean_s, max(rank) FROM forecasts WHERE step >= ?1 AND step < ?2 GROUP BY step "
       "ORDER BY step",
       [](const Statement& row) {
@@ -312,17 +312,17 @@ Result<std::vector<RunReader::ExpectedLast>> RunReader::expected_last(Step from,
 }
 
 Result<std::vector<RecordedArrival>> RunReader::arrivals(Step from, Step to) const {
-  return told(database_.query(kArrivals, read_arrival, from, to));
+  return with_context(database_.query(kArrivals, read_arrival, from, to));
 }
 
 Status RunReader::for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const {
-  return told(database_.for_each(
+  return with_context(database_.for_each(
       kArrivals, [&](const Statement& row) { visit(read_arrival(row)); }, Step{0}, kAllSteps));
 }
 
 Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) const {
-  const bool fields = knows_fields();
-  return told(database_.query(
+  const bool fields = has_fields();
+  return with_context(database_.query(
       fmt::format("SELECT step, cutoff, alive, reason, time_limit_ns, at_ns, {} FROM decisions "
                   "WHERE step >= ?1 AND step < ?2 ORDER BY rowid",
                   fields ? "model_stale" : "0"),
@@ -341,7 +341,7 @@ Result<std::vector<DecisionRecord>> RunReader::decisions(Step from, Step to) con
 }
 
 Result<std::vector<AbandonRecord>> RunReader::abandoned() const {
-  return told(database_.query(
+  return with_context(database_.query(
       "SELECT step, worker, wasted_ns, restart_ns, resumed FROM abandoned ORDER BY rowid",
       [](const Statement& row) {
         return AbandonRecord{row.count(0), row.small(1), row.duration(2), row.duration(3),
@@ -350,7 +350,7 @@ Result<std::vector<AbandonRecord>> RunReader::abandoned() const {
 }
 
 Result<std::vector<EvaluationRecord>> RunReader::evaluations() const {
-  return told(database_.query(
+  return with_context(database_.query(
       "SELECT version, at_ns, loss, accuracy, samples FROM evaluations ORDER BY rowid",
       [](const Statement& row) {
         return EvaluationRecord{row.count(0), row.duration(1), row.real(2), row.real(3),
@@ -366,7 +366,7 @@ Result<std::vector<EventRecord>> RunReader::events() const {
     if (!event && !trouble) trouble = event.error();
   };
   const Status status =
-      knows_fields()
+      has_fields()
           ? database_.for_each(fmt::format("SELECT at_ns, step, kind, role, number, {} FROM events "
                                            "ORDER BY rowid",
                                            event_column_names()),
@@ -382,7 +382,7 @@ Result<std::vector<EventRecord>> RunReader::events() const {
 }
 
 Result<std::vector<PeerRecord>> RunReader::peers() const {
-  auto rows = told(
+  auto rows = with_context(
       database_.query("SELECT name, host, pid FROM peers ORDER BY rowid", [](const Statement& row) {
         return std::pair(row.text(0), PeerRecord{{}, row.text(1), row.integer(2)});
       }));
@@ -397,17 +397,17 @@ Result<std::vector<PeerRecord>> RunReader::peers() const {
   return peers;
 }
 
-Result<RunTotals> RunReader::totals() const { return told(totals_of(database_)); }
+Result<RunTotals> RunReader::totals() const { return with_context(totals_of(database_)); }
 Result<std::vector<WorkerStatistics>> RunReader::workers() const {
-  return told(workers_of(database_));
+  return with_context(workers_of(database_));
 }
 Result<std::vector<OutlierStatistics>> RunReader::outliers() const {
-  return told(outliers_of(database_));
+  return with_context(outliers_of(database_));
 }
 
 Result<PartialPullStatistics> RunReader::partial_pulls() const {
-  if (!knows_partial_pulls()) return PartialPullStatistics{};
-  return told(partial_pulls_of(database_));
+  if (!has_partial_pulls()) return PartialPullStatistics{};
+  return with_context(partial_pulls_of(database_));
 }
 
 }  // namespace drover

@@ -1,7 +1,7 @@
-// RunReader: what a run file says, of a run that has ended, is still going, or was killed.
+// RunReader: reads a run file, of a run that has ended, is running, or was killed.
 //
-// Reads only, and never disturbs the writer. Every call sees what was committed at that moment, so
-// of a running run a later call may know more than an earlier one. Ranges of steps are half open.
+// It never blocks or changes the run. Every call sees the rows that are committed at that time, so
+// for a running run a later call may return more rows. Ranges of steps are half open.
 #pragma once
 
 #include <functional>
@@ -19,40 +19,40 @@ namespace drover {
 inline constexpr Step kAllSteps = std::numeric_limits<int64_t>::max();
 
 struct RecordedArrival {
-  ArrivalRecord arrival;  // the latest knowledge: a straggler that came after all is not censored
-  bool late = false;      // it came after its step had closed
+  ArrivalRecord arrival;  // not censored if the gradient arrived, even if late
+  bool late = false;      // it arrived after its step had closed
 };
 
 class RunReader {
  public:
-  // Refuses, with the reason, what is not a run file, or one written by a newer drover, or by one
-  // too old.
+  // An error, with the reason, if it is not a run file, or if its format is newer or too old.
   static Result<RunReader> open(const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  // Empty, or one sentence for the user: why the file may hold more than could be read.
+  // Empty, or one sentence for the user: why not all rows of the file could be read.
   const std::string& warning() const { return warning_; }
 
   Result<RunHeader> header() const;
 
-  // A run that did not end has the outcome kRunning, a reason that says so, and `elapsed` up to the
-  // end of its last recorded step. Whether it was killed or is still going, its file cannot know.
+  // A run without a recorded end has the outcome kRunning, a reason that says so, and `elapsed` up
+  // to the end of its last recorded step. The file does not show whether it was killed or is
+  // running.
   Result<RunEnd> end() const;
 
-  // Without the shards' loads; see shard_loads().
+  // `loads` is empty; see shard_loads().
   Result<std::vector<StepRecord>> steps(Step from = 0, Step to = kAllSteps) const;
-  // How long each shard was busy in these steps, summed up; empty in files from before.
+  // The total time each shard was busy in these steps; empty for files of older formats.
   Result<std::vector<ShardLoad>> shard_loads(Step from = 0, Step to = kAllSteps) const;
   Result<std::vector<RecordedArrival>> arrivals(Step from = 0, Step to = kAllSteps) const;
-  // The same, one by one, for whoever cannot hold those of a long run in memory at once.
+  // Visits arrivals one by one, without loading all of a long run into memory.
   Status for_each_arrival(const std::function<void(const RecordedArrival&)>& visit) const;
-  // Without what was expected; see expected().
+  // `expected` is empty; see expected().
   Result<std::vector<DecisionRecord>> decisions(Step from = 0, Step to = kAllSteps) const;
-  // What the decision about a step expected of it; empty if it was not decided by a forecast.
+  // The forecast of a step's decision; empty if it was not decided by a forecast.
   Result<std::vector<ExpectedArrival>> expected(Step step) const;
-  // Of that only the last rank: when everybody would be there. Steps without a forecast are left
-  // out.
+  // The last rank of the forecasts: the expected arrival of the last worker. Omits steps without a
+  // forecast.
   struct ExpectedLast {
     Step step = 0;
     double mean_s = 0.0;
@@ -64,12 +64,12 @@ class RunReader {
   Result<std::vector<EventRecord>> events() const;
   Result<std::vector<PeerRecord>> peers() const;
 
-  // Computed by the database, so that a long run need not fit in memory. See run_statistics.h.
+  // Computed in SQL, so that a long run need not fit in memory. See run_statistics.h.
   Result<RunTotals> totals() const;
   Result<std::vector<WorkerStatistics>> workers() const;
-  Result<PartialPullStatistics> partial_pulls()
-      const;  // nothing, of a file from before there was any
-  Result<std::vector<OutlierStatistics>> outliers() const;  // the same
+  // Both are empty for files of older formats without these rows.
+  Result<PartialPullStatistics> partial_pulls() const;
+  Result<std::vector<OutlierStatistics>> outliers() const;
 
  private:
   RunReader(std::string path, Database database, std::string warning, int64_t format)
@@ -78,13 +78,13 @@ class RunReader {
         warning_(std::move(warning)),
         format_(format) {}
 
-  bool knows_partial_pulls() const { return format_ >= 3; }
-  bool knows_forecasts() const { return format_ >= 4; }
-  bool knows_fields() const { return format_ >= 5; }  // of events and peers
+  bool has_partial_pulls() const { return format_ >= 3; }
+  bool has_forecasts() const { return format_ >= 4; }
+  bool has_fields() const { return format_ >= 5; }  // events and peers are fields, not text
 
-  // Puts file and purpose around a reason from the database.
+  // Adds the file and what was attempted to an error from the database.
   template <typename T>
-  Result<T> told(Result<T> result) const;
+  Result<T> with_context(Result<T> result) const;
 
   std::string path_;
   Database database_;

@@ -1,4 +1,4 @@
-// A reader must take every state a run file can be in, and refuse all else with the reason.
+// A reader opens run files in every state, and refuses other files with the reason.
 #include "store/run_reader.h"
 
 #include <gtest/gtest.h>
@@ -27,14 +27,14 @@ std::string refusal(const std::string& path) {
   return reader.error().message;
 }
 
-// Permissions bind root, too, once it has given up its capabilities.
+// File permissions apply to root too after it has dropped its capabilities.
 bool give_up_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
   return syscall(SYS_capset, &header, none) == 0;
 }
 
-// Runs `body` as a user whom a read-only folder really stops; root is stopped by nothing.
+// Runs `body` as a user that cannot write to a read-only folder; root could.
 template <typename Body>
 bool as_ordinary_user(Body body) {
   const pid_t child = fork();
@@ -46,7 +46,7 @@ bool as_ordinary_user(Body body) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-TEST(RunReader, RefusesWhatIsNotARun) {
+TEST(RunReader, RefusesFilesThatAreNotRuns) {
   const TempFolder folder;
   folder.make_file("notes.txt", std::string(5000, 'x'));
   folder.make_file("empty.db", "");
@@ -66,11 +66,11 @@ TEST(RunReader, RefusesWhatIsNotARun) {
         folder.file("newer.db"), folder.file("older.db"), folder.file("none.db"),
         folder.path().string()})
     reasons.insert(without(refusal(path), path));
-  EXPECT_EQ(reasons.size(), 7u) << "a reason of its own for each";
-  EXPECT_FALSE(fs::exists(folder.file("none.db")));  // reading makes nothing
+  EXPECT_EQ(reasons.size(), 7u) << "each has another reason";
+  EXPECT_FALSE(fs::exists(folder.file("none.db")));  // reading creates no file
 }
 
-TEST(RunReader, ADamagedFileIsToldNotBelieved) {
+TEST(RunReader, ADamagedFileIsAnError) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   {
@@ -141,8 +141,8 @@ TEST(RunReader, ReadsAnEndedRunInAReadOnlyFolder) {
   fs::permissions(folder.path(), fs::perms(0755));
 }
 
-// A killed run leaves -wal and -shm behind. With both, all is read; with the -wal alone, a
-// read-only folder hides the newest rows, and the reader must say so.
+// A killed run leaves -wal and -shm files. With both, all rows are read. With the -wal file alone,
+// the newest rows cannot be read in a read-only folder, and the reader warns.
 TEST(RunReader, ReadsAKilledRunInAReadOnlyFolder) {
   const TempFolder live;
   const TempFolder folder;
@@ -176,9 +176,9 @@ TEST(RunReader, ReadsAKilledRunInAReadOnlyFolder) {
   fs::permissions(folder.path(), fs::perms(0755));
 }
 
-TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
+TEST(RunReader, ReadsStatisticsOfPartialPulls) {
   const TempFolder folder;
-  const std::string path = folder.file("weak.db");
+  const std::string path = folder.file("partial.db");
   {
     const auto writer = writer_at(path);
     StepRecord step = sample_step(0, 2);
@@ -201,18 +201,18 @@ TEST(RunReader, GivesBackWhatIsKnownOfWeakSynchronization) {
   EXPECT_EQ(steps[0].block_counts, (std::vector<BlockCount>{{1, 4}, {2, 28}}));
   EXPECT_TRUE(std::isnan(steps[1].fresh_mean));
   EXPECT_TRUE(steps[1].block_counts.empty());
-  const PartialPullStatistics weak = reader.partial_pulls().value();
-  EXPECT_EQ(weak.fresh_mean, 0.9375);
-  EXPECT_EQ(weak.fresh_min, 0.875);
-  EXPECT_EQ(weak.stale_steps, 1u);
-  EXPECT_EQ(weak.staleness_max, 3u);
-  EXPECT_EQ(weak.uneven_steps, 1u);
-  EXPECT_EQ(weak.contributors_min, 1u);
-  EXPECT_EQ(weak.contributors_max, 2u);
-  EXPECT_DOUBLE_EQ(weak.contributors_mean, (4.0 + 56.0) / 32.0);
+  const PartialPullStatistics pulls = reader.partial_pulls().value();
+  EXPECT_EQ(pulls.fresh_mean, 0.9375);
+  EXPECT_EQ(pulls.fresh_min, 0.875);
+  EXPECT_EQ(pulls.stale_steps, 1u);
+  EXPECT_EQ(pulls.staleness_max, 3u);
+  EXPECT_EQ(pulls.uneven_steps, 1u);
+  EXPECT_EQ(pulls.contributors_min, 1u);
+  EXPECT_EQ(pulls.contributors_max, 2u);
+  EXPECT_DOUBLE_EQ(pulls.contributors_mean, (4.0 + 56.0) / 32.0);
 }
 
-TEST(RunReader, TellsWhatWasExpectedAndHowBusyShardsWere) {
+TEST(RunReader, ReadsForecastsAndLoadsOfShards) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const std::vector<ExpectedArrival> expected = {{1, 0.5F, 0.25F, 0.75F}, {4, 1.5F, 1.0F, 2.5F}};
@@ -242,8 +242,8 @@ TEST(RunReader, TellsWhatWasExpectedAndHowBusyShardsWere) {
             (std::vector<ShardLoad>{{0, Duration(11)}, {3, Duration(5)}}));
 }
 
-// As the drover before this one wrote it, and the one before that.
-TEST(RunReader, ReadsAFileOfTheFormatBefore) {
+// A file of the previous formats.
+TEST(RunReader, ReadsFilesOfOlderFormats) {
   const TempFolder folder;
   const std::string path = folder.file("before.db");
   {
@@ -272,7 +272,7 @@ TEST(RunReader, ReadsAFileOfTheFormatBefore) {
   EXPECT_TRUE(reader.outliers().value().empty());
 }
 
-TEST(RunReader, TellsWhoWasOutOfLineMostOftenFirst) {
+TEST(RunReader, ListsTheWorkerWithMostOutliersFirst) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   {

@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-// The one row of a query that always gives one.
+// The row of a query that always has exactly one.
 template <typename T>
 Result<T> only(Result<std::vector<T>> rows) {
   if (!rows) return rows.error();
@@ -31,7 +31,7 @@ constexpr std::string_view kPartialPulls = R"sql(
          (SELECT coalesce(max(most), 0) FROM spread)
 )sql";
 
-// One sort and a walk: ranking with window functions takes three times as long.
+// Sorted in SQL and ranked here: ranking with window functions takes three times as long.
 constexpr std::string_view kSortedArrivals =
     "SELECT worker, run_time_ns, censored, late FROM arrivals ORDER BY worker, run_time_ns";
 
@@ -43,7 +43,7 @@ struct RunTime {
   bool censored;
 };
 
-// Takes the run-times of one worker, in order.
+// Adds the statistics of one worker, whose run-times are in ascending order.
 void set_median(WorkerStatistics& worker, const std::vector<RunTime>& sorted) {
   worker.median_run_time = sorted[(sorted.size() - 1) / 2].value;
   for (const RunTime& run_time : sorted) {
@@ -107,16 +107,16 @@ Result<std::vector<WorkerStatistics>> workers_of(const Database& database) {
 
 Result<PartialPullStatistics> partial_pulls_of(const Database& database) {
   return only(database.query(kPartialPulls, [](const Statement& row) {
-    PartialPullStatistics weak{.fresh_mean = {},
-                               .fresh_min = row.real(1),
-                               .stale_steps = row.count(2),
-                               .staleness_max = row.count(3),
-                               .uneven_steps = row.count(4),
-                               .contributors_mean = row.real(5),
-                               .contributors_min = row.small(6),
-                               .contributors_max = row.small(7)};
-    if (const double fresh = row.real(0); !std::isnan(fresh)) weak.fresh_mean = fresh;
-    return weak;
+    PartialPullStatistics pulls{.fresh_mean = {},
+                                .fresh_min = row.real(1),
+                                .stale_steps = row.count(2),
+                                .staleness_max = row.count(3),
+                                .uneven_steps = row.count(4),
+                                .contributors_mean = row.real(5),
+                                .contributors_min = row.small(6),
+                                .contributors_max = row.small(7)};
+    if (const double fresh = row.real(0); !std::isnan(fresh)) pulls.fresh_mean = fresh;
+    return pulls;
   }));
 }
 

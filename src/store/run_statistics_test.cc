@@ -1,5 +1,4 @@
-// The numbers computed in SQL must be what one gets by hand, also from odd records: empty, NaN,
-// censored.
+// Statistics computed in SQL match calculations by hand, also of empty, NaN and censored records.
 #include "store/run_statistics.h"
 
 #include <gtest/gtest.h>

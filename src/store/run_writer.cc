@@ -18,10 +18,10 @@
 namespace drover {
 namespace {
 
-// Whoever reads a file left by a crash holds the writer up, but not for long.
+// A reader of a file after a crash blocks the writer for a short time.
 constexpr Duration kLockPatience = std::chrono::seconds(1);
 
-// What a writer says, over and over. The enumerators are places in kSql.
+// Statements that are run repeatedly. The enumerators are indexes into kSql.
 enum Sentence : size_t {
   kBegin,
   kCommit,
@@ -60,7 +60,7 @@ constexpr std::string_view kSql[] = {
     "INSERT INTO block_contributors VALUES (?1, ?2, ?3)",
     "INSERT INTO shard_loads VALUES (?1, ?2, ?3)",
     "INSERT INTO outliers VALUES (?1, ?2, ?3, ?4, ?5)",
-    // A late arrival that overtook its step knows more than the step does.
+    // A late arrival that was recorded before its step has the run-time, and the step only a bound.
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples)
        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING)",
     R"(INSERT INTO arrivals (step, worker, run_time_ns, censored, compute_ns, samples, late)
@@ -69,7 +69,7 @@ constexpr std::string_view kSql[] = {
                                  compute_ns = max(compute_ns, excluded.compute_ns),
                                  samples = max(samples, excluded.samples), late = 1)",
     "INSERT INTO abandoned VALUES (?1, ?2, ?3, ?4, ?5)",
-    // An evaluator that has come back measures what it finds, which may have been measured.
+    // A restarted evaluator may evaluate the same version again.
     R"(INSERT INTO evaluations SELECT ?1, ?2, ?3, ?4, ?5
        WHERE ?1 IS NOT (SELECT version FROM evaluations ORDER BY rowid DESC LIMIT 1))",
     "",  // see insert_event()
@@ -116,7 +116,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::write_to(const std::string& path, 
                                                        const RunWriterOptions& options) {
   DROVER_CHECK(options.rows_per_commit > 0);
   database.wait_for_locks(kLockPatience);
-  // NORMAL loses at most the last commits in a power cut, and spares a disk sync per commit.
+  // NORMAL may lose the last commits in a power failure, and saves a disk sync per commit.
   std::string pragmas = "PRAGMA synchronous = NORMAL;";
   if (options.pages_max > 0)
     pragmas += fmt::format("PRAGMA max_page_count = {}", options.pages_max);
@@ -143,7 +143,7 @@ RunWriter::RunWriter(std::string path, Database database, std::vector<Statement>
       rows_per_commit_(rows_per_commit) {}
 
 RunWriter::~RunWriter() {
-  // Nobody is left to be told of a failure here; what cannot be committed is rolled back.
+  // A destructor cannot return an error; rows that cannot be committed are rolled back.
   static_cast<void>(flush());
 }
 
@@ -171,12 +171,12 @@ Status RunWriter::flush() {
 }
 
 Error RunWriter::fail(const Error& reason) {
-  // SQLite may have rolled back by itself already; whatever is left of the transaction goes.
+  // SQLite may already have rolled back the transaction; this rolls back the rest.
   if (database_.in_transaction()) static_cast<void>(database_.execute("ROLLBACK"));
   rows_pending_ = 0;
   last_step_ = last_step_kept_;
   const std::string kept = last_step_kept_
-                               ? fmt::format("everything up to step {} is kept", *last_step_kept_)
+                               ? fmt::format("all records up to step {} are kept", *last_step_kept_)
                                : std::string("no step was kept");
   failure_ =
       system_error(fmt::format("cannot write to the run file '{}': {}; {}, and what is there stays "
@@ -272,7 +272,7 @@ Status RunWriter::restart_at(Step first) {
         kForgetOutliers, kForgetArrivals, kForgetAbandoned}) {
     if (const Status status = add(each, first); !status) return status;
   }
-  // An evaluation is of the parameters after so many steps.
+  // The version of an evaluation is the number of completed steps.
   if (const Status status = add(kForgetEvaluations, first); !status) return status;
   last_step_ = first == 0 ? std::nullopt : std::optional(first - 1);
   return flush();
@@ -288,9 +288,8 @@ Status RunWriter::on_end(const RunEnd& end) {
       add(kEnd, name_of(end.outcome), name_of(end.cause), end.reason, end.elapsed, digest);
   if (status) status = flush();
   if (!status) return status;
-  // Fold the log into the file, so that one file is the run. A reader in the way only means that
-  // the log stays until the last of us closes: nothing is lost, so a refusal is no failure of the
-  // run.
+  // Folds the log into the file, so that the run is a single file. With a reader this fails, and
+  // the log stays until the last connection closes. No row is lost, so the failure is ignored.
   database_.wait_for_locks(Duration::zero());
   static_cast<void>(database_.execute("PRAGMA journal_mode = DELETE"));
   database_.wait_for_locks(kLockPatience);

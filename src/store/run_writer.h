@@ -1,13 +1,13 @@
-// RunWriter: records a run in one SQLite file as it goes.
+// RunWriter: records a run in one SQLite file while it runs.
 //
-// Rows gather in a transaction that is committed every few thousand rows, by flush(), and at the
-// end. The owner calls flush() a few times a second, so that readers see the run nearly live and a
-// kill -9 loses no more than that. The file is consistent at every moment: a step is in it with all
-// of its arrivals, or not at all. A run whose writer vanished without on_end stays marked as
+// Rows are collected in a transaction, which is committed every few thousand rows, by flush(), and
+// at the end. The owner calls flush() a few times a second, so that readers see recent rows and a
+// kill -9 loses only rows since the last flush. The file is always consistent: it has a step with
+// all of its arrivals, or not at all. A run whose writer ended without on_end() stays marked as
 // running.
 //
-// The finished file is a single file: the write-ahead log beside it (-wal, -shm) is folded in at
-// the end, unless somebody is reading just then.
+// A finished run is a single file: the write-ahead log beside it (-wal, -shm) is folded into it at
+// the end, unless another process is reading the file.
 #pragma once
 
 #include <cstdint>
@@ -24,44 +24,44 @@ namespace drover {
 
 struct RunWriterOptions {
   uint64_t rows_per_commit = 2000;
-  uint64_t pages_max = 0;  // of 4 KiB; beyond it the disk counts as full; 0: no limit
+  uint64_t pages_max = 0;  // limit on the file's size in pages of 4 KiB; 0: no limit
 };
 
 class RunWriter : public RunObserver {
  public:
-  // Makes the file, and the folders above it. Whatever lies at `path` already is left alone and
-  // named in the Error: nothing is ever overwritten.
+  // Creates the file and its parent folders. An existing file at `path` is not changed, and named
+  // in the Error.
   static Result<std::unique_ptr<RunWriter>> create(const std::string& path, const RunHeader& header,
                                                    const RunWriterOptions& options = {});
 
-  // Goes on with a file whose writer has vanished.
+  // Continues a file whose writer ended without on_end().
   static Result<std::unique_ptr<RunWriter>> reopen(const std::string& path,
                                                    const RunWriterOptions& options = {});
 
-  // Commits what is pending, as far as the disk allows; does not mark the run as ended.
+  // Commits pending rows, as far as possible; does not mark the run as ended.
   ~RunWriter() override;
 
   RunWriter(const RunWriter&) = delete;
   RunWriter& operator=(const RunWriter&) = delete;
 
-  // The first failure is final: the rows of the open transaction are gone, so every later call is
-  // answered with the same Error instead of leaving a hole. Only on_end tries once more, so that,
-  // if it can, the file itself says how the run ended. What was committed before stays readable.
-  Status on_peer(const PeerRecord& peer) override;  // the same name again replaces the peer
+  // The first failure is final: the rows of the open transaction are lost, so every later call
+  // returns the same Error and the file gets no gap. Only on_end() tries once more, so that the
+  // file has the run's end if possible. Rows committed before stay readable.
+  Status on_peer(const PeerRecord& peer) override;  // replaces a peer of the same name
   Status on_decision(const DecisionRecord& decision) override;
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>& arrivals) override;
   Status on_late_arrival(const ArrivalRecord& arrival) override;
   Status on_abandoned(const AbandonRecord& abandoned) override;
   Status on_evaluation(const EvaluationRecord& evaluation) override;
   Status on_event(const EventRecord& event) override;
-  // What is recorded after the end is kept too; a second end replaces the first.
+  // Records after the end are kept too. A second end replaces the first.
   Status on_end(const RunEnd& end) override;
 
-  // The run goes on from step `first`: what was recorded of it and of later ones has not happened.
-  // Events stay.
+  // The run restarts at step `first`: removes the records of this step and later ones, except
+  // events.
   Status restart_at(Step first);
 
-  // Commits what was recorded so far: from now on readers see it, and no crash of ours loses it.
+  // Commits all records so far. ENSURES: readers see them, and a crash of this process keeps them.
   Status flush();
 
   const std::string& path() const { return path_; }
@@ -72,25 +72,25 @@ class RunWriter : public RunObserver {
   RunWriter(std::string path, Database database, std::vector<Statement> statements,
             uint64_t rows_per_commit);
 
-  // Runs a statement, by its place in the list in run_writer.cc, in the open transaction; opens one
-  // if need be.
+  // Runs a statement, by its index in the list in run_writer.cc, in the open transaction; begins
+  // one if necessary.
   template <typename... Values>
   Status add(size_t statement, const Values&... values);
   Status commit_if_due();
   Error fail(const Error& reason);
 
   const std::string path_;
-  Database database_;                  // before the statements: it must outlive them
+  Database database_;                  // declared before the statements, to outlive them
   std::vector<Statement> statements_;  // prepared once
   const uint64_t rows_per_commit_;
   uint64_t rows_pending_ = 0;
-  std::optional<Step> last_step_;       // recorded
-  std::optional<Step> last_step_kept_;  // committed
+  std::optional<Step> last_step_;       // the last recorded step
+  std::optional<Step> last_step_kept_;  // the last committed step
   std::optional<Error> failure_;
 };
 
-// Makes one file of a finished run and the log beside it (-wal), which is left if somebody read
-// just when the run ended. If somebody reads now, it stays as it is: nothing is lost.
+// Folds the log beside a finished run's file (-wal) into the file. The log stays if a process was
+// reading when the run ended. If a process is reading now, nothing changes.
 void fold_log(const std::string& run_file);
 
 }  // namespace drover

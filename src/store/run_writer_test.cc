@@ -1,4 +1,4 @@
-// A run file must give back what was recorded, destroy nothing, and say plainly what went wrong.
+// A run file has all records. A writer never overwrites a file, and reports failures.
 #include "store/run_writer.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
+TEST(RunWriter, ARestartKeepsEarlierStepsAndAllEvents) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   {
@@ -42,7 +42,7 @@ TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
       DROVER_EXPECT_OK(writer->on_evaluation({step, 70ms, 0.4, 0.9, 10}));
     }
     DROVER_EXPECT_OK(writer->on_event(lost_event(71ms, 5, Peer{Role::kShard, 0}, "killed")));
-  }  // as if it had been killed
+  }  // like a kill
   const auto reopened = RunWriter::reopen(path);
   ASSERT_TRUE(reopened.ok()) << reopened.error().message;
   DROVER_EXPECT_OK(reopened.value()->restart_at(4));
@@ -62,18 +62,19 @@ TEST(RunWriter, ARunThatStartsOverKeepsWhatWasBeforeAndWhatHappened) {
   EXPECT_EQ(reader.events().value().size(), 1u);
 }
 
-TEST(RunWriter, ThereIsNothingToGoOnWithWhereThereIsNoRun) {
+TEST(RunWriter, OnlyAnExistingRunCanBeReopened) {
   const TempFolder folder;
   EXPECT_FALSE(RunWriter::reopen(folder.file("none.db")).ok());
 }
 
-TEST(RunWriter, GivesBackAllThatWasRecorded) {
+TEST(RunWriter, KeepsAllRecords) {
   const TempFolder folder;
   const std::string path = folder.file("deep/er/run.db");
   const auto writer = writer_at(path);
   DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kWorker, 0}, "node1", 41}));
   DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kShard, 0}, "node1", 42}));
-  DROVER_EXPECT_OK(writer->on_peer({Peer{Role::kWorker, 0}, "node2", 43}));  // came back elsewhere
+  DROVER_EXPECT_OK(
+      writer->on_peer({Peer{Role::kWorker, 0}, "node2", 43}));  // rejoined from another host
   DROVER_EXPECT_OK(writer->on_decision({5, 3, 4, "3 of 4 is fastest", 12ms, 3ms, {}, true}));
   StepRecord step = sample_step(5, 2);
   step.loss = std::numeric_limits<double>::quiet_NaN();
@@ -168,7 +169,7 @@ TEST(RunWriter, LeavesASingleFileWhenTheRunHasEnded) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("run.db-shm")));
 }
 
-TEST(RunWriter, EndsAlsoWhileSomebodyIsReading) {
+TEST(RunWriter, EndsWhileAReaderIsOpen) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
@@ -179,7 +180,7 @@ TEST(RunWriter, EndsAlsoWhileSomebodyIsReading) {
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
 }
 
-TEST(RunWriter, TakesWhatComesAfterTheEnd) {
+TEST(RunWriter, AcceptsRecordsAfterTheEnd) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   DROVER_EXPECT_OK(writer->on_end({}));
@@ -215,10 +216,10 @@ TEST(RunWriter, DestroyedWithoutAnEndKeepsTheRowsAndLeavesTheRunOpen) {
   EXPECT_EQ(end.outcome, RunOutcome::kRunning);
   EXPECT_EQ(end.cause, EndCause::kUnknown);
   EXPECT_FALSE(end.reason.empty());
-  EXPECT_EQ(end.elapsed, 9ms);  // of the one step there is
+  EXPECT_EQ(end.elapsed, 9ms);  // of the only step
 }
 
-TEST(RunWriter, WhatIsEvaluatedAgainIsThereOnce) {
+TEST(RunWriter, ARepeatedEvaluationReplacesTheFirst) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   for (const Version version : {4u, 6u, 6u, 8u})
@@ -236,7 +237,7 @@ TEST(RunWriter, WhatIsEvaluatedAgainIsThereOnce) {
 TEST(RunWriter, ALateArrivalReplacesTheBound) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
-  DROVER_EXPECT_OK(writer->on_late_arrival({0, 2, 30ms, false, 28ms}));  // overtook its own step
+  DROVER_EXPECT_OK(writer->on_late_arrival({0, 2, 30ms, false, 28ms}));  // before its step
   DROVER_EXPECT_OK(
       writer->on_step(sample_step(0, 3),
                       {{0, 0, 1ms, false, 1ms}, {0, 1, 9ms, true, 0ms}, {0, 2, 9ms, true, 0ms}}));
@@ -279,7 +280,7 @@ TEST(RunWriter, NeverOverwritesAnything) {
     reasons[name] = without(writer.error().message, path);
   }
   EXPECT_THAT(reasons["run.db"], mentions("drover runs")) << "how to look at it";
-  EXPECT_THAT(reasons["folder"], HasSubstr("/run.db")) << "a name that would do";
+  EXPECT_THAT(reasons["folder"], HasSubstr("/run.db")) << "a possible name";
   EXPECT_THAT(reasons["gone.db"], HasSubstr("-wal"));
   EXPECT_THAT(reasons["thesis.txt/run.db"], mentions("--run-file"));
   EXPECT_EQ(reasons["other.db"], reasons["thesis.txt"]);
@@ -300,7 +301,7 @@ TEST(RunWriter, RefusesARunFileAnotherWriterIsUsing) {
   DROVER_EXPECT_OK(first->on_end({}));
 }
 
-TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
+TEST(RunWriter, AFullDiskIsReportedAndCommittedRowsStay) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path, {.rows_per_commit = 50, .pages_max = 40});
@@ -319,7 +320,7 @@ TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().message, message);
   EXPECT_FALSE(writer->flush().ok());
-  // ... but how it ended still fits, and what was kept is what the message says.
+  // ... but the end still fits, and the message names the last kept step.
   RunEnd end;
   end.outcome = RunOutcome::kFailed;
   DROVER_EXPECT_OK(writer->on_end(end));
@@ -332,9 +333,9 @@ TEST(RunWriter, AFullDiskIsToldAndWhatWasCommittedStays) {
   EXPECT_EQ(reader.arrivals().value().size(), 20 * kept.size());
 }
 
-// A limit on the size of files is the nearest to a broken disk that an ordinary user can arrange.
-// It holds for a whole process, so a child has to suffer it.
-TEST(RunWriter, ARefusedWriteIsTold) {
+// A limit on the size of files simulates a broken disk. The limit is per process, so this uses a
+// child.
+TEST(RunWriter, ARefusedWriteIsReported) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const pid_t child = fork();
@@ -348,11 +349,12 @@ TEST(RunWriter, ARefusedWriteIsTold) {
     for (Step step = 0; status.ok() && step < 10'000; ++step) {
       status = writer->on_step(sample_step(step, 20), sample_arrivals(step, 20));
     }
-    const bool told = !status.ok() && status.error().kind == ErrorKind::kSystem &&
-                      has_value(status.error().message, std::to_string(SQLITE_IOERR_WRITE)) &&
-                      has_value(status.error().message, path);
-    if (!told) std::fprintf(stderr, "%s\n", status.ok() ? "ok" : status.error().message.c_str());
-    _exit(told ? 0 : 1);
+    const bool reported = !status.ok() && status.error().kind == ErrorKind::kSystem &&
+                          has_value(status.error().message, std::to_string(SQLITE_IOERR_WRITE)) &&
+                          has_value(status.error().message, path);
+    if (!reported)
+      std::fprintf(stderr, "%s\n", status.ok() ? "ok" : status.error().message.c_str());
+    _exit(reported ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

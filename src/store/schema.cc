@@ -135,7 +135,7 @@ CREATE TABLE events (
 );
 )sql";
 
-// The name of a peer, for people who ask in SQL: see name_of(Peer).
+// The name of a peer as an SQL expression; see name_of(Peer).
 constexpr std::string_view kPeerName =
     "CASE WHEN role IN ('shard', 'worker', 'standby') THEN role || ' ' || number "
     "ELSE coalesce(role, '') END";
@@ -170,7 +170,7 @@ Result<RunOutcome> parse_outcome(std::string_view name) {
   for (const RunOutcome outcome : kOutcomes) {
     if (name == name_of(outcome)) return outcome;
   }
-  return invalid_input(fmt::format("'{}' is no outcome of a run", name));
+  return invalid_input(fmt::format("'{}' is not an outcome of a run", name));
 }
 
 std::string to_hex(uint64_t value) { return fmt::format("{:016x}", value); }

@@ -1,4 +1,4 @@
-// For tests only: a folder that goes away, and a small run to put in it.
+// For tests only: a temporary folder, and records of a small run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,8 +63,7 @@ inline RunReader reader_at(const std::string& path) {
   return std::move(reader).value();
 }
 
-// A step of 10 ms in which worker w of `workers` arrives after w + 1 ms; all of it follows from
-// `step`.
+// A step of 10 ms in which worker w of `workers` arrives after w + 1 ms. It depends on `step` only.
 inline StepRecord sample_step(Step step, uint32_t workers) {
   return StepRecord{.step = step,
                     .at = std::chrono::milliseconds(10 * step),

@@ -39,12 +39,12 @@ Status check_is_file(const std::string& path) {
     return cannot_open(path, "it is a folder; name one of the files in it");
   }
   if (status.type() != fs::file_type::regular) {
-    return cannot_open(path, "it is not a plain file; write what comes out of it to a file first");
+    return cannot_open(path, "it is not a regular file; write its content to a file first");
   }
   return done();
 }
 
-// The first bytes, enough to tell what the file is.
+// The first bytes, which identify the format.
 Result<std::string> beginning_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return cannot_open(path, std::strerror(errno));
@@ -75,7 +75,7 @@ Result<Trace> read_by_content(const std::string& path, std::string_view beginnin
     return trace_trouble(path, "", "it is compressed; unpack it with gunzip first");
   }
   if (!looks_like_text(beginning)) {
-    return trace_trouble(path, "", fmt::format("its content is none that is known; {}", kKinds));
+    return trace_trouble(path, "", fmt::format("its format is unknown; {}", kKinds));
   }
   return read_csv_trace(path);
 }
@@ -97,9 +97,8 @@ std::string time_trouble(double time) {
   if (time < 0.0) return "is negative; run-times are positive";
   if (time == 0.0) return "is zero; leave it blank (NaN) if it was not recorded";
   if (time < kTraceTimeMin || time > kTraceTimeMax) {
-    return fmt::format(
-        "is no run-time that could be: use a unit in which all are from {:g} to {:g}",
-        kTraceTimeMin, kTraceTimeMax);
+    return fmt::format("is out of range: use a unit in which all run-times are from {:g} to {:g}",
+                       kTraceTimeMin, kTraceTimeMax);
   }
   return "";
 }
@@ -181,9 +180,10 @@ Result<Trace> read_trace(const std::string& path) {
   Result<Trace> trace = read_by_content(path, beginning.value());
   if (!trace) return trace;
   if (trace.value().workers.size() < 2) {
-    return trace_trouble(path, "",
-                         "there is one worker, so there is nobody to wait for; a trace needs at "
-                         "least two");
+    return trace_trouble(
+        path, "",
+        "there is only one worker, so a policy has nothing to decide; a trace needs at "
+        "least two");
   }
   return trace;
 }

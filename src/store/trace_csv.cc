@@ -38,7 +38,7 @@ bool is_word(std::string_view text, std::string_view lower_case) {
       [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-// All of `text` as a number. "inf" is one (to be refused for what it is), "nan" is not recorded.
+// All of `text` as a number. "inf" is a number, which is refused later; "nan" means not recorded.
 std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0.0;
@@ -49,7 +49,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// Lines of a file, one at a time.
+// Reads a file line by line.
 class Lines {
  public:
   explicit Lines(const std::string& path)
@@ -90,7 +90,7 @@ class Lines {
   std::string trouble_;
 };
 
-// Calls `each(cell, index)` until it gives false; returns the number of cells.
+// Calls `each(cell, index)` until it returns false. Returns the number of cells.
 template <typename Each>
 size_t for_cells(std::string_view line, Each&& each) {
   size_t index = 0;
@@ -156,7 +156,8 @@ class CsvReader {
     if (trace_.workers.empty()) return wrong("the header names no worker: step,w0,w1,...");
     if (trace_.workers.size() == 1)
       return wrong(
-          "there is one worker, so there is nobody to wait for; a trace needs at least two");
+          "there is only one worker, so a policy has nothing to decide; a trace needs at least "
+          "two");
     return done();
   }
 
@@ -184,7 +185,7 @@ class CsvReader {
     std::optional<Error> trouble;
     const size_t begin = trace_.times.size();
     const size_t cells = for_cells(lines_.line(), [&](std::string_view cell, size_t index) {
-      if (index > trace_.workers.size()) return true;  // counted, and told below
+      if (index > trace_.workers.size()) return true;  // counted, and reported below
       const std::string what = add_cell(cell, index);
       if (what.empty()) return true;
       const std::string column = index == 0 ? "step" : trace_.workers[index - 1];
@@ -202,7 +203,7 @@ class CsvReader {
     return done();
   }
 
-  // What is wrong with it, or "".
+  // The error of a cell; "" if it is valid.
   std::string add_cell(std::string_view cell, size_t index) {
     const bool missing = cell.empty() || is_word(cell, "nan");
     const std::optional<double> number = missing ? std::nan("") : number_in(cell);

@@ -1,5 +1,4 @@
-// Reads a trace from CSV: a header `step,w0,w1,...`, then a line for every step; blank means not
-// recorded.
+// Reads a trace from CSV: a header `step,w0,w1,...`, then one line per step. Blank: not recorded.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace drover {
 
-// Reads line by line, so that the text is never in memory as a whole.
+// Reads line by line, so that it needs little memory for text.
 Result<Trace> read_csv_trace(const std::string& path);
 
 }  // namespace drover

@@ -14,13 +14,13 @@
 namespace drover {
 namespace {
 
-// What a first pass over the arrivals finds, so that the second can put them where they belong.
+// Results of a first pass over the arrivals, which the second pass needs to fill the matrix.
 struct Extent {
   uint64_t arrivals = 0;
   uint64_t censored = 0;
-  uint64_t steps = 0;        // with somebody known
-  uint64_t empty_steps = 0;  // with arrivals, but nobody known
-  WorkerId last_worker = 0;  // known
+  uint64_t steps = 0;        // steps with a known run-time
+  uint64_t empty_steps = 0;  // steps with arrivals, but without a known run-time
+  WorkerId last_worker = 0;  // the last worker with a known run-time
 };
 
 Result<Extent> extent_of(const RunReader& reader) {
@@ -58,8 +58,8 @@ void warn(Trace& trace, const Extent& extent) {
         trace.path, count_of(extent.censored, "run-time"), with_commas(extent.arrivals)));
   }
   if (extent.empty_steps > 0) {
-    trace.warnings.push_back(fmt::format("left out {} in which nobody's run-time is known",
-                                         count_of(extent.empty_steps, "step")));
+    trace.warnings.push_back(
+        fmt::format("left out {} without a known run-time", count_of(extent.empty_steps, "step")));
   }
 }
 
@@ -72,7 +72,7 @@ Result<std::string> warning_of_rounds(const RunReader& reader) {
     if (key != "policy" || !is_asynchronous(value)) continue;
     return fmt::format(
         "'{}' was recorded with the policy {}, whose workers do not begin steps together: its "
-        "run-times are those of rounds, and what a replay makes of them is no forecast of a run",
+        "run-times are those of rounds, and a replay of them does not predict a run",
         reader.path(), value);
   }
   return std::string();
@@ -87,11 +87,11 @@ Result<Trace> read_run_trace(const std::string& path) {
     return trace_trouble(path, "", "this run has no arrivals: it recorded no step to replay");
   }
   if (extent.value().steps == 0) {
-    return trace_trouble(path, "", "nobody's run-time became known in this run; replay another");
+    return trace_trouble(path, "", "this run has no known run-time; replay another");
   }
   if (extent.value().last_worker >= kTraceWorkersMax) {
     return trace_trouble(path, "",
-                         fmt::format("it speaks of worker {}, and at most {} can be",
+                         fmt::format("it has worker {}, and at most {} workers are supported",
                                      extent.value().last_worker, kTraceWorkersMax));
   }
   Trace trace;
@@ -114,7 +114,7 @@ Result<Trace> read_run_trace(const std::string& path) {
     if (arrival.censored || trouble) return;
     if (step != arrival.step) ++rows;
     step = arrival.step;
-    // A run that still goes on may have recorded more since the first pass.
+    // A running run may have recorded more steps since the first pass.
     if (rows > extent.value().steps || arrival.worker >= width) return;
     const double time = seconds(arrival.run_time);
     if (const std::string what = time_trouble(time); !what.empty()) {

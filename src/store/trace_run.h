@@ -1,4 +1,4 @@
-// Reads a trace from a run file: the run-times that became known, in time or late.
+// Reads a trace from a run file: the known run-times, in time or late.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace drover {
 
-// A run-time of which only a lower bound is known is left out: to replay it as if it were true
-// would make slow workers fast. How many there were is a warning of the trace.
+// Omits run-times with only a lower bound: a replay would take the bound for the run-time, and slow
+// workers would look fast. A warning of the trace has their number.
 Result<Trace> read_run_trace(const std::string& path);
 
-// Of a run with async or ssp, where a step is a round of gradients that began at different moments:
-// what the user should know of that; else "".
+// A warning for asynchronous runs, in which a step is a round of gradients that began at different
+// times; "" for other runs.
 Result<std::string> warning_of_rounds(const RunReader& reader);
 
 }  // namespace drover

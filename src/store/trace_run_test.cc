@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RunTrace, IsTheRunTimesThatBecameKnown) {
+TEST(RunTrace, HasTheKnownRunTimes) {
   const TempFolder folder;
-  const std::string path = folder.file("run.csv");  // what a file is, its content says
+  const std::string path = folder.file("run.csv");  // the content decides, and not the name
   const auto writer = writer_at(path);
   for (Step step = 0; step < 3; ++step) {
     std::vector<ArrivalRecord> arrivals = sample_arrivals(step, 3);  // 1, 2, 3 ms
@@ -36,7 +36,7 @@ TEST(RunTrace, IsTheRunTimesThatBecameKnown) {
   EXPECT_THAT(trace.value().warnings[0], mentions(path, 1, 9));
 }
 
-TEST(RunTrace, OfARunWithoutStepsTogetherIsToldApart) {
+TEST(RunTrace, OfAnAsynchronousRunHasAWarning) {
   const TempFolder folder;
   for (const std::string policy : {"sync", "ssp:4", "async"}) {
     RunHeader header = sample_header();
@@ -53,7 +53,7 @@ TEST(RunTrace, OfARunWithoutStepsTogetherIsToldApart) {
   }
 }
 
-TEST(RunTrace, LeavesOutStepsInWhichNobodyIsKnown) {
+TEST(RunTrace, OmitsStepsWithoutAKnownRunTime) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -70,7 +70,7 @@ TEST(RunTrace, LeavesOutStepsInWhichNobodyIsKnown) {
   EXPECT_THAT(trace.value().warnings[1], mentions(1));
 }
 
-TEST(RunTrace, ThatCannotBeReplayedSaysWhy) {
+TEST(RunTrace, ErrorsSayWhyARunCannotBeReplayed) {
   const TempFolder folder;
   {
     const auto writer = writer_at(folder.file("empty.db"));

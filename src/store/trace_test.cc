@@ -42,7 +42,7 @@ TEST(CsvTrace, HasARowForEveryStepAndAColumnForEveryWorker) {
   EXPECT_TRUE(trace.warnings.empty());
 }
 
-TEST(CsvTrace, IsReadAsOtherProgramsWriteIt) {
+TEST(CsvTrace, ReadsTheFormatsOfOtherPrograms) {
   const Trace expected = trace_in("step,w0,w1\n0,1,2\n1,3,4\n");
   const std::string mark = "\xef\xbb\xbf";
   for (const std::string& text : {
@@ -61,7 +61,7 @@ TEST(CsvTrace, IsReadAsOtherProgramsWriteIt) {
   EXPECT_TRUE(std::isnan(trace_in("step,w0,w1\n0,NaN,2\n1,3,nan\n").row(0)[0]));
 }
 
-TEST(CsvTrace, ThatIsWrongIsToldWithLineAndColumn) {
+TEST(CsvTrace, ErrorsHaveLineAndColumn) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"step,w0,w1\n0,1,2\n1,3\n", {"3", "2"}},
       {"step,w0,w1\n0,1,2,3\n", {"2", "4", "3"}},
@@ -97,7 +97,7 @@ TEST(CsvTrace, ThatIsWrongIsToldWithLineAndColumn) {
     const std::string error = error_of(text);
     for (const std::string& value : values) EXPECT_THAT(error, mentions(value));
   }
-  // Reasons that no value tells apart.
+  // Errors that have no value to compare.
   EXPECT_EQ(error_of("step,w0,w1\n"), error_of("step,w0,w1\n\n\n")) << "no steps";
   std::set<std::string> reasons;
   for (const char* text :
@@ -112,8 +112,8 @@ TEST(CsvTrace, LongCellsAreNotRepeatedInFull) {
   EXPECT_LT(error_of("step,w0,w1\n0,1," + std::string(100'000, 'x') + "\n").size(), 400u);
 }
 
-TEST(CsvTrace, BytesAtRandomAreAnsweredAndNeverBelieved) {
-  // Damage of a good file: bytes replaced, cut off, put in twice.
+TEST(CsvTrace, RandomBytesGiveAnErrorOrAValidTrace) {
+  // Modifications of a valid file: bytes replaced, removed, repeated.
   std::string good = "step,w0,w1,w2\n";
   for (int i = 0; i < 20; ++i) good += std::to_string(i) + ",0.5,1.25,\n";
   good += "20,1,2,3\n";
@@ -137,7 +137,7 @@ TEST(CsvTrace, BytesAtRandomAreAnsweredAndNeverBelieved) {
   }
 }
 
-TEST(Trace, ThatIsNotAFileIsNamed) {
+TEST(Trace, ErrorsNameAPathThatIsNotAFile) {
   const TempFolder folder;
   std::set<std::string> reasons;
   for (const std::string& path :
@@ -146,10 +146,10 @@ TEST(Trace, ThatIsNotAFileIsNamed) {
     EXPECT_THAT(error.message, mentions(path));
     reasons.insert(without(error.message, path));
   }
-  EXPECT_EQ(reasons.size(), 3u) << "a reason of its own for each";
+  EXPECT_EQ(reasons.size(), 3u) << "each has another reason";
 }
 
-TEST(StepRange, IsWrittenAsInPython) {
+TEST(StepRange, HasTheSyntaxOfPython) {
   const StepRange both = parse_step_range("3:10").value();
   EXPECT_EQ(both.from, 3u);
   EXPECT_EQ(both.to, 10u);
@@ -165,7 +165,7 @@ TEST(StepRange, IsWrittenAsInPython) {
   }
 }
 
-TEST(StepRange, KeepsTheRowsInIt) {
+TEST(StepRange, SelectsRows) {
   const Trace whole = trace_in("step,w0,w1\n0,1,1\n1,2,2\n2,3,3\n3,4,4\n");
   const auto kept = [&](const char* text) {
     Trace trace = whole;
