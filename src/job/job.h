@@ -1,4 +1,4 @@
-// Job: everything that describes a run before it starts, from a job file or flags.
+// Job: the complete description of a run before it starts, from a job file and flags.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct JobWaiting {
 // The processes of a run, and how they reach each other.
 struct JobCluster {
   uint32_t workers = 4;
-  uint32_t workers_max = 0;  // with those who join later, if that is more
+  uint32_t workers_max = 0;  // limit with workers that join later; 0: none join
   uint32_t shards = 2;
   std::vector<SlowRule> slow;
   Transport transport = Transport::kAuto;

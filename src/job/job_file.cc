@@ -126,7 +126,8 @@ std::string toml_text(const toml::node& node) {
 std::string toml_text(const SettingValue& value) {
   if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "true" : "false";
   if (const auto* count = std::get_if<uint64_t>(&value)) return fmt::format("{}", *count);
-  // The shortest that reads back the same: 0.1, where the library writes 0.10000000000000001.
+  // The shortest text that parses to the same number: 0.1, where the library writes
+  // 0.10000000000000001.
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
   if (const auto* text = std::get_if<std::string>(&value)) return toml_text(toml::value(*text));
   toml::array array;

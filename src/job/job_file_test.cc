@@ -1,5 +1,4 @@
-// Job files must read back as they were written, and every mistake in one must be answered with its
-// place, its key and what would be right.
+// A written job file parses to the same job. Errors have the place, the key and the expected value.
 #include "job/job_file.h"
 
 #include <gtest/gtest.h>
@@ -188,7 +187,7 @@ Job random_job(std::mt19937_64& random) {
   return finished(job);
 }
 
-TEST(JobFile, ReadsWhatItWrites) {
+TEST(JobFile, WrittenFilesParseToTheSameJob) {
   for (uint64_t seed = 0; seed < 1'000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -200,7 +199,7 @@ TEST(JobFile, ReadsWhatItWrites) {
   }
 }
 
-TEST(JobFile, WritesEveryKeyWithItsMeaning) {
+TEST(JobFile, WritesEveryKeyWithItsHelp) {
   const std::string text = to_toml(Job{});
   for (const Setting& setting : job_settings()) {
     EXPECT_NE(text.find(std::string(setting.key) + " = "), std::string::npos) << setting.key;

@@ -33,14 +33,14 @@ Error unknown_name(std::string_view what, std::string_view name,
                                    did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
-// A placeholder for the run-times to come, which only a simulation knows; never called here.
+// A placeholder for future run-times, which only a simulation knows; never called here.
 std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
   return std::vector<double>(alive.size(), 1.0);
 }
 
 }  // namespace
 
-// Checks that the catalogue accepts the text; the policy itself is made later.
+// Checks that the catalogue accepts the text; the policy itself is created later.
 Result<std::string> parse_policy(const std::string& text) {
   const auto asynchronous = asynchronous_of(text);
   if (!asynchronous) return asynchronous.error();

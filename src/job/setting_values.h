@@ -1,6 +1,6 @@
-// Values of settings as texts, and back: names of choices, durations, lists of rules.
+// Conversion of settings' values to text and back: names of choices, durations, lists of rules.
 //
-// A function that parses says in its error which values there are.
+// Errors of the parsing functions have the valid values.
 #pragma once
 
 #include <cstdint>

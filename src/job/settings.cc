@@ -221,7 +221,7 @@ std::vector<Setting> make_settings() {
            "gradients with too large a norm: off (used), norm (clipped) or refuse"},
           [](auto& job) -> auto& { return job.learning.guard; }, guard_rule_name, parse_guard_rule),
       number_setting({"guard_factor", kWaiting, kJobFile,
-                      "with guard: standard deviations above the usual norm that are too large"},
+                      "with guard: standard deviations above the typical norm that are too large"},
                      [](auto& job) -> auto& { return job.learning.guard_factor; },
                      {kGuardFactorMin, kGuardFactorMax}),
       switch_setting(

@@ -1,5 +1,4 @@
-// The settings of a run, as one list: job files, flags and --print-job all read it, so that they
-// agree.
+// The list of all settings of a run. Job files, flags and --print-job use it, so that they agree.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace drover {
 // Limits of settings beyond those in wire/limits.h.
 inline constexpr Step kStepsMax = kEndless;
 inline constexpr uint64_t kGeneratedSamplesMax = 1'000'000'000;
-inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // what TOML can write
+inline constexpr uint64_t kSeedMax = std::numeric_limits<int64_t>::max();  // TOML's largest integer
 inline constexpr double kLearningRateMax = 1'000.0;
 inline constexpr double kWeightDecayMax = 1.0;
 inline constexpr uint32_t kKeepMax = 1'000'000;
@@ -43,20 +42,20 @@ enum class Listing : uint8_t {
 };
 
 struct Setting {
-  std::string_view key;  // its one name; the flag is the same with dashes
+  std::string_view key;  // the name; the flag is the same with dashes
   SettingGroup group;
   Listing listing;
   std::string_view help;  // one line, for --help and --print-job
   SettingKind kind;
   std::function<SettingValue(const Job&)> get;
-  // Leaves the job unchanged and says why ("must be from 1 to 1000, not 0") if the value is
-  // refused. REQUIRES: the value is of `kind`.
+  // Refuses an invalid value with an error ("must be from 1 to 1000, not 0") and leaves the job
+  // unchanged. REQUIRES: the value is of `kind`.
   std::function<Status(Job&, const SettingValue&)> set;
 };
 
 // All settings, by group.
 const std::vector<Setting>& job_settings();
-// Null if there is none of that key.
+// Null if there is no setting with this key.
 const Setting* find_setting(std::string_view key);
 
 // "--weight-decay" for the key weight_decay.

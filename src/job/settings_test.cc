@@ -1,5 +1,5 @@
-// The list of settings must cover every field of a Job, with names that fit together, and
-// validate() must know what a run cannot be started with.
+// The list of settings covers every field of a Job, with consistent names. validate() refuses jobs
+// that cannot be run.
 #include "job/settings.h"
 
 #include <gtest/gtest.h>
@@ -250,7 +250,7 @@ TEST(Validate, AcceptsDefaultsAndNonDefaults) {
   EXPECT_TRUE(validate(changed).ok());
 }
 
-TEST(Validate, KeepsToTheLimits) {
+TEST(Validate, ChecksLimits) {
   const auto says = [](auto change, const auto& matcher) {
     Job job;
     change(job);
@@ -313,7 +313,7 @@ TEST(Validate, KeepsToTheLimits) {
        mentions("slow", "--slow", 1000, 1001));
 }
 
-TEST(Validate, LooksAtSettingsTogether) {
+TEST(Validate, ChecksCombinationsOfSettings) {
   Job job;
   job.learning.schedule.kind = ScheduleKind::kStep;
   EXPECT_THAT(error_of(job), mentions("--lr-decay-every"));
@@ -351,7 +351,7 @@ TEST(Validate, LooksAtSettingsTogether) {
       EXPECT_THAT(error_of(job), mentions("pull", "--pull", policy));
     }
     job.waiting.pull = 1.0;
-    job.waiting.pull_grace = std::chrono::milliseconds(5);  // without meaning, and without effect
+    job.waiting.pull_grace = std::chrono::milliseconds(5);  // without effect
     EXPECT_TRUE(validate(job).ok()) << policy;
   }
 }
@@ -377,7 +377,7 @@ TEST(Settings, LimitSharesOfBlocksAndGraces) {
     EXPECT_THAT(set("push_grace", text), mentions(text, "5ms"));
 }
 
-TEST(Settings, AGuardNeedsEnoughToCompare) {
+TEST(Settings, AGuardNeedsEnoughWorkers) {
   Job job;
   job.learning.guard = GuardRule::kNorm;
   for (const uint32_t workers : {1u, 2u}) {

@@ -20,7 +20,7 @@ Error located(std::string_view name, toml::source_position at, std::string_view 
 Result<std::string> read_toml_file(const std::string& path, std::string_view kind) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kTomlFileBytesMax + 1, '\0');
-  // A folder opens like a file, and only reading from it fails.
+  // Opening a folder succeeds, and reading from it fails.
   if (!file || !(file.read(text.data(), static_cast<std::streamsize>(text.size())) || file.eof())) {
     return system_error(
         fmt::format("cannot read the {} '{}': {}", kind, path, std::strerror(errno)));
@@ -74,7 +74,7 @@ std::string source_text(const toml::node& node) {
 }
 
 Error first_of(const std::vector<Complaint>& complaints, std::string_view name) {
-  // A table's keys come sorted by name; people read from the top.
+  // The library sorts a table's keys by name; errors are sorted by their place.
   const auto first =
       std::min_element(complaints.begin(), complaints.end(),
                        [](const Complaint& a, const Complaint& b) { return a.at < b.at; });

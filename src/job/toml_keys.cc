@@ -49,7 +49,7 @@ void TomlKeys::number(std::string_view key, double& value, double min, double ma
   if (found == nullptr) return;
   const auto given = found->value<double>();
   if (!found->is_number() || !given) return wrong_kind(key, *found, "a number");
-  // Written so that not-a-number is refused.
+  // Also refuses NaN.
   const bool fits = *given >= min && *given <= max;
   if (!fits) return complain(key, fmt::format("must be from {} to {}, not {}", min, max, *given));
   value = *given;

@@ -1,6 +1,6 @@
-// TomlKeys: reads the keys of one table into values, and notes everything that is wrong with them.
+// TomlKeys: reads the keys of one TOML table into values, and collects errors.
 //
-// Each read names a key that may stand in the table; finish() complains about the others.
+// Each call names a key that the table may have. finish() adds errors for all other keys.
 #pragma once
 
 #include <toml++/toml.h>
@@ -21,13 +21,13 @@ namespace drover {
 
 class TomlKeys {
  public:
-  // `name` is how the table is called in messages: "[[slow]]"; empty for the top of the file.
+  // `name` is the table's name in messages: "[[slow]]"; empty for the top level of the file.
   TomlKeys(const toml::table& table, std::string_view name, std::vector<Complaint>& complaints)
       : table_(table), name_(name), complaints_(complaints), before_(complaints.size()) {}
 
   bool has(std::string_view key) const { return table_.contains(key); }
 
-  // Each leaves `value` alone if the key is absent or wrong.
+  // Each leaves `value` unchanged if the key is absent or its value invalid.
   void number(std::string_view key, double& value, double min, double max);
   void count(std::string_view key, uint32_t& value, uint32_t min, uint32_t max);
   void count(std::string_view key, std::optional<uint32_t>& value, uint32_t min, uint32_t max);
@@ -36,16 +36,16 @@ class TomlKeys {
   void text(std::string_view key, std::string& value);
   // "200ms", "1.5s".
   void duration(std::string_view key, Duration& value);
-  // Text that `parse` understands; its error says what is expected.
+  // Text that `parse` accepts; its error says what is expected.
   void parsed(std::string_view key, const std::function<Status(const std::string&)>& parse);
-  // A whole number, or text such as "0-39": first and last.
+  // A whole number, or a range as text such as "0-39" (first and last).
   void range(std::string_view key, std::optional<std::pair<uint32_t, uint32_t>>& value);
 
-  // Says that the table means nothing without this key. finish() complains of it, unless there is
-  // something else wrong with the table: a misspelt key explains a missing one.
+  // Marks a key as required. If it is missing, finish() adds an error, unless the table has other
+  // errors: the key may be misspelt.
   void need(std::string_view key, std::string_view example);
 
-  // The node itself, for what is read elsewhere; null if absent.
+  // The node of a key that the caller reads itself; null if absent.
   const toml::node* node(std::string_view key);
 
   void complain(std::string_view key, const std::string& what);
@@ -58,9 +58,9 @@ class TomlKeys {
   const toml::table& table_;
   const std::string name_;
   std::vector<Complaint>& complaints_;
-  const size_t before_;  // complaints about what comes before this table
+  const size_t before_;  // number of complaints before this table
   std::vector<std::string_view> known_;
-  std::vector<std::string> missing_;  // examples of what should be there
+  std::vector<std::string> missing_;  // examples of missing required keys
 };
 
 }  // namespace drover

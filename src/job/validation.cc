@@ -15,12 +15,12 @@
 namespace drover {
 namespace {
 
-// A placeholder for the run-times to come, which only a simulation knows; never called here.
+// A placeholder for future run-times, which only a simulation knows; never called here.
 std::vector<double> some_foresight(Step, std::span<const WorkerId> alive) {
   return std::vector<double>(alive.size(), 1.0);
 }
 
-// Every setting by itself.
+// Checks every setting by itself.
 Status check_each(const Job& job) {
   Job copy = job;
   for (const Setting& setting : job_settings()) {
@@ -122,9 +122,9 @@ Status check_live_and_balance(const Job& job) {
 Status check_guard(const Job& job) {
   if (job.learning.guard != GuardRule::kOff &&
       std::max(job.cluster.workers, job.cluster.workers_max) < kGuardWorkersMin) {
-    return invalid_input(fmt::format(
-        "guard (--guard): needs at least {} workers, not {}, to tell which of them is an outlier",
-        kGuardWorkersMin, job.cluster.workers));
+    return invalid_input(
+        fmt::format("guard (--guard): needs at least {} workers, not {}, to identify the outlier",
+                    kGuardWorkersMin, job.cluster.workers));
   }
   return done();
 }

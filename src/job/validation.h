@@ -1,4 +1,4 @@
-// Whether the settings of a job go together, and what follows from them.
+// Validation of a job, and settings that follow from others.
 #pragma once
 
 #include "core/result.h"
@@ -6,11 +6,11 @@
 
 namespace drover {
 
-// Sets what the user does not say but follows from the rest: where a cosine schedule ends.
+// Sets values that follow from others: the end of a cosine schedule.
 void finish(Job& job);
 
-// Whether a run can be started with this job: every setting by itself, and all of them together.
-// The error names key and flag.
+// Whether a run can start with this job. Checks every setting by itself and their combinations. The
+// error names key and flag.
 Status validate(const Job& job);
 
 }  // namespace drover

@@ -199,7 +199,7 @@ Control get(const pb::Plan& from, Reader& reader) {
   plan.checkpoint_dir = reader.text(from.checkpoint_dir(), "the folder for checkpoints");
   plan.learning.guard = reader.one_of(from.guard(), GuardRule::kRefuse, "guard");
   if (plan.learning.guard != GuardRule::kOff) plan.learning.guard_factor = from.guard_factor();
-  // Written so that not-a-number is refused.
+  // Also refuses NaN.
   if (!(plan.learning.guard_factor >= kGuardFactorMin &&
         plan.learning.guard_factor <= kGuardFactorMax))
     reader.fail("the guard's factor is out of range");
@@ -220,7 +220,7 @@ SlowRule get_slow(const pb::SlowRule& from, Reader& reader) {
   if (rule.steps && rule.steps->first > rule.steps->second)
     reader.fail("a slow rule's first step comes after its last");
   rule.share = from.share();
-  // Written so that not-a-number is refused.
+  // Also refuses NaN.
   if (!(rule.share >= 0.0 && rule.share <= 1.0))
     reader.fail("a slow rule's share is not from 0 to 1");
   rule.factor = from.factor();

@@ -31,8 +31,8 @@ inline constexpr uint32_t kSamplesMax = 1u << 24;  // in one gradient
 inline constexpr uint64_t kDecidedAheadMax = 32;
 inline constexpr uint64_t kUndecidedMax = 16;
 inline constexpr uint64_t kPushedAheadMax = 64;
-// With a standby, the limit on steps that a shard closes without a decision. So a shard keeps at most
-// kKeptAheadMax + 2 versions in memory.
+// With a standby, the limit on steps that a shard closes without a decision. So a shard keeps at
+// most kKeptAheadMax + 2 versions in memory.
 inline constexpr uint64_t kKeptAheadMax = 2;
 inline constexpr uint64_t kKeptMax = 16;  // kept versions that a process may report
 // Open offers of one block by one worker. Old offers may still be in the worker's socket buffer

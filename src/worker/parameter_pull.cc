@@ -43,7 +43,7 @@ void ParameterPull::on_parameters(const FrameHeader& header, Outbox& out) {
     return;
   }
   if (header.version > wanted_) {
-    // Somebody is ahead, and everybody has to get there: whoever has not is asked again.
+    // A shard is ahead, and all blocks must have its version: repeat the request to the others.
     wanted_ = header.version;
     std::vector<bool> behind(blocks_on_.size(), false);
     for (BlockId each = 0; each < have_.size(); ++each) {

@@ -1,4 +1,4 @@
-// A pull ends with all blocks in one version, however the shards' versions mix on the way.
+// A pull ends with all blocks in one version, for any mixture of the shards' versions.
 #include "worker/parameter_pull.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ BlockPlan four_blocks_on_two_shards() {
   return plan_blocks(Layout({{"a", 16, {}}, {"b", 16, {}}, {"c", 16, {}}, {"d", 16, {}}}), 2);
 }
 
-TEST(ParameterPull, AsksEveryShardOnce) {
+TEST(ParameterPull, SendsOneRequestToEveryShard) {
   ParameterPull pull(3, four_blocks_on_two_shards(), PullKind::kTogether);
   Outbox out;
   pull.begin(7, out);
@@ -27,7 +27,7 @@ TEST(ParameterPull, AsksEveryShardOnce) {
   EXPECT_FALSE(pull.complete());
 }
 
-// What a shard would answer to its last request.
+// A shard's answer to its last request.
 FrameHeader answer(const Outbox& out, ShardId shard, BlockId block, Version version) {
   FrameHeader header{.type = FrameType::kParameters, .version = version, .block = block};
   for (const Outgoing& each : out) {
@@ -36,7 +36,7 @@ FrameHeader answer(const Outbox& out, ShardId shard, BlockId block, Version vers
   return header;
 }
 
-TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
+TEST(ParameterPull, IsCompleteWhenAllBlocksHaveArrived) {
   const BlockPlan plan = four_blocks_on_two_shards();
   ParameterPull pull(0, plan, PullKind::kTogether);
   Outbox out;
@@ -49,7 +49,7 @@ TEST(ParameterPull, IsCompleteWhenAllBlocksAreHere) {
   EXPECT_EQ(pull.version(), 1u);
 }
 
-TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
+TEST(ParameterPull, RepeatsTheRequestToShardsThatAreBehind) {
   const BlockPlan plan = four_blocks_on_two_shards();
   ParameterPull pull(0, plan, PullKind::kTogether);
   Outbox out;
@@ -63,14 +63,14 @@ TEST(ParameterPull, AsksAgainWhereVersionsDiffer) {
     if (pull.expects(header)) pull.on_parameters(header, out);
   }
   EXPECT_FALSE(pull.complete());
-  EXPECT_FALSE(pull.expects(earlier)) << "it answers a request that is no longer of use";
+  EXPECT_FALSE(pull.expects(earlier)) << "it answers an earlier request";
   for (const BlockId block : first) pull.on_parameters(answer(out, 0, block, 2), out);
   for (const BlockId block : second) pull.on_parameters(answer(out, 1, block, 2), out);
   EXPECT_TRUE(pull.complete());
   EXPECT_EQ(pull.version(), 2u);
 }
 
-TEST(ParameterPull, TakesAMixtureWhereWorkersRunFreely) {
+TEST(ParameterPull, AcceptsAMixtureInAsynchronousRuns) {
   const BlockPlan plan = four_blocks_on_two_shards();
   ParameterPull pull(0, plan, PullKind::kMixed);
   Outbox out;
@@ -81,18 +81,18 @@ TEST(ParameterPull, TakesAMixtureWhereWorkersRunFreely) {
     pull.on_parameters(answer(asked, plan.blocks[block].shard, block, 5 + block % 3), out);
   }
   EXPECT_TRUE(pull.complete());
-  EXPECT_EQ(out.size(), asked.size()) << "nobody is asked again";
-  EXPECT_EQ(pull.version(), 7u) << "who begins goes on from the newest";
+  EXPECT_EQ(out.size(), asked.size()) << "no request is repeated";
+  EXPECT_EQ(pull.version(), 7u) << "the first pull adopts the newest version";
 
   out.clear();
   pull.begin(8, out);
   for (BlockId block = 0; block < 4; ++block)
     pull.on_parameters(answer(out, plan.blocks[block].shard, block, 3), out);
   EXPECT_TRUE(pull.complete());
-  EXPECT_EQ(pull.version(), 8u) << "and then counts by itself";
+  EXPECT_EQ(pull.version(), 8u) << "later pulls count on their own";
 }
 
-TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
+TEST(ParameterPull, RequestsTheNewestSnapshotIfItsOwnIsGone) {
   ParameterPull pull(kEvaluator, four_blocks_on_two_shards(), PullKind::kSnapshot);
   Outbox out;
   pull.begin(10, out);
@@ -102,10 +102,10 @@ TEST(ParameterPull, FollowsWhenASnapshotIsGone) {
   pull.on_gone(gone, out);
   EXPECT_EQ(out.size(), 2u);
   EXPECT_EQ(pull.version(), 30u);
-  EXPECT_FALSE(pull.expects(gone)) << "the same news again";
+  EXPECT_FALSE(pull.expects(gone)) << "a repeated answer";
 }
 
-// Shards that go on to new versions at random, and answer pulls late: the pull always ends, in one
+// Shards proceed to new versions at random times and answer late. The pull always ends, with one
 // version.
 TEST(ParameterPull, EndsInOneVersionUnderRandomProgress) {
   for (uint64_t seed = 0; seed < 500; ++seed) {

@@ -41,58 +41,59 @@ void PartialPull::begin(Version version, TimePoint now, Outbox& out) {
 }
 
 void PartialPull::ask(ShardId shard, Outbox& out) {
-  OfShard& asked = shards_[shard];
-  asked.told = asked.came;
+  ShardState& asked = shards_[shard];
+  asked.reported = asked.received;
   out.push_back({to_shard(shard, Lane::kControl), Frame{{.type = FrameType::kPull,
                                                          .step = ++asked.request,
                                                          .version = wanted_,
                                                          .worker = worker_,
-                                                         .place = asked.came},
+                                                         .place = asked.received},
                                                         {}}});
 }
 
-// A shard sends only so much that it does not know to have come.
+// Repeats the request if the shard may wait for a report of received blocks: it limits the blocks
+// that it sends without such a report.
 void PartialPull::ask_again_if_due(ShardId shard, Outbox& out) {
-  const OfShard& asked = shards_[shard];
-  if (asked.missing > 0 && asked.came - asked.told >= asked.blocks.size()) ask(shard, out);
+  const ShardState& asked = shards_[shard];
+  if (asked.missing > 0 && asked.received - asked.reported >= asked.blocks.size()) ask(shard, out);
 }
 
-// Counts what is missing in the version wanted.
+// Counts the missing blocks of the wanted version.
 void PartialPull::note_answered(ShardId shard, TimePoint now) {
-  OfShard& asked = shards_[shard];
+  ShardState& asked = shards_[shard];
   asked.missing = 0;
   for (const BlockId block : asked.blocks)
-    asked.missing += blocks_[block].came < static_cast<int64_t>(wanted_) ? 1 : 0;
+    asked.missing += blocks_[block].received < static_cast<int64_t>(wanted_) ? 1 : 0;
   asked.answered_at = now;
 }
 
 bool PartialPull::is_newer(const FrameHeader& header) const {
   DROVER_CHECK(header.block < blocks_.size());
-  return static_cast<int64_t>(header.version) > blocks_[header.block].came;
+  return static_cast<int64_t>(header.version) > blocks_[header.block].received;
 }
 
-void PartialPull::note_came(const FrameHeader& header, TimePoint now) {
-  OfBlock& block = blocks_[header.block];
-  OfShard& shard = shards_[block.shard];
+void PartialPull::note_received(const FrameHeader& header, TimePoint now) {
+  BlockState& block = blocks_[header.block];
+  ShardState& shard = shards_[block.shard];
   const auto wanted = static_cast<int64_t>(wanted_);
-  const bool was_missing = block.came < wanted;
-  block.came = static_cast<int64_t>(header.version);
-  newest_ = std::max(newest_, block.came);
-  ++shard.came;
-  if (!was_missing || block.came < wanted) return;
+  const bool was_missing = block.received < wanted;
+  block.received = static_cast<int64_t>(header.version);
+  newest_ = std::max(newest_, block.received);
+  ++shard.received;
+  if (!was_missing || block.received < wanted) return;
   --shard.missing;
   shard.answered_at = now;
 }
 
 void PartialPull::on_parameters(const FrameHeader& header, TimePoint now, Outbox& out) {
   DROVER_CHECK(is_newer(header));
-  note_came(header, now);
-  OfBlock& block = blocks_[header.block];
-  block.held = block.came;
+  note_received(header, now);
+  BlockState& block = blocks_[header.block];
+  block.held = block.received;
   const auto newest = static_cast<Version>(newest_);
   if (newest > wanted_) {
-    // A step has closed without us, and what we would push for it is late there: whoever is behind
-    // is asked for the next one, and need not wait for us.
+    // A step has closed without this worker, and its gradient would be late there. Request the next
+    // version from the shards that are behind, so that they need not wait for its gradient.
     wanted_ = newest;
     enough_since_.reset();
     for (ShardId shard = 0; shard < shards_.size(); ++shard) {
@@ -107,13 +108,13 @@ void PartialPull::on_parameters(const FrameHeader& header, TimePoint now, Outbox
 
 void PartialPull::on_old(const FrameHeader& header, bool pulling, Outbox& out) {
   const ShardId shard = blocks_[header.block].shard;
-  ++shards_[shard].came;
+  ++shards_[shard].received;
   if (pulling) ask_again_if_due(shard, out);
 }
 
 void PartialPull::on_late(const FrameHeader& header, TimePoint now) {
   DROVER_CHECK(is_newer(header));
-  note_came(header, now);
+  note_received(header, now);
 }
 
 void PartialPull::use_late(BlockId block, Version version) {
@@ -125,7 +126,7 @@ void PartialPull::look(TimePoint now) {
   const auto wanted = static_cast<int64_t>(wanted_);
   size_t fresh = 0;
   bool some_missing = false;
-  for (const OfBlock& block : blocks_) {
+  for (const BlockState& block : blocks_) {
     fresh += block.held >= wanted ? 1 : 0;
     some_missing = some_missing || block.held < 0;
   }
@@ -142,7 +143,7 @@ std::optional<TimePoint> PartialPull::wake_at() const {
 
 PartialPull::Freshness PartialPull::freshness() const {
   Freshness freshness{.blocks = static_cast<uint32_t>(blocks_.size())};
-  for (const OfBlock& block : blocks_) {
+  for (const BlockState& block : blocks_) {
     if (block.held >= static_cast<int64_t>(wanted_)) {
       ++freshness.fresh;
       continue;
@@ -156,9 +157,9 @@ PartialPull::Freshness PartialPull::freshness() const {
 
 std::vector<PullResponse> PartialPull::responses(TimePoint now) const {
   std::vector<PullResponse> responses;
-  for (const OfShard& shard : shards_) {
-    const bool came = shard.missing == 0;
-    responses.push_back({(came ? shard.answered_at : now) - asked_at_, came});
+  for (const ShardState& shard : shards_) {
+    const bool complete = shard.missing == 0;
+    responses.push_back({(complete ? shard.answered_at : now) - asked_at_, complete});
   }
   return responses;
 }

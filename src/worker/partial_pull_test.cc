@@ -1,5 +1,4 @@
-// A partial pull goes on with a share of the blocks, knows what it goes on without, and never
-// starves.
+// A partial pull completes with a share of the blocks, reports the others, and always completes.
 #include "worker/partial_pull.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ using namespace std::chrono_literals;
 BlockPlan blocks_on_shards(uint32_t blocks, uint32_t shards) {
   std::vector<TensorSpec> tensors;
   for (uint32_t i = 0; i < blocks; ++i) tensors.push_back({"t" + std::to_string(i), 16, {}});
-  return plan_blocks(Layout(tensors), shards, 16);  // none are gathered
+  return plan_blocks(Layout(tensors), shards, 16);  // none are merged
 }
 
 FrameHeader block_of(BlockId block, Version version) {
@@ -45,7 +44,7 @@ class PartialPullTest : public ::testing::Test {
   Outbox out_;
 };
 
-TEST_F(PartialPullTest, TheFirstPullWaitsForAll) {
+TEST_F(PartialPullTest, TheFirstPullWaitsForAllBlocks) {
   pull_.emplace(0, plan_, PartialPull::Settings{0.25, {}});
   pull_->begin(0, now_, out_);
   for (BlockId block = 0; block < 4; ++block) {
@@ -55,7 +54,7 @@ TEST_F(PartialPullTest, TheFirstPullWaitsForAll) {
   EXPECT_TRUE(pull_->complete());
 }
 
-TEST_F(PartialPullTest, GoesOnWithItsShareAndSaysWhatItGoesOnWithout) {
+TEST_F(PartialPullTest, CompletesWithItsShareAndReportsStaleBlocks) {
   start(0.75);
   begin(1);
   come(0, 1);
@@ -71,7 +70,7 @@ TEST_F(PartialPullTest, GoesOnWithItsShareAndSaysWhatItGoesOnWithout) {
   EXPECT_EQ(freshness.staleness_max, 1u);
 }
 
-TEST_F(PartialPullTest, WaitsTheGraceUnlessAllAreHere) {
+TEST_F(PartialPullTest, WaitsForTheGraceUnlessAllBlocksHaveArrived) {
   start(0.5, 5ms);
   now_ = 10ms;
   begin(1);
@@ -88,14 +87,14 @@ TEST_F(PartialPullTest, WaitsTheGraceUnlessAllAreHere) {
 
   begin(2);
   for (BlockId block = 0; block < 4; ++block) come(block, 2);
-  EXPECT_TRUE(pull_->complete()) << "nothing is left to wait for";
+  EXPECT_TRUE(pull_->complete()) << "all blocks have arrived";
 }
 
-TEST_F(PartialPullTest, TakesTheNewestVersionThatTheShareHasReached) {
+TEST_F(PartialPullTest, CompletesWithTheNewestVersionOfTheShare) {
   start(0.5);
   begin(1);
   come(3, 4);
-  EXPECT_FALSE(pull_->complete()) << "step 1 is over where version 4 is";
+  EXPECT_FALSE(pull_->complete()) << "a shard with version 4 has closed step 1";
   come(0, 2);
   come(1, 3);
   EXPECT_FALSE(pull_->complete());
@@ -106,7 +105,7 @@ TEST_F(PartialPullTest, TakesTheNewestVersionThatTheShareHasReached) {
   EXPECT_EQ(pull_->freshness().staleness_max, 4u);
 }
 
-TEST_F(PartialPullTest, AsksAgainWhoeverIsBehindSomebodyAhead) {
+TEST_F(PartialPullTest, RepeatsTheRequestToShardsThatAreBehind) {
   start(1.0);
   begin(1);
   out_.clear();
@@ -115,7 +114,7 @@ TEST_F(PartialPullTest, AsksAgainWhoeverIsBehindSomebodyAhead) {
   for (const Outgoing& each : out_) EXPECT_EQ(each.frame.header.version, 2u);
 }
 
-TEST_F(PartialPullTest, WhatCameLateCountsWhenItIsUsed) {
+TEST_F(PartialPullTest, ALateBlockIsFreshOnlyWhenItIsUsed) {
   start(0.75);
   begin(1);
   for (const BlockId block : {0u, 1u, 2u}) come(block, 1);
@@ -125,26 +124,27 @@ TEST_F(PartialPullTest, WhatCameLateCountsWhenItIsUsed) {
   EXPECT_EQ(pull_->freshness().fresh, 3u) << "the gradient was not computed on it";
   const auto responses = pull_->responses(50ms);
   EXPECT_EQ(responses[0], (PullResponse{0ms, true}));
-  EXPECT_EQ(responses[3], (PullResponse{40ms, true})) << "nobody waited, and it is still known";
+  EXPECT_EQ(responses[3], (PullResponse{40ms, true}))
+      << "its time is known although the pull did not wait for it";
   pull_->use_late(3, 1);
   begin(2);
-  EXPECT_EQ(pull_->responses(60ms)[3], (PullResponse{20ms, false})) << "of this pull";
+  EXPECT_EQ(pull_->responses(60ms)[3], (PullResponse{20ms, false})) << "the time of this pull";
 }
 
-// A shard sends only two rounds beyond what it knows to have come: a pull tells.
-TEST_F(PartialPullTest, TellsAShardWhatHasComeAndAsksAgainWhenThatIsOld) {
+// A shard sends at most two rounds of blocks without a report of received blocks, which a pull has.
+TEST_F(PartialPullTest, ReportsReceivedBlocksAndRepeatsAnOldReport) {
   start(1.0);
   begin(5);
   for (const Outgoing& each : out_) EXPECT_EQ(each.frame.header.place, 1u);
   out_.clear();
   come(2, 3);
-  ASSERT_EQ(out_.size(), 1u) << "a whole round has come, and it was not what is wanted";
+  ASSERT_EQ(out_.size(), 1u) << "a whole round arrived, in another version than wanted";
   EXPECT_EQ(out_[0].to.index, plan_.blocks[2].shard);
   EXPECT_EQ(out_[0].frame.header.place, 2u);
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
-TEST_F(PartialPullTest, AnotherShareHoldsFromItsStepOn) {
+TEST_F(PartialPullTest, AnotherShareAppliesFromItsStepOn) {
   start(1.0);
   pull_->on_share({.from = 2, .share = 0.5});
   begin(1);
@@ -159,7 +159,7 @@ TEST_F(PartialPullTest, AnotherShareHoldsFromItsStepOn) {
   EXPECT_TRUE(pull_->complete());
 }
 
-TEST_F(PartialPullTest, WhatIsWantedIsNotAskedForAgain) {
+TEST_F(PartialPullTest, DoesNotRepeatARequestForTheWantedVersion) {
   start(1.0);
   begin(1);
   EXPECT_EQ(pull_->version(), 1u);
@@ -168,20 +168,20 @@ TEST_F(PartialPullTest, WhatIsWantedIsNotAskedForAgain) {
   EXPECT_TRUE(out_.empty());
 }
 
-TEST_F(PartialPullTest, TheGraceBeginsAgainWithANewerVersion) {
+TEST_F(PartialPullTest, TheGraceRestartsWithANewerVersion) {
   start(0.5, 10ms);
   begin(1);
   for (const BlockId block : {0u, 1u}) come(block, 1);
   EXPECT_EQ(pull_->wake_at(), TimePoint(10ms));
   now_ = 5ms;
   come(2, 2);
-  EXPECT_FALSE(pull_->wake_at()) << "not enough have come in version 2";
+  EXPECT_FALSE(pull_->wake_at()) << "not enough blocks arrived in version 2";
   now_ = 6ms;
   come(0, 2);
   EXPECT_EQ(pull_->wake_at(), TimePoint(16ms));
 }
 
-TEST_F(PartialPullTest, AShardHasAnsweredWhenItsBlocksAreHereInTheVersionWanted) {
+TEST_F(PartialPullTest, AShardHasAnsweredWhenItsBlocksHaveArrivedInTheWantedVersion) {
   start(0.75);
   begin(1);
   for (const BlockId block : {0u, 1u, 2u}) come(block, 1);
@@ -194,7 +194,7 @@ TEST_F(PartialPullTest, AShardHasAnsweredWhenItsBlocksAreHereInTheVersionWanted)
     EXPECT_EQ(each, (PullResponse{0ms, true}));
 }
 
-TEST_F(PartialPullTest, AShardThatHadItsBlocksSentBeforeAnswersAtOnce) {
+TEST_F(PartialPullTest, AShardWhoseBlocksArrivedEarlierAnswersAtOnce) {
   start(0.75);
   pull_->on_late(block_of(0, 1), 10ms);
   pull_->use_late(0, 1);
@@ -203,7 +203,7 @@ TEST_F(PartialPullTest, AShardThatHadItsBlocksSentBeforeAnswersAtOnce) {
   EXPECT_EQ(pull_->responses(25ms)[0], (PullResponse{0ms, true}));
 }
 
-TEST(PartialPull, AsksAgainWhenAsManyBlocksHaveComeAsTheShardHas) {
+TEST(PartialPull, RepeatsTheRequestAfterAsManyBlocksAsTheShardHas) {
   const BlockPlan plan = blocks_on_shards(2, 1);
   PartialPull pull(7, plan, {.share = 1.0});
   Outbox out;
@@ -217,7 +217,7 @@ TEST(PartialPull, AsksAgainWhenAsManyBlocksHaveComeAsTheShardHas) {
   EXPECT_EQ(out.size(), 1u);
 }
 
-// Against the definition, written down plainly.
+// Compares with a direct implementation of the definition.
 TEST(PartialPull, AgreesWithItsDefinition) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -18,7 +18,7 @@ SampleShare::SampleShare(WorkerId worker, uint32_t workers, uint32_t batch, bool
 }
 
 void SampleShare::on_share(const Share& share) {
-  // What was to be in force later than this is no longer meant.
+  // The new share replaces shares that would apply from a later step on.
   std::erase_if(shares_, [&](const Share& each) { return each.from >= share.from; });
   shares_.push_back(share);
   if (shares_.size() > kKept) shares_.erase(shares_.begin());
@@ -28,8 +28,8 @@ Batch SampleShare::batch_of(Step step) const {
   const auto later = std::find_if(shares_.begin(), shares_.end(),
                                   [&](const Share& each) { return each.from > step; });
   const Share& share = later == shares_.begin() ? shares_.front() : *(later - 1);
-  // In a part of its own a worker goes its own way. Where its share changes it may see some samples
-  // twice before it has seen all.
+  // A worker with its own part of the data has its own stream. After a change of its share it may
+  // see some samples twice within an epoch.
   if (own_part_)
     return {.first = step * share.count, .count = share.count, .part = worker_, .parts = workers_};
   return {.first = step * share.total + share.first, .count = share.count};

@@ -1,8 +1,8 @@
-// SampleShare: which samples of each step are this worker's.
+// SampleShare: the samples of each step that belong to this worker.
 //
-// A step has a stretch of the run's stream of samples, and every worker a part of it: at first
-// equal ones, in the order of workers; later as the coordinator says (Share). Whose samples stay
-// unused because their worker is lost does not change whose the others are.
+// A step uses a range of the run's stream of samples, and every worker has a part of the range:
+// initially equal parts in the order of workers, later as the coordinator decides (Share). If a
+// worker is lost, its samples stay unused, and the samples of other workers do not change.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace drover {
 
 class SampleShare {
  public:
-  // How many are remembered: the newest may not be in force yet.
+  // Number of shares to remember, since the newest may apply to a later step.
   static constexpr size_t kKept = 2;
 
-  // `own_part`: the worker has a part of the data to itself, and a stream of its own through it.
+  // `own_part`: the worker has its own part of the data, and its own stream of samples from it.
   SampleShare(WorkerId worker, uint32_t workers, uint32_t batch, bool own_part = false);
 
   void on_share(const Share& share);
@@ -29,7 +29,7 @@ class SampleShare {
   const WorkerId worker_;
   const uint32_t workers_;
   const bool own_part_;
-  std::vector<Share> shares_;  // by the step that each is in force from
+  std::vector<Share> shares_;  // by the first step that each applies to
 };
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// A worker's samples are those of its share, from the step on that the share is in force.
+// A worker's samples are those of its share, from the step on that the share applies to.
 #include "worker/sample_share.h"
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@ void expect_batch(const Batch& batch, uint64_t first, uint32_t count) {
   EXPECT_EQ(batch.parts, 1u);
 }
 
-TEST(SampleShare, IsEqualForAllAtFirst) {
+TEST(SampleShare, IsInitiallyEqualForAllWorkers) {
   const SampleShare share(2, 4, 8);
   expect_batch(share.batch_of(0), 16, 8);
   expect_batch(share.batch_of(5), 5 * 32 + 16, 8);
 }
 
-TEST(SampleShare, ChangesWithTheStepThatItSays) {
+TEST(SampleShare, ChangesFromItsStepOn) {
   SampleShare share(2, 4, 8);
   share.on_share({.from = 10, .first = 20, .count = 3, .total = 32});
   expect_batch(share.batch_of(9), 9 * 32 + 16, 8);
@@ -30,7 +30,7 @@ TEST(SampleShare, ChangesWithTheStepThatItSays) {
   expect_batch(share.batch_of(12), 12 * 40 + 4, 5);
 }
 
-TEST(SampleShare, ALaterWordForTheSameStepCounts) {
+TEST(SampleShare, ALaterShareReplacesOneForTheSameStep) {
   SampleShare share(0, 2, 8);
   share.on_share({.from = 10, .first = 1, .count = 3, .total = 32});
   share.on_share({.from = 10, .first = 2, .count = 4, .total = 32});
@@ -40,13 +40,13 @@ TEST(SampleShare, ALaterWordForTheSameStepCounts) {
   expect_batch(share.batch_of(10), 323, 5);
 }
 
-TEST(SampleShare, ForgetsAllButTheNewest) {
+TEST(SampleShare, RemembersOnlyTheNewest) {
   SampleShare share(0, 2, 8);
   for (Step from = 1; from <= 5; ++from)
     share.on_share({.from = from, .first = 0, .count = static_cast<uint32_t>(from), .total = 16});
   EXPECT_EQ(share.batch_of(5).count, 5u);
   EXPECT_EQ(share.batch_of(4).count, 4u);
-  EXPECT_EQ(share.batch_of(1).count, 4u) << "nobody asks for so old a step";
+  EXPECT_EQ(share.batch_of(1).count, 4u) << "so old a step is not computed any more";
 }
 
 TEST(SampleShare, SharesOfAStepCoverItWithoutOverlap) {
@@ -63,7 +63,7 @@ TEST(SampleShare, SharesOfAStepCoverItWithoutOverlap) {
   EXPECT_EQ(used, std::vector<int>(16, 1));
 }
 
-TEST(SampleShare, InAPartOfItsOwnAWorkerHasItsOwnStream) {
+TEST(SampleShare, AWorkerWithItsOwnPartHasItsOwnStream) {
   SampleShare share(1, 3, 8, /*own_part=*/true);
   EXPECT_EQ(share.batch_of(5).first, 40u);
   EXPECT_EQ(share.batch_of(5).part, 1u);

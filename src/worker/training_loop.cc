@@ -3,7 +3,7 @@
 namespace drover {
 namespace {
 
-// Passes on to the session what the task says.
+// Passes the task's calls to the session.
 class Relay : public GradientListener {
  public:
   Relay(TrainingSession& session, uint32_t samples) : session_(session), samples_(samples) {}

@@ -1,4 +1,4 @@
-// The loop passes what a session and a task say to each other, until the run is over.
+// The loop connects a session with a task until the run is over.
 #include "worker/training_loop.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class Doubling : public Task {
 
   std::vector<std::pair<std::string, std::string>> describe() const override { return {}; }
 
-  std::vector<std::pair<bool, bool>> heard;  // what tensor_ready() and wanted() said
+  std::vector<std::pair<bool, bool>> heard;  // results of tensor_ready() and wanted()
 
  private:
   const Layout layout_{{{"a", 1, TensorKind::kTrained}, {"b", 1, TensorKind::kTrained}}};
@@ -67,7 +67,7 @@ TEST(TrainingLoop, ComputesAGradientForEveryStepOfTheSession) {
   EXPECT_EQ(session.gradient()[0], 6.0f);
 }
 
-TEST(TrainingLoop, PassesOnWhatTheSessionSaysOfItsGradient) {
+TEST(TrainingLoop, PassesTheSessionsAnswersToTheTask) {
   TwoSteps session;
   Doubling task;
   training_loop(session, task);

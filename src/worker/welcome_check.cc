@@ -12,9 +12,10 @@ Status check_welcome(const Welcome& welcome, const Layout& layout, std::optional
                          " addresses of " + std::to_string(welcome.blocks.shards) + " shards");
   }
   if (const Status fits = check_blocks(welcome.blocks, layout); !fits)
-    return invalid_input("the coordinator's blocks are not of this model: " + fits.error().message);
+    return invalid_input("the coordinator's blocks do not match this model: " +
+                         fits.error().message);
   if (worker && *worker >= welcome.workers)
-    return invalid_input("the coordinator knows of no worker " + std::to_string(*worker));
+    return invalid_input("the coordinator's run has no worker " + std::to_string(*worker));
   return done();
 }
 

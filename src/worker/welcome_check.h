@@ -1,4 +1,4 @@
-// check_welcome(): whether what a coordinator says of a run fits what its member has.
+// check_welcome(): whether a coordinator's Welcome matches the member's model.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace drover {
 
-// An error means that the coordinator breaks the protocol: blocks would lie outside the member's
-// buffers, or on shards that it is told no address of; or the run would not have this worker.
-// `worker`: absent for an evaluator.
+// An error means that the coordinator violates the protocol: a block is outside the member's
+// buffers or on a shard without an address, or the run does not have this worker. `worker` is
+// absent for an evaluator.
 Status check_welcome(const Welcome& welcome, const Layout& layout, std::optional<WorkerId> worker);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// What a coordinator says is believed only if it fits the member's own model.
+// A Welcome is accepted only if it matches the member's model.
 #include "worker/welcome_check.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ Welcome good() {
   return {.shards = {"one", "two"}, .blocks = plan_blocks(kLayout, 2), .workers = 3, .batch = 8};
 }
 
-TEST(CheckWelcome, TakesWhatFits) {
+TEST(CheckWelcome, AcceptsAMatchingModel) {
   EXPECT_TRUE(check_welcome(good(), kLayout, WorkerId{2}).ok());
   EXPECT_TRUE(check_welcome(good(), kLayout, std::nullopt).ok());
 }

@@ -35,14 +35,14 @@ void WorkerMachine::begin_pull(TimePoint now, Outbox& out) {
   pulling_ = true;
   const Version wanted = began_ ? std::max<Step>(step() + 1, stop_before_) : 0;
   began_ = true;
-  // Who was told meanwhile that others are further on asks anew.
+  // If a stop order has arrived meanwhile, the version pulled ahead may be too old: pull again.
   if (std::exchange(ahead_, false) && pull_.version() >= wanted) {
     pull_.mark_done();
     for (ShardId shard = 0; shard < plan_.shards; ++shard) {
       out.push_back(
           {to_shard(shard, Lane::kControl),
-           // Where one shard was ahead, the others were asked for more than was wanted first: the
-           // steps in between are passed over.
+           // If a shard was ahead, the pull wants a newer version than at first. The worker skips
+           // the steps in between.
            Frame{{.type = FrameType::kDone, .version = pull_.version(), .worker = worker_}, {}}});
     }
     return;
@@ -98,7 +98,7 @@ void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
 }
 
 void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) const {
-  // A small block travels with its offer: asking first would cost more than sending.
+  // A small block is sent with its offer, which costs less than waiting for a grant.
   if (block.length * sizeof(float) <= kInlineBytesMax)
     return send_block(block, step, FrameType::kOffer, out);
   out.push_back({to_shard(block.shard, Lane::kControl), Frame{{.type = FrameType::kOffer,
@@ -113,8 +113,8 @@ void WorkerMachine::send_block(const Block& block, Step step, FrameType type, Ou
   const bool initial = step == kInitialStep;
   Frame frame{
       {.type = type, .step = step, .worker = worker_, .block = block.id, .samples = samples_}, {}};
-  // After the loop has gone on, the buffer belongs to another step: an empty block withdraws the
-  // offer.
+  // The loop has started another step, to which the buffer belongs now. An empty block withdraws
+  // the offer.
   if (initial && !now_) frame.payload = FloatSlice{parameters_, block.offset, block.length};
   if (const Gradient* const gradient = initial ? nullptr : find_gradient(step)) {
     frame.header.samples = gradient->samples;
@@ -146,11 +146,11 @@ Result<Block> WorkerMachine::destination(ShardId shard, const FrameHeader& heade
     return invalid_input("shard " + std::to_string(shard) + " sent version " +
                          std::to_string(header.version) + ", which no run has");
   }
-  // Snapshots are asked for between steps, and not by this machine.
+  // This machine never requests snapshots.
   const bool snapshot = (header.flags & kSnapshotFlag) != 0;
   if (!snapshot && (partial_ ? !began_ : !pulling_)) {
     return invalid_input("shard " + std::to_string(shard) +
-                         " sent parameters that were not asked for");
+                         " sent parameters that were not requested");
   }
   return block;
 }
@@ -187,8 +187,8 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoi
       send_block(plan_.blocks[header.block], header.step, FrameType::kBlock, out);
       return done();
     case FrameType::kAnswer:
-      // What a push came to is counted by the shards; a late one needs no other reaction than the
-      // next pull, which asks for the newest parameters anyway.
+      // Shards count the results of pushes. A late push needs no reaction, since the next pull
+      // requests the newest parameters anyway.
       if (partial_ && shard < unanswered_.size() && header.step != kInitialStep &&
           unanswered_[shard] > 0)
         --unanswered_[shard];
@@ -208,12 +208,12 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoi
       return done();
     default:
       return invalid_input("shard " + std::to_string(shard) +
-                           " sent a frame of a type that workers do not take");
+                           " sent a frame of a type that workers do not accept");
   }
 }
 
 void WorkerMachine::on_stop(Step step) {
-  // No run has such a step, and the one after it might be the first again.
+  // No run has such a step, and step + 1 would overflow.
   if (step > kEndless) return;
   stop_before_ = std::max(stop_before_, step + 1);
 }

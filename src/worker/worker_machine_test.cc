@@ -1,5 +1,5 @@
-// The worker's machine pulls, offers, sends what is granted, and never sends what belongs to
-// another step.
+// The worker's state machine pulls parameters, offers blocks, sends granted blocks, and never sends
+// a block of another step.
 #include "worker/worker_machine.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class WorkerMachineTest : public ::testing::Test {
   uint64_t pulls_ = 0;
 };
 
-TEST_F(WorkerMachineTest, AnOrderToStopWithAStepThatNoRunHasMeansNothing) {
+TEST_F(WorkerMachineTest, IgnoresAStopOrderWithAnImpossibleStep) {
   begin_step(0);
   for (const Step step : {~Step{0}, ~Step{0} - 1, Step{1} << 63}) machine_.on_stop(step);
   EXPECT_TRUE(machine_.wanted(0));
@@ -58,8 +58,8 @@ TEST_F(WorkerMachineTest, AnOrderToStopWithAStepThatNoRunHasMeansNothing) {
   EXPECT_EQ(machine_.step(), 1u);
 }
 
-TEST_F(WorkerMachineTest, RefusesVersionsThatNoRunHas) {
-  // The step after it would be the first again.
+TEST_F(WorkerMachineTest, RefusesImpossibleVersions) {
+  // The next step would overflow to 0.
   machine_.begin_pull(TimePoint{}, out_);
   for (const Version version : {kEndless + 1, ~Version{0}, Version{1} << 63}) {
     EXPECT_FALSE(machine_
@@ -122,7 +122,7 @@ TEST_F(WorkerMachineTest, OffersABlockOfSeveralTensorsWhenAllAreReady) {
   }
 }
 
-TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters) {
+TEST_F(WorkerMachineTest, SendsGrantedBlocksAfterTheNextPullHasBegun) {
   begin_step(0);
   machine_.offer(0, 32, out_);
   machine_.begin_pull(TimePoint{}, out_);
@@ -139,7 +139,7 @@ TEST_F(WorkerMachineTest, SendsWhatIsGrantedEvenAfterAskingForTheNextParameters)
   EXPECT_EQ(slice.offset, block.offset);
 }
 
-TEST_F(WorkerMachineTest, WithdrawsWhatIsGrantedTooLate) {
+TEST_F(WorkerMachineTest, WithdrawsBlocksThatAreGrantedTooLate) {
   begin_step(0);
   machine_.offer(0, 32, out_);
   begin_step(1);
@@ -153,19 +153,19 @@ TEST_F(WorkerMachineTest, WithdrawsWhatIsGrantedTooLate) {
       << "the buffer belongs to step 1 now";
 }
 
-TEST_F(WorkerMachineTest, AsksForTheStepAfterTheWatermark) {
+TEST_F(WorkerMachineTest, PullsTheStepAfterTheStopOrder) {
   begin_step(0);
   EXPECT_TRUE(machine_.wanted(0));
   machine_.on_stop(4);
   EXPECT_FALSE(machine_.wanted(4));
   EXPECT_TRUE(machine_.wanted(5));
   machine_.on_stop(2);
-  EXPECT_FALSE(machine_.wanted(4)) << "a watermark never goes back";
+  EXPECT_FALSE(machine_.wanted(4)) << "a stop order is never revoked";
   machine_.begin_pull(TimePoint{}, out_);
   EXPECT_EQ(out_[0].frame.header.version, 5u);
 }
 
-TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
+TEST_F(WorkerMachineTest, PullsAheadWhileItIsNotDoneWithAStep) {
   begin_step(0);
   machine_.pull_ahead(out_);
   ASSERT_EQ(out_.size(), plan_.shards);
@@ -182,7 +182,7 @@ TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
   EXPECT_EQ(out_.at(0).frame.header.step, 0u);
   out_.clear();
   machine_.begin_pull(TimePoint{}, out_);
-  ASSERT_EQ(out_.size(), plan_.shards) << "nothing is asked twice";
+  ASSERT_EQ(out_.size(), plan_.shards) << "no request is repeated";
   for (const Outgoing& each : out_) {
     EXPECT_EQ(each.frame.header.type, FrameType::kDone);
     EXPECT_EQ(each.frame.header.version, 1u);
@@ -193,7 +193,7 @@ TEST_F(WorkerMachineTest, PullsAheadWhileItStillOwesAGradient) {
   EXPECT_EQ(machine_.step(), 1u);
 }
 
-TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) {
+TEST_F(WorkerMachineTest, PullsAgainIfAStopOrderIsNewerThanThePullAhead) {
   begin_step(0);
   machine_.pull_ahead(out_);
   deliver(1);
@@ -206,9 +206,9 @@ TEST_F(WorkerMachineTest, AsksAnewIfOthersHaveGoneFurtherThanWhatItPulledAhead) 
   EXPECT_FALSE(machine_.ready());
 }
 
-// One shard is ahead, so that it asks the others for more than it wanted first: it will push
-// nothing for the steps in between, and must say so.
-TEST_F(WorkerMachineTest, OwesNothingForStepsThatItPassesOverWhenItPulledAhead) {
+// A shard is ahead, so the worker pulls a newer version than at first. It skips the steps in
+// between, and reports that it is done with them.
+TEST_F(WorkerMachineTest, IsDoneWithStepsThatItSkipsAfterPullingAhead) {
   begin_step(0);
   machine_.pull_ahead(out_);
   ++pulls_;
@@ -229,7 +229,7 @@ TEST_F(WorkerMachineTest, OwesNothingForStepsThatItPassesOverWhenItPulledAhead) 
   }
 }
 
-TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
+TEST(AsynchronousWorkerMachine, NumbersItsGradientsByItself) {
   const BlockPlan plan = plan_blocks(Layout({{"a", 10, {}}, {"b", 10, {}}}), 1);
   const auto buffer = std::make_shared<FloatBuffer>(32);
   WorkerMachine machine(2, plan, buffer, buffer, PullKind::kMixed);
@@ -257,7 +257,7 @@ TEST(FreeWorkerMachine, NumbersItsGradientsByItself) {
   }
 }
 
-TEST_F(WorkerMachineTest, GivesItsInitialParametersToTheShardThatAsks) {
+TEST_F(WorkerMachineTest, SendsItsInitialParametersToTheShardThatRequestsThem) {
   machine_.on_want_initial(0, out_);
   ASSERT_FALSE(out_.empty());
   for (const Outgoing& each : out_) {
@@ -266,15 +266,15 @@ TEST_F(WorkerMachineTest, GivesItsInitialParametersToTheShardThatAsks) {
   }
 }
 
-TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
+TEST_F(WorkerMachineTest, RefusesParametersThatWereNotRequested) {
   begin_step(0);
   const Block& block = plan_.blocks[0];
   FrameHeader header{
       .type = FrameType::kParameters, .version = 1, .block = block.id, .length = block.length * 4};
   EXPECT_FALSE(machine_.destination(block.shard, header).ok())
-      << "they would change under a running gradient";
+      << "they would change while a gradient is computed";
   header.flags = kSnapshotFlag;
-  EXPECT_TRUE(machine_.destination(block.shard, header).ok()) << "they go elsewhere";
+  EXPECT_TRUE(machine_.destination(block.shard, header).ok()) << "they have another destination";
   header.flags = 0;
   machine_.begin_pull(TimePoint{}, out_);
   EXPECT_TRUE(machine_.destination(block.shard, header).ok());
@@ -283,7 +283,7 @@ TEST_F(WorkerMachineTest, RefusesParametersThatWereNotAskedFor) {
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
 }
 
-// --- where not all blocks are waited for
+// --- partial pulls
 
 class PartialMachineTest : public ::testing::Test {
  protected:
@@ -338,7 +338,7 @@ class PartialMachineTest : public ::testing::Test {
   Outbox out_;
 };
 
-TEST_F(PartialMachineTest, ParametersThatComeWhileComputingWaitForTheNextPull) {
+TEST_F(PartialMachineTest, ParametersThatArriveDuringAGradientAreUsedByTheNextPull) {
   pull();
   deliver(0, 1, 1.0f);
   begin();
@@ -353,8 +353,8 @@ TEST_F(PartialMachineTest, ParametersThatComeWhileComputingWaitForTheNextPull) {
   EXPECT_EQ(held(1), 5.0f);
 }
 
-// What is half there must not be used: the buffer that is written to is not the one computed on.
-TEST_F(PartialMachineTest, ABlockThatIsStillComingIsNotUsed) {
+// An incomplete block is not used: it is received in another buffer than the one computed on.
+TEST_F(PartialMachineTest, AnIncompleteBlockIsNotUsed) {
   pull();
   deliver(0, 1, 1.0f);
   begin();
@@ -371,7 +371,7 @@ TEST_F(PartialMachineTest, ABlockThatIsStillComingIsNotUsed) {
   EXPECT_EQ(held(1), 6.0f);
 }
 
-TEST_F(PartialMachineTest, TheGradientOfTheStepBeforeCanStillBeHadAndNoOlder) {
+TEST_F(PartialMachineTest, OnlyTheGradientOfTheStepBeforeCanStillBeSent) {
   machine_.offer(1, 4, out_);
   for (Step step = 1; step <= 2; ++step) {
     pull();
@@ -384,7 +384,7 @@ TEST_F(PartialMachineTest, TheGradientOfTheStepBeforeCanStillBeHadAndNoOlder) {
   }
 }
 
-TEST_F(PartialMachineTest, AShardThatDoesNotAnswerIsNotOfferedMoreAndMore) {
+TEST_F(PartialMachineTest, OffersToAShardThatDoesNotAnswerAreLimited) {
   size_t offers = 0;
   for (Step step = 1; step <= 10; ++step) {
     machine_.offer(1, 4, out_);
@@ -401,9 +401,9 @@ TEST_F(PartialMachineTest, AShardThatDoesNotAnswerIsNotOfferedMoreAndMore) {
   EXPECT_EQ(out_.size(), 1u);
 }
 
-// A shard sends only so much that it does not know to have come. If what comes after a newer
-// version did not count, each time would leave it less to send, until it sends nothing for ever.
-TEST_F(PartialMachineTest, WhatComesAfterANewerVersionHasComeToo) {
+// A shard limits the blocks that it sends without a report of received blocks. If the worker did
+// not count blocks that arrive after a newer version, the shard would finally send nothing.
+TEST_F(PartialMachineTest, BlocksThatArriveAfterANewerVersionAreCounted) {
   const BlockId id = 1;
   const Block& block = plan_.blocks[id];
   for (Version version = 2; version <= 20; version += 2) {
@@ -423,12 +423,12 @@ TEST_F(PartialMachineTest, WhatComesAfterANewerVersionHasComeToo) {
   }
 }
 
-TEST_F(WorkerMachineTest, OwesNothingAnyMoreWhenItIsSentForNewerParameters) {
+TEST_F(WorkerMachineTest, IsDoneWithItsStepWhenItRequestsNewerParameters) {
   begin_step(0);
   machine_.pull_ahead(out_);
   machine_.begin_pull(TimePoint{}, out_);
   out_.clear();
-  // One shard is ahead of what was asked for, so the other is asked again.
+  // One shard is ahead of the wanted version, so the request to the other is repeated.
   const Block& first = plan_.blocks[0];
   const FrameHeader header{.type = FrameType::kParameters,
                            .step = 2,
@@ -460,7 +460,7 @@ TEST_F(WorkerMachineTest, SendsItsInitialParametersOnlyUntilItsFirstStep) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(sent())) << "they have changed since";
 }
 
-TEST_F(WorkerMachineTest, AStopFrameIsAnOrderToStop) {
+TEST_F(WorkerMachineTest, AStopFrameIsAStopOrder) {
   begin_step(0);
   ASSERT_TRUE(machine_.on_frame(0, {.type = FrameType::kStop, .step = 4}, TimePoint{}, out_).ok());
   EXPECT_FALSE(machine_.wanted(4));
@@ -492,7 +492,7 @@ TEST_F(WorkerMachineTest, ParametersInPlaceHaveNoBytes) {
   EXPECT_FALSE(machine_.destination(block.shard, header).ok());
 }
 
-TEST_F(PartialMachineTest, APullAsksEveryShardForTheNextVersion) {
+TEST_F(PartialMachineTest, APullRequestsTheNextVersionFromEveryShard) {
   machine_.begin_pull(TimePoint{}, out_);
   ASSERT_EQ(out_.size(), plan_.shards);
   for (const Outgoing& each : out_) {
@@ -501,14 +501,14 @@ TEST_F(PartialMachineTest, APullAsksEveryShardForTheNextVersion) {
   }
 }
 
-TEST_F(PartialMachineTest, ABlockThatCameWhileComputingIsFreshInTheNextPull) {
+TEST_F(PartialMachineTest, ABlockThatArrivedDuringAGradientIsFreshInTheNextPull) {
   deliver(1, 1, 5.0f);
   machine_.begin_pull(TimePoint{}, out_);
   EXPECT_TRUE(machine_.ready()) << "half of the blocks are enough";
   EXPECT_EQ(machine_.step(), 1u);
 }
 
-TEST_F(PartialMachineTest, AnotherShareIsWaitedForFromItsStepOn) {
+TEST_F(PartialMachineTest, AnotherShareAppliesFromItsStepOn) {
   machine_.on_pull_share({.from = 1, .share = 1.0});
   pull();
   deliver(0, 1, 1.0f);
