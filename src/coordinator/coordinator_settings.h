@@ -65,8 +65,8 @@ struct CoordinatorSettings {
   DecisionLimits limits;                   // bounds on the policy's choices
   std::optional<BalanceSettings> balance;  // absent: all workers compute equally many samples
   StragglerRule stragglers = StragglerRule::kStop;
-  double probe = 0.0;                       // share of stragglers that may finish despite kStop
-  uint64_t seed = 1;                        // selects them
+  double probe = 0.0;                        // share of stragglers that may finish despite kStop
+  uint64_t seed = 1;                         // selects them
   std::optional<Asynchronous> asynchronous;  // the run is asynchronous and has no policy
   PullSettings pull;
   Duration push_grace{};                 // see Plan
