@@ -183,7 +183,8 @@ class AsynchronousCoordinatorTest : public CoordinatorTest {
  protected:
   AsynchronousCoordinatorTest()
       : CoordinatorTest(
-            {.workers = 2, .shards = 2, .steps = 2, .asynchronous = Asynchronous{.staleness = 3}}) {}
+            {.workers = 2, .shards = 2, .steps = 2, .asynchronous = Asynchronous{.staleness = 3}}) {
+  }
 };
 
 TEST_F(AsynchronousCoordinatorTest, CountsRoundsAndStopsNoWorker) {

@@ -30,8 +30,9 @@ class KeptParts {
   // Null if the part is not kept here.
   const CheckpointPart* find(const KeptVersion& kept) const {
     const auto found = parts_.find(kept.version);
-    return found != parts_.end() && found->second.incarnation == kept.incarnation ? &found->second.part
-                                                                           : nullptr;
+    return found != parts_.end() && found->second.incarnation == kept.incarnation
+               ? &found->second.part
+               : nullptr;
   }
   // Oldest first.
   std::vector<KeptVersion> versions() const {
