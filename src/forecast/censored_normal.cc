@@ -16,7 +16,7 @@ struct Point {
   double tau = 1.0;
 };
 
-// Data of which the known values enter through their sums alone, shifted and scaled to order one.
+// Sums over the known values, which are shifted and scaled to order one.
 struct Sums {
   double count = 0.0;
   double mean = 0.0;
@@ -67,8 +67,8 @@ std::optional<NormalFit> fit_censored_normal(std::span<const Measured> data) {
   }
   if (!any_cut) return NormalFit{origin, unit * std::sqrt(known.variance)};
 
-  // A deviation this much smaller than the data's range is as good as none; when the known values
-  // agree and no bound lies above them the likelihood grows for ever in this direction.
+  // A deviation this much smaller than the range of the data counts as zero. If all known values
+  // are equal and no bound lies above them, the likelihood grows without limit in this direction.
   constexpr double kMaxTau = 1e6;
   Point at{0.0, 1.0 / std::sqrt(known.variance + 0.01)};
   double best = likelihood(known, data, origin, unit, at);

@@ -1,4 +1,4 @@
-// Maximum likelihood for normal data of which some values are known only to be larger than a bound.
+// Maximum likelihood fit of a normal distribution to data with right-censored values.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 namespace drover {
 
 struct Measured {
-  double value = 0.0;     // or the bound
-  bool censored = false;  // only known to be larger
-  double count = 1.0;     // how often
+  double value = 0.0;     // the value, or its lower bound
+  bool censored = false;  // only the bound is known
+  double count = 1.0;     // number of equal values
 };
 
 struct NormalFit {
@@ -17,7 +17,7 @@ struct NormalFit {
   double deviation = 0.0;  // zero if all values agree
 };
 
-// Nothing if no value is known: bounds alone have no maximum of the likelihood.
+// Nothing if all values are censored: the likelihood then has no maximum.
 std::optional<NormalFit> fit_censored_normal(std::span<const Measured> data);
 
 }  // namespace drover

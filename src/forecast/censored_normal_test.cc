@@ -1,5 +1,5 @@
-// The fit must recover what the data were drawn from although much of it was cut short, where
-// taking bounds for values does not, and must survive data without an answer.
+// The fit must recover the distribution although much of the data is censored, and must handle
+// data without a maximum of the likelihood.
 #include "forecast/censored_normal.h"
 
 #include <gtest/gtest.h>
@@ -14,17 +14,17 @@
 namespace drover {
 namespace {
 
-TEST(FitCensoredNormal, IsMeanAndDeviationWhenNothingWasCutShort) {
+TEST(FitCensoredNormal, IsMeanAndDeviationWithoutCensoring) {
   const auto fit = fit_censored_normal(std::vector<Measured>{{1.0}, {2.0}, {3.0}, {6.0}});
   ASSERT_TRUE(fit);
   EXPECT_DOUBLE_EQ(fit->mean, 3.0);
   EXPECT_DOUBLE_EQ(fit->deviation, std::sqrt((4.0 + 1.0 + 0.0 + 9.0) / 4.0));
 }
 
-TEST(FitCensoredNormal, RecoversWhatWasCutAtRandomBounds) {
+TEST(FitCensoredNormal, RecoversTheDistributionFromRandomBounds) {
   std::mt19937_64 random(7);
   for (const double unit : {1e-6, 1.0, 1e6}) {
-    for (const double cut_at : {0.5, 0.0, -0.7}) {  // about 35, 50, 70 % cut short
+    for (const double cut_at : {0.5, 0.0, -0.7}) {  // about 35, 50, 70 % censored
       SCOPED_TRACE("unit " + std::to_string(unit) + " cut at " + std::to_string(cut_at));
       std::normal_distribution<double> value(5.0, 2.0);
       std::normal_distribution<double> bound(5.0 + 2.0 * cut_at, 1.0);
@@ -45,7 +45,7 @@ TEST(FitCensoredNormal, RecoversWhatWasCutAtRandomBounds) {
   }
 }
 
-// The likelihood on a grid, straight from the definition.
+// The likelihood on a grid, computed from the definition.
 double slow_likelihood(const std::vector<Measured>& data, double mean, double deviation) {
   double sum = 0.0;
   for (const Measured& each : data) {
@@ -76,7 +76,7 @@ TEST(FitCensoredNormal, HasNoBetterNeighbour) {
   }
 }
 
-TEST(FitCensoredNormal, CountsWhatIsRepeated) {
+TEST(FitCensoredNormal, UsesCountsAsRepetitions) {
   using Data = std::vector<Measured>;
   const auto once = fit_censored_normal(
       Data{{1.0}, {1.0}, {2.0}, {3.5}, {2.5, true}, {2.5, true}, {2.5, true}, {0.5, true}});
@@ -87,24 +87,24 @@ TEST(FitCensoredNormal, CountsWhatIsRepeated) {
   EXPECT_NEAR(once->deviation, counted->deviation, 1e-9);
 }
 
-TEST(FitCensoredNormal, HasNoAnswerFromBoundsAlone) {
+TEST(FitCensoredNormal, HasNoResultFromBoundsAlone) {
   EXPECT_FALSE(fit_censored_normal({}));
   EXPECT_FALSE(fit_censored_normal(std::vector<Measured>{{1.0, true}, {2.0, true}}));
 }
 
-TEST(FitCensoredNormal, ToleratesValuesThatAgree) {
+TEST(FitCensoredNormal, ToleratesEqualValues) {
   using Data = std::vector<Measured>;
   for (const double unit : {1e-6, 1.0, 1e6}) {
     const auto one = fit_censored_normal(Data{{unit}});
     ASSERT_TRUE(one);
     EXPECT_EQ(one->mean, unit);
     EXPECT_EQ(one->deviation, 0.0);
-    // Cut short at the very value of all others: what a cutoff does among equals.
+    // Censored at the common value of all others, as by a cutoff among equal run-times.
     const auto equal = fit_censored_normal(Data{{unit}, {unit}, {unit, true}});
     ASSERT_TRUE(equal);
     EXPECT_NEAR(equal->mean, unit, 1e-6 * unit);
     EXPECT_LT(equal->deviation, 1e-6 * unit);
-    // Bounds below say nothing against it, bounds above ask for a deviation.
+    // Bounds below are consistent with it; bounds above require a deviation.
     const auto below = fit_censored_normal(Data{{unit}, {unit}, {0.5 * unit, true}});
     ASSERT_TRUE(below);
     EXPECT_NEAR(below->mean, unit, 1e-3 * unit);

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 namespace {
 
-// Older than this counts as this old: weights stay normal numbers.
+// The age is capped at this, so that weights stay normal floating-point numbers.
 constexpr double kMaxHalvings = 400.0;
 
 }  // namespace
@@ -46,7 +46,7 @@ void EcdfForecaster::insert(WorkerId worker, const Seen& seen) {
   Worker& counts = workers_[worker];
   uint32_t& count = seen.censored() ? counts.bounds : counts.times;
   if (count == (seen.censored() ? settings_.kept_bounds : settings_.kept_times)) {
-    // The oldest of its kind makes room.
+    // Replace the oldest of its kind.
     const std::span<const Seen> all = kept(worker);
     size_t oldest = all.size();
     for (size_t i = 0; i < all.size(); ++i) {
@@ -75,7 +75,7 @@ void EcdfForecaster::learn(const StepTimes& times) {
   all_ *= fading;
   cut_short_ *= fading;
   for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-    if (!tells_something(times, worker)) continue;
+    if (!has_run_time(times, worker)) continue;
     const bool censored = times.known[worker] == Known::kLonger;
     const float time = to_run_time(times.seconds[worker]);
     const float median = workers_[worker].median;
@@ -84,7 +84,7 @@ void EcdfForecaster::learn(const StepTimes& times) {
     pooled_.add(step, time, censored);
     if (ratio > 0.0F) ratios_.add(step, ratio, censored);
     update_median(worker, step);
-    anybody_arrived_ = anybody_arrived_ || !censored;
+    any_arrived_ = any_arrived_ || !censored;
     all_ += 1.0;
     cut_short_ += censored ? 1.0 : 0.0;
   }
@@ -110,14 +110,14 @@ void EcdfForecaster::learn_late(Step step, WorkerId worker, double seconds) {
     pooled_.remove(relative, before.time, true);
     pooled_.add(relative, after.time, false);
     update_median(worker, static_cast<uint32_t>(last_step_ - first_step_));
-    anybody_arrived_ = true;
+    any_arrived_ = true;
     return;
   }
 }
 
 bool EcdfForecaster::ready(std::span<const WorkerId>) const {
-  // Whoever was never seen is taken for one of the others.
-  return learned_ >= settings_.warmup && anybody_arrived_;
+  // An unknown worker is forecast from the others.
+  return learned_ >= settings_.warmup && any_arrived_;
 }
 
 double EcdfForecaster::fit(WorkerId worker, uint32_t step) {
@@ -139,7 +139,7 @@ void EcdfForecaster::update_median(WorkerId worker, uint32_t step) {
   fit(worker, step);
   const double median = curve_.quantile(0.5);
   float& known = workers_[worker].median;
-  // Mostly cut short: the median is the one it had, or else at least the last bound.
+  // If the worker is mostly censored, keep its old median. Without one, use the last bound.
   if (std::isfinite(median)) {
     known = to_run_time(median);
   } else if (known == 0.0F) {
@@ -160,14 +160,14 @@ void EcdfForecaster::sample_beyond(double bound, const SurvivalCurve& pooled, do
   for (size_t i = 0; i < u.size(); ++i) {
     const double surviving = beyond * (1.0 - u[i]);
     if (surviving > left_over && at < times.size()) {
-      // The u ascend, so the search goes on from where it was.
+      // The u ascend, so the search continues from the last position.
       while (at + 1 < times.size() && 1.0 - cumulated[at] > surviving) ++at;
       out[i] = to_run_time(unit * times[at]);
     } else {
-      // Nobody was ever seen this late. A Pareto tail has no scale of its own, so it fits every
-      // unit and cluster: P(x > t) = (last / t)^exponent; with 4 the median is 19 % later than the
-      // bound, one in ten 78 %. Modest on purpose: a guess too short is put right by the waiting it
-      // causes, one too long would never be found out.
+      // No worker was observed this late. A Pareto tail has no scale of its own, so it suits every
+      // unit and cluster: P(x > t) = (last / t)^exponent. With exponent 4 the median is 19 % later
+      // than the bound, and one in ten is 78 % later. A short tail is safer: too short a guess
+      // makes a step wait and see the true time, too long a guess is never corrected.
       const double share = rest > 0.0 ? std::min(1.0, surviving / rest) : 1.0 - u[i];
       out[i] = to_run_time(last * std::pow(share, -1.0 / settings_.tail_exponent));
     }
@@ -180,23 +180,22 @@ void EcdfForecaster::sample_worker(WorkerId worker, uint32_t step, DrawStream& d
   const double jitter = draws.unit();
   strata_.resize(count);
   const double weight = settings_.per_worker ? fit(worker, step) : 0.0;
-  // In units of the worker's median, if it has one and anybody's ratio is known.
-  const bool stranger = weight == 0.0 || workers_[worker].median == 0.0F || ratios_.curve().empty();
-  const SurvivalCurve& pooled = stranger ? pooled_.curve() : ratios_.curve();
-  const double unit = stranger ? 1.0 : double{workers_[worker].median};
+  // In multiples of the worker's median, if it has one and any ratio is known.
+  const bool unknown = weight == 0.0 || workers_[worker].median == 0.0F || ratios_.curve().empty();
+  const SurvivalCurve& pooled = unknown ? pooled_.curve() : ratios_.curve();
+  const double unit = unknown ? 1.0 : double{workers_[worker].median};
   uint32_t from_pool = count;
   if (weight > 0.0) {
-    const double share =
-        stranger ? 0.0 : settings_.pooled_share / (settings_.pooled_share + weight);
+    const double share = unknown ? 0.0 : settings_.pooled_share / (settings_.pooled_share + weight);
     from_pool = std::min(count, static_cast<uint32_t>(count * share + draws.unit()));
   }
   for (uint32_t k = 0; k < from_pool; ++k) strata_[k] = (k + jitter) / from_pool;
   sample_beyond(0.0, pooled, unit, std::span(strata_).first(from_pool), out.first(from_pool));
   const uint32_t own = count - from_pool;
   if (own == 0) return;
-  // Step `at` of the curve is for those k with (k + jitter) / own <= cumulated that are not for an
-  // earlier one. Counting where each ends, instead of walking both lists, spares the processor
-  // unforeseeable branches: half of the time of a forecast.
+  // Sample k gets the first step `at` of the curve with (k + jitter) / own <= cumulated. Counting
+  // the samples per step, instead of walking both lists, avoids mispredicted branches and halves
+  // the time of a forecast.
   ends_.assign(own + 1, 0U);
   uint32_t end = 0;
   for (const double cumulated : curve_.cumulated()) {
@@ -231,7 +230,7 @@ void EcdfForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32
   for (size_t i = 0; i < alive.size(); ++i) {
     DrawStream draws = forecast_draws(settings_.seed, step, alive[i]);
     sample_worker(alive[i], now, draws, column_);
-    // Each worker in an order of its own: in a sample, workers are independent.
+    // Shuffled per worker, so that workers are independent within a sample.
     draws.shuffle(std::span(column_));
     for (uint32_t k = 0; k < samples; ++k) out.times[size_t{k} * alive.size() + i] = column_[k];
   }
@@ -239,7 +238,7 @@ void EcdfForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32
 
 std::string EcdfForecaster::basis() const {
   return "half-life " + std::to_string(std::lround(settings_.half_life)) + " steps" +
-         cut_short_share(cut_short_, all_);
+         censored_share_text(cut_short_, all_);
 }
 
 }  // namespace drover

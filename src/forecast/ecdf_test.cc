@@ -21,9 +21,9 @@ std::vector<double> lognormal_times(std::mt19937_64& random, size_t workers, dou
   return times;
 }
 
-TEST(Ecdf, SeesThroughHeavyCensoring) {
-  // Lognormal, sigma 0.5: the cutoff at 1.25 hides a third of everything after the warm-up. From
-  // its few recent run-times a worker's median is not well known, and the forecast is as much
+TEST(Ecdf, IsCorrectUnderHeavyCensoring) {
+  // Lognormal, sigma 0.5: after the warm-up, the cutoff at 1.25 censors a third of the run-times.
+  // A worker's few recent run-times determine its median imprecisely, which makes the forecast
   // wider.
   for (const bool per_worker : {true, false}) {
     SCOPED_TRACE(per_worker ? "per worker" : "pooled");
@@ -34,7 +34,7 @@ TEST(Ecdf, SeesThroughHeavyCensoring) {
     std::vector<float> naive;
     for (Step step = 0; step < 200; ++step) {
       const StepTimes times =
-          told(step, lognormal_times(random, workers, 0.5), step < 30 ? 1e300 : 1.25);
+          observed(step, lognormal_times(random, workers, 0.5), step < 30 ? 1e300 : 1.25);
       forecaster.learn(times);
       if (step < 180) continue;
       for (const double x : times.seconds) naive.push_back(static_cast<float>(x));
@@ -49,18 +49,18 @@ TEST(Ecdf, SeesThroughHeavyCensoring) {
       EXPECT_NEAR(quantile_of(all, u) / truth, 1.0, tolerance) << u;
     }
     const double truth = std::exp(0.5 * normal_quantile(0.9));
-    EXPECT_LT(quantile_of(naive, 0.9) / truth, 0.7) << "what bounds taken for run-times say";
+    EXPECT_LT(quantile_of(naive, 0.9) / truth, 0.7) << "bounds treated as run-times are too short";
   }
 }
 
 TEST(Ecdf, RemembersAPersistentStraggler) {
-  // Three times slower in the warm-up, cut short ever since.
+  // Three times slower in the warm-up, censored in every later step.
   EcdfForecaster forecaster({});
   std::vector<double> times(10, 1.0);
   for (Step step = 0; step < 1000; ++step) {
     for (size_t i = 0; i < 10; ++i) times[i] = 1.0 + 0.01 * static_cast<double>((step + i) % 5);
     times[4] = 3.0 + 0.1 * static_cast<double>(step % 5);
-    forecaster.learn(told(step, times, step < 20 ? 1e300 : 1.05));
+    forecaster.learn(observed(step, times, step < 20 ? 1e300 : 1.05));
   }
   Forecast out;
   forecaster.forecast(1000, first_workers(10), out);
@@ -69,11 +69,11 @@ TEST(Ecdf, RemembersAPersistentStraggler) {
   EXPECT_LE(quantile_of(samples_of(out, 5), 0.9), 1.05);
 }
 
-TEST(Ecdf, BeyondAWorkersOwnBoundsSpeaksEverybody) {
-  // Worker 0 has only bounds at 1.5; others were seen at 1, 2 and 4 (as often each).
+TEST(Ecdf, UsesThePooledCurveBeyondAWorkersBounds) {
+  // Worker 0 has only bounds at 1.5; others arrived at 1, 2 and 4 (equally often).
   EcdfForecaster forecaster({.pooled_share = 0.0});
   for (Step step = 0; step < 30; ++step) {
-    StepTimes times = told(step, std::vector<double>{1.5, 1.0, 2.0, 4.0});
+    StepTimes times = observed(step, std::vector<double>{1.5, 1.0, 2.0, 4.0});
     times.known[0] = Known::kLonger;
     forecaster.learn(times);
   }
@@ -86,14 +86,14 @@ TEST(Ecdf, BeyondAWorkersOwnBoundsSpeaksEverybody) {
   EXPECT_NEAR(quantile_of(samples, 0.95), 4.0, 0.04);
 }
 
-TEST(Ecdf, TheTailOfAFastWorkerIsNotMadeOfSlowWorkers) {
+TEST(Ecdf, SlowWorkersDoNotDistortTheTailOfAFastOne) {
   // Half of the workers take three times as long; the cutoff is just short of the fast half's end.
   std::mt19937_64 random(8);
   EcdfForecaster forecaster({});
   for (Step step = 0; step < 200; ++step) {
     auto times = lognormal_times(random, 100, 0.05);
     for (size_t i = 50; i < 100; ++i) times[i] *= 3.0;
-    forecaster.learn(told(step, times, step < 20 ? 1e300 : 1.05));
+    forecaster.learn(observed(step, times, step < 20 ? 1e300 : 1.05));
   }
   Forecast out;
   forecaster.forecast(200, first_workers(100), out);
@@ -104,10 +104,10 @@ TEST(Ecdf, TheTailOfAFastWorkerIsNotMadeOfSlowWorkers) {
   EXPECT_LT(static_cast<double>(long_ones) / (50.0 * out.samples), 0.01);
 }
 
-TEST(Ecdf, BeyondAllBoundsItGuessesModestly) {
+TEST(Ecdf, HasAShortTailBeyondAllBounds) {
   EcdfForecaster forecaster({.pooled_share = 0.0});
   for (Step step = 0; step < 30; ++step) {
-    StepTimes times = told(step, std::vector<double>{2.0, 1.0, 1.0});
+    StepTimes times = observed(step, std::vector<double>{2.0, 1.0, 1.0});
     times.known[0] = Known::kLonger;
     forecaster.learn(times);
   }
@@ -125,21 +125,21 @@ TEST(Ecdf, FollowsASlowDown) {
   Forecast out;
   for (Step step = 0; step < 60; ++step) {
     times[2] = step < 50 ? 1.0 : 2.0;
-    forecaster.learn(told(step, times));
+    forecaster.learn(observed(step, times));
   }
   forecaster.forecast(60, first_workers(10), out);
   EXPECT_NEAR(quantile_of(samples_of(out, 2), 0.5), 2.0, 0.02);
   EXPECT_NEAR(quantile_of(samples_of(out, 3), 0.5), 1.0, 0.02);
 }
 
-TEST(Ecdf, LateNewsReplacesTheBound) {
+TEST(Ecdf, ALateRunTimeReplacesTheBound) {
   std::mt19937_64 random(5);
   EcdfForecaster late({});
   EcdfForecaster full({});
   for (Step step = 0; step < 100; ++step) {
     const auto times = lognormal_times(random, 8, 0.5);
-    late.learn(told(step, times, 1.0));
-    full.learn(told(step, times));
+    late.learn(observed(step, times, 1.0));
+    full.learn(observed(step, times));
     for (WorkerId worker = 0; worker < 8; ++worker) {
       if (times[worker] > 1.0) late.learn_late(step, worker, times[worker]);
     }
@@ -158,7 +158,7 @@ TEST(Ecdf, WorkersAreIndependentInASample) {
   std::mt19937_64 random(6);
   EcdfForecaster forecaster({.samples = 512});
   for (Step step = 0; step < 40; ++step)
-    forecaster.learn(told(step, lognormal_times(random, 20, 0.5)));
+    forecaster.learn(observed(step, lognormal_times(random, 20, 0.5)));
   Forecast out;
   forecaster.forecast(40, first_workers(20), out);
   // Correlations of 512 draws have a deviation of 0.044.

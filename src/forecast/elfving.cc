@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "forecast/normal.h"
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 
@@ -22,7 +22,7 @@ void ElfvingForecaster::learn(const StepTimes& times) {
   ++learned_;
   if (!online_ && fitted_) return;
   Record record;
-  if (records_.size() == window_) {  // its memory is used again
+  if (records_.size() == window_) {  // reuse its memory
     record = std::move(records_.front());
     records_.pop_front();
   }
@@ -30,7 +30,7 @@ void ElfvingForecaster::learn(const StepTimes& times) {
   record.workers.clear();
   record.times.clear();
   for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-    if (!tells_something(times, worker)) continue;
+    if (!has_run_time(times, worker)) continue;
     record.workers.push_back(worker);
     record.times.push_back({times.seconds[worker], times.known[worker] == Known::kLonger});
   }
@@ -44,9 +44,9 @@ void ElfvingForecaster::learn_late(Step step, WorkerId worker, double seconds) {
     if (record.step != step) continue;
     const auto found = std::lower_bound(record.workers.begin(), record.workers.end(), worker);
     if (found == record.workers.end() || *found != worker) return;
-    Measured& told = record.times[static_cast<size_t>(found - record.workers.begin())];
-    if (!told.censored) return;
-    told = {std::max(seconds, told.value), false};
+    Measured& known = record.times[static_cast<size_t>(found - record.workers.begin())];
+    if (!known.censored) return;
+    known = {std::max(seconds, known.value), false};
     stale_ = true;
     return;
   }
@@ -60,7 +60,8 @@ void ElfvingForecaster::fit() {
   double fastest = std::numeric_limits<double>::infinity();
   for (const Record& record : records_) {
     fitted_on_ += record.times.size();
-    // Whoever a step did not wait for has the same bound: counted, it costs the fit nothing.
+    // All censored run-times of a step have the same bound. One entry with a count keeps the fit
+    // cheap.
     size_t last_bound = 0;
     bool any_bound = false;
     for (const Measured& each : record.times) {
@@ -79,7 +80,7 @@ void ElfvingForecaster::fit() {
     }
   }
   const auto result = fit_censored_normal(pooled_);
-  if (!result) return;  // nobody arrived: what was believed before is the best there is
+  if (!result) return;  // no known run-time: keep the previous fit
   fit_ = *result;
   fitted_ = true;
   fastest_ = fastest;
@@ -99,7 +100,7 @@ void ElfvingForecaster::forecast(Step, std::span<const WorkerId> alive, Forecast
   const std::span<float> row = out.row(0);
   for (uint32_t j = 1; j <= n; ++j) {
     const double expected = fit_.mean + fit_.deviation * expected_normal_order_statistic(j, n);
-    // A wide normal reaches below zero; nothing is faster than the fastest that was seen.
+    // A wide normal distribution reaches below zero; the fastest run-time limits it.
     row[j - 1] = to_run_time(std::max(expected, fastest_));
   }
   out.sorted = true;
@@ -107,7 +108,7 @@ void ElfvingForecaster::forecast(Step, std::span<const WorkerId> alive, Forecast
 
 std::string ElfvingForecaster::basis() const {
   return std::string(online_ ? "last " : "first ") + std::to_string(window_) + " steps" +
-         cut_short_share(static_cast<double>(cut_short_), static_cast<double>(fitted_on_));
+         censored_share_text(static_cast<double>(cut_short_), static_cast<double>(fitted_on_));
 }
 
 }  // namespace drover

@@ -1,8 +1,8 @@
-// Elfving forecasters: run-times as independent draws from one normal distribution, and the
-// expectation of its order statistics as the forecast.
+// Elfving forecasters: run-times are independent draws from one normal distribution, and the
+// forecast is the expectation of their order statistics.
 //
-// The forecast is a single, sorted row: the expected run-time of the first to arrive, the second,
-// and so on. It knows no worker from another.
+// The forecast is a single sorted row: the expected run-time of the first arrival, the second, and
+// so on. It does not distinguish workers.
 #pragma once
 
 #include <deque>
@@ -20,15 +20,14 @@ struct ElfvingSettings {
 
 struct ElfvingOnlineSettings {
   Step warmup = 20;
-  Step window = 20;  // steps the fit rests on
+  Step window = 20;  // steps that the fit uses
 };
 
-// What both have in common: a window of steps, a fit to it, and the row.
 class ElfvingForecaster : public Forecaster {
  public:
-  // Fitted to the first steps and left so for ever, as in Teng & Wood (2018).
+  // Fitted once, to the first steps, as in Teng & Wood (2018).
   explicit ElfvingForecaster(const ElfvingSettings& settings);
-  // Fitted anew after every step, with the likelihood of run-times that were cut short.
+  // Fitted again after each step, with the likelihood of censored run-times.
   explicit ElfvingForecaster(const ElfvingOnlineSettings& settings);
 
   void learn(const StepTimes& times) override;
@@ -42,7 +41,7 @@ class ElfvingForecaster : public Forecaster {
   struct Record {
     Step step = 0;
     std::vector<WorkerId> workers;  // ascending
-    std::vector<Measured> times;    // beside them
+    std::vector<Measured> times;    // in the order of `workers`
   };
 
   void fit();
@@ -50,15 +49,15 @@ class ElfvingForecaster : public Forecaster {
   const Step warmup_;
   const Step window_;
   const bool online_;
-  Step learned_ = 0;              // steps so far
+  Step learned_ = 0;              // number of steps
   std::deque<Record> records_;    // the last `window_` steps
   std::vector<Measured> pooled_;  // scratch
-  bool stale_ = false;            // a late run-time has changed a record since the last fit
+  bool stale_ = false;            // a late run-time changed a record since the last fit
   NormalFit fit_;
   bool fitted_ = false;
-  double fastest_ = 0.0;  // of the run-times the fit rests on
-  size_t cut_short_ = 0;  // of them
-  size_t fitted_on_ = 0;
+  double fastest_ = 0.0;  // smallest run-time in the fit
+  size_t cut_short_ = 0;  // censored run-times in the fit
+  size_t fitted_on_ = 0;  // all run-times in the fit
 };
 
 }  // namespace drover

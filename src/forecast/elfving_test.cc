@@ -1,5 +1,5 @@
-// The row must be the expected order statistics of the fit: to the first steps for ever, or to the
-// last ones.
+// The row must be the expected order statistics of the fit, to the first steps or to the last
+// ones.
 #include "forecast/elfving.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(Elfving, ForecastsExpectedOrderStatistics) {
   std::mt19937_64 random(1);
   ElfvingForecaster forecaster{ElfvingSettings{}};
   for (Step step = 0; step < 20; ++step)
-    forecaster.learn(told(step, normal_times(random, 158, 1.0, 0.1)));
+    forecaster.learn(observed(step, normal_times(random, 158, 1.0, 0.1)));
   Forecast out;
   forecaster.forecast(20, first_workers(158), out);
   EXPECT_EQ(out.samples, 1U);
@@ -36,7 +36,7 @@ TEST(Elfving, ForecastsExpectedOrderStatistics) {
   EXPECT_NEAR(out.row(0)[157], 1.0 + 0.1 * 2.666, 0.02);
   EXPECT_NEAR(out.row(0)[78], 1.0, 0.01);
   EXPECT_NEAR(out.row(0)[0], 1.0 - 0.1 * 2.666, 0.02);
-  // Asked for fewer, it expects less of an extreme.
+  // With fewer workers, the extremes are less extreme.
   forecaster.forecast(20, first_workers(10), out);
   EXPECT_NEAR(out.row(0)[9], 1.0 + 0.1 * expected_normal_order_statistic(10, 10), 0.02);
   EXPECT_THAT(forecaster.basis(), mentions(20, 0));
@@ -47,7 +47,7 @@ TEST(Elfving, IsFittedOnce) {
   ElfvingForecaster once{ElfvingSettings{}};
   ElfvingForecaster online{ElfvingOnlineSettings{}};
   for (Step step = 0; step < 50; ++step) {
-    const auto times = told(step, normal_times(random, 30, step < 20 ? 1.0 : 3.0, 0.1));
+    const auto times = observed(step, normal_times(random, 30, step < 20 ? 1.0 : 3.0, 0.1));
     once.learn(times);
     online.learn(times);
   }
@@ -58,11 +58,11 @@ TEST(Elfving, IsFittedOnce) {
   EXPECT_NEAR(out.row(0)[0], 3.0, 0.05);
 }
 
-TEST(Elfving, TheWarmUpMayBeCutShort) {
+TEST(Elfving, AcceptsCensoringInTheWarmUp) {
   std::mt19937_64 random(3);
   ElfvingForecaster forecaster{ElfvingSettings{}};
   for (Step step = 0; step < 20; ++step) {
-    forecaster.learn(told(step, normal_times(random, 100, 1.0, 0.2), 1.0));
+    forecaster.learn(observed(step, normal_times(random, 100, 1.0, 0.2), 1.0));
   }
   Forecast out;
   forecaster.forecast(20, first_workers(3), out);
@@ -71,15 +71,15 @@ TEST(Elfving, TheWarmUpMayBeCutShort) {
   EXPECT_THAT(forecaster.basis(), mentions(20, 50));
 }
 
-TEST(ElfvingOnline, IsNotFooledByCutoffs) {
-  // Thirty steps, each closed when a random share of the workers is in.
+TEST(ElfvingOnline, IsCorrectUnderCensoring) {
+  // Thirty steps, each closed after a random share of the workers.
   std::mt19937_64 random(4);
   ElfvingForecaster forecaster{ElfvingOnlineSettings{}};
   for (Step step = 0; step < 30; ++step) {
     auto times = normal_times(random, 100, 2.0, 0.3);
     auto sorted = times;
     std::sort(sorted.begin(), sorted.end());
-    forecaster.learn(told(step, times, sorted[20 + random() % 60]));
+    forecaster.learn(observed(step, times, sorted[20 + random() % 60]));
   }
   Forecast out;
   forecaster.forecast(30, first_workers(100), out);
@@ -87,14 +87,14 @@ TEST(ElfvingOnline, IsNotFooledByCutoffs) {
   EXPECT_NEAR(out.row(0)[99], 2.0 + 0.3 * 2.5, 0.15);
 }
 
-TEST(ElfvingOnline, LateNewsReplacesTheBound) {
+TEST(ElfvingOnline, ALateRunTimeReplacesTheBound) {
   ElfvingForecaster forecaster{ElfvingOnlineSettings{}};
   const std::vector<double> times = {1.0, 1.1, 5.0};
-  for (Step step = 0; step < 20; ++step) forecaster.learn(told(step, times, 1.1));
+  for (Step step = 0; step < 20; ++step) forecaster.learn(observed(step, times, 1.1));
   for (Step step = 0; step < 20; ++step) forecaster.learn_late(step, 2, 5.0);
   forecaster.learn_late(19, 0, 99.0);  // had arrived: not late
   ElfvingForecaster full{ElfvingOnlineSettings{}};
-  for (Step step = 0; step < 20; ++step) full.learn(told(step, times));
+  for (Step step = 0; step < 20; ++step) full.learn(observed(step, times));
   Forecast out;
   Forecast expected;
   forecaster.forecast(20, first_workers(3), out);
@@ -102,12 +102,12 @@ TEST(ElfvingOnline, LateNewsReplacesTheBound) {
   EXPECT_EQ(out.times, expected.times);
 }
 
-TEST(ElfvingOnline, NothingIsFasterThanTheFastestSeen) {
-  // Mean 1.9 and deviation 2.7: a normal would expect the first of ten at -2.3.
+TEST(ElfvingOnline, ForecastsNothingFasterThanTheFastestRunTime) {
+  // Mean 1.9 and deviation 2.7: a normal distribution has the first of ten at -2.3.
   ElfvingForecaster forecaster{ElfvingOnlineSettings{}};
   std::vector<double> times(10, 1.0);
   times[3] = 10.0;
-  for (Step step = 0; step < 20; ++step) forecaster.learn(told(step, times));
+  for (Step step = 0; step < 20; ++step) forecaster.learn(observed(step, times));
   Forecast out;
   forecaster.forecast(20, first_workers(10), out);
   EXPECT_EQ(out.row(0)[0], 1.0F);

@@ -5,21 +5,21 @@
 #include <limits>
 
 #include "core/check.h"
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 namespace {
 
-// Residuals on the log scale below this are noise of clocks and floats.
+// Smaller residuals on the log scale are clock noise and rounding.
 constexpr double kLeastScale = 1e-4;
-// A worker's scale fades by this share a residual, and is mixed with so many of everybody's.
+// Weight of a new residual in a worker's scale, and weight of the pooled scale in residuals.
 constexpr double kScaleFading = 0.1;
 constexpr double kScalesOfOthers = 4.0;
-// A residual of more than so many scales is a worker's own affair, nothing to expect of others.
+// Larger residuals, in scales, are limited to this: they are specific to one worker.
 constexpr double kLargestStandard = 12.0;
-// The pooled ring spans at least so many steps, however many workers there are.
+// The pooled ring spans at least this number of steps, for any number of workers.
 constexpr double kPooledSteps = 8.0;
-constexpr uint64_t kImputing = 1;  // keys of draws, beside the forecast's own
+constexpr uint64_t kImputing = 1;  // uses of draws, distinct from the forecast itself
 constexpr uint64_t kPooling = 2;
 
 }  // namespace
@@ -54,13 +54,12 @@ void EwmaForecaster::advance(State& state, Entry& entry) const {
   }
   entry.residual = entry.y - state.level;
   if (entry.imputed) {
-    // A bound below the level says nothing new, and then the draw must not move it: without a
-    // measurement to hold it, the level would wander off. Nor do draws count for the scale they
-    // were made with: that would feed on itself.
+    // A bound below the level has no information, so the draw must not move the level, which would
+    // drift without measurements. Draws never change the scale, because they depend on it.
     if (entry.bound > state.level) state.level += settings_.alpha * entry.residual;
     return;
   }
-  // The first few are averaged, so that the start does not depend on the very first.
+  // The first few run-times are averaged, so that the first one does not dominate.
   const double alpha = std::max(settings_.alpha, 1.0 / static_cast<double>(state.updates));
   state.level += alpha * entry.residual;
   ++state.measured;
@@ -85,12 +84,12 @@ double EwmaForecaster::share_of_own(WorkerId worker) const {
 
 WorkerId EwmaForecaster::stand_in(WorkerId worker, DrawStream& draws) const {
   if (worker < workers_.size() && workers_[worker].now.updates > 0) return worker;
-  return heard_of_[draws.below(static_cast<uint32_t>(heard_of_.size()))];
+  return known_workers_[draws.below(static_cast<uint32_t>(known_workers_.size()))];
 }
 
 double EwmaForecaster::append(WorkerId id, const Entry& added) {
   Worker& worker = workers_[id];
-  if (worker.now.updates == 0) heard_of_.push_back(id);
+  if (worker.now.updates == 0) known_workers_.push_back(id);
   if (worker.count == settings_.kept) {
     advance(worker.base, entry(id, 0));
     worker.begin = (worker.begin + 1) % settings_.kept;
@@ -99,16 +98,16 @@ double EwmaForecaster::append(WorkerId id, const Entry& added) {
   Entry& place = entry(id, worker.count++);
   place = added;
   advance(worker.now, place);
-  // By the scale that already knows this residual, so that the first ones are not without any.
+  // The scale includes this residual, so that also the first residual has a scale.
   return std::clamp(place.residual / scale_of(worker.now), -kLargestStandard, kLargestStandard);
 }
 
 double EwmaForecaster::impute(WorkerId id, double bound, DrawStream& draws) {
-  if (heard_of_.empty()) return bound;
+  if (known_workers_.empty()) return bound;
   const WorkerId like = stand_in(id, draws);
   const double level = workers_[like].now.level;
   const double scale = scale_of(workers_[like].now);
-  // Residuals that would have been long enough, own and pooled, with the weights of the forecast.
+  // Own and pooled residuals that exceed the bound, with the weights of the forecast.
   long_enough_.clear();
   const uint32_t first = first_residual(like);
   const uint32_t count = workers_[like].count;
@@ -129,8 +128,8 @@ double EwmaForecaster::impute(WorkerId id, double bound, DrawStream& draws) {
     pooled_weight = (1.0 - share) * pooled_count / static_cast<double>(sorted_.size());
   }
   if (own_weight + pooled_weight <= 0.0) {
-    // Longer than anything seen: a little longer than the bound, on this worker's scale. A guess
-    // too short is put right by the waiting it causes; one too long would never be found out.
+    // No residual is large enough: add an exponential draw on the worker's scale to the bound. Too
+    // short a guess makes a step wait and see the true time; too long a guess is never corrected.
     return bound - scale * std::log(1.0 - draws.unit());
   }
   if (draws.unit() * (own_weight + pooled_weight) < own_weight) {
@@ -152,10 +151,10 @@ void EwmaForecaster::learn(const StepTimes& times) {
   std::sort(sorted_.begin(), sorted_.end());
   const double pooled_share =
       settings_.kept_pooled / (kPooledSteps * static_cast<double>(times.seconds.size()));
-  // Those who arrived go first, so that a stranger who was cut short has others to be like.
+  // Arrived workers come first, so that an unknown, censored worker has a stand-in.
   for (const Known kind : {Known::kArrived, Known::kLonger}) {
     for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-      if (times.known[worker] != kind || !tells_something(times, worker)) continue;
+      if (times.known[worker] != kind || !has_run_time(times, worker)) continue;
       all_ += 1.0;
       Entry added;
       added.step = times.step;
@@ -167,12 +166,12 @@ void EwmaForecaster::learn(const StepTimes& times) {
         added.bound = added.y;
         added.y = impute(worker, added.bound, draws);
       } else {
-        anybody_arrived_ = true;
+        any_arrived_ = true;
       }
       const bool first = workers_[worker].now.updates == 0;
       const auto standard = static_cast<float>(append(worker, added));
       if (first) continue;
-      // A fair share of everybody's, where there is not room for all.
+      // A random subset of the residuals, if the ring is too small for all.
       DrawStream draws = forecast_draws(settings_.seed, times.step, worker, kPooling);
       if (draws.unit() >= pooled_share) continue;
       if (pooled_.size() < settings_.kept_pooled) {
@@ -185,7 +184,7 @@ void EwmaForecaster::learn(const StepTimes& times) {
   }
   double sum = 0.0;
   double measured = 0.0;
-  for (const WorkerId worker : heard_of_) {
+  for (const WorkerId worker : known_workers_) {
     if (workers_[worker].now.measured == 0) continue;
     sum += workers_[worker].now.scale;
     measured += 1.0;
@@ -201,7 +200,7 @@ void EwmaForecaster::learn_late(Step step, WorkerId id, double seconds) {
     if (late.step != step || !late.imputed) continue;
     late.y = std::max(late.bound, std::log(seconds));
     late.imputed = false;
-    anybody_arrived_ = true;
+    any_arrived_ = true;
     worker.now = worker.base;
     for (uint32_t k = 0; k < worker.count; ++k) advance(worker.now, entry(id, k));
     return;
@@ -209,8 +208,8 @@ void EwmaForecaster::learn_late(Step step, WorkerId id, double seconds) {
 }
 
 bool EwmaForecaster::ready(std::span<const WorkerId>) const {
-  // Whoever was never seen is taken for one of the others.
-  return learned_ >= settings_.warmup && anybody_arrived_;
+  // An unknown worker is forecast from the others.
+  return learned_ >= settings_.warmup && any_arrived_;
 }
 
 double EwmaForecaster::draw_time(WorkerId id, double scale, double share, double fastest,
@@ -223,8 +222,9 @@ double EwmaForecaster::draw_time(WorkerId id, double scale, double share, double
   } else if (!pooled_.empty()) {
     residual = scale * double{pooled_[draws.below(static_cast<uint32_t>(pooled_.size()))]};
   }
-  // Work has a least time it takes: without this a single short outlier, scaled to a worker that
-  // varies more, promises a first arrival in no time, for which it would pay to drop all others.
+  // The forecast is at least the fastest observed run-time. Without this, one small pooled
+  // residual, scaled to a worker with a large scale, predicts a first arrival near zero, and a
+  // cutoff of one seems best.
   return std::exp(std::max(fastest, worker.now.level + residual));
 }
 
@@ -240,13 +240,13 @@ void EwmaForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32
   out.resize(samples, static_cast<uint32_t>(alive.size()));
   for (size_t i = 0; i < alive.size(); ++i) {
     DrawStream draws = forecast_draws(settings_.seed, step, alive[i]);
-    const bool stranger = alive[i] >= workers_.size() || workers_[alive[i]].now.updates == 0;
+    const bool unknown = alive[i] >= workers_.size() || workers_[alive[i]].now.updates == 0;
     WorkerId like = 0;
     double scale = 0.0;
     double share = 0.0;
     double fastest = 0.0;
     for (uint32_t k = 0; k < samples; ++k) {
-      if (k == 0 || stranger) {  // somebody else each time
+      if (k == 0 || unknown) {  // a different stand-in per sample
         like = stand_in(alive[i], draws);
         scale = scale_of(workers_[like].now);
         share = share_of_own(like);
@@ -263,7 +263,7 @@ void EwmaForecaster::forecast(Step step, std::span<const WorkerId> alive, uint32
 
 std::string EwmaForecaster::basis() const {
   return "levels with weight " + std::to_string(std::lround(100.0 * settings_.alpha)) +
-         " % on the last step" + cut_short_share(cut_short_, all_);
+         " % on the last step" + censored_share_text(cut_short_, all_);
 }
 
 }  // namespace drover

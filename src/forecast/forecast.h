@@ -1,4 +1,4 @@
-// Forecast: what the next step's run-times may be, as equally likely samples.
+// Forecast: the next step's run-times, as equally likely samples.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace drover {
 
-// A matrix, one row a sample. Column i belongs to the i-th worker asked for; once sorted, to the
-// i-th to arrive. Buffers are meant to be used again and again: resize() keeps the memory.
+// A matrix with one row per sample. Column i belongs to the i-th requested worker, or to the i-th
+// arrival if sorted. resize() keeps the memory, so that a buffer can be reused.
 struct Forecast {
   uint32_t samples = 0;
   uint32_t workers = 0;

@@ -1,4 +1,4 @@
-// The forecasters there are.
+// Makes the forecasters.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What every forecaster promises, whatever it believes.
+// The contract of all forecasters.
 #include "forecast/forecasters.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ std::vector<float> forecast_of(Forecaster& forecaster, Step step, std::span<cons
   return out.times;
 }
 
-// A record of lognormal run-times in which workers are cut short, absent, late and new.
+// A record of lognormal run-times with censored, absent, late and new workers.
 struct Record {
   std::vector<StepTimes> steps;
   struct Late {
@@ -66,7 +66,7 @@ struct Record {
     WorkerId worker;
     double seconds;
   };
-  std::vector<Late> late;  // told one step after
+  std::vector<Late> late;  // reported one step later
 };
 
 Record random_record(uint64_t seed, size_t workers, Step steps, double unit = 1.0) {
@@ -79,7 +79,7 @@ Record random_record(uint64_t seed, size_t workers, Step steps, double unit = 1.
     for (size_t i = 0; i < present; ++i) {
       run_times.push_back(unit * (i % 4 == 0 ? 2.0 : 1.0) * std::exp(0.2 * normal(random)));
     }
-    StepTimes times = told(step, run_times, step < 20 ? 1e300 : 1.5 * unit);
+    StepTimes times = observed(step, run_times, step < 20 ? 1e300 : 1.5 * unit);
     for (size_t i = 0; i < present; ++i) {
       if (step >= 20 && random() % 10 == 0) {
         times.known[i] = Known::kNothing;
@@ -129,7 +129,7 @@ TEST_P(EveryForecaster, EqualRecordsGiveEqualForecasts) {
   }
 }
 
-TEST_P(EveryForecaster, DoesNotDependOnWhatItWasNotTold) {
+TEST_P(EveryForecaster, DoesNotDependOnUnreportedRunTimes) {
   Record record = random_record(3, 9, 80);
   const auto one = make();
   teach(*one, record);
@@ -144,7 +144,7 @@ TEST_P(EveryForecaster, DoesNotDependOnWhatItWasNotTold) {
   EXPECT_EQ(forecast_of(*one, 80, alive), forecast_of(*other, 80, alive));
 }
 
-TEST_P(EveryForecaster, KnowsNoUnit) {
+TEST_P(EveryForecaster, WorksInEveryUnit) {
   const auto alive = first_workers(11);
   const auto seconds = make();
   teach(*seconds, random_record(4, 9, 80));
@@ -166,35 +166,36 @@ TEST_P(EveryForecaster, KnowsNoUnit) {
   }
 }
 
-TEST_P(EveryForecaster, EqualRunTimesAreForecastAsTheyAre) {
+TEST_P(EveryForecaster, ForecastsConstantRunTimesExactly) {
   const std::vector<double> equal(6, 0.7);
   const auto forecaster = make();
   for (Step step = 0; step < 40; ++step) {
-    StepTimes times = told(step, equal);
+    StepTimes times = observed(step, equal);
     if (step > 20) times.known[step % 6] = Known::kLonger;  // the cutoff falls among equals
     forecaster->learn(times);
   }
   const auto times = forecast_of(*forecaster, 40, first_workers(6));
   size_t near = 0;
   for (const float time : times) near += std::abs(time - 0.7F) < 0.007F ? 1 : 0;
-  // What was cut short may have taken longer than anything ever seen: a few guesses are allowed.
+  // Censored run-times may be longer than all known ones: a few larger samples are allowed.
   EXPECT_GE(near, times.size() * 8 / 10);
 }
 
 TEST_P(EveryForecaster, ForecastsAWorkerAlone) {
   const auto forecaster = make();
-  for (Step step = 0; step < 30; ++step) forecaster->learn(told(step, std::vector<double>{2.0}));
+  for (Step step = 0; step < 30; ++step)
+    forecaster->learn(observed(step, std::vector<double>{2.0}));
   for (const float time : forecast_of(*forecaster, 30, first_workers(1)))
     EXPECT_NEAR(time, 2.0, 0.02);
 }
 
-TEST_P(EveryForecaster, AStrangerDoesNotStopIt) {
+TEST_P(EveryForecaster, ForecastsAnUnknownWorker) {
   const auto forecaster = make();
   teach(*forecaster, random_record(5, 9, 40));
-  // One beyond everybody ever heard of, and one known only by bounds.
+  // One worker that was never seen, and one with bounds only.
   const std::vector<WorkerId> alive = {0, 1, 2, 500};
   for (const float time : forecast_of(*forecaster, 40, alive)) EXPECT_LT(time, 100.0F);
-  StepTimes times = told(40, std::vector<double>(12, 1.0));
+  StepTimes times = observed(40, std::vector<double>(12, 1.0));
   times.known[11] = Known::kLonger;
   forecaster->learn(times);
   for (const float time : forecast_of(*forecaster, 41, std::vector<WorkerId>{0, 11})) {
@@ -202,33 +203,33 @@ TEST_P(EveryForecaster, AStrangerDoesNotStopIt) {
   }
 }
 
-TEST_P(EveryForecaster, SurvivesAbsurdRecords) {
+TEST_P(EveryForecaster, ToleratesInvalidRecords) {
   const auto forecaster = make();
   const auto alive = first_workers(3);
-  // Nobody at all; nobody arrived; run-times that are none.
-  forecaster->learn(told(0, {}));
+  // No workers; no arrivals; invalid run-times.
+  forecaster->learn(observed(0, {}));
   for (Step step = 1; step < 30; ++step)
-    forecaster->learn(told(step, std::vector<double>(3, 9.0), 1.0));
-  EXPECT_FALSE(forecaster->ready(alive)) << "nobody has ever arrived";
+    forecaster->learn(observed(step, std::vector<double>(3, 9.0), 1.0));
+  EXPECT_FALSE(forecaster->ready(alive)) << "there were no arrivals";
   for (Step step = 30; step < 50; ++step) {
-    forecaster->learn(told(step, std::vector<double>{NAN, -1.0, 0.0}));
-    forecaster->learn(told(step, std::vector<double>{INFINITY, 0.0, 0.0}, 5.0));
+    forecaster->learn(observed(step, std::vector<double>{NAN, -1.0, 0.0}));
+    forecaster->learn(observed(step, std::vector<double>{INFINITY, 0.0, 0.0}, 5.0));
   }
   EXPECT_FALSE(forecaster->ready(alive));
-  forecaster->learn_late(3, 77, 1.0);    // nobody of that name
-  forecaster->learn_late(9999, 1, 1.0);  // nor such a step
+  forecaster->learn_late(3, 77, 1.0);    // unknown worker
+  forecaster->learn_late(9999, 1, 1.0);  // unknown step
   forecaster->learn_late(49, 1, NAN);
   for (Step step = 50; step < 80; ++step)
-    forecaster->learn(told(step, std::vector<double>{1.0, 2.0, 3.0}));
+    forecaster->learn(observed(step, std::vector<double>{1.0, 2.0, 3.0}));
   for (const float time : forecast_of(*forecaster, 80, alive)) EXPECT_LT(time, 1000.0F);
-  // Everybody is cut short again, for long.
+  // All workers are censored again, for many steps.
   for (Step step = 80; step < 600; ++step) {
-    forecaster->learn(told(step, std::vector<double>(3, 9.0), 4.0));
+    forecaster->learn(observed(step, std::vector<double>(3, 9.0), 4.0));
   }
   for (const float time : forecast_of(*forecaster, 600, alive)) EXPECT_LT(time, 1e6F);
 }
 
-TEST_P(EveryForecaster, IgnoresLateNewsOfStepsLongGone) {
+TEST_P(EveryForecaster, IgnoresLateRunTimesOfOldSteps) {
   const Record record = random_record(6, 9, 400);
   const auto one = make();
   const auto other = make();
@@ -239,7 +240,7 @@ TEST_P(EveryForecaster, IgnoresLateNewsOfStepsLongGone) {
   EXPECT_EQ(forecast_of(*one, 400, alive), forecast_of(*other, 400, alive));
 }
 
-TEST_P(EveryForecaster, SaysWhatItRestsOn) {
+TEST_P(EveryForecaster, ReportsItsBasis) {
   const auto forecaster = make();
   teach(*forecaster, random_record(7, 9, 40));
   EXPECT_THAT(forecaster->basis(), ::testing::ContainsRegex("[0-9]+ %")) << "cut short";

@@ -10,8 +10,8 @@ void SurvivalCurve::fit(std::span<const Observation> sorted) {
   cumulated_.clear();
   size_ = sorted.size();
   last_ = sorted.empty() ? 0.0 : sorted.back().time;
-  // Summed from the end, so that small weights far out are not lost in the difference of large
-  // ones, and the last run-time's risk is exactly its own weight.
+  // Summed from the end, so that small weights in the tail are not lost by cancellation, and the
+  // last run-time's risk is exactly its own weight.
   at_risk_.resize(sorted.size() + 1);
   at_risk_[sorted.size()] = 0.0;
   for (size_t i = sorted.size(); i-- > 0;) at_risk_[i] = at_risk_[i + 1] + sorted[i].weight;
@@ -24,7 +24,8 @@ void SurvivalCurve::fit(std::span<const Observation> sorted) {
       if (!sorted[end].censored) happened += sorted[end].weight;
     }
     if (happened > 0.0) {
-      // The rest of those at risk, rather than 1 - happened / at_risk: zero when there is no rest.
+      // Computed from the remaining weight instead of 1 - happened / at_risk, so that it is exactly
+      // zero when none remains.
       double rest = at_risk_[end];
       for (size_t i = begin; i < end; ++i) {
         if (sorted[i].censored) rest += sorted[i].weight;

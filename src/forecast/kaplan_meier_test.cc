@@ -1,5 +1,5 @@
-// The curve must be the one textbooks print, and that of handing the probability of whoever left
-// to those who stayed.
+// The curve must match a textbook example, and Efron's redistribution of the probability of
+// censored observations.
 #include "forecast/kaplan_meier.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace drover {
 namespace {
 
-// Weeks in remission of leukaemia patients under 6-MP (Freireich et al. 1963); + is cut short.
+// Weeks in remission of leukaemia patients under 6-MP (Freireich et al. 1963); + is censored.
 std::vector<Observation> remissions() {
   std::vector<Observation> all;
   for (const double t : {6, 6, 6, 7, 10, 13, 16, 22, 23}) all.push_back({t, false, 1.0});
@@ -21,7 +21,7 @@ std::vector<Observation> remissions() {
   return all;
 }
 
-TEST(KaplanMeier, IsTheTextbooks) {
+TEST(KaplanMeier, MatchesATextbookExample) {
   const SurvivalCurve curve = kaplan_meier(remissions());
   EXPECT_EQ(curve.survival(5.9), 1.0);
   EXPECT_NEAR(curve.survival(6), 0.857, 0.0005);
@@ -42,11 +42,11 @@ TEST(KaplanMeier, HasQuantiles) {
   EXPECT_EQ(curve.quantile(0.0), 6.0);
   EXPECT_EQ(curve.quantile(0.14), 6.0);
   EXPECT_EQ(curve.quantile(0.15), 7.0);
-  EXPECT_EQ(curve.quantile(0.5), 23.0);  // the median that is printed beside this table
+  EXPECT_EQ(curve.quantile(0.5), 23.0);  // the median published with this table
   EXPECT_TRUE(std::isinf(curve.quantile(0.6)));
 }
 
-TEST(KaplanMeier, IsTheEmpiricalDistributionWhenNothingWasCutShort) {
+TEST(KaplanMeier, IsTheEmpiricalDistributionWithoutCensoring) {
   const SurvivalCurve curve = kaplan_meier({{3.0}, {1.0}, {2.0}, {2.0}});
   EXPECT_EQ(curve.quantile(0.25), 1.0);
   EXPECT_EQ(curve.quantile(0.26), 2.0);
@@ -55,7 +55,7 @@ TEST(KaplanMeier, IsTheEmpiricalDistributionWhenNothingWasCutShort) {
   EXPECT_EQ(curve.left_over(), 0.0);
 }
 
-TEST(KaplanMeier, OfNothingAndOfBoundsAlone) {
+TEST(KaplanMeier, HandlesNoDataAndBoundsAlone) {
   const SurvivalCurve nothing = kaplan_meier({});
   EXPECT_TRUE(nothing.empty());
   EXPECT_EQ(nothing.left_over(), 1.0);
@@ -66,8 +66,8 @@ TEST(KaplanMeier, OfNothingAndOfBoundsAlone) {
   EXPECT_EQ(bounds.last(), 2.0);
 }
 
-// Efron's account of the same curve: everybody begins with its weight; whoever was cut short leaves
-// its own to those who took longer, in proportion. Quadratic, and without any product.
+// Efron's construction of the same curve: each observation has its weight; a censored one passes
+// its weight to the later ones, in proportion. Quadratic, and without a product.
 double slow_survival(std::vector<Observation> all, double t) {
   std::sort(all.begin(), all.end(), [](const Observation& a, const Observation& b) {
     return a.time != b.time ? a.time < b.time : a.censored < b.censored;
@@ -95,7 +95,7 @@ double slow_survival(std::vector<Observation> all, double t) {
   return survival;
 }
 
-TEST(KaplanMeier, HandsOnTheProbabilityOfWhoeverLeft) {
+TEST(KaplanMeier, MatchesEfronsRedistribution) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -116,8 +116,8 @@ TEST(KaplanMeier, HandsOnTheProbabilityOfWhoeverLeft) {
   }
 }
 
-TEST(KaplanMeier, TinyWeightsCarryTheTailAlone) {
-  // Two old run-times, a thousand halvings ago, are all there is beyond the bound.
+TEST(KaplanMeier, TinyWeightsFormTheTail) {
+  // Only two run-times are beyond the bound, with weights that halved a thousand times.
   const double old = 1e-300;
   const SurvivalCurve curve =
       kaplan_meier({{1.0, true}, {1.0, true}, {3.0, false, old}, {4.0, false, old}});

@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-// Beyond this the tail is taken from its asymptotic series, well before erfc underflows at 38.
+// Beyond this, the tail comes from its asymptotic series, well before erfc underflows at 38.
 constexpr double kFarOut = 25.0;
 
 // tail(z) = density(z) / z * series: 1 - 1/z^2 + 3/z^4 - 15/z^6 + ...
@@ -43,7 +43,7 @@ double log_normal_tail(double z) {
 double normal_quantile(double p) {
   DROVER_CHECK(p > 0.0);
   DROVER_CHECK(p < 1.0);
-  // By symmetry only the left half, where p keeps all its digits.
+  // Uses the left half by symmetry, where p keeps all its digits.
   if (p > 0.5) return -normal_quantile(1.0 - p);
   // A start within 5e-4 (Hastings' rational approximation, Abramowitz & Stegun 26.2.23) ...
   const double t = std::sqrt(-2.0 * std::log(p));

@@ -1,4 +1,4 @@
-// The normal distribution: density, tails, quantiles, and what to expect of ordered draws from it.
+// The normal distribution: density, tails, quantiles, and expected order statistics.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ double normal_cdf(double z);
 // The z with normal_cdf(z) == p. REQUIRES: 0 < p < 1.
 double normal_quantile(double p);
 
-// density / right tail, the mean of a standard normal known to exceed z; stays finite far out,
-// where both vanish. Used for likelihoods of run-times that were cut short.
+// density / right tail, which is the mean of a standard normal known to exceed z. Finite in the far
+// tail, where both underflow. For the likelihood of censored run-times.
 double normal_hazard(double z);
-// log P(Z > z), finite wherever z is.
+// log P(Z > z), finite for every finite z.
 double log_normal_tail(double z);
 
 // The expectation of the j-th smallest of n standard normal draws, after Elfving (1947):

@@ -1,5 +1,5 @@
-// Quantiles must undo the distribution to the last digits, tails must not vanish far out, and
-// expected order statistics must be those of sorted draws.
+// Quantiles must invert the distribution to the last digits, tails must not underflow, and
+// expected order statistics must match sorted draws.
 #include "forecast/normal.h"
 
 #include <gtest/gtest.h>
@@ -12,20 +12,20 @@
 namespace drover {
 namespace {
 
-TEST(NormalQuantile, KnowsTheTables) {
+TEST(NormalQuantile, MatchesPublishedTables) {
   EXPECT_NEAR(normal_quantile(0.5), 0.0, 1e-15);
   EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-13);
   EXPECT_NEAR(normal_quantile(0.01), -2.326347874040841, 1e-13);
   EXPECT_NEAR(normal_quantile(1e-10), -6.361340902404056, 1e-12);
 }
 
-TEST(NormalQuantile, UndoesTheDistribution) {
+TEST(NormalQuantile, InvertsTheDistribution) {
   for (double z = -30.0; z <= 6.0; z += 0.037) {
     EXPECT_NEAR(normal_quantile(normal_cdf(z)), z, 1e-8 * std::max(1.0, std::abs(z))) << z;
   }
 }
 
-TEST(NormalQuantileDeathTest, HasNoneAtTheEnds) {
+TEST(NormalQuantileDeathTest, IsUndefinedAtTheEnds) {
   EXPECT_DEATH(normal_quantile(0.0), "internal error");
   EXPECT_DEATH(normal_quantile(1.0), "internal error");
 }
@@ -44,7 +44,7 @@ TEST(NormalTail, IsSmoothWhereItsFormulaChanges) {
   EXPECT_NEAR(normal_hazard(-40.0), 0.0, 1e-300);
 }
 
-TEST(ExpectedNormalOrderStatistic, KnowsWhatSimulationsFound) {
+TEST(ExpectedNormalOrderStatistic, MatchesPublishedSimulations) {
   EXPECT_NEAR(expected_normal_order_statistic(158, 158), 2.666, 0.0005);
   EXPECT_NEAR(expected_normal_order_statistic(99, 100), 2.143, 0.0005);
   EXPECT_NEAR(expected_normal_order_statistic(1, 1), 0.0, 1e-12);

@@ -10,10 +10,11 @@
 namespace drover {
 namespace {
 
-// A positive float's leading bits are its logarithm, nearly: the exponent, and six of the mantissa.
+// The leading bits of a positive float, its exponent and six bits of mantissa, approximate its
+// logarithm.
 constexpr unsigned kDroppedBits = 23 - 6;
 constexpr size_t kBins = size_t{1} << (31 - kDroppedBits);
-// New weights grow instead of old ones shrinking; from here on all are scaled back.
+// Instead of old weights shrinking, new weights grow; at this exponent, all are scaled back.
 constexpr double kMaxExponent = 256.0;
 
 }  // namespace
@@ -32,7 +33,7 @@ PooledTimes::Bin& PooledTimes::bin_of(float time, bool censored) {
 }
 
 double PooledTimes::weight_of(Step step) {
-  if (weight_ > 0.0 && step == weighed_) return weight_;  // mostly, many workers of one step
+  if (weight_ > 0.0 && step == weighed_) return weight_;  // common: many workers of one step
   const auto age = static_cast<double>(step) - static_cast<double>(origin_);
   double exponent = age / half_life_;
   if (exponent > kMaxExponent) {
@@ -78,7 +79,7 @@ const SurvivalCurve& PooledTimes::curve() {
   stale_ = false;
   observations_.clear();
   for (size_t i = first_; i < end_; ++i) {
-    // Faded to nothing, or nearly removed: no mean can be made of it.
+    // A smaller weight has no meaningful mean: it has decayed, or rounding left it after a removal.
     constexpr double kLeast = 1e-280;
     const auto observation = [](const Bin& bin, bool censored) {
       return Observation{bin.moment / bin.weight, censored, bin.weight};

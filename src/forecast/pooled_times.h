@@ -1,9 +1,10 @@
-// PooledTimes: run-times of all workers and all steps in one survival curve, old ones fading.
+// PooledTimes: the survival curve of the run-times of all workers, with exponentially decaying
+// weights.
 //
-// A histogram on a logarithmic scale, so that memory and work do not grow with the run: 64 bins an
-// octave, each with the mean of what fell into it, are exact to half a percent. Everything ever
-// seen beyond today's cutoffs stays in it, however faded: among those left at risk only relative
-// weights count.
+// A histogram on a logarithmic scale, so that memory and work do not grow with the run: 64 bins per
+// octave, each with the mean of its values, are exact to half a percent. Old run-times beyond
+// today's cutoffs keep their effect however small their weights, because the tail of the curve
+// depends only on the relative weights there.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class PooledTimes {
   explicit PooledTimes(double half_life);
 
   void add(Step step, float time, bool censored);
-  // REQUIRES: the same was added before.
+  // REQUIRES: an equal observation was added before.
   void remove(Step step, float time, bool censored);
 
   // Valid until the next change.
@@ -31,7 +32,7 @@ class PooledTimes {
   struct Bin {
     double weight = 0.0;
     double moment = 0.0;  // sum of weight * time
-    uint64_t count = 0;   // so that a bin whose content was removed is empty, without rounding
+    uint64_t count = 0;   // makes a bin exactly empty when all its observations were removed
   };
   Bin& bin_of(float time, bool censored);
   // 2^(age / half_life), relative to `origin_`.
@@ -39,8 +40,8 @@ class PooledTimes {
 
   const double half_life_;
   Step origin_ = 0;
-  Step weighed_ = 0;           // the last step asked for,
-  double weight_ = 0.0;        // and its weight; 0: none yet
+  Step weighed_ = 0;           // the step of the last weight_of()
+  double weight_ = 0.0;        // its result; 0: none yet
   std::vector<Bin> happened_;  // by the leading bits of the time
   std::vector<Bin> cut_short_;
   size_t first_;  // bins in use: first_ <= bin < end_

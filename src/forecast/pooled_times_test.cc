@@ -1,4 +1,4 @@
-// The histogram must give the curve of the observations themselves, to half a percent of time.
+// The histogram must match the curve of the exact observations to half a percent of time.
 #include "forecast/pooled_times.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-TEST(PooledTimes, IsTheCurveOfWhatWasAdded) {
+TEST(PooledTimes, MatchesTheExactCurve) {
   std::mt19937_64 random(2);
   std::lognormal_distribution<double> time(0.0, 0.8);
   for (const double unit : {1e-6, 1.0, 1e6}) {
@@ -20,9 +20,9 @@ TEST(PooledTimes, IsTheCurveOfWhatWasAdded) {
       for (int i = 0; i < 20; ++i) {
         const double x = time(random) * unit;
         const double bound = 2.0 * time(random) * unit;
-        const auto told = static_cast<float>(std::min(x, bound));
-        pooled.add(step, told, x > bound);
-        all.push_back({double{told}, x > bound, std::exp2(static_cast<double>(step) / 10.0)});
+        const auto observed = static_cast<float>(std::min(x, bound));
+        pooled.add(step, observed, x > bound);
+        all.push_back({double{observed}, x > bound, std::exp2(static_cast<double>(step) / 10.0)});
       }
     }
     const SurvivalCurve exact = kaplan_meier(all);
@@ -34,7 +34,7 @@ TEST(PooledTimes, IsTheCurveOfWhatWasAdded) {
   }
 }
 
-TEST(PooledTimes, ForgetsWhatIsRemoved) {
+TEST(PooledTimes, RemovesObservations) {
   PooledTimes one(5.0);
   PooledTimes other(5.0);
   for (Step step = 0; step < 10; ++step) {
@@ -65,7 +65,7 @@ TEST(PooledTimes, RemembersTheTailOverThousandsOfSteps) {
     pooled.add(step, 1.1F, true);
   }
   EXPECT_NEAR(pooled.curve().quantile(0.9), 3.0, 1e-6);
-  // In the end it is forgotten, and nothing breaks.
+  // Eventually its weight underflows, which must be harmless.
   for (Step step = 4000; step < 40'000; step += 100) {
     pooled.add(step, 1.0F, false);
     pooled.add(step, 1.1F, true);

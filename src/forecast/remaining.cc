@@ -8,17 +8,17 @@
 namespace drover {
 namespace {
 
-// A decision inside a step is made many times: with fewer samples than the one before it.
+// Reviews inside a step are frequent, so they use fewer samples than the decision before it.
 constexpr uint32_t kSamples = 64;
 constexpr size_t kExcesses = 1024;
-// What others' samples count beside a worker's own, in samples.
+// The weight of other workers' samples, in samples of the worker's own.
 constexpr uint32_t kOthers = 4;
 
 }  // namespace
 
 void Remaining::start(const Forecast& forecast) {
   DROVER_CHECK(forecast.samples > 0 && forecast.workers > 0);
-  // Rows may come in groups (of several forecasters): some of each are taken.
+  // Rows may come in groups, one per forecaster: the stride takes some of each.
   const uint32_t stride = (forecast.samples + kSamples - 1) / kSamples;
   const uint32_t samples = (forecast.samples + stride - 1) / stride;
   forecast_.resize(samples, forecast.workers);
@@ -41,7 +41,7 @@ void Remaining::find_medians() {
   excesses_.clear();
   const size_t all = forecast_.times.size();
   size_t stride = std::max<size_t>(1, all / kExcesses);
-  if (stride > 1 && forecast_.workers % stride == 0) ++stride;  // not always the same workers
+  if (stride > 1 && forecast_.workers % stride == 0) ++stride;  // so that all workers are sampled
   for (size_t at = 0; at < all; at += stride) {
     excesses_.push_back(forecast_.times[at] / medians_[at % forecast_.workers]);
   }
@@ -74,7 +74,8 @@ void Remaining::weigh(const std::vector<bool>& arrived, float now) {
   for (double& weight : weights_) weight /= all;
 }
 
-// One of column_, which are this worker's samples beyond now, or one made of another's.
+// A time later than now: one of column_, the worker's own late samples, or one from another
+// worker's excess.
 float Remaining::beyond(uint32_t column, float now, DrawStream& draws) {
   const auto own = static_cast<uint32_t>(column_.size());
   const auto first = std::upper_bound(excesses_.begin(), excesses_.end(), now / medians_[column]);
@@ -84,13 +85,13 @@ float Remaining::beyond(uint32_t column, float now, DrawStream& draws) {
   const uint32_t pick = draws.below(choice);
   if (pick < own) return column_[pick];
   const float time = medians_[column] * first[draws.below(others)];
-  return time > now ? time : std::nextafter(now, kNever);  // as far as rounding goes
+  return time > now ? time : std::nextafter(now, kNever);  // rounding
 }
 
 void Remaining::condition(const std::vector<bool>& arrived, double now, DrawStream draws,
                           double stretch) {
   DROVER_CHECK(arrived.size() == forecast_.workers);
-  // A stretched step is one that is looked at earlier.
+  // Stretching all times is the same as reviewing the unstretched forecast earlier.
   const auto limit = static_cast<float>(now / stretch);
   const auto factor = static_cast<float>(stretch);
   missing_.clear();

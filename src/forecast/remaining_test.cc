@@ -12,7 +12,7 @@
 namespace drover {
 namespace {
 
-double chance(uint64_t seed, uint64_t a, uint64_t b = 0) {
+double unit_draw(uint64_t seed, uint64_t a, uint64_t b = 0) {
   return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kForecast), a, b}));
 }
 
@@ -33,21 +33,21 @@ Remaining remaining_of(const Forecast& forecast, const std::vector<bool>& arrive
   return remaining;
 }
 
-// Workers of different speed, now and then several times as slow.
+// Workers of different speeds that are sometimes several times slower.
 Forecast random_forecast(uint64_t seed, uint32_t samples, uint32_t workers) {
   Forecast forecast;
   forecast.resize(samples, workers);
   for (uint32_t k = 0; k < samples; ++k) {
     for (uint32_t i = 0; i < workers; ++i) {
-      const double speed = 0.5 + 2.0 * chance(seed, i, 1);
-      const double time = 0.2 - std::log(1.0 - chance(seed, k, i + 2));
+      const double speed = 0.5 + 2.0 * unit_draw(seed, i, 1);
+      const double time = 0.2 - std::log(1.0 - unit_draw(seed, k, i + 2));
       forecast.row(k)[i] = static_cast<float>(speed * time);
     }
   }
   return forecast;
 }
 
-// Everybody beyond now in the row is missing, and everybody missing is beyond now in it.
+// The missing workers are exactly those later than now in the row.
 void expect_unchanged(const Remaining& remaining, const Forecast& forecast) {
   for (uint32_t k = 0; k < forecast.samples; ++k) {
     for (size_t j = 0; j < remaining.missing().size(); ++j) {
@@ -56,7 +56,7 @@ void expect_unchanged(const Remaining& remaining, const Forecast& forecast) {
   }
 }
 
-TEST(Remaining, BeforeAnythingCanHappenIsTheForecast) {
+TEST(Remaining, EqualsTheForecastAtTheStart) {
   const Forecast forecast = forecast_of({{1.0F, 2.0F, 3.0F}, {2.0F, 1.5F, 4.0F}});
   const Remaining remaining = remaining_of(forecast, {false, false, false}, 0.5);
   EXPECT_EQ(remaining.workers(), 3u);
@@ -67,7 +67,7 @@ TEST(Remaining, BeforeAnythingCanHappenIsTheForecast) {
   EXPECT_DOUBLE_EQ(remaining.weights()[1], 0.5);
 }
 
-TEST(Remaining, WhoIsHereIsNotMissing) {
+TEST(Remaining, ArrivedWorkersAreNotMissing) {
   const Forecast forecast = forecast_of({{1.0F, 2.0F, 3.0F, 4.0F}});
   const Remaining remaining = remaining_of(forecast, {true, false, true, false}, 1.5);
   ASSERT_EQ(remaining.missing().size(), 2u);
@@ -77,17 +77,17 @@ TEST(Remaining, WhoIsHereIsNotMissing) {
   EXPECT_TRUE(remaining_of(forecast, {true, true, true, true}, 9.0).missing().empty());
 }
 
-TEST(Remaining, IsAllLaterThanNow) {
+TEST(Remaining, AllTimesAreLaterThanNow) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     const auto workers = static_cast<uint32_t>(1 + draw({seed, 1}) % 40);
     const auto samples = static_cast<uint32_t>(1 + draw({seed, 2}) % 300);
     const Forecast forecast = random_forecast(seed, samples, workers);
-    // Some moments are a time of the forecast, or between two floats.
-    double now = 0.1 + 4.0 * chance(seed, 3);
+    // Some values of now equal a time of the forecast, or are between two floats.
+    double now = 0.1 + 4.0 * unit_draw(seed, 3);
     if (seed % 3 == 0) now = static_cast<double>(forecast.times[forecast.times.size() / 2]);
     std::vector<bool> arrived(workers);
-    for (uint32_t i = 0; i < workers; ++i) arrived[i] = chance(seed, 4, i) < 0.5;
+    for (uint32_t i = 0; i < workers; ++i) arrived[i] = unit_draw(seed, 4, i) < 0.5;
     const Remaining remaining = remaining_of(forecast, arrived, now, seed);
     ASSERT_GE(remaining.samples(), 1u);
     ASSERT_LE(remaining.samples(), samples);
@@ -107,7 +107,7 @@ TEST(Remaining, IsAllLaterThanNow) {
   }
 }
 
-// Half of the samples have a node of five that is three times as slow.
+// In half of the samples, the five workers of a node are three times as slow.
 Forecast two_states() {
   std::vector<std::vector<float>> rows;
   for (size_t k = 0; k < 20; ++k) {
@@ -124,19 +124,19 @@ double weight_of_slow(const Remaining& remaining) {
   return sum;
 }
 
-TEST(Remaining, BelievesSamplesThatAgreeWithWhoIsHere) {
+TEST(Remaining, PrefersSamplesThatMatchTheArrivals) {
   const Forecast forecast = two_states();
   std::vector<bool> arrived(10, false);
   EXPECT_NEAR(weight_of_slow(remaining_of(forecast, arrived, 0.5)), 0.5, 1e-9)
-      << "nothing has happened that would tell them apart";
+      << "nothing distinguishes the samples yet";
   std::fill(arrived.begin() + 5, arrived.end(), true);
   const double missing = weight_of_slow(remaining_of(forecast, arrived, 1.5));
-  EXPECT_GT(missing, 0.7) << "the node should be here if it were well";
+  EXPECT_GT(missing, 0.7) << "a healthy node would have arrived";
   std::fill(arrived.begin(), arrived.end(), true);
   arrived[9] = false;
   const double here = weight_of_slow(remaining_of(forecast, arrived, 1.5));
-  EXPECT_LT(here, 0.3) << "the node is here";
-  // The more of them are here, the less is the node believed to be slow: at most as much.
+  EXPECT_LT(here, 0.3) << "the node has arrived";
+  // The more of its workers have arrived, the lower the probability that the node is slow.
   double before = missing;
   for (size_t count = 1; count <= 5; ++count) {
     std::fill(arrived.begin(), arrived.end(), false);
@@ -149,15 +149,15 @@ TEST(Remaining, BelievesSamplesThatAgreeWithWhoIsHere) {
   }
 }
 
-TEST(Remaining, WhoAgreesAlikeCountsAlike) {
+TEST(Remaining, EqualMismatchesHaveEqualWeights) {
   const Remaining remaining = remaining_of(two_states(), std::vector<bool>(10, false), 1.5);
   for (uint32_t k = 2; k < remaining.samples(); ++k) {
     EXPECT_DOUBLE_EQ(remaining.weights()[k], remaining.weights()[k % 2]);
   }
 }
 
-TEST(Remaining, WhoIsLaterThanItEverWasMayBeAsLateAsOthersWere) {
-  // Worker 0 has always taken 1. Worker 1 takes 2 as a rule, and has taken up to 3 times as long.
+TEST(Remaining, ALateWorkerBorrowsTheDelaysOfOthers) {
+  // Worker 0 always takes 1. Worker 1 mostly takes 2, and at most 3 times as long.
   std::vector<std::vector<float>> rows(20, {1.0F, 2.0F});
   rows[3][1] = 3.2F;
   rows[9][1] = 4.0F;
@@ -173,22 +173,22 @@ TEST(Remaining, WhoIsLaterThanItEverWasMayBeAsLateAsOthersWere) {
     twice = twice || time == 2.0F;
     thrice = thrice || time == 3.0F;
   }
-  EXPECT_TRUE(twice && thrice) << "any of what others have shown";
+  EXPECT_TRUE(twice && thrice) << "each delay of the other worker";
   const Remaining later = remaining_of(forecast, {false, true}, 2.5);
   for (uint32_t k = 0; k < later.samples(); ++k) EXPECT_EQ(later.row(k)[0], 3.0F);
 }
 
-TEST(Remaining, NothingIsKnownOfWhoIsLaterThanAnybodyEverWas) {
+TEST(Remaining, AWorkerLaterThanAllSamplesNeverArrives) {
   std::vector<std::vector<float>> rows(20, {1.0F, 2.0F});
   rows[7][1] = 6.0F;
   const Remaining remaining = remaining_of(forecast_of(rows), {false, false}, 3.5);
   for (uint32_t k = 0; k < remaining.samples(); ++k) {
     EXPECT_EQ(remaining.row(k)[0], kNever);
-    EXPECT_EQ(remaining.row(k)[1], 6.0F) << "who has own samples beyond now is one of these";
+    EXPECT_EQ(remaining.row(k)[1], 6.0F) << "uses its own samples later than now";
   }
 }
 
-TEST(Remaining, WhoHasOwnSamplesBeyondNowMostlyIsOneOfThem) {
+TEST(Remaining, MostlyUsesAWorkersOwnLateSamples) {
   std::vector<std::vector<float>> rows(64, {1.0F, 5.0F, 9.0F});
   for (size_t k = 0; k < rows.size(); k += 2) rows[k][0] = 2.0F + 0.01F * static_cast<float>(k);
   const Forecast forecast = forecast_of(rows);
@@ -197,7 +197,7 @@ TEST(Remaining, WhoHasOwnSamplesBeyondNowMostlyIsOneOfThem) {
   for (uint32_t k = 0; k < remaining.samples(); ++k) {
     const float time = remaining.row(k)[0];
     if (k % 2 == 0) {
-      EXPECT_EQ(time, forecast.row(k)[0]) << "what is possible stays as it was";
+      EXPECT_EQ(time, forecast.row(k)[0]) << "possible samples do not change";
     }
     own += std::any_of(rows.begin(), rows.end(), [&](auto& row) { return row[0] == time; }) ? 1 : 0;
   }
@@ -209,7 +209,7 @@ TEST(Remaining, EqualDrawsGiveEqualResults) {
   std::vector<bool> arrived(30);
   for (size_t i = 0; i < arrived.size(); ++i) arrived[i] = i % 3 == 0;
   const Remaining once = remaining_of(forecast, arrived, 1.5, 7);
-  // Whatever it has looked at before.
+  // Independent of earlier steps.
   Remaining again;
   again.start(random_forecast(6, 80, 50));
   again.condition(std::vector<bool>(50, false), 2.0, DrawStream(3));
@@ -224,11 +224,11 @@ TEST(Remaining, EqualDrawsGiveEqualResults) {
     EXPECT_TRUE(std::equal(once.row(k).begin(), once.row(k).end(), again.row(k).begin()));
     differs = differs || !std::equal(once.row(k).begin(), once.row(k).end(), other.row(k).begin());
   }
-  EXPECT_TRUE(differs) << "chance stands in for samples that came to nothing";
+  EXPECT_TRUE(differs) << "random draws replace impossible samples";
 }
 
-TEST(Remaining, RowsOfEveryPartOfALargeForecastAreLookedAt) {
-  // As of several forecasters in a row: 1, 2, 3 or 4 for everybody.
+TEST(Remaining, UsesRowsFromAllPartsOfALargeForecast) {
+  // As from several forecasters in groups: 1, 2, 3 or 4 for all workers.
   std::vector<std::vector<float>> rows;
   for (size_t k = 0; k < 1000; ++k) {
     rows.push_back(std::vector<float>(3, 1.0F + std::floor(static_cast<float>(k) / 250.0F)));
@@ -243,8 +243,8 @@ TEST(Remaining, RowsOfEveryPartOfALargeForecastAreLookedAt) {
   }
 }
 
-// Exponential run-times have no memory: whoever is still missing takes as long again. Workers of
-// different speed, since each borrows from the others.
+// Exponential run-times are memoryless: a missing worker's remaining time has the same
+// distribution. Workers have different speeds, because each borrows from the others.
 TEST(Remaining, ExponentialRunTimesAreExponentialAgain) {
   constexpr uint32_t kWorkers = 600;
   for (const double now : {0.3, 1.0, 2.0}) {
@@ -252,12 +252,12 @@ TEST(Remaining, ExponentialRunTimesAreExponentialAgain) {
     Forecast forecast;
     forecast.resize(256, kWorkers);
     std::vector<bool> arrived(kWorkers);
-    const auto mean = [](uint32_t i) { return 0.5 + chance(1, i, 1); };
+    const auto mean = [](uint32_t i) { return 0.5 + unit_draw(1, i, 1); };
     for (uint32_t i = 0; i < kWorkers; ++i) {
       for (uint32_t k = 0; k < forecast.samples; ++k) {
-        forecast.row(k)[i] = static_cast<float>(-mean(i) * std::log(1.0 - chance(2, k, i)));
+        forecast.row(k)[i] = static_cast<float>(-mean(i) * std::log(1.0 - unit_draw(2, k, i)));
       }
-      arrived[i] = -mean(i) * std::log(1.0 - chance(3, i)) <= now;
+      arrived[i] = -mean(i) * std::log(1.0 - unit_draw(3, i)) <= now;
     }
     const Remaining remaining = remaining_of(forecast, arrived, now, 11);
     // Weighted deciles of what remains, in means.

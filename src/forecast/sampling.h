@@ -1,4 +1,4 @@
-// How forecasters draw: streams of chance, and stratified samples in random order.
+// Random draws of forecasters: streams of random numbers, and the number of samples.
 #pragma once
 
 #include <algorithm>
@@ -35,21 +35,21 @@ class DrawStream {
   uint64_t state_;
 };
 
-// Draws for one worker in one step; `use` tells apart what else than the forecast they are for.
+// Draws for one worker in one step. `use` separates independent purposes; 0 is the forecast itself.
 inline DrawStream forecast_draws(uint64_t seed, Step step, WorkerId worker, uint64_t use = 0) {
   return DrawStream(draw({seed, static_cast<uint64_t>(Purpose::kForecast), step, worker, use}));
 }
 
-// Enough samples that their number does not limit the decision (with 512 instead of 128, replays of
-// six recordings gain less than 0.1 %, and take 3.5 times as long), few enough that a decision for
-// thousands of workers takes milliseconds: each sample of many workers already averages over them.
+// Few enough that a decision for thousands of workers takes milliseconds, and enough for a good
+// decision: with 512 instead of 128 samples, replays of six recordings gain less than 0.1 % and
+// take 3.5 times as long. Many workers need fewer samples, because each sample averages over them.
 inline uint32_t sample_count(size_t workers) {
   return static_cast<uint32_t>(std::clamp<size_t>(100'000 / std::max<size_t>(1, workers), 64, 128));
 }
 
-// The same for the learned model, whose samples are stratified in powers of two. Against 1000
-// samples, these lose less than 0.05 % of the expected throughput in the mean on random models with
-// light tails, with heavy ones, and with states that move large parts of the cluster
+// The same for the learned model, whose samples are stratified in powers of two. Compared with 1000
+// samples, decisions lose less than 0.05 % of the expected throughput on average, on random models
+// with light tails, heavy tails, and states that affect large parts of the cluster
 // (bench/sample_loss.cc).
 inline uint32_t learned_samples(size_t workers) {
   if (workers <= 512) return 128;

@@ -25,7 +25,7 @@ std::vector<float> lognormal(uint64_t key, size_t count, double mean, double dev
   return samples;
 }
 
-// The definition, word by word.
+// Computed directly from the definition.
 double slow_crps(const std::vector<float>& samples, double observed, bool censored) {
   const auto log_of = [&](double x) { return std::log(censored ? std::min(x, observed) : x); };
   double distance = 0.0;
@@ -42,7 +42,7 @@ double slow_crps(const std::vector<float>& samples, double observed, bool censor
   return distance / n - spread / (2.0 * n * (n - 1.0));
 }
 
-TEST(Crps, IsWhatItsDefinitionSays) {
+TEST(Crps, MatchesItsDefinition) {
   for (uint64_t key = 0; key < 20; ++key) {
     const std::vector<float> samples = lognormal(key, 7 + key, 0.5, 0.4);
     for (const double observed : {0.3, 1.0, 1.7, 9.0}) {
@@ -64,8 +64,8 @@ TEST(Crps, OfANormalForecastHasTheKnownValue) {
   }
 }
 
-TEST(Crps, PrefersTheTruthAlsoWhenMuchIsCutShort) {
-  // True: N(0, 0.3). Everything beyond 0.2 is only known to be longer.
+TEST(Crps, PrefersTheTruthUnderHeavyCensoring) {
+  // The truth is N(0, 0.3). Everything beyond 0.2 is censored.
   double truth = 0.0;
   double too_quick = 0.0;
   double too_wide = 0.0;
@@ -84,7 +84,7 @@ TEST(Crps, PrefersTheTruthAlsoWhenMuchIsCutShort) {
   EXPECT_LT(truth, 0.9 * too_wide);
 }
 
-TEST(Crps, WhatLiesBeyondTheBoundIsAllTheSame) {
+TEST(Crps, SamplesBeyondTheBoundAreEquivalent) {
   EXPECT_DOUBLE_EQ(crps(std::vector{1.0F, 2.0F, 3.0F}, 1.5, true),
                    crps(std::vector{1.0F, 20.0F, 300.0F}, 1.5, true));
 }

@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// Below this, std::sort is faster than going through counters.
+// Below this size, std::sort is faster than counting.
 constexpr uint32_t kWorthCounting = 64;
 constexpr unsigned kMostDigitBits = 11;  // 2048 counters: 8 KB, in the first-level cache
 
@@ -26,7 +26,7 @@ void to_places(Counters& counts, uint32_t digits) {
   }
 }
 
-// Finishes what is sorted but for a few close neighbours. False if they are many.
+// Finishes a row that is nearly sorted, by insertion. Returns false if it needs too many moves.
 bool insert_back(std::span<float> row) {
   size_t moves_left = 8 * row.size();
   for (size_t i = 1; i < row.size(); ++i) {
@@ -41,9 +41,10 @@ bool insert_back(std::span<float> row) {
   return true;
 }
 
-// Positive floats order like their bits read as integers. Less the smallest of the row these span
-// few bits (run-times within a factor of 16 of each other: 25). A radix sort by the upper ones, in
-// two digits of about as many values as there are workers, leaves next to nothing to be done.
+// Positive floats have the order of their bits as integers. After subtraction of the smallest of
+// the row, they span few bits (25 for run-times within a factor of 16). A radix sort by the upper
+// bits, in two digits with about as many values as there are workers, sorts a row almost
+// completely.
 void radix_sort(std::span<float> row, std::vector<uint32_t>& keys) {
   int32_t low = std::numeric_limits<int32_t>::max();
   int32_t high = std::numeric_limits<int32_t>::min();
@@ -51,7 +52,7 @@ void radix_sort(std::span<float> row, std::vector<uint32_t>& keys) {
     low = std::min(low, std::bit_cast<int32_t>(value));
     high = std::max(high, std::bit_cast<int32_t>(value));
   }
-  // Negative numbers are below 0, infinity is the largest that is no NaN.
+  // As integers, negative floats are below 0 and NaNs above infinity.
   DROVER_CHECK(low >= 0);
   DROVER_CHECK(high <= std::bit_cast<int32_t>(std::numeric_limits<float>::infinity()));
   const auto smallest = static_cast<uint32_t>(low);
@@ -83,7 +84,7 @@ void radix_sort(std::span<float> row, std::vector<uint32_t>& keys) {
     const uint32_t key = keys[i];
     row[upper_counts[upper(key)]++] = std::bit_cast<float>(key + smallest);
   }
-  // Many are closer to each other than the digits can tell: all but a few alike, as it seems.
+  // insert_back() fails if many values differ only in the dropped bits.
   if (dropped > 0 && !insert_back(row)) std::sort(row.begin(), row.end());
 }
 

@@ -1,4 +1,4 @@
-// Sorts every sample of a forecast: run-times become order statistics.
+// Sorts each sample of a forecast, which turns run-times into order statistics.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace drover {
 
-// Keeps its buffer, so that sorting again allocates nothing.
+// Keeps its buffer, so that repeated sorting allocates nothing.
 class RowSorter {
  public:
   void sort(Forecast& forecast);

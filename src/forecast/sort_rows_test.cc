@@ -1,4 +1,4 @@
-// Rows of any length, in any range of numbers, must come out as std::sort would have them.
+// Rows of any length and range must be sorted as by std::sort.
 #include "forecast/sort_rows.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ TEST(SortRows, AgreesWithStdSort) {
   }
 }
 
-// Rows that are hard for a sort that looks at the upper bits first.
-TEST(SortRows, AgreesWithStdSortWhenNearlyAllAreAlike) {
+// Rows that are hard for a sort by the upper bits.
+TEST(SortRows, AgreesWithStdSortForNearlyEqualValues) {
   std::mt19937_64 random(6);
   for (const uint32_t workers : {64U, 100U, 500U, 3000U}) {
     for (const float outlier : {1.0F, 10.0F, 1e30F}) {
@@ -55,7 +55,7 @@ TEST(SortRows, AgreesWithStdSortWhenNearlyAllAreAlike) {
   }
 }
 
-TEST(SortRows, LeavesWhatIsSortedAlone) {
+TEST(SortRows, LeavesSortedForecastsAlone) {
   Forecast forecast;
   forecast.resize(1, 2);
   forecast.times = {2.0F, 1.0F};
@@ -64,13 +64,13 @@ TEST(SortRows, LeavesWhatIsSortedAlone) {
   EXPECT_EQ(forecast.times, (std::vector<float>{2.0F, 1.0F}));
 }
 
-TEST(SortRows, OfNobody) {
+TEST(SortRows, AcceptsNoWorkers) {
   Forecast forecast;
   sort_rows(forecast);
   EXPECT_TRUE(forecast.sorted);
 }
 
-TEST(SortRowsDeathTest, RefusesWhatIsNoRunTime) {
+TEST(SortRowsDeathTest, RefusesInvalidRunTimes) {
   Forecast forecast;
   forecast.resize(1, 200);
   std::fill(forecast.times.begin(), forecast.times.end(), 1.0F);

@@ -1,4 +1,4 @@
-// Steps for tests: what a run tells a forecaster of run-times that the test knows in full.
+// Steps for tests: what a run observes of run-times that the test knows completely.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ inline std::vector<WorkerId> first_workers(size_t count) {
   return workers;
 }
 
-// Everybody up to `cutoff` is told; of the others, that they took longer.
-inline StepTimes told(Step step, std::span<const double> run_times, double cutoff = 1e300) {
+// Run-times up to `cutoff` are observed; the others are censored at it.
+inline StepTimes observed(Step step, std::span<const double> run_times, double cutoff = 1e300) {
   StepTimes times;
   times.step = step;
   for (const double x : run_times) {

@@ -1,5 +1,5 @@
-// Deciding allocates nothing once the number of workers has settled: counted where all memory comes
-// from.
+// Decisions allocate nothing while the number of workers stays the same. Allocations are counted in
+// malloc.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,17 +45,17 @@ void* aligned_alloc(size_t alignment, size_t size) noexcept {
 namespace drover::testing_support {
 namespace {
 
-TEST(Allocation, IsSeen) {
+TEST(Allocation, IsCounted) {
   const size_t before = allocations;
   std::vector<int> some(100);
   EXPECT_EQ(allocations, before + 1);
   EXPECT_EQ(some.size(), 100U);
 }
 
-TEST(Allocation, IsNotNeededToDecide) {
+TEST(Allocation, IsNotNeededForADecision) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers, Emission::kSorted}) {
     for (const uint32_t workers : {16U, 158U, 1500U}) {
-      // Another number than it was fitted on, so that all code there is runs.
+      // A different number of workers than in the fit, so that all code runs.
       const auto weights = std::make_shared<const ModelWeights>(
           random_model(default_shape(emission, workers - 1), 1));
       LearnedModel model(weights, 1);
@@ -80,7 +80,7 @@ TEST(Allocation, IsNotNeededToDecide) {
   }
 }
 
-TEST(Allocation, IsNotNeededToLookAgainInsideAStep) {
+TEST(Allocation, IsNotNeededForAReview) {
   for (const uint32_t workers : {16U, 158U, 1500U}) {
     Forecast forecast;
     forecast.resize(128, workers);

@@ -1,6 +1,6 @@
-// ArrivalScore: how well the order of arrivals of some workers was foretold, taking them for a
-// small cluster: when the first is there, the second, ... That is what a cutoff is chosen by. A
-// forecaster can be good about each worker and bad about that.
+// ArrivalScore: scores how well a forecast predicted the times of the first, second, ... arrival of
+// some workers, as if they were a small cluster. A cutoff is chosen by these times. A forecaster
+// can be good for each worker and bad for the order statistics.
 #pragma once
 
 #include <span>
@@ -13,18 +13,18 @@ namespace drover {
 
 class ArrivalScore {
  public:
-  // Whether all of these took part; if somebody died, the ranks are others, and nothing can be
-  // told.
+  // Reads the run-times of these workers. Returns false if one of them took no part: ranks then do
+  // not match the forecast, and nothing can be scored.
   bool read(const StepTimes& times, std::span<const WorkerId> workers);
 
-  // Those who arrived, ascending; the others are beyond a bound.
+  // Run-times of the workers that arrived, ascending. The others are censored.
   std::span<const double> arrivals() const { return arrivals_; }
 
-  // Samples of the arrival at this rank, ascending; they stay until the next call.
-  // REQUIRES: foretold is sorted and of the workers that were read.
-  std::span<const float> foretold_at(const Forecast& foretold, size_t rank);
-  // CRPS (scores.h), mean over the ranks. REQUIRES: as foretold_at.
-  double mean_crps(const Forecast& foretold);
+  // Samples of the arrival at this rank, ascending, valid until the next call.
+  // REQUIRES: `predicted` is sorted, and a forecast for the workers of read().
+  std::span<const float> predicted_at(const Forecast& predicted, size_t rank);
+  // CRPS (scores.h), mean over the ranks. REQUIRES: as for predicted_at().
+  double mean_crps(const Forecast& predicted);
 
  private:
   std::vector<double> arrivals_;

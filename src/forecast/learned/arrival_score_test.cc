@@ -10,13 +10,13 @@
 namespace drover {
 namespace {
 
-TEST(ArrivalScore, JudgesWhenTheFirstAndTheSecondCameWhoeverTheyWere) {
+TEST(ArrivalScore, ScoresArrivalTimesIndependentOfWorkers) {
   ArrivalScore score;
   const std::vector<WorkerId> workers = {0, 2};
-  ASSERT_TRUE(score.read(told(0, std::vector{3.0, 9.0, 2.0}), workers));
+  ASSERT_TRUE(score.read(observed(0, std::vector{3.0, 9.0, 2.0}), workers));
   EXPECT_EQ(score.arrivals()[0], 2.0);
   EXPECT_EQ(score.arrivals()[1], 3.0);
-  // Each sample has the right times, on other workers: about the arrivals it is right.
+  // Each sample has the right times for the wrong workers, so its arrivals are right.
   EXPECT_NEAR(score.mean_crps(sorted_forecast({{2.0F, 3.0F}, {3.0F, 2.0F}})), 0.0, 1e-6);
   const Forecast off = sorted_forecast({{4.0F, 5.0F}, {5.0F, 6.0F}});
   const double by_hand =
@@ -27,20 +27,20 @@ TEST(ArrivalScore, JudgesWhenTheFirstAndTheSecondCameWhoeverTheyWere) {
 TEST(ArrivalScore, RanksBeyondTheCloseCountByTheirBound) {
   ArrivalScore score;
   const std::vector<WorkerId> workers = {0, 1, 2};
-  ASSERT_TRUE(score.read(told(0, std::vector{1.0, 9.0, 2.0}, 4.0), workers));
+  ASSERT_TRUE(score.read(observed(0, std::vector{1.0, 9.0, 2.0}, 4.0), workers));
   EXPECT_EQ(score.arrivals().size(), 2U);
-  // However late the third is foretold beyond 4, it makes no difference.
+  // Predictions of the third arrival beyond 4 are equivalent.
   EXPECT_NEAR(score.mean_crps(sorted_forecast({{1.0F, 2.0F, 5.0F}, {1.0F, 2.0F, 500.0F}})), 0.0,
               1e-6);
   EXPECT_GT(score.mean_crps(sorted_forecast({{1.0F, 2.0F, 3.0F}, {1.0F, 2.0F, 3.5F}})), 0.01);
 }
 
-TEST(ArrivalScore, SaysNothingIfSomebodyTookNoPart) {
+TEST(ArrivalScore, RefusesAStepThatAWorkerMissed) {
   ArrivalScore score;
-  StepTimes times = told(0, std::vector{1.0, 2.0});
+  StepTimes times = observed(0, std::vector{1.0, 2.0});
   times.known[1] = Known::kNothing;
   EXPECT_FALSE(score.read(times, std::vector<WorkerId>{0, 1}));
-  EXPECT_FALSE(score.read(times, std::vector<WorkerId>{0, 7})) << "nobody of that name";
+  EXPECT_FALSE(score.read(times, std::vector<WorkerId>{0, 7})) << "unknown worker";
   EXPECT_TRUE(score.read(times, std::vector<WorkerId>{0}));
 }
 

@@ -9,8 +9,8 @@
 
 #include "core/check.h"
 #include "forecast/learned/prior_model.h"
+#include "forecast/run_time.h"
 #include "forecast/sampling.h"
-#include "forecast/told.h"
 
 namespace drover {
 namespace {
@@ -41,7 +41,7 @@ void BayesForecaster::install(Candidate candidate, std::shared_ptr<const ModelWe
 bool BayesForecaster::serves(size_t candidate, std::span<const WorkerId> alive) const {
   if (candidate == kEcdf || candidate == kEwma) return ecdf_.ready(alive);
   const auto& model = models_[candidate];
-  return model != nullptr && steps_.count() > 0 && model->trouble_with(alive).empty();
+  return model != nullptr && steps_.count() > 0 && model->incompatibility(alive).empty();
 }
 
 bool BayesForecaster::ready(std::span<const WorkerId> alive) const {
@@ -77,7 +77,7 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
   const uint32_t samples = samples_ > 0 ? samples_ : learned_samples(alive.size());
   const bool judging = ecdf_.ready(alive);
   const std::array<double, kCandidates> share = shares(alive);
-  // Rows in proportion; what rounding leaves goes to the first.
+  // Rows are in proportion to the shares. Rounding the cumulated shares makes them add up.
   out.resize(samples, static_cast<uint32_t>(alive.size()));
   double cumulated = 0.0;
   uint32_t row = 0;
@@ -92,13 +92,13 @@ void BayesForecaster::forecast(Step step, std::span<const WorkerId> alive, Forec
     row = end;
   }
   DROVER_CHECK(row == samples);
-  model_trouble_ = models_[kModel] ? models_[kModel]->trouble_with(alive) : "";
+  model_trouble_ = models_[kModel] ? models_[kModel]->incompatibility(alive) : "";
   steps_.expect(alive, out, /*by_worker=*/true);
   const std::span<const WorkerId> judged =
       judge_.begin(step, judging ? alive : std::span<const WorkerId>());
   for (size_t i = 0; i < kCandidates && judging; ++i) {
-    // Among few, a worker or two that a model does not know may be too many for one that has an
-    // output for each worker.
+    // A model with an output for each worker tolerates a share of unknown workers. Among the few
+    // judged workers, that share may be exceeded.
     if (serves(i, alive) && serves(i, judged))
       forecast_by(i, step, judged, Judge::kSamples, judge_.forecast_of(i));
   }

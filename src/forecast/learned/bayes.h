@@ -1,8 +1,8 @@
-// BayesForecaster: the learned model of run-times at work, mixed with simpler forecasters in
-// proportion to how well each has predicted the last steps.
+// BayesForecaster: mixes the learned model of run-times with simpler forecasters, with weights by
+// how well each predicted the last steps.
 //
-// The model is fitted beside the run (ModelFitting). A judge compares the forecasters and disables
-// a model that has gone stale (Judge). No forecast goes below a worker's fastest time (SpeedFloor).
+// The model is fitted during the run (ModelFitting). Judge scores the forecasters and disables a
+// stale model. A forecast never goes below a worker's fastest observed time (SpeedFloor).
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@
 namespace drover {
 
 struct BayesSettings : LearnedSettings {
-  bool prior = true;  // with the built-in model
+  bool prior = true;  // use the built-in model
 };
 
 class BayesForecaster : public Forecaster {
  public:
-  // REQUIRES: neither the model nor those that are fitted forecast sorted run-times.
+  // REQUIRES: neither the initial model nor fitted ones have Emission::kSorted.
   explicit BayesForecaster(BayesSettings settings);
 
   void learn(const StepTimes& times) override;
@@ -45,7 +45,7 @@ class BayesForecaster : public Forecaster {
 
   void install(Candidate candidate, std::shared_ptr<const ModelWeights> weights);
   bool serves(size_t candidate, std::span<const WorkerId> alive) const;
-  // What each candidate contributes to a forecast; they sum to 1. REQUIRES: ready(alive).
+  // The share of each candidate in a forecast; they sum to 1. REQUIRES: ready(alive).
   std::array<double, kCandidates> shares(std::span<const WorkerId> alive);
   void forecast_by(size_t candidate, Step step, std::span<const WorkerId> alive, uint32_t samples,
                    Forecast& out);
@@ -54,13 +54,13 @@ class BayesForecaster : public Forecaster {
   const uint32_t samples_;
   EcdfForecaster ecdf_;
   EwmaForecaster ewma_;
-  std::array<std::unique_ptr<LearnedModel>, 2> models_;  // by candidate; null: there is none
+  std::array<std::unique_ptr<LearnedModel>, 2> models_;  // by candidate; null: none yet
   ImputedSteps steps_;
   Judge judge_;
   SpeedFloor floor_;
   ModelFitting fitting_;
   std::array<uint32_t, kCandidates> rows_{};  // of the last forecast, by candidate
-  std::string model_trouble_;                 // why the model could not serve in it
+  std::string model_trouble_;                 // why that forecast could not use the model
   Forecast part_;
 };
 

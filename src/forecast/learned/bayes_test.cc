@@ -22,7 +22,7 @@ using ::testing::Not;
 
 constexpr size_t kWorkers = 12;
 
-// Steady workers, the last third of them 1.5 x slower.
+// Steady workers, the last third of them 1.5 times slower.
 std::vector<double> run_times(Step step, size_t workers = kWorkers) {
   std::vector<double> times;
   for (size_t i = 0; i < workers; ++i) {
@@ -33,7 +33,7 @@ std::vector<double> run_times(Step step, size_t workers = kWorkers) {
   return times;
 }
 
-// A model written by hand: everybody is `offset` scales off its middle average.
+// A hand-written model: each worker is `offset` scales off its kMidAnchor average.
 ModelWeights model_by_hand(float offset, uint32_t workers = kWorkers) {
   ModelWeights weights{.shape = default_shape(Emission::kShared, workers)};
   weights.note.steps = 77;
@@ -42,7 +42,7 @@ ModelWeights model_by_hand(float offset, uint32_t workers = kWorkers) {
     tensor.values.assign(size_t{tensor.rows} * tensor.columns, 0.0F);
     if (tensor.name != "worker_2_bias") continue;
     tensor.values[0] = 20.0F;               // the first component
-    tensor.values[1 + kMidAnchor] = 20.0F;  // rests on the middle average
+    tensor.values[1 + kMidAnchor] = 20.0F;  // uses the kMidAnchor average
     tensor.values[1 + kAnchorCount] = offset;
   }
   return weights;
@@ -50,7 +50,7 @@ ModelWeights model_by_hand(float offset, uint32_t workers = kWorkers) {
 
 struct Walk {
   FitScript script;
-  float offset = 0.0F;  // of the model to come
+  float offset = 0.0F;  // of the next model
   std::unique_ptr<BayesForecaster> bayes;
   std::vector<WorkerId> alive = first_workers(kWorkers);
   Forecast forecast;
@@ -63,16 +63,16 @@ struct Walk {
     settings.fitter = std::make_unique<ScriptedFitter>(script);
     bayes = std::make_unique<BayesForecaster>(std::move(settings));
   }
-  // Steps from..to-1; run-times beyond `cutoff` are cut short.
+  // Steps from..to-1; run-times beyond `cutoff` are censored.
   void steps(Step from, Step to, double cutoff = 1e300) {
     for (Step step = from; step < to; ++step) {
       if (bayes->ready(alive)) bayes->forecast(step, alive, forecast);
-      bayes->learn(told(step, run_times(step, alive.size()), cutoff));
+      bayes->learn(observed(step, run_times(step, alive.size()), cutoff));
     }
   }
 };
 
-TEST(Bayes, StartsWithoutAModelAndTakesOneInWhenItComes) {
+TEST(Bayes, StartsWithoutAModelAndUsesOneWhenFitted) {
   Walk run;
   run.steps(0, 29);
   EXPECT_THAT(run.bayes->basis(), Not(mentions(77)));
@@ -85,10 +85,10 @@ TEST(Bayes, StartsWithoutAModelAndTakesOneInWhenItComes) {
   EXPECT_THAT(run.bayes->basis(), mentions("model", 77)) << "the steps that it was fitted to";
 }
 
-TEST(Bayes, TheBuiltInModelForecastsAClusterItHasNeverSeen) {
+TEST(Bayes, TheBuiltInModelForecastsANewCluster) {
   LearnedModel prior(prior_model(), 1);
   const std::vector<WorkerId> alive = first_workers(kWorkers);
-  EXPECT_EQ(prior.trouble_with(alive), "");
+  EXPECT_EQ(prior.incompatibility(alive), "");
   for (Step step = 0; step < 30; ++step) {
     std::vector<PastTime> row;
     for (const double time : run_times(step)) {
@@ -101,13 +101,13 @@ TEST(Bayes, TheBuiltInModelForecastsAClusterItHasNeverSeen) {
   prior.forecast(30, alive, 128, forecast);
   for (size_t i = 0; i < kWorkers; ++i) {
     const std::vector<float> samples = samples_of(forecast, i);
-    // Run-times vary by 5 %, and a forecast leans on the last few.
+    // Run-times vary by 5 %, and a forecast depends on the last few.
     EXPECT_NEAR(quantile_of(samples, 0.5) / (i < 8 ? 1.0 : 1.5), 1.0, 0.15);
     EXPECT_LT(quantile_of(samples, 0.9) / quantile_of(samples, 0.1), 1.6);
   }
 }
 
-TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {
+TEST(Bayes, AModelFromAFileIsUsedFromTheStart) {
   BayesSettings settings;
   settings.model = std::make_shared<ModelWeights>(model_by_hand(0.0F));
   Walk run(std::move(settings));
@@ -117,36 +117,36 @@ TEST(Bayes, AModelFromAFileIsThereFromTheBeginning) {
   EXPECT_THAT(run.bayes->basis(), mentions("model", 77));
 }
 
-TEST(Bayes, AModelThatIsWrongStandsBackAndIsFittedAnew) {
+TEST(Bayes, AWrongModelIsDisabledAndFittedAgain) {
   Walk run;
   run.offset = 30.0F;
   run.steps(0, 75);
-  ASSERT_GE(run.script.requests.size(), 2U) << "it did not wait until half as many steps more";
+  ASSERT_GE(run.script.requests.size(), 2U) << "earlier than by refit_growth";
   EXPECT_LE(run.script.asked_at[1], 29 + 15 + 2U);
-  EXPECT_NE(run.script.requests[1].start, nullptr) << "goes on from what there is";
+  EXPECT_NE(run.script.requests[1].start, nullptr) << "starts from the current model";
   EXPECT_TRUE(run.bayes->model_stale()) << run.bayes->basis();
   run.bayes->forecast(75, run.alive, run.forecast);
   for (size_t i = 0; i < kWorkers; ++i) {
     EXPECT_NEAR(quantile_of(samples_of(run.forecast, i), 0.5), i < 8 ? 1.0 : 1.5, 0.15)
-        << "the wrong model has no say";
+        << "the wrong model has no weight";
   }
   run.offset = 0.0F;  // the next one is right
   run.steps(75, 140);
   EXPECT_FALSE(run.bayes->model_stale()) << run.bayes->basis();
 }
 
-TEST(Bayes, AFitThatFailsIsToldAndTriedAgain) {
+TEST(Bayes, AFailedFitIsReportedAndRetried) {
   Walk run;
   run.script.fails = true;
   run.steps(0, 70);
-  EXPECT_THAT(run.bayes->basis(), mentions("no libtorch here")) << "as the fitter says";
+  EXPECT_THAT(run.bayes->basis(), mentions("no libtorch here")) << "the fitter's error";
   EXPECT_GE(run.script.requests.size(), 2U);
   run.script.fails = false;
   run.steps(70, 140);
   EXPECT_THAT(run.bayes->basis(), mentions("model", 77)) << "the steps that it was fitted to";
 }
 
-TEST(Bayes, WhatWasCutShortIsFittedAsABoundAndRememberedBeyondIt) {
+TEST(Bayes, CensoredRunTimesAreFittedAsBoundsAndImputed) {
   Walk run;
   run.steps(0, 22);
   run.steps(22, 31, 1.2);
@@ -157,12 +157,12 @@ TEST(Bayes, WhatWasCutShortIsFittedAsABoundAndRememberedBeyondIt) {
     const PastTime& time = history.row(28)[worker];
     EXPECT_EQ(time.known, Known::kLonger);
     EXPECT_FLOAT_EQ(time.bound, bound);
-    EXPECT_GT(time.log_time, bound + 0.05F) << "drawn from what is expected of this worker: 1.5";
+    EXPECT_GT(time.log_time, bound + 0.05F) << "drawn from this worker's forecast, 1.5";
     EXPECT_LT(time.log_time, 0.8F);
   }
 }
 
-TEST(Bayes, ALateTruthReachesWhatIsFitted) {
+TEST(Bayes, ALateRunTimeReachesTheFit) {
   Walk run;
   run.steps(0, 22);
   run.steps(22, 28, 1.2);
@@ -174,14 +174,14 @@ TEST(Bayes, ALateTruthReachesWhatIsFitted) {
   EXPECT_NEAR(time.log_time, std::log(1.61), 1e-5);
 }
 
-TEST(Bayes, WorkersComeAndGo) {
+TEST(Bayes, WorkersJoinAndLeave) {
   Walk run;
   run.steps(0, 50);
   EXPECT_THAT(run.bayes->basis(), mentions("model", 77));
   run.alive = {0, 3, 7};
   run.bayes->forecast(50, run.alive, run.forecast);
   EXPECT_EQ(run.forecast.workers, 3U);
-  StepTimes few = told(50, run_times(50));
+  StepTimes few = observed(50, run_times(50));
   for (WorkerId worker = 0; worker < kWorkers; ++worker) {
     if (worker != 0 && worker != 3 && worker != 7) few.known[worker] = Known::kNothing;
   }
@@ -193,8 +193,8 @@ TEST(Bayes, WorkersComeAndGo) {
   for (const float time : run.forecast.times) EXPECT_TRUE(std::isfinite(time) && time > 0.0F);
 }
 
-TEST(Bayes, AModelWithAnOutputForEachWorkerServesAFewStrangers) {
-  // 4 of 44 alive are strangers: few enough among all, too many among those judged in some steps.
+TEST(Bayes, AModelWithAnOutputForEachWorkerAllowsAFewOthers) {
+  // 4 of 44 alive are unknown: few enough among all, too many among the judged ones in some steps.
   BayesSettings settings;
   settings.model =
       std::make_shared<ModelWeights>(random_model(default_shape(Emission::kWorkers, 40), 3, 0.3));
@@ -215,7 +215,7 @@ TEST(Bayes, EqualRecordsGiveEqualForecasts) {
 
 TEST(Bayes, AForecastNeverGoesBelowAWorkersFastestTime) {
   Walk run;
-  run.offset = -30.0F;  // it promises the impossible
+  run.offset = -30.0F;  // predicts impossibly short times
   run.steps(0, 40);
   for (size_t i = 0; i < kWorkers; ++i) {
     double fastest = 1e300;

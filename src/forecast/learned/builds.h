@@ -1,5 +1,5 @@
-// Builds: the vectorised passes of a learned model, compiled for several generations of processors;
-// which of them runs is found when the program runs.
+// Builds: the vectorised passes of a learned model, compiled for several CPU generations. The
+// program selects one at run time.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Build {
   std::unique_ptr<PublishedEmission> (*published_emission)(const ModelWeights& weights);
 };
 
-// Those that run on this machine, the fastest last.
+// The builds that this machine supports, the fastest last.
 std::vector<Build> builds();
 
 #define DROVER_DECLARE_BUILD(name)                                                         \

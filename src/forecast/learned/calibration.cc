@@ -6,16 +6,16 @@
 #include <limits>
 #include <vector>
 
+#include "forecast/run_time.h"
 #include "forecast/scores.h"
 #include "forecast/sort_rows.h"
-#include "forecast/told.h"
 
 namespace drover {
 namespace {
 
 struct Truth {
   double time = 0.0;
-  bool censored = false;  // at least `time`
+  bool censored = false;  // `time` is a lower bound
 };
 
 constexpr std::array kLevels = {0.5, 0.9, 0.99};
@@ -24,7 +24,7 @@ class Judge {
  public:
   // REQUIRES: at least two samples, ascending.
   void judge(std::span<const float> samples, const Truth& truth) {
-    // The samples are floats; compared with a double, equals would differ.
+    // Samples are floats, so the comparison must be in floats for equal values to match.
     const float time = to_run_time(truth.time);
     const auto [first, last] = std::equal_range(samples.begin(), samples.end(), time);
     const auto cells = static_cast<double>(samples.size() + 1);
@@ -55,7 +55,7 @@ class Walk {
     alive_.clear();
     truths_.clear();
     for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-      if (!tells_something(times, worker)) continue;
+      if (!has_run_time(times, worker)) continue;
       alive_.push_back(worker);
       truths_.push_back({times.seconds[worker], times.known[worker] == Known::kLonger});
     }
@@ -74,8 +74,8 @@ class Walk {
   ForecasterCalibration result() const { return {steps_, workers_.result(), order_.result()}; }
 
  private:
-  // Everybody took at least what is recorded of it, so the i-th to arrive took at least the i-th
-  // smallest of these; and exactly that, as long as no bound is smaller.
+  // Each run-time is at least its recorded value, so the i-th arrival is at least the i-th smallest
+  // recorded value. It is exactly that value if no bound is smaller.
   void put_in_order() {
     std::sort(truths_.begin(), truths_.end(), [](const Truth& a, const Truth& b) {
       return a.time < b.time || (a.time == b.time && !a.censored && b.censored);
@@ -100,7 +100,7 @@ class Walk {
   Judge workers_;
   Judge order_;
   std::vector<WorkerId> alive_;
-  std::vector<Truth> truths_;  // as columns of the forecast
+  std::vector<Truth> truths_;  // by column of the forecast
   Forecast forecast_;
   std::vector<float> column_;
 };

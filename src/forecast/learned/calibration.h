@@ -1,16 +1,15 @@
-// Calibration: how well a forecaster forecasts, found out by walking it through a record.
+// Calibration: measures how accurate a forecaster is on a record of steps.
 //
-// Coverage: a central interval of 90 % should hold 90 % of what happens. Where among the S samples
-// of a forecast the truth came to lie is a place u between 0 and 1, known to within a cell of width
-// 1 / (S + 1) (wider, if samples equal the truth); the truth counts as covered with the share of
-// that cell which the interval covers. So a right forecast covers exactly what it says, on average,
-// however few its samples are.
+// Coverage: a central 90 % interval should contain 90 % of the run-times. The rank of a run-time
+// among the S samples of its forecast gives a position u between 0 and 1, known to within a cell of
+// width 1 / (S + 1) (wider if samples equal the run-time). The run-time counts as covered by the
+// share of the cell that lies in the interval. So a correct forecast has exactly the nominal
+// coverage on average, for any number of samples.
 //
-// Of a run-time that was cut short only u >= u(bound) is known. It counts with the share of what is
-// left, u(bound) to 1, that the interval covers: a bound beyond the interval is outside for
-// certain, a bound that tells nothing counts as the forecast itself says. A right forecast still
-// covers what it says; one that is wrong only beyond the bounds is not found out, since nothing
-// could. To leave such run-times out instead would favour who forecasts too short.
+// For a censored run-time only u >= u(bound) is known. It counts by the share of [u(bound), 1] that
+// lies in the interval. A correct forecast still has the nominal coverage. An error beyond the
+// bounds cannot be detected. Ignoring censored run-times instead would favour forecasts that are
+// too short.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +20,29 @@
 
 namespace drover {
 
-// Over many run-times, or many order statistics.
+// Means over many run-times, or many order statistics; NaN if there are none.
 struct Calibration {
   uint64_t judged = 0;
-  double covered_50 = 0.0;  // share of what happened inside the central 50 % interval; NaN: none
+  double covered_50 = 0.0;  // share of the observations in the central 50 % interval
   double covered_90 = 0.0;
   double covered_99 = 0.0;
-  double crps = 0.0;  // mean, of logs: see scores.h. 0.1 is about: 10 % off
+  double crps = 0.0;  // mean of logs, see scores.h; 0.1 is an error of about 10 %
 };
 
 struct ForecasterCalibration {
-  uint64_t steps = 0;   // that were judged
-  Calibration workers;  // of each worker's run-time; nothing judged if only order is forecast
-  Calibration order;    // of the first to arrive, the second, ...: what cutoffs are chosen by
+  uint64_t steps = 0;  // judged steps
+  Calibration
+      workers;        // of run-times per worker; empty if the forecaster has order statistics only
+  Calibration order;  // of the first, second, ... arrival, by which cutoffs are chosen
 };
 
-// How much of [lo, hi], where the truth's u lies, is in the central interval of `level`.
-// REQUIRES: lo < hi.
+// The share of [lo, hi] that lies in the central interval of `level`. REQUIRES: lo < hi.
 double share_covered(double lo, double hi, double level);
 
-// Tells the forecaster the whole record and asks it about the steps from index `from` on, before it
-// is told of them; about every n-th, if all would be more than `most_times` run-times. Steps that
-// it is not ready for are not judged.
+// Lets the forecaster learn the whole record, and judges its forecasts of the steps from index
+// `from` on, each made before the forecaster learns that step. If these steps have more than
+// `most_times` run-times, it judges only every n-th step. It skips steps before the forecaster is
+// ready.
 ForecasterCalibration calibrate(Forecaster& forecaster, std::span<const StepTimes> record,
                                 size_t from, size_t most_times = 50'000);
 

@@ -12,13 +12,13 @@
 namespace drover {
 namespace {
 
-// A lognormal run-time, the same for everybody and always; by Box and Muller.
+// Lognormal run-times, equally distributed for all workers and steps, by Box and Muller.
 double run_time(DrawStream& draws, double spread) {
   const double radius = std::sqrt(-2.0 * std::log1p(-draws.unit()));
   return std::exp(spread * radius * std::cos(2.0 * M_PI * draws.unit()));
 }
 
-// Knows the distribution, or believes in another.
+// Forecasts the true distribution or another one.
 class Knowing : public Forecaster {
  public:
   Knowing(double spread, uint32_t samples, bool sorted = false, double factor = 1.0)
@@ -51,7 +51,7 @@ std::vector<StepTimes> record_of(size_t steps, size_t workers, double cutoff = 1
   for (Step step = 0; step < steps; ++step) {
     std::vector<double> times;
     for (size_t i = 0; i < workers; ++i) times.push_back(run_time(draws, 0.5));
-    record.push_back(told(step, times, cutoff));
+    record.push_back(observed(step, times, cutoff));
   }
   return record;
 }
@@ -60,11 +60,11 @@ TEST(ShareCovered, IsThePartOfTheCellInsideTheInterval) {
   EXPECT_DOUBLE_EQ(share_covered(0.4, 0.6, 0.5), 1.0);
   EXPECT_DOUBLE_EQ(share_covered(0.0, 0.2, 0.5), 0.0);
   EXPECT_DOUBLE_EQ(share_covered(0.2, 0.3, 0.5), 0.5);
-  EXPECT_DOUBLE_EQ(share_covered(0.0, 1.0, 0.9), 0.9) << "nothing is known";
+  EXPECT_DOUBLE_EQ(share_covered(0.0, 1.0, 0.9), 0.9) << "the position is unknown";
   EXPECT_DOUBLE_EQ(share_covered(0.95, 1.0, 0.9), 0.0);
 }
 
-TEST(Calibration, ARightForecastCoversWhatItSaysHoweverFewItsSamples) {
+TEST(Calibration, ACorrectForecastHasNominalCoverageWithFewSamples) {
   for (const uint32_t samples : {2U, 19U, 128U}) {
     SCOPED_TRACE(samples);
     Knowing knowing(0.5, samples);
@@ -74,11 +74,11 @@ TEST(Calibration, ARightForecastCoversWhatItSaysHoweverFewItsSamples) {
     EXPECT_NEAR(found.workers.covered_50, 0.5, 0.02);
     EXPECT_NEAR(found.workers.covered_90, 0.9, 0.012);
     EXPECT_NEAR(found.workers.covered_99, 0.99, 0.005);
-    // Those of one step go together, which leaves less to average over.
+    // Order statistics of a step are correlated, so the mean has a larger error.
     EXPECT_NEAR(found.order.covered_50, 0.5, 0.05);
     EXPECT_NEAR(found.order.covered_90, 0.9, 0.03);
     EXPECT_NEAR(found.order.covered_99, 0.99, 0.01);
-    // Of a normal distribution: E|X - y| - E|X - X'| / 2 = sigma / sqrt(pi).
+    // For a normal distribution: E|X - y| - E|X - X'| / 2 = sigma / sqrt(pi).
     EXPECT_NEAR(found.workers.crps, 0.5 / std::sqrt(M_PI), 0.01);
   }
 }
@@ -98,8 +98,8 @@ TEST(Calibration, AForecastTooNarrowCoversLessAndOneTooWideMore) {
   EXPECT_LT(of_right.crps, of_wide.crps);
 }
 
-TEST(Calibration, BoundsCountByWhatIsKnown) {
-  // A third is cut short; whoever knows the distribution covers what he says all the same.
+TEST(Calibration, CensoredRunTimesCountByTheirBounds) {
+  // A third is censored; the true distribution has nominal coverage nevertheless.
   const auto record = record_of(400, 20, std::exp(0.2));
   Knowing right(0.5, 128);
   const auto found = calibrate(right, record, 50);
@@ -113,19 +113,19 @@ TEST(Calibration, BoundsCountByWhatIsKnown) {
   EXPECT_GT(of_short.workers.crps, found.workers.crps);
 }
 
-TEST(Calibration, OfEqualsTheTruthIsOneOfThem) {
+TEST(Calibration, EqualSamplesShareTheTruth) {
   class Constant : public Knowing {
    public:
     Constant() : Knowing(0.0, 100) {}
     bool ready(std::span<const WorkerId>) const override { return true; }
   } constant;
-  const std::vector<StepTimes> record(10, told(0, std::vector{1.0, 1.0}));
+  const std::vector<StepTimes> record(10, observed(0, std::vector{1.0, 1.0}));
   const auto found = calibrate(constant, record, 0);
   EXPECT_NEAR(found.workers.covered_50, 0.5, 1e-9) << "anywhere among them";
   EXPECT_DOUBLE_EQ(found.workers.crps, 0.0);
 }
 
-TEST(Calibration, OfOrderAloneNoWorkerIsJudged) {
+TEST(Calibration, SortedForecastsAreJudgedByOrderOnly) {
   Knowing sorted(0.5, 64, true);
   const auto found = calibrate(sorted, record_of(100, 10), 50);
   EXPECT_EQ(found.workers.judged, 0U);
@@ -134,27 +134,27 @@ TEST(Calibration, OfOrderAloneNoWorkerIsJudged) {
   EXPECT_NEAR(found.order.covered_90, 0.9, 0.06);
 }
 
-TEST(Calibration, AsksBeforeItTellsAndTellsEverything) {
+TEST(Calibration, ForecastsBeforeItLearnsAndLearnsEverything) {
   Knowing knowing(0.5, 16);
   const auto record = record_of(10, 4);
   calibrate(knowing, record, 1);
   EXPECT_EQ(knowing.learned, (std::vector<Step>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(knowing.asked, (std::vector<Step>{3, 4, 5, 6, 7, 8, 9})) << "as soon as it is ready";
   Knowing some(0.5, 16);
-  EXPECT_EQ(calibrate(some, record, 4, 8).steps, 2U) << "24 run-times are thrice 8";
+  EXPECT_EQ(calibrate(some, record, 4, 8).steps, 2U) << "24 run-times are three times 8";
   EXPECT_EQ(some.asked, (std::vector<Step>{4, 8}));
   EXPECT_EQ(some.learned.size(), 10U);
 }
 
 TEST(Calibration, TheOrderOfBoundsIsABound) {
-  // Second and third to arrive took 2 at least, whoever they were; that 5 is known tells nothing
-  // of the order.
+  // The second and third arrival are at least 2; the known run-time of 5 does not determine their
+  // order.
   class Once : public Knowing {
    public:
     Once() : Knowing(0.0, 2) {}
     bool ready(std::span<const WorkerId>) const override { return true; }
   } once;
-  StepTimes times = told(0, std::vector{5.0, 2.0, 1.0});
+  StepTimes times = observed(0, std::vector{5.0, 2.0, 1.0});
   times.known[1] = Known::kLonger;
   const auto found = calibrate(once, std::vector{times}, 0);
   const std::vector<float> ones = {1.0F, 1.0F};

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 namespace {
@@ -13,16 +13,16 @@ constexpr uint32_t kEnough = 8;
 
 }  // namespace
 
-void CommonShift::learn(std::span<const float> foretold, double happened) {
-  DROVER_CHECK(!foretold.empty());
+void CommonShift::learn(std::span<const float> predicted, double happened) {
+  DROVER_CHECK(!predicted.empty());
   double sum = 0.0;
   double squares = 0.0;
-  for (const float sample : foretold) {
+  for (const float sample : predicted) {
     const double value = std::log(static_cast<double>(sample));
     sum += value;
     squares += value * value;
   }
-  const auto count = static_cast<double>(foretold.size());
+  const auto count = static_cast<double>(predicted.size());
   const double mean = sum / count;
   off_[next_] = std::log(happened) - mean;
   expected_[next_] = std::max(0.0, squares / count - mean * mean);
@@ -44,7 +44,7 @@ double CommonShift::missing() const {
 void CommonShift::apply(Forecast& forecast, uint32_t begin, uint32_t end, DrawStream draws) const {
   const double share = missing();
   if (share == 0.0) return;
-  // Every deviation as often as any other, from a random one on.
+  // Uses the recorded deviations in turn, beginning with a random one.
   uint32_t next = draws.below(count_);
   for (uint32_t k = begin; k < end; ++k) {
     const double factor = std::exp(share * off_[next]);

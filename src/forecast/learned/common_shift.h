@@ -1,12 +1,12 @@
-// CommonShift: how far whole steps were off what was foretold, to be added to forecasts that take
-// workers for independent.
+// CommonShift: the deviations that all workers of a step have in common, to be added to forecasts
+// that treat workers as independent.
 //
-// When everybody waits for the same disk or switch, all are late together. A forecast that draws
-// each worker by itself does not know this: it promises that somebody is always quick, and a time
-// limit chosen by it would cut everybody off in such a step. From each step we keep how far an
-// early arrival was off, on the logarithmic scale, and how far the forecast itself thought it
-// might be; the difference between the two spreads is what is missing, and is added to all workers
-// of a sample alike.
+// If all workers wait for the same disk or switch, all are late together. A forecast that draws
+// each worker independently predicts that some worker is always fast. A time limit based on it
+// would drop nearly all gradients of such a step. For each step, this class records the error of
+// one early arrival on the logarithmic scale, and the variance that the forecast predicted for it.
+// The difference between the two spreads is missing in the forecast. It is added to all workers of
+// a sample alike.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ namespace drover {
 
 class CommonShift {
  public:
-  // What a step has shown at one rank: samples of that arrival, and the arrival.
-  void learn(std::span<const float> foretold, double happened);
-  // How much of the deviations seen is not in the forecast already; 0..1.
+  // Records a step by one rank: the predicted samples of that arrival, and its actual time.
+  void learn(std::span<const float> predicted, double happened);
+  // The share of the observed deviations that the forecasts lack; 0 to 1.
   double missing() const;
-  // Multiplies the rows begin..end-1 of the forecast, each by a factor of its own.
+  // Multiplies each of the rows begin..end-1 by a drawn factor.
   void apply(Forecast& forecast, uint32_t begin, uint32_t end, DrawStream draws) const;
   void forget() { count_ = next_ = 0; }
 
  private:
   static constexpr uint32_t kKept = 48;
-  std::vector<double> off_ = std::vector<double>(kKept);       // a ring: happened - mean foretold
-  std::vector<double> expected_ = std::vector<double>(kKept);  // variance foretold
+  std::vector<double> off_ = std::vector<double>(kKept);       // ring of actual - predicted mean
+  std::vector<double> expected_ = std::vector<double>(kKept);  // ring of predicted variances
   uint32_t count_ = 0;
   uint32_t next_ = 0;
 };

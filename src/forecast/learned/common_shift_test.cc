@@ -16,7 +16,7 @@ double normal(uint64_t a, uint64_t b) {
   return normal_quantile(std::clamp(unit_interval(draw({11, a, b})), 1e-12, 1.0 - 1e-12));
 }
 
-std::vector<float> foretold(uint64_t step, double deviation) {
+std::vector<float> predicted(uint64_t step, double deviation) {
   std::vector<float> samples(200);
   for (size_t i = 0; i < samples.size(); ++i) {
     samples[i] = static_cast<float>(std::exp(deviation * normal(step, i)));
@@ -31,10 +31,10 @@ Forecast ones(uint32_t rows) {
   return forecast;
 }
 
-TEST(CommonShift, AddsNothingToAForecastThatKnewItAll) {
+TEST(CommonShift, AddsNothingToAForecastWithEnoughVariance) {
   CommonShift shift;
   for (uint64_t step = 0; step < 48; ++step) {
-    shift.learn(foretold(step, 0.3), std::exp(0.2 * normal(step, 9999)));
+    shift.learn(predicted(step, 0.3), std::exp(0.2 * normal(step, 9999)));
   }
   EXPECT_EQ(shift.missing(), 0.0);
   Forecast forecast = ones(8);
@@ -45,7 +45,7 @@ TEST(CommonShift, AddsNothingToAForecastThatKnewItAll) {
 TEST(CommonShift, AddsWhatIsMissingToAllWorkersOfASampleAlike) {
   CommonShift shift;
   for (uint64_t step = 0; step < 48; ++step) {
-    shift.learn(foretold(step, 0.05), std::exp(0.5 * normal(step, 9999)));
+    shift.learn(predicted(step, 0.05), std::exp(0.5 * normal(step, 9999)));
   }
   EXPECT_GT(shift.missing(), 0.95);
   Forecast forecast = ones(96);
@@ -57,15 +57,15 @@ TEST(CommonShift, AddsWhatIsMissingToAllWorkersOfASampleAlike) {
     squares += std::pow(std::log(static_cast<double>(forecast.row(k)[0])), 2.0) / 48.0;
   }
   EXPECT_NEAR(std::sqrt(squares), 0.5, 0.12);
-  for (uint32_t k = 48; k < 96; ++k) EXPECT_EQ(forecast.row(k)[0], 1.0F) << "not asked for";
+  for (uint32_t k = 48; k < 96; ++k) EXPECT_EQ(forecast.row(k)[0], 1.0F) << "outside begin..end";
 }
 
-TEST(CommonShift, SaysNothingBeforeItHasSeenSomeSteps) {
+TEST(CommonShift, AddsNothingBeforeItHasSomeSteps) {
   CommonShift shift;
   EXPECT_EQ(shift.missing(), 0.0);
-  for (uint64_t step = 0; step < 7; ++step) shift.learn(foretold(step, 0.01), 5.0);
+  for (uint64_t step = 0; step < 7; ++step) shift.learn(predicted(step, 0.01), 5.0);
   EXPECT_EQ(shift.missing(), 0.0);
-  shift.learn(foretold(7, 0.01), 5.0);
+  shift.learn(predicted(7, 0.01), 5.0);
   EXPECT_GT(shift.missing(), 0.9);
   shift.forget();
   EXPECT_EQ(shift.missing(), 0.0);

@@ -1,5 +1,4 @@
-// Fitting: what is asked of whoever can fit a model, and how the answer comes back. Deciding never
-// waits for it.
+// Fitting: the interface to model fitting. Decisions never wait for a fit.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +13,24 @@
 
 namespace drover {
 
-// How a model is fitted; docs/model.md tells how the defaults were found.
+// Parameters of a fit. docs/model.md explains the defaults.
 struct FitSettings {
   uint64_t seed = 1;
   uint32_t iterations = 400;      // at most
   uint32_t batch = 32;            // windows per iteration
-  uint32_t workers_a_batch = 64;  // kShared: so many of the workers, drawn anew each time
-  double learning_rate = 3e-3;    // Adam's, falling to a tenth along a cosine
+  uint32_t workers_a_batch = 64;  // kShared: workers per iteration, drawn at random
+  double learning_rate = 3e-3;    // of Adam; decays to a tenth along a cosine
   double kl_warmup = 0.25;    // share of the iterations in which the KL term grows to its weight
   double foresight = 1.0;     // weight of the likelihood under z drawn from the transition
-  double held_out = 0.2;      // share of the steps, the newest, that only judge
-  uint32_t judge_every = 20;  // iterations
-  uint32_t patience = 5;      // judgements without a better one before it stops
+  double held_out = 0.2;      // share of the steps, the newest, that only evaluate the fit
+  uint32_t judge_every = 20;  // iterations between evaluations
+  uint32_t patience = 5;      // evaluations without improvement before the fit stops
 };
 
 struct FitPoint {
   uint32_t iteration = 0;
   double train_elbo = 0.0;     // per run-time
-  double held_out_elbo = 0.0;  // NaN: nothing was held out
+  double held_out_elbo = 0.0;  // NaN: no steps were held out
 };
 
 struct FitRequest {
@@ -42,23 +41,23 @@ struct FitRequest {
 };
 
 struct FitOutcome {
-  ModelWeights weights;  // the best by how well it forecast the held-out steps
+  ModelWeights weights;  // those with the best score on the held-out steps
   std::vector<FitPoint> curve;
 };
 
-// Called every iteration, so that a fit can pace itself; `judged` is null between judgements.
-// False: stop with the best so far.
+// Called in each iteration, so that the caller can pace or stop a fit. `judged` is null unless this
+// iteration evaluated the fit. Returns false to stop with the best weights so far.
 using FitListener = std::function<bool(uint32_t iteration, const FitPoint* judged)>;
 using FitFunction = std::function<Result<FitOutcome>(const FitRequest&, const FitListener&)>;
 
-// Fits beside a run. One fit at a time.
+// Fits models in the background of a run, one at a time.
 class Fitter {
  public:
   virtual ~Fitter() = default;
   // REQUIRES: !busy().
   virtual void begin(Step now, FitRequest request) = 0;
   virtual bool busy() const = 0;
-  // The answer, once, when it is there.
+  // Returns the outcome of a finished fit once.
   virtual std::optional<Result<FitOutcome>> poll(Step now) = 0;
 };
 

@@ -10,7 +10,7 @@ void History::add(Step step, std::span<const PastTime> row) {
   DROVER_CHECK(steps_.empty() || step > steps_.back());
   DROVER_CHECK(row.size() >= workers_);
   if (row.size() > workers_) {
-    // Newcomers took no part in what was before.
+    // New workers took no part in earlier steps.
     const auto more = static_cast<uint32_t>(row.size());
     std::vector<PastTime> wider(steps_.size() * more);
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -22,7 +22,7 @@ void History::add(Step step, std::span<const PastTime> row) {
   }
   steps_.push_back(step);
   cells_.insert(cells_.end(), row.begin(), row.end());
-  // Rarely, and then many at once, so that it costs nothing on the whole.
+  // Removes many steps at once, so that the amortised cost is small.
   if (cells_.size() > most_cells_ + most_cells_ / 4 && steps_.size() > 1) {
     const size_t kept = std::max<size_t>(1, most_cells_ / workers_);
     const size_t gone = steps_.size() - std::min(kept, steps_.size());

@@ -1,5 +1,5 @@
-// History: the run-times of past steps on a logarithmic scale, with what was cut short imputed
-// once: what a model is fitted to and what it looks back on.
+// History: logs of the run-times of past steps, with censored ones imputed. Models are fitted to it
+// and condition on it.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace drover {
 
 // One worker in one step.
 struct PastTime {
-  float log_time = 0.0F;  // of kLonger: imputed, at least the bound
-  float bound = 0.0F;     // of kLonger: the log of what it is longer than; else log_time
+  float log_time = 0.0F;  // of kLonger: the imputed value, at least `bound`
+  float bound = 0.0F;     // of kLonger: log of the lower bound; otherwise log_time
   Known known = Known::kNothing;
 };
 
 class History {
  public:
-  // Keeps the newest steps that together have at most `most_cells` workers.
+  // Keeps the newest steps with at most `most_cells` run-times in total.
   explicit History(size_t most_cells = 2'000'000) : most_cells_(most_cells) {}
 
-  // A step has ended. Workers may only become more.
+  // Adds a step that has ended. The number of workers may only grow.
   void add(Step step, std::span<const PastTime> row);
-  // A run-time that was cut short is known after all. Whether the step is still kept.
+  // Replaces an imputed run-time by the true one, which came late. Returns false if there is none.
   bool correct(Step step, WorkerId worker, float log_time);
 
-  // What was imputed counts as seen from here on.
+  // Marks all imputed run-times as known.
   void believe_all();
 
   size_t steps() const { return steps_.size(); }

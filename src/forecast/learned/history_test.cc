@@ -21,7 +21,7 @@ TEST(History, KeepsStepsInOrder) {
   EXPECT_FLOAT_EQ(part.row(0)[0].log_time, 4.0F);
 }
 
-TEST(History, NewcomersTookNoPartInWhatWasBefore) {
+TEST(History, NewWorkersTookNoPartInEarlierSteps) {
   History history;
   history.add(0, std::vector{arrived(1.0F)});
   history.add(1, std::vector{arrived(2.0F), arrived(3.0F)});
@@ -31,14 +31,14 @@ TEST(History, NewcomersTookNoPartInWhatWasBefore) {
   EXPECT_FLOAT_EQ(history.row(1)[1].log_time, 3.0F);
 }
 
-TEST(History, ABoundBecomesATimeOnceAndNeverShorter) {
+TEST(History, ABoundIsCorrectedOnceAndNeverShortened) {
   History history;
   history.add(7, std::vector{arrived(1.0F), longer(2.0F, 2.5F)});
-  EXPECT_FALSE(history.correct(7, 0, 9.0F)) << "it was known";
+  EXPECT_FALSE(history.correct(7, 0, 9.0F)) << "already known";
   EXPECT_FALSE(history.correct(6, 1, 9.0F)) << "no such step";
   EXPECT_FALSE(history.correct(7, 2, 9.0F)) << "no such worker";
   EXPECT_TRUE(history.correct(7, 1, 1.5F));
-  EXPECT_FLOAT_EQ(history.row(0)[1].log_time, 2.0F) << "clocks may differ by a hair";
+  EXPECT_FLOAT_EQ(history.row(0)[1].log_time, 2.0F) << "clocks may differ slightly";
   EXPECT_EQ(history.row(0)[1].known, Known::kArrived);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 // is put right by the waiting it causes.
 constexpr double kMeanBeyond = 0.1;
 
-// Tells these draws from those of the forecast itself.
+// Use of draws, distinct from that of the forecast itself.
 constexpr uint64_t kUse = 1;
 
 }  // namespace
@@ -37,7 +37,7 @@ std::span<const PastTime> Imputer::impute_step(const StepTimes& times) {
   row_.assign(times.seconds.size(), {});
   cut_short_.clear();
   for (WorkerId worker = 0; worker < row_.size(); ++worker) {
-    if (!tells_something(times, worker)) continue;
+    if (!has_run_time(times, worker)) continue;
     const float log_time = std::log(to_run_time(times.seconds[worker]));
     row_[worker] = {log_time, log_time, times.known[worker]};
     if (times.known[worker] == Known::kLonger) cut_short_.push_back(worker);

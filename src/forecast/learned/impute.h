@@ -1,5 +1,5 @@
-// Imputing: a run-time that was cut short gets a value once, drawn from what is expected of its
-// worker beyond the bound, since a model looks back on whole steps.
+// Imputation: gives each censored run-time a value, drawn once from the worker's forecast beyond
+// the bound. Models need a value for every run-time.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace drover {
 
-// The log of one of the samples (run-times, not logs) beyond the bound, each as likely as the
-// others; if none is, the bound plus an exponential draw of mean 0.1. Never less than the bound.
+// The log of a random sample beyond the bound; without one, the bound plus an exponential draw with
+// mean 0.1. The samples are run-times, not logs. ENSURES: at least log_bound.
 float impute(std::span<const float> samples_of_worker, float log_bound, DrawStream& draws);
 
-// Imputes a record step by step: what was cut short is drawn from what the empirical forecaster
-// expected of that worker before the step. Equal records and seeds give equal rows.
+// Imputes a record step by step. A censored run-time is drawn from the empirical forecast of that
+// worker before the step. Equal records and seeds give equal rows.
 class Imputer {
  public:
   explicit Imputer(uint64_t seed) : seed_(seed), ecdf_({.seed = seed, .warmup = 1}) {}
-  // The next step as a row for a history or a model; it stays until the next call. Steps come in
-  // order; workers may only become more.
+  // The next step as a row for a history or a model, valid until the next call. Steps come in
+  // order; the number of workers may only grow.
   std::span<const PastTime> impute_step(const StepTimes& times);
-  // A run-time that was cut short is known after all.
+  // Reports the true run-time of a censored one, which came late.
   void correct(Step step, WorkerId worker, double seconds);
 
  private:

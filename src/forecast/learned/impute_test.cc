@@ -21,7 +21,7 @@ TEST(Impute, DrawsEachSampleBeyondTheBoundAsOften) {
   for (const long value : {3, 4, 5}) EXPECT_NEAR(drawn[value], 1000, 130) << value;
 }
 
-TEST(Impute, GoesALittleBeyondABoundThatNoSampleReaches) {
+TEST(Impute, AddsALittleToABoundBeyondAllSamples) {
   const std::vector<float> samples = {1.0F, 2.0F};
   DrawStream draws(2);
   double sum = 0.0;
@@ -31,7 +31,7 @@ TEST(Impute, GoesALittleBeyondABoundThatNoSampleReaches) {
     sum += double{drawn} - 3.0;
   }
   EXPECT_NEAR(sum / 10000, 0.1, 0.005);
-  EXPECT_GE(impute({}, 3.0F, draws), 3.0F) << "nothing is known at all";
+  EXPECT_GE(impute({}, 3.0F, draws), 3.0F) << "without samples";
 }
 
 TEST(Impute, IsNeverBelowTheBound) {
@@ -43,11 +43,11 @@ TEST(Impute, IsNeverBelowTheBound) {
   }
 }
 
-TEST(HistoryOf, KeepsWhatIsKnownAndImputesWhatWasCutShort) {
+TEST(HistoryOf, KeepsKnownRunTimesAndImputesCensoredOnes) {
   std::vector<StepTimes> record;
   for (Step step = 0; step < 30; ++step) {
     const std::vector<double> times = {1.0, 2.0, step % 2 == 0 ? 4.0 : 8.0};
-    record.push_back(told(step, times, step < 20 ? 1e300 : 3.0));
+    record.push_back(observed(step, times, step < 20 ? 1e300 : 3.0));
   }
   record[5].known[1] = Known::kNothing;
   const History history = history_of(record, 7);
@@ -58,7 +58,7 @@ TEST(HistoryOf, KeepsWhatIsKnownAndImputesWhatWasCutShort) {
     const PastTime& cut = history.row(i)[2];
     EXPECT_EQ(cut.known, Known::kLonger);
     EXPECT_FLOAT_EQ(cut.bound, std::log(3.0F));
-    EXPECT_GE(cut.log_time, std::log(3.5F)) << "it has never taken less than 4";
+    EXPECT_GE(cut.log_time, std::log(3.5F)) << "it always took at least 4";
   }
   const History again = history_of(record, 7);
   for (size_t i = 0; i < 30; ++i) {
@@ -66,11 +66,11 @@ TEST(HistoryOf, KeepsWhatIsKnownAndImputesWhatWasCutShort) {
   }
 }
 
-TEST(HistoryOf, TakesWhatIsNoRunTimeForNothing) {
-  StepTimes times = told(0, std::vector{1.0, 0.0, std::nan("")});
+TEST(HistoryOf, IgnoresInvalidRunTimes) {
+  StepTimes times = observed(0, std::vector{1.0, 0.0, std::nan("")});
   times.known = {Known::kLonger, Known::kArrived, Known::kArrived};
   const History history = history_of(std::vector{times}, 1);
-  EXPECT_GE(history.row(0)[0].log_time, 0.0F) << "the first step, and nothing known yet";
+  EXPECT_GE(history.row(0)[0].log_time, 0.0F) << "the first step, without earlier data";
   EXPECT_EQ(history.row(0)[1].known, Known::kNothing);
   EXPECT_EQ(history.row(0)[2].known, Known::kNothing);
 }

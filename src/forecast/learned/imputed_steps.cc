@@ -5,8 +5,8 @@
 
 #include "core/check.h"
 #include "forecast/learned/impute.h"
+#include "forecast/run_time.h"
 #include "forecast/sampling.h"
-#include "forecast/told.h"
 
 namespace drover {
 namespace {
@@ -30,7 +30,7 @@ std::span<const PastTime> ImputedSteps::add(const StepTimes& times) {
   all_ *= kFading;
   cut_short_ *= kFading;
   for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-    if (!tells_something(times, worker)) continue;
+    if (!has_run_time(times, worker)) continue;
     const auto log_time = static_cast<float>(std::log(times.seconds[worker]));
     row_[worker] = {log_time, log_time, times.known[worker]};
     all_ += 1.0;
@@ -58,6 +58,6 @@ float ImputedSteps::imputed(const StepTimes& times, WorkerId worker, float log_b
   return impute(column_, log_bound, draws);
 }
 
-std::string ImputedSteps::cut_short_text() const { return cut_short_share(cut_short_, all_); }
+std::string ImputedSteps::cut_short_text() const { return censored_share_text(cut_short_, all_); }
 
 }  // namespace drover

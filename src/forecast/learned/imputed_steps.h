@@ -1,7 +1,7 @@
-// ImputedSteps: the run-times seen in a run, with those that were cut short imputed.
+// ImputedSteps: the run-times of a run, with censored ones imputed.
 //
-// What is missing of a step is drawn once from the forecast of that very step, beyond the bound
-// (impute.h). Models look back on the draw as if it had been seen; a fit knows the bound.
+// A censored run-time is drawn once from the forecast of its step, beyond the bound (impute.h). A
+// model's forecast uses the draw as if it were known. A fit uses the bound.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace drover {
 
-// What stands in for a run-time that was cut short.
+// The value used for a censored run-time.
 enum class Imputing : uint8_t {
   kBound,      // the bound itself: naive
   kTruncated,  // a draw from the forecast beyond the bound
@@ -25,23 +25,24 @@ class ImputedSteps {
  public:
   ImputedSteps(uint64_t seed, Imputing imputing) : seed_(seed), imputing_(imputing) {}
 
-  // The forecast of the next step: column i belongs to alive[i], which ascends. If not `by_worker`
-  // the rows are order statistics, and a worker that is cut short is one of those beyond the bound.
+  // Sets the forecast of the next step. Column i belongs to alive[i], which ascends. Without
+  // `by_worker` the rows are order statistics, and a censored run-time is drawn from all of them
+  // beyond the bound.
   void expect(std::span<const WorkerId> alive, const Forecast& forecast, bool by_worker);
 
-  // A step has ended. Returns its row by worker, which stays until the next call. Steps come in
-  // order; workers may only become more.
+  // Adds a step that has ended. Returns its row by worker, valid until the next call. Steps come in
+  // order; the number of workers may only grow.
   std::span<const PastTime> add(const StepTimes& times);
 
-  // A run-time that was cut short is known after all.
+  // Reports the true log run-time of a censored one, which came late.
   void correct(Step step, WorkerId worker, float log_time) {
     history_.correct(step, worker, log_time);
   }
 
   const History& history() const { return history_; }
-  // Steps added in all; the history keeps the newest.
+  // Number of steps added; the history keeps only the newest.
   uint64_t count() const { return count_; }
-  // ", 3 % of run-times cut short", over the last steps, for the end of a forecast's basis.
+  // ", 3 % of run-times cut short" in the last steps, to end a forecast's basis.
   std::string cut_short_text() const;
 
  private:
@@ -51,10 +52,10 @@ class ImputedSteps {
   const Imputing imputing_;
   History history_;
   uint64_t count_ = 0;
-  double cut_short_ = 0.0;  // fading, as all_
-  double all_ = 0.0;
+  double all_ = 0.0;        // decayed count of run-times
+  double cut_short_ = 0.0;  // those of them that are censored
 
-  // Of the step that comes next; no workers: none.
+  // The forecast of the next step; without workers: none.
   std::vector<WorkerId> alive_;
   Forecast expected_;
   bool by_worker_ = true;

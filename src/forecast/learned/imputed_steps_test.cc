@@ -39,16 +39,16 @@ TEST(ImputedSteps, DrawsFromTheForecastOfThatWorkerBeyondTheBound) {
   EXPECT_FLOAT_EQ(steps.history().row(0)[2].log_time, log_of(3.0));
 }
 
-TEST(ImputedSteps, AForecastServesOneStep) {
+TEST(ImputedSteps, AForecastIsUsedForOneStep) {
   ImputedSteps steps(kSeed, Imputing::kTruncated);
   steps.expect(first_workers(1), certain({3.0F}), /*by_worker=*/true);
-  steps.add(told(0, std::vector<double>{1.0}));
-  const float log_time = steps.add(told(1, std::vector<double>{9.0}, 2.0))[0].log_time;
+  steps.add(observed(0, std::vector<double>{1.0}));
+  const float log_time = steps.add(observed(1, std::vector<double>{9.0}, 2.0))[0].log_time;
   EXPECT_GT(log_time, log_of(2.0));
-  EXPECT_NE(log_time, log_of(3.0)) << "that was the forecast of the step before";
+  EXPECT_NE(log_time, log_of(3.0)) << "not from the forecast of the step before";
 }
 
-TEST(ImputedSteps, OfOrderStatisticsAnyBeyondTheBoundWillDo) {
+TEST(ImputedSteps, DrawsAnyOrderStatisticBeyondTheBound) {
   ImputedSteps steps(kSeed, Imputing::kTruncated);
   steps.expect(first_workers(3), certain({1.0F, 2.0F, 5.0F}), /*by_worker=*/false);
   const auto row = steps.add({.step = 0,
@@ -57,15 +57,15 @@ TEST(ImputedSteps, OfOrderStatisticsAnyBeyondTheBoundWillDo) {
   EXPECT_FLOAT_EQ(row[0].log_time, log_of(5.0)) << "although column 0 is at 1";
 }
 
-TEST(ImputedSteps, NaivelyTheBoundStandsIn) {
+TEST(ImputedSteps, UsesTheBoundWithKBound) {
   ImputedSteps steps(kSeed, Imputing::kBound);
   steps.expect(first_workers(1), certain({3.0F}), /*by_worker=*/true);
-  EXPECT_FLOAT_EQ(steps.add(told(0, std::vector<double>{9.0}, 2.0))[0].log_time, log_of(2.0));
+  EXPECT_FLOAT_EQ(steps.add(observed(0, std::vector<double>{9.0}, 2.0))[0].log_time, log_of(2.0));
 }
 
-TEST(ImputedSteps, CorrectsWhatIsKnownAfterAll) {
+TEST(ImputedSteps, CorrectsLateRunTimes) {
   ImputedSteps steps(kSeed, Imputing::kTruncated);
-  steps.add(told(0, std::vector<double>{9.0}, 2.0));
+  steps.add(observed(0, std::vector<double>{9.0}, 2.0));
   steps.correct(0, 0, log_of(9.0));
   EXPECT_EQ(steps.history().row(0)[0].known, Known::kArrived);
   EXPECT_FLOAT_EQ(steps.history().row(0)[0].log_time, log_of(9.0));
@@ -73,16 +73,16 @@ TEST(ImputedSteps, CorrectsWhatIsKnownAfterAll) {
 
 TEST(ImputedSteps, KeepsTheWorkersThatAStepDoesNotMention) {
   ImputedSteps steps(kSeed, Imputing::kTruncated);
-  steps.add(told(0, std::vector<double>{1.0, 2.0}));
-  EXPECT_EQ(steps.add(told(1, std::vector<double>{1.0})).size(), 2U);
+  steps.add(observed(0, std::vector<double>{1.0, 2.0}));
+  EXPECT_EQ(steps.add(observed(1, std::vector<double>{1.0})).size(), 2U);
 }
 
-TEST(ImputedSteps, SaysHowManyWereCutShortOfLate) {
+TEST(ImputedSteps, ReportsTheRecentShareOfCensoredRunTimes) {
   ImputedSteps steps(kSeed, Imputing::kTruncated);
   EXPECT_THAT(steps.cut_short_text(), mentions("0 %"));
-  steps.add(told(0, std::vector<double>{1.0, 9.0}, 2.0));
+  steps.add(observed(0, std::vector<double>{1.0, 9.0}, 2.0));
   EXPECT_THAT(steps.cut_short_text(), mentions("50 %"));
-  for (Step step = 1; step < 200; ++step) steps.add(told(step, std::vector<double>{1.0, 1.0}));
+  for (Step step = 1; step < 200; ++step) steps.add(observed(step, std::vector<double>{1.0, 1.0}));
   EXPECT_THAT(steps.cut_short_text(), mentions("0 %"));
 }
 

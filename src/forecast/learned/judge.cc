@@ -9,14 +9,14 @@
 namespace drover {
 namespace {
 
-// How fast a forecaster's past is forgotten, and how much more the better one is believed: one with
-// a CRPS 8 % above the best has 1/e of its weight.
+// Decay of old scores, and how strongly weights depend on scores: a CRPS 8 % above the best gives
+// 1/e of its weight.
 constexpr double kScoreHalfLife = 6.0;  // steps
 constexpr double kSharpness = 12.0;
 constexpr double kLeastWeight = 0.1;
-// A new model is taken for a little worse than the reference until it has been scored.
+// The score of a new model, relative to the reference, until it has scores of its own.
 constexpr double kNewModel = 1.02;
-constexpr uint64_t kShifting = 4;  // keys of draws, beside those of other forecasters
+constexpr uint64_t kShifting = 4;  // use of draws, distinct from those of forecasters
 
 }  // namespace
 
@@ -56,12 +56,12 @@ void Judge::score(const StepTimes& times) {
     Forecast& forecast = forecasts_[i];
     if (forecast.samples == 0) continue;
     sort_rows(forecast);
-    // Judged as it was used: with the shift that was known then.
+    // Scored as the forecast was used: with the shift known before this step.
     const CommonShift before = shifts_[i];
     if (const size_t arrived = arrivals_.arrivals().size(); arrived > 0) {
-      // An early one: what is slow for a reason of its own arrives later.
+      // An early arrival, since workers that are slow for individual reasons arrive later.
       const size_t rank = arrived / 4;
-      shifts_[i].learn(arrivals_.foretold_at(forecast, rank), arrivals_.arrivals()[rank]);
+      shifts_[i].learn(arrivals_.predicted_at(forecast, rank), arrivals_.arrivals()[rank]);
     }
     before.apply(forecast, 0, forecast.samples, shift_draws(i, times.step));
     scores_.add(i, arrivals_.mean_crps(forecast));

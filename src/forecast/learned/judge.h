@@ -1,9 +1,9 @@
-// Judge: compares how well forecasters predicted the last steps, says how far each is to be
-// believed, and disables a model that has gone stale.
+// Judge: scores how well forecasters predicted the last steps, computes their weights, and detects
+// a stale model.
 //
-// In each step some of the workers are taken for a small cluster, and every candidate's forecast of
-// their order of arrivals is scored (arrival_score.h). The deviations that all workers of a step
-// had in common are learned on the way and added to later forecasts (common_shift.h).
+// In each step it treats some workers as a small cluster, and scores each candidate's forecast of
+// their order of arrivals (arrival_score.h). It also learns the deviations that all workers of a
+// step have in common, and adds them to later forecasts (common_shift.h).
 #pragma once
 
 #include <cstdint>
@@ -21,38 +21,38 @@ namespace drover {
 
 class Judge {
  public:
-  // Samples that each candidate forecasts of the workers that are judged.
+  // Samples in a candidate's forecast of the judged workers.
   static constexpr uint32_t kSamples = 64;
-  // Workers judged in a step; others in the next.
+  // Workers judged per step; the next step judges others.
   static constexpr size_t kWorkers = 32;
-  // A model is stale when its mean score is this much worse than the reference's, over at least so
-  // many steps.
+  // A model is stale if its mean score is worse than the reference's by this factor, after at least
+  // kStaleAfter scores.
   static constexpr double kStale = 1.1;
   static constexpr size_t kStaleAfter = 12;
 
-  // Candidates are 0 .. candidates - 1; one of them is the reference that models are held against.
+  // Candidates are 0 .. candidates - 1. One of them is the reference for is_stale().
   Judge(size_t candidates, size_t reference, uint64_t seed);
 
-  // This candidate is another model from here on: a little worse than the reference until it has
-  // been scored, and not stale.
+  // Forgets the candidate's scores, because it is another model now. Until it has scores, it counts
+  // as slightly worse than the reference, and it is not stale.
   void restart(size_t candidate);
 
-  // Chooses the workers that are judged in `step`; none if `alive` is empty. What was forecast of
-  // others before is dropped.
+  // Chooses the workers to judge in `step`; none if `alive` is empty. Clears the forecasts of the
+  // step before.
   std::span<const WorkerId> begin(Step step, std::span<const WorkerId> alive);
-  // The candidate's forecast of those workers, kSamples of each; left empty, the candidate is not
-  // scored in this step.
+  // To be filled with the candidate's forecast of those workers, with kSamples rows. A candidate
+  // whose forecast stays empty is not scored in this step.
   Forecast& forecast_of(size_t candidate) { return forecasts_[candidate]; }
-  // The step has ended. Nothing is scored if begin() has not chosen workers since the last call, or
-  // if one of them shows nothing.
+  // Scores the step when it has ended. Does nothing if begin() has chosen no workers since the last
+  // call, or if a chosen worker took no part.
   void score(const StepTimes& times);
 
-  // By candidate, summing to 1, or all 0 if none was scored yet.
+  // By candidate, with sum 1; all 0 before the first score.
   std::span<const double> weights();
   bool is_stale(size_t candidate) const;
 
-  // Adds what the candidate's forecasts lacked of late to the rows begin .. end - 1 of its
-  // forecast.
+  // Adds the common deviations that the candidate's recent forecasts lacked to the rows
+  // begin .. end - 1 of its forecast.
   void adjust(size_t candidate, Step step, Forecast& forecast, uint32_t begin, uint32_t end) const;
 
  private:

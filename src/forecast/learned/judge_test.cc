@@ -26,7 +26,7 @@ void promise(Judge& judge, size_t candidate, size_t workers, double middle) {
   }
 }
 
-// Everybody takes 1 s; each candidate promises its own time.
+// All workers take 1 s; each candidate predicts its own time.
 void judge_steps(Judge& judge, Step from, Step to, double reference, double other,
                  size_t workers = 4) {
   const std::vector<double> times(workers, 1.0);
@@ -35,11 +35,11 @@ void judge_steps(Judge& judge, Step from, Step to, double reference, double othe
     const auto judged = judge.begin(step, alive);
     promise(judge, kReference, judged.size(), reference);
     if (other > 0.0) promise(judge, kOther, judged.size(), other);
-    judge.score(told(step, times));
+    judge.score(observed(step, times));
   }
 }
 
-TEST(Judge, BelievesTheCandidateThatPredictsBetter) {
+TEST(Judge, GivesTheBetterCandidateMoreWeight) {
   Judge judge(2, kReference, 1);
   EXPECT_EQ(judge.weights()[kReference], 0.0) << "nothing was scored yet";
   judge_steps(judge, 0, 5, 1.0, 1.5);
@@ -52,7 +52,7 @@ TEST(Judge, ACandidateWithoutAForecastIsNotScored) {
   judge.begin(0, first_workers(4));
   promise(judge, kOther, 4, 1.5);
   judge.begin(0, first_workers(4));
-  EXPECT_EQ(judge.forecast_of(kOther).samples, 0U) << "that was another step's";
+  EXPECT_EQ(judge.forecast_of(kOther).samples, 0U) << "cleared by begin()";
   judge_steps(judge, 0, 5, 1.0, 0.0);
   EXPECT_EQ(judge.weights()[kOther], 0.0);
   EXPECT_FALSE(judge.is_stale(kOther));
@@ -60,7 +60,7 @@ TEST(Judge, ACandidateWithoutAForecastIsNotScored) {
 
 TEST(Judge, DisablesAModelThatIsWorseThanTheReferenceForAWhile) {
   Judge judge(2, kReference, 1);
-  // A common shift that changes from step to step: nothing that could be learned and added.
+  // A common shift that alternates between steps, so that CommonShift cannot learn it.
   for (Step step = 0; step < Judge::kStaleAfter; ++step) {
     EXPECT_FALSE(judge.is_stale(kOther)) << "after " << step << " steps";
     judge_steps(judge, step, step + 1, 1.0, step % 2 == 0 ? 3.0 : 0.3);
@@ -78,18 +78,18 @@ TEST(Judge, ANewModelIsNotStaleUntilItHasBeenJudged) {
   judge.restart(kOther);
   EXPECT_FALSE(judge.is_stale(kOther));
   EXPECT_NEAR(judge.weights()[kOther] / judge.weights()[kReference], std::exp(-12.0 * 0.02), 1e-3)
-      << "taken for a little worse than the reference";
+      << "counts as slightly worse than the reference";
 }
 
-TEST(Judge, NothingIsScoredWithoutWorkersOrWhenOneOfThemShowsNothing) {
+TEST(Judge, ScoresNothingWithoutWorkersOrIfOneIsAbsent) {
   Judge judge(2, kReference, 1);
   const std::vector<WorkerId> alive = first_workers(4);
   EXPECT_TRUE(judge.begin(0, {}).empty());
-  judge.score(told(0, std::vector<double>(4, 1.0)));
+  judge.score(observed(0, std::vector<double>(4, 1.0)));
   EXPECT_EQ(judge.weights()[kReference], 0.0);
   judge.begin(1, alive);
   promise(judge, kReference, 4, 1.0);
-  StepTimes times = told(1, std::vector<double>(4, 1.0));
+  StepTimes times = observed(1, std::vector<double>(4, 1.0));
   times.known[2] = Known::kNothing;
   judge.score(times);
   EXPECT_EQ(judge.weights()[kReference], 0.0);
@@ -116,25 +116,25 @@ TEST(Judge, ChoosesOtherWorkersInTheNextStep) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 40);
 }
 
-TEST(Judge, AddsToAForecastWhatAllWorkersHadInCommon) {
+TEST(Judge, AddsCommonDeviationsToAForecast) {
   Judge judge(1, kReference, 1);
   const std::vector<WorkerId> alive = first_workers(4);
   for (Step step = 0; step < 60; ++step) {
     judge.begin(step, alive);
     promise(judge, kReference, 4, 1.0);
-    judge.score(told(step, std::vector<double>(4, step % 2 == 0 ? 0.7 : 1.4)));
+    judge.score(observed(step, std::vector<double>(4, step % 2 == 0 ? 0.7 : 1.4)));
   }
   Forecast forecast;
   forecast.resize(2, 4);
   std::fill(forecast.times.begin(), forecast.times.end(), 1.0F);
   judge.adjust(kReference, 60, forecast, 1, 2);
-  EXPECT_EQ(forecast.row(0)[0], 1.0F) << "a row that was not asked for";
+  EXPECT_EQ(forecast.row(0)[0], 1.0F) << "outside begin..end";
   EXPECT_NE(forecast.row(1)[0], 1.0F);
   EXPECT_EQ(forecast.row(1)[0], forecast.row(1)[3]) << "all workers of a sample alike";
   judge.restart(kReference);
   std::fill(forecast.times.begin(), forecast.times.end(), 1.0F);
   judge.adjust(kReference, 60, forecast, 0, 2);
-  EXPECT_EQ(forecast.row(1)[0], 1.0F) << "another model has none yet";
+  EXPECT_EQ(forecast.row(1)[0], 1.0F) << "a new model has no shifts yet";
 }
 
 }  // namespace

@@ -17,13 +17,13 @@
 namespace drover {
 namespace {
 
-// Steps before those in its window that a new model looks back on: what it knows of workers builds
-// up over them.
+// Steps that a new model learns in addition to its window. The features of workers build up over
+// them.
 constexpr size_t kLookBack = 64;
 
 constexpr float kNothingAwaited = std::numeric_limits<float>::infinity();
 
-// So many more or less than it was fitted on a model still serves.
+// The largest difference from the fitted number of workers that a model tolerates.
 uint32_t tolerated(size_t workers) { return std::max(2U, static_cast<uint32_t>(workers / 10)); }
 
 void check_whole(const ModelWeights& weights) {
@@ -58,11 +58,11 @@ struct LearnedModel::Parts {
     }
   }
 
-  // What is known of a worker now. The next step needs it twice, before and after.
+  // The features of a worker, cached: a step needs them for the forecast and for learning.
   const WorkerView& view(WorkerId worker);
   void forget_views() { std::fill(view_known.begin(), view_known.end(), uint8_t{0}); }
 
-  // v of a step that has ended.
+  // Each computes v of a step that has ended, for one emission.
   void pool(std::span<const PastTime> row);
   void normalise(std::span<const PastTime> row);
   void sort(std::span<const PastTime> row);
@@ -71,7 +71,7 @@ struct LearnedModel::Parts {
   // Samples of `ids`, block by block.
   void sample(Step step, std::span<const WorkerId> ids, Forecast& out);
   void sample_sorted(Step step, uint32_t alive, uint32_t samples, Forecast& out);
-  // Whose output of the network is taken for this worker's.
+  // The output of the network for this worker; for an unknown worker, that of a random other one.
   WorkerId output_for(Step step, WorkerId worker) const;
 
   const std::shared_ptr<const ModelWeights> weights;
@@ -97,7 +97,7 @@ struct LearnedModel::Parts {
   std::vector<WorkerId> places;
   WorkerBlock block;
   BlockOutcome outcome;
-  Forecast as_fitted;  // kSorted, when more or fewer are alive
+  Forecast as_fitted;  // kSorted, if the number of workers alive differs
   RowSorter sorter;
 };
 
@@ -161,7 +161,7 @@ void LearnedModel::Parts::sort(std::span<const PastTime> row) {
     return;
   }
   std::sort(sorted.begin(), sorted.end());
-  // Who took no part leaves a gap everywhere rather than at the end.
+  // Spreads the missing workers over all ranks, instead of the last ones.
   stretch(sorted, v);
   for (size_t i = 0; i < v.size(); ++i) v[i] = (v[i] - normal_mean[i]) / normal_scale;
 }
@@ -207,25 +207,24 @@ void LearnedModel::correct(Step step, WorkerId worker, float log_time) {
   }
 }
 
-std::string LearnedModel::trouble_with(std::span<const WorkerId> alive) const {
+std::string LearnedModel::incompatibility(std::span<const WorkerId> alive) const {
   const ModelShape& shape = parts_->shape;
   if (shape.emission == Emission::kShared) return "";
   const size_t most_apart = tolerated(shape.workers);
-  const auto strangers = static_cast<size_t>(
+  const auto unknown = static_cast<size_t>(
       std::count_if(alive.begin(), alive.end(), [&](WorkerId id) { return id >= shape.workers; }));
-  if (shape.emission == Emission::kWorkers && strangers > tolerated(alive.size())) {
+  if (shape.emission == Emission::kWorkers && unknown > tolerated(alive.size())) {
     return fmt::format(
-        "the model was fitted on {} workers by name, and {} of {} alive are others; a model with "
-        "the emission 'shared' serves anybody",
-        shape.workers, strangers, alive.size());
+        "the model has outputs for {} workers, but {} of {} alive are others; a model with the "
+        "emission 'shared' works for any workers",
+        shape.workers, unknown, alive.size());
   }
   const size_t apart =
       alive.size() > shape.workers ? alive.size() - shape.workers : shape.workers - alive.size();
   if (shape.emission == Emission::kSorted && apart > most_apart) {
     return fmt::format(
-        "the model was fitted on {} workers and tells when the first, second, ... of so many "
-        "arrive; {} are alive; it serves up to {} more or less, a model with the emission 'shared' "
-        "any number",
+        "the model was fitted for the arrivals of {} workers, but {} are alive; it tolerates a "
+        "difference of {}; a model with the emission 'shared' works for any number",
         shape.workers, alive.size(), most_apart);
   }
   return "";
@@ -246,7 +245,7 @@ void LearnedModel::Parts::draw_state(Step step, uint32_t samples) {
 }
 
 WorkerId LearnedModel::Parts::output_for(Step step, WorkerId worker) const {
-  // A stranger is taken for one of the others, each step for another.
+  // An unknown worker uses the output of a random other one, drawn for each step.
   return worker < shape.workers ? worker
                                 : forecast_draws(seed, step, worker, 12).below(shape.workers);
 }
@@ -293,7 +292,7 @@ void LearnedModel::forecast(Step step, std::span<const WorkerId> alive, uint32_t
   const auto count = static_cast<uint32_t>(alive.size());
   parts.draw_state(step, samples);
   if (parts.shape.emission == Emission::kSorted) {
-    DROVER_CHECK(trouble_with(alive).empty());
+    DROVER_CHECK(incompatibility(alive).empty());
     parts.sample_sorted(step, count, samples, out);
     return;
   }

@@ -1,5 +1,5 @@
-// LearnedModel: the forward pass of a learned model, from the steps it has seen to samples of the
-// next one. No libtorch, and no memory is allocated once the number of workers has settled.
+// LearnedModel: the forward pass of a learned model, from past steps to samples of the next one. It
+// does not use libtorch, and does not allocate while the number of workers stays the same.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,23 @@ namespace drover {
 
 class LearnedModel {
  public:
-  // REQUIRES: the weights are whole: every tensor of tensors_of(weights.shape) with all its values.
+  // REQUIRES: the weights are complete: each tensor of tensors_of(weights.shape), with all values.
   LearnedModel(std::shared_ptr<const ModelWeights> weights, uint64_t seed);
   ~LearnedModel();
 
   const ModelWeights& weights() const;
 
-  // A step has ended. Steps come in order; workers may only become more.
+  // Reports a step that has ended. Steps come in order; the number of workers may only grow.
   void learn(Step step, std::span<const PastTime> row);
-  // A run-time that was cut short is known after all.
+  // Reports the true log run-time of a censored one, which came late.
   void correct(Step step, WorkerId worker, float log_time);
 
-  // Why it cannot tell about these workers, for people; empty if it can. It serves a few more or
-  // less than it was fitted on.
-  std::string trouble_with(std::span<const WorkerId> alive) const;
+  // Why the model cannot forecast these workers, for people; empty if it can. A model with a fixed
+  // number of workers tolerates a small difference.
+  std::string incompatibility(std::span<const WorkerId> alive) const;
 
-  // Samples of the run-times of `alive` in `step`; of the sorted model, order statistics (sorted is
-  // set). REQUIRES: at least one step was learned, alive is not empty, trouble_with(alive) is
-  // empty.
+  // Samples of the run-times of `alive` in `step`; with Emission::kSorted, order statistics.
+  // REQUIRES: at least one step was learned; alive is not empty; incompatibility(alive) is empty.
   void forecast(Step step, std::span<const WorkerId> alive, uint32_t samples, Forecast& out);
 
  private:
@@ -41,7 +40,7 @@ class LearnedModel {
   std::unique_ptr<Parts> parts_;
 };
 
-// A model that has looked back on the newest steps of a history, as many as it remembers.
+// A model that has learned the newest steps of a history, as many as affect its forecasts.
 std::unique_ptr<LearnedModel> model_after(std::shared_ptr<const ModelWeights> weights,
                                           uint64_t seed, const History& history);
 

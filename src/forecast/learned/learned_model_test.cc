@@ -20,7 +20,7 @@ std::shared_ptr<const ModelWeights> shared_model(const ModelShape& shape, uint64
   return std::make_shared<const ModelWeights>(random_model(shape, seed));
 }
 
-// Some arrive, some are cut short, some are not there.
+// Some workers arrive, some are censored, some are absent.
 std::vector<PastTime> random_row(Step step, uint32_t workers, bool all_there = false) {
   std::vector<PastTime> row;
   for (uint32_t i = 0; i < workers; ++i) {
@@ -56,12 +56,12 @@ void expect_near_log(float time, double log) {
   EXPECT_NEAR(std::log(time), log, 2e-4 * std::max(1.0, std::abs(log)));
 }
 
-TEST(LearnedModel, SharedIsTheFormulasFromEndToEnd) {
+TEST(LearnedModel, SharedMatchesTheFormulas) {
   const auto weights = shared_model(default_shape(Emission::kShared, 70), 2);
   LearnedModel model(weights, kSeed);
   WorkerFeatures features;
   std::vector<Numbers> v;
-  const std::vector<WorkerId> alive = {3, 0, 69, 70, 12, 75};  // two who came later
+  const std::vector<WorkerId> alive = {3, 0, 69, 70, 12, 75};  // two that joined later
   for (Step step = 0; step < 30; ++step) {
     const std::vector<PastTime> row = random_row(step, step < 15 ? 70 : 76);
     std::vector<Shown> shown;
@@ -92,7 +92,7 @@ TEST(LearnedModel, SharedIsTheFormulasFromEndToEnd) {
   }
 }
 
-// (log time - mean) / scale by output; 0 for who took no part.
+// (log time - mean) / scale by output; 0 for a worker that took no part.
 Numbers normalised(const ModelWeights& weights, const std::vector<PastTime>& row) {
   Numbers v;
   for (uint32_t i = 0; i < weights.shape.workers; ++i) {
@@ -104,29 +104,29 @@ Numbers normalised(const ModelWeights& weights, const std::vector<PastTime>& row
   return v;
 }
 
-TEST(LearnedModel, WorkersIsTheFormulasFromEndToEnd) {
+TEST(LearnedModel, WorkersMatchesTheFormulas) {
   const auto weights = shared_model(default_shape(Emission::kWorkers, 25), 3);
   std::vector<std::vector<PastTime>> rows;
   for (Step step = 0; step < 24; ++step) rows.push_back(random_row(step, 27));
-  // Late truths, one below its bound, one of nobody the model knows, one too long ago.
+  // Late run-times: one below its bound, one of an unknown worker, one of a step too old.
   const std::vector<WorkerId> alive = {0, 3, 24, 9};
   for (const auto& [step, worker] : {std::pair<Step, WorkerId>{23, 5}, {22, 8}, {20, 26}, {1, 0}}) {
     PastTime& time = rows[step][worker];
     if (time.known != Known::kLonger) time = {time.log_time, time.log_time, Known::kLonger};
   }
-  LearnedModel told_late(weights, kSeed);
-  for (Step step = 0; step < 24; ++step) told_late.learn(step, rows[step]);
-  told_late.correct(23, 5, rows[23][5].bound + 1.0F);
-  told_late.correct(23, 5, rows[23][5].bound + 9.0F);  // known by now
-  told_late.correct(22, 8, rows[22][8].bound - 1.0F);
-  told_late.correct(20, 26, 5.0F);
-  told_late.correct(1, 0, 5.0F);
+  LearnedModel late(weights, kSeed);
+  for (Step step = 0; step < 24; ++step) late.learn(step, rows[step]);
+  late.correct(23, 5, rows[23][5].bound + 1.0F);
+  late.correct(23, 5, rows[23][5].bound + 9.0F);  // already known
+  late.correct(22, 8, rows[22][8].bound - 1.0F);
+  late.correct(20, 26, 5.0F);
+  late.correct(1, 0, 5.0F);
   rows[23][5].log_time = rows[23][5].bound + 1.0F;
   rows[22][8].log_time = rows[22][8].bound;
   std::vector<Numbers> v;
   for (size_t step = 4; step < 24; ++step) v.push_back(normalised(*weights, rows[step]));
   Forecast found;
-  told_late.forecast(24, alive, 16, found);
+  late.forecast(24, alive, 16, found);
   for (const uint32_t k : {0U, 7U, 15U}) {
     const Numbers z =
         slow_state(*weights, v, normals_of(24, v.size() + 1, weights->shape.latent, 16, k));
@@ -138,7 +138,7 @@ TEST(LearnedModel, WorkersIsTheFormulasFromEndToEnd) {
   }
 }
 
-TEST(LearnedModel, SortedIsTheFormulasFromEndToEnd) {
+TEST(LearnedModel, SortedMatchesTheFormulas) {
   const auto weights = shared_model(default_shape(Emission::kSorted, 140), 4);
   LearnedModel model(weights, kSeed);
   std::vector<Numbers> v;
@@ -173,13 +173,13 @@ Forecast forecast_of(LearnedModel& model, Step step, uint32_t alive, uint32_t sa
   return forecast;
 }
 
-TEST(LearnedModel, SortedServesAFewMoreOrLess) {
+TEST(LearnedModel, SortedToleratesASmallDifference) {
   const auto weights = shared_model(default_shape(Emission::kSorted, 50), 5);
   LearnedModel model(weights, kSeed);
   for (Step step = 0; step < 5; ++step) model.learn(step, random_row(step, 50));
   const Forecast whole = forecast_of(model, 5, 50);
   for (const uint32_t alive : {45U, 49U, 51U, 55U}) {
-    EXPECT_EQ(model.trouble_with(first_workers(alive)), "");
+    EXPECT_EQ(model.incompatibility(first_workers(alive)), "");
     const Forecast found = forecast_of(model, 5, alive);
     EXPECT_TRUE(found.sorted);
     ASSERT_EQ(found.workers, alive);
@@ -190,18 +190,18 @@ TEST(LearnedModel, SortedServesAFewMoreOrLess) {
       EXPECT_LE(found.row(k)[alive - 1], whole.row(k)[49]);
     }
   }
-  EXPECT_THAT(model.trouble_with(first_workers(40)), mentions(50, 40, 5, "shared"));
-  EXPECT_NE(model.trouble_with(first_workers(56)), "");
+  EXPECT_THAT(model.incompatibility(first_workers(40)), mentions(50, 40, 5, "shared"));
+  EXPECT_NE(model.incompatibility(first_workers(56)), "");
 }
 
-TEST(LearnedModel, WorkersTakesAFewStrangersForOneOfItsOwn) {
+TEST(LearnedModel, WorkersForecastsAFewUnknownWorkers) {
   const auto weights = shared_model(default_shape(Emission::kWorkers, 40), 6);
   LearnedModel model(weights, kSeed);
   for (Step step = 0; step < 5; ++step) model.learn(step, random_row(step, 44));
-  EXPECT_EQ(model.trouble_with(first_workers(40)), "");
-  EXPECT_EQ(model.trouble_with(first_workers(3)), "") << "fewer are no trouble";
-  EXPECT_EQ(model.trouble_with(first_workers(44)), "");
-  EXPECT_THAT(model.trouble_with(first_workers(50)), mentions(40, 10, 50, "shared"));
+  EXPECT_EQ(model.incompatibility(first_workers(40)), "");
+  EXPECT_EQ(model.incompatibility(first_workers(3)), "") << "fewer workers are compatible";
+  EXPECT_EQ(model.incompatibility(first_workers(44)), "");
+  EXPECT_THAT(model.incompatibility(first_workers(50)), mentions(40, 10, 50, "shared"));
   const Forecast known = forecast_of(model, 5, 40);
   const Forecast more = forecast_of(model, 5, 44);
   for (uint32_t k = 0; k < known.samples; ++k) {
@@ -209,16 +209,16 @@ TEST(LearnedModel, WorkersTakesAFewStrangersForOneOfItsOwn) {
   }
 }
 
-TEST(LearnedModel, SharedServesAnybody) {
+TEST(LearnedModel, SharedForecastsAnyWorkers) {
   const auto weights = shared_model(default_shape(Emission::kShared, 4), 7);
   LearnedModel model(weights, kSeed);
   for (Step step = 0; step < 5; ++step) model.learn(step, random_row(step, 4));
-  EXPECT_EQ(model.trouble_with(first_workers(1000)), "");
+  EXPECT_EQ(model.incompatibility(first_workers(1000)), "");
   const Forecast forecast = forecast_of(model, 5, 1000);
   for (const float time : forecast.times) ASSERT_TRUE(std::isnormal(time) && time > 0.0F);
 }
 
-TEST(LearnedModel, OneStepIsEnoughAndAStepWithoutAnybodyNoHarm) {
+TEST(LearnedModel, NeedsOneStepAndToleratesAnEmptyOne) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers, Emission::kSorted}) {
     LearnedModel model(shared_model(default_shape(emission, 6), 8), kSeed);
     model.learn(0, std::vector<PastTime>(6));
@@ -230,7 +230,7 @@ TEST(LearnedModel, OneStepIsEnoughAndAStepWithoutAnybodyNoHarm) {
   }
 }
 
-TEST(LearnedModel, EqualSeedsGiveEqualForecastsAndOthersOthers) {
+TEST(LearnedModel, EqualSeedsGiveEqualForecasts) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers, Emission::kSorted}) {
     const auto weights = shared_model(default_shape(emission, 30), 9);
     LearnedModel one(weights, 1);
@@ -239,15 +239,15 @@ TEST(LearnedModel, EqualSeedsGiveEqualForecastsAndOthersOthers) {
     for (LearnedModel* model : {&one, &same, &other}) {
       for (Step step = 0; step < 12; ++step) model->learn(step, random_row(step, 30));
     }
-    forecast_of(one, 12, 29, 128);  // leaves nothing behind
+    forecast_of(one, 12, 29, 128);  // must not change later forecasts
     const Forecast first = forecast_of(one, 13, 30);
     EXPECT_EQ(first.times, forecast_of(same, 13, 30).times);
     EXPECT_NE(first.times, forecast_of(other, 13, 30).times);
-    EXPECT_NE(first.times, forecast_of(one, 14, 30).times) << "every step draws anew";
+    EXPECT_NE(first.times, forecast_of(one, 14, 30).times) << "each step has its own draws";
   }
 }
 
-TEST(LearnedModel, ALateTruthChangesTheForecast) {
+TEST(LearnedModel, ALateRunTimeChangesTheForecast) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers}) {
     LearnedModel model(shared_model(default_shape(emission, 5), 10), kSeed);
     for (Step step = 0; step < 10; ++step) {

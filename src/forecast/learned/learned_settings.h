@@ -1,4 +1,4 @@
-// LearnedSettings: what every forecaster with a learned model is given.
+// LearnedSettings: settings of all forecasters with a learned model.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace drover {
 struct LearnedSettings {
   uint64_t seed = 1;
   Step warmup = 20;                           // of the empirical forecaster
-  std::shared_ptr<const ModelWeights> model;  // null: none to start with
+  std::shared_ptr<const ModelWeights> model;  // the initial model; null: none
   FittingSettings fitting = {};               // with the seed above
   std::unique_ptr<Fitter> fitter;             // null: no model is fitted
-  uint32_t samples = 0;                       // of a forecast; 0: learned_samples()
+  uint32_t samples = 0;                       // per forecast; 0: learned_samples()
 };
 
 inline FittingSettings fitting_of(const LearnedSettings& settings) {

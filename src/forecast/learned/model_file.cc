@@ -57,7 +57,7 @@ class Writer {
   std::string bytes_;
 };
 
-// REQUIRES of every call: so many bytes are left.
+// REQUIRES of each call: this number of bytes is left.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -81,7 +81,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-// By reference, to write and to read them.
+// References, for writing and for reading.
 template <typename Shape>
 auto sizes_in(Shape& shape) {
   return std::array{&shape.workers,       &shape.latent,     &shape.window,         &shape.rnn,
@@ -91,7 +91,7 @@ auto sizes_in(Shape& shape) {
 
 size_t numbers_in(const Tensor& tensor) { return size_t{tensor.rows} * tensor.columns; }
 
-// Of a file with such tensors.
+// The length of a file with these tensors.
 size_t file_bytes(const std::vector<Tensor>& tensors) {
   size_t bytes = kFixedBytes;
   for (const Tensor& each : tensors) bytes += 3 * 4 + each.name.size() + 4 * numbers_in(each);
@@ -107,21 +107,21 @@ Error trouble(const std::string& name, const std::string& why) {
   return invalid_input(fmt::format("cannot use the model in {}: {}", name, why));
 }
 
-// What the first bytes and the length tell. `size` is of the whole file.
+// Checks the first bytes and the length. `size` is that of the whole file.
 Status check_head(std::string_view bytes, uint64_t size, const std::string& name) {
   if (size == 0) return trouble(name, fmt::format("it is empty; {}", kFitAgain));
   const size_t seen = std::min(bytes.size(), kMark.size());
   if (bytes.substr(0, seen) != kMark.substr(0, seen)) {
-    return trouble(name, "it is no model of drover; 'drover fit' makes one");
+    return trouble(name, "it is not a drover model; make one with 'drover fit'");
   }
   const Error cut_off =
-      trouble(name, fmt::format("it is cut off after {} bytes; {}", size, kFitAgain));
+      trouble(name, fmt::format("it is truncated after {} bytes; {}", size, kFitAgain));
   if (bytes.size() < kHeadBytes) return cut_off;
   Reader reader(bytes.substr(kMark.size()));
   const auto format = reader.get<uint32_t>();
   if (format != kFormat) {
     return trouble(name,
-                   fmt::format("it has format {}, and this drover knows format {} alone; use the "
+                   fmt::format("it has format {}, but this drover reads only format {}; use the "
                                "drover that wrote it, or fit the model again with this one",
                                format, kFormat));
   }
@@ -129,9 +129,8 @@ Status check_head(std::string_view bytes, uint64_t size, const std::string& name
   if (size < kFixedBytes || size < length) return cut_off;
   if (size > length) {
     return trouble(
-        name, fmt::format("it has {} bytes where it should have {}: something was added, or it "
-                          "is damaged; {}",
-                          size, length, kFitAgain));
+        name, fmt::format("it has {} bytes instead of {}, so it was extended or damaged; {}", size,
+                          length, kFitAgain));
   }
   return done();
 }
@@ -140,7 +139,7 @@ Result<ModelShape> read_shape(Reader& reader, const std::string& name) {
   ModelShape shape;
   const auto emission = reader.get<uint32_t>();
   if (emission > static_cast<uint32_t>(Emission::kSorted)) {
-    return trouble(name, fmt::format("there is no emission {}; {}", emission, kFitAgain));
+    return trouble(name, fmt::format("its emission {} is unknown; {}", emission, kFitAgain));
   }
   shape.emission = static_cast<Emission>(emission);
   for (uint32_t* size : sizes_in(shape)) *size = reader.get<uint32_t>();
@@ -150,10 +149,10 @@ Result<ModelShape> read_shape(Reader& reader, const std::string& name) {
   return shape;
 }
 
-// `tensor` has its name and size, which the file must have too.
+// REQUIRES: `tensor` has the expected name and size. Fails if the file has others.
 Status read_tensor(Reader& reader, Tensor& tensor, const std::string& name) {
   const Error other =
-      trouble(name, fmt::format("where the tensor {} ({} x {}) belongs there is another; {}",
+      trouble(name, fmt::format("it has another tensor in the place of {} ({} x {}); {}",
                                 tensor.name, tensor.rows, tensor.columns, kFitAgain));
   if (reader.get<uint32_t>() != tensor.name.size()) return other;
   if (reader.get_text(tensor.name.size()) != tensor.name) return other;
@@ -163,10 +162,9 @@ Status read_tensor(Reader& reader, Tensor& tensor, const std::string& name) {
   for (float& value : tensor.values) {
     value = std::bit_cast<float>(reader.get<uint32_t>());
     if (std::isfinite(value)) continue;
-    return trouble(name,
-                   fmt::format("its tensor {} has a number that is not finite: the fit has gone "
-                               "astray; fit the model again, with a smaller learning rate",
-                               tensor.name));
+    return trouble(name, fmt::format("its tensor {} has a number that is not finite, so the fit "
+                                     "diverged; fit the model again with a smaller learning rate",
+                                     tensor.name));
   }
   return done();
 }
@@ -209,7 +207,7 @@ Result<ModelWeights> decode_model(std::string_view bytes, const std::string& nam
   if (Status status = check_head(bytes, bytes.size(), name); !status) return status.error();
   const std::string_view content = bytes.substr(0, bytes.size() - kChecksumBytes);
   if (Reader(bytes.substr(content.size())).get<uint32_t>() != checksum(content)) {
-    return trouble(name, fmt::format("it is damaged: its checksum does not fit; {}", kFitAgain));
+    return trouble(name, fmt::format("it is damaged (wrong checksum); {}", kFitAgain));
   }
   Reader reader(content.substr(kHeadBytes));
   Result<ModelShape> shape = read_shape(reader, name);
@@ -221,10 +219,10 @@ Result<ModelWeights> decode_model(std::string_view bytes, const std::string& nam
   weights.note.held_out_elbo = reader.get_double();
   weights.note.cut_short_share = reader.get_double();
   weights.tensors = tensors_of(weights.shape);
-  // From here on, every length has been checked against the file's.
+  // All lengths have been checked against that of the file.
   if (reader.get<uint32_t>() != weights.tensors.size() ||
       file_bytes(weights.tensors) != bytes.size()) {
-    return trouble(name, fmt::format("its tensors are not those of its shape; {}", kFitAgain));
+    return trouble(name, fmt::format("its tensors do not match its shape; {}", kFitAgain));
   }
   for (Tensor& tensor : weights.tensors) {
     if (Status status = read_tensor(reader, tensor, name); !status) return status.error();
@@ -241,8 +239,8 @@ Result<ModelWeights> read_model(const std::string& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     return trouble(path,
-                   fmt::format("it is {}; name a file that 'drover fit' has written",
-                               fs::is_directory(path, ignored) ? "a folder" : "no plain file"));
+                   fmt::format("it is {}; give a file written by 'drover fit'",
+                               fs::is_directory(path, ignored) ? "a folder" : "not a plain file"));
   }
   std::ifstream file(path, std::ios::binary);
   const uint64_t size = file ? fs::file_size(path, ignored) : 0;
@@ -255,7 +253,7 @@ Result<ModelWeights> read_model(const std::string& path) {
   std::array<char, kHeadBytes> head{};
   file.read(head.data(), head.size());
   const std::string_view beginning(head.data(), static_cast<size_t>(file.gcount()));
-  // A file of any length may be named by mistake: look at what it is before reading it all.
+  // The path may be wrong, so check the head before reading a file of any length.
   if (Status status = check_head(beginning, size, path); !status) return status.error();
   std::string bytes(size, '\0');
   file.clear();

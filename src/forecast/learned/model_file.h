@@ -1,4 +1,4 @@
-// The model file: a learned model on disk, versioned, checksummed, the same on every machine.
+// The model file: a learned model on disk, versioned, checksummed, portable between machines.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace drover {
 
-// As bytes; little-endian whatever the machine.
+// Little-endian on every machine.
 std::string encode_model(const ModelWeights& weights);
-// `name` is for messages. Refused with the reason: what is no model, is cut off or damaged, was
-// written by a newer drover, or does not agree with itself; nothing large is allocated before the
-// sizes have been checked.
+// `name` is for messages. Fails if the bytes are not a model, are truncated or damaged, are
+// inconsistent, or were written by a newer drover. Allocates nothing large before it has checked
+// the sizes.
 Result<ModelWeights> decode_model(std::string_view bytes, const std::string& name);
 
 Result<ModelWeights> read_model(const std::string& path);

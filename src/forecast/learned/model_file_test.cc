@@ -1,4 +1,4 @@
-// A model comes back from a file as it went in, and whatever is not one is refused with a reason.
+// A model is read back unchanged, and invalid files are refused with a reason.
 #include "forecast/learned/model_file.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ ModelWeights small_model(Emission emission) {
 
 constexpr Emission kAll[] = {Emission::kShared, Emission::kWorkers, Emission::kSorted};
 
-// Puts bytes somewhere and makes the checksum fit, as a program gone wrong would.
+// Replaces bytes and updates the checksum, as a faulty program would.
 template <typename T>
 std::string with(std::string bytes, size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
@@ -61,7 +61,7 @@ std::string refusal(std::string_view bytes) {
   return result.error().message;
 }
 
-TEST(ModelFile, ComesBackAsItWentIn) {
+TEST(ModelFile, RoundTrips) {
   for (const Emission emission : kAll) {
     const ModelWeights weights = small_model(emission);
     const Result<ModelWeights> back = decode_model(encode_model(weights), "m");
@@ -70,7 +70,7 @@ TEST(ModelFile, ComesBackAsItWentIn) {
   }
 }
 
-TEST(ModelFile, IsTheSameOnEveryMachine) {
+TEST(ModelFile, IsPortable) {
   const std::string bytes = encode_model(small_model(Emission::kShared));
   EXPECT_EQ(bytes.substr(0, 12), std::string("\x93"
                                              "DROVER\n\x01\0\0\0",
@@ -79,7 +79,7 @@ TEST(ModelFile, IsTheSameOnEveryMachine) {
             static_cast<int>(bytes.size()));
 }
 
-TEST(ModelFile, CutOffAnywhereIsRefused) {
+TEST(ModelFile, RefusesTruncatedFiles) {
   const std::string bytes = encode_model(small_model(Emission::kWorkers));
   for (size_t length = 0; length < bytes.size(); ++length) {
     const std::string message = refusal(bytes.substr(0, length));
@@ -90,7 +90,7 @@ TEST(ModelFile, CutOffAnywhereIsRefused) {
   }
 }
 
-TEST(ModelFile, EveryWrongByteIsFound) {
+TEST(ModelFile, DetectsEveryWrongByte) {
   for (const Emission emission : kAll) {
     const std::string good = encode_model(small_model(emission));
     for (size_t at = 0; at < good.size(); ++at) {
@@ -103,18 +103,18 @@ TEST(ModelFile, EveryWrongByteIsFound) {
   }
 }
 
-TEST(ModelFile, SaysWhatItIsInstead) {
+TEST(ModelFile, ExplainsOtherFiles) {
   const std::string other = refusal("step,w0,w1\n0,1,2\n");
   EXPECT_THAT(other, mentions("drover fit"));
   const std::string good = encode_model(small_model(Emission::kShared));
-  EXPECT_THAT(refusal(with(good, 8, uint32_t{2})), mentions(2, 1)) << "written by a newer one";
+  EXPECT_THAT(refusal(with(good, 8, uint32_t{2})), mentions(2, 1)) << "written by a newer version";
   EXPECT_THAT(refusal(good + "x"), mentions(good.size() + 1, good.size()));
   std::string damaged = good;
   damaged[good.size() / 2] ^= 4;
   EXPECT_THAT(refusal(damaged), AllOf(Not(mentions("drover fit")), Not(mentions(good.size()))));
 }
 
-TEST(ModelFile, WhatDoesNotAgreeWithItselfIsRefused) {
+TEST(ModelFile, RefusesInconsistentFiles) {
   const ModelWeights weights = small_model(Emission::kWorkers);
   const std::string good = encode_model(weights);
   constexpr size_t kShape = 20;
@@ -125,7 +125,7 @@ TEST(ModelFile, WhatDoesNotAgreeWithItselfIsRefused) {
   const std::string other_tensors = refusal(with(good, kCount, uint32_t{5}));
   EXPECT_THAT(other_tensors, AllOf(Ne(""), Not(mentions("start"))));
   EXPECT_EQ(refusal(with(good, kShape + 4, uint32_t{1'000'000})), other_tensors)
-      << "and no memory was asked for";
+      << "without allocating";
   // The first tensor: start, 1 x 2.
   EXPECT_THAT(refusal(with(good, kCount + 4, uint32_t{0xfffffff0})), mentions("start", "1 x 2"));
   EXPECT_THAT(refusal(with(good, kCount + 8, 'S')), mentions("start", "1 x 2"));

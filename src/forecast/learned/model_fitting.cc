@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-// A fit looks back on so many run-times at most, but always on so many steps.
+// The maximum number of run-times in a fit; the minimum number of steps takes precedence.
 constexpr size_t kFitCells = 400'000;
 constexpr size_t kFitSteps = 64;
 
@@ -64,7 +64,7 @@ FitRequest ModelFitting::request(const History& history, const ModelWeights* mod
 }
 
 std::string ModelFitting::remark(bool has_model) const {
-  if (!trouble_.empty()) return "; a fit has failed: " + trouble_;
+  if (!trouble_.empty()) return "; model fit failed: " + trouble_;
   return has_model ? "" : "; no model yet";
 }
 

@@ -1,7 +1,8 @@
-// ModelFitting: decides when a model is fitted and with what, and hands over what comes of it.
+// ModelFitting: starts the fits of a model during a run, and returns the fitted models.
 //
-// The first fit begins after FittingSettings::first_fit steps. Another begins when so many times as
-// many steps were seen, or soon after the model has gone stale. Deciding never waits for a fit.
+// The first fit begins after FittingSettings::first_fit steps. Another one begins when the number
+// of steps has grown by FittingSettings::refit_growth, or soon after the model has become stale.
+// Decisions never wait for a fit.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +15,33 @@
 
 namespace drover {
 
-// The published models look back further, and a fit refuses less.
+// The published models have a longer window, and their fit needs this number of steps.
 inline constexpr Step kFirstPublishedFit = 50;
 
 struct FittingSettings {
   uint64_t seed = 1;
   Emission emission = Emission::kShared;  // others: first_fit is at least kFirstPublishedFit
   Step first_fit = 30;                    // steps seen
-  double refit_growth = 1.5;              // fitted again when so many times as many steps were seen
+  double refit_growth = 1.5;              // growth of the number of steps until the next fit
   uint32_t first_iterations = 300;
   uint32_t refit_iterations = 150;
-  bool believe_imputed = false;  // run-times that were imputed count as seen
+  bool believe_imputed = false;  // treat imputed run-times as known
   double foresight = FitSettings{}.foresight;
 };
 
 class ModelFitting {
  public:
-  // Steps that a stale model is given before it is fitted again; twice as many otherwise.
+  // Minimum number of steps between fits if the model is stale; twice as many otherwise.
   static constexpr uint64_t kStepsBetweenFits = 15;
 
-  // `fitter` null: no model is fitted.
+  // Without a `fitter` (null), no model is fitted.
   ModelFitting(const FittingSettings& settings, std::unique_ptr<Fitter> fitter);
 
-  // The model that a fit has made since the last call; null if there is none.
+  // Returns the model of a fit that has finished since the last call; null if there is none.
   std::shared_ptr<const ModelWeights> poll(Step now);
 
-  // Begins a fit if one is due after `seen` steps in all, of which `history` has the newest.
-  // `model` is in use now, null: none; `stale` says that it has been disabled.
+  // Begins a fit if one is due after `seen` steps in total, of which `history` has the newest.
+  // `model` is the current model (null: none), and `stale` whether it is disabled.
   void begin_if_due(Step now, uint64_t seen, const History& history, const ModelWeights* model,
                     bool stale);
 
@@ -52,7 +53,7 @@ class ModelFitting {
 
   const FittingSettings settings_;
   const std::unique_ptr<Fitter> fitter_;
-  uint64_t fitted_on_ = 0;  // steps seen when the last fit began; 0: none has
+  uint64_t fitted_on_ = 0;  // steps seen when the last fit began; 0: none yet
   std::string trouble_;     // why the last fit failed
 };
 

@@ -41,7 +41,7 @@ struct Walk {
   }
 };
 
-TEST(ModelFitting, BeginsWhenEnoughStepsWereSeen) {
+TEST(ModelFitting, BeginsAfterEnoughSteps) {
   Walk walk({.seed = 7});
   walk.steps(0, 29);
   EXPECT_TRUE(walk.script.requests.empty());
@@ -61,10 +61,10 @@ TEST(ModelFitting, BeginsWhenEnoughStepsWereSeen) {
   EXPECT_EQ(walk.fitting.remark(/*has_model=*/true), "");
 }
 
-TEST(ModelFitting, FitsAgainAfterHalfAsManyStepsMoreButNotTooOften) {
+TEST(ModelFitting, FitsAgainByGrowthButNotTooOften) {
   Walk walk;
   walk.steps(0, 200);
-  // 30, then at least 30 more; then half as many again: 60 -> 90 -> 135.
+  // After 30 steps, then at least 30 more, then by a factor of 1.5: 60 -> 90 -> 135.
   ASSERT_EQ(walk.script.asked_at, (std::vector<Step>{29, 59, 89, 134}));
   EXPECT_NE(walk.script.requests[1].start, nullptr) << "continues from the model in use";
   EXPECT_EQ(walk.script.requests[1].settings.iterations, FittingSettings{}.refit_iterations);
@@ -78,7 +78,7 @@ TEST(ModelFitting, AStaleModelIsFittedAgainSooner) {
   EXPECT_EQ(walk.script.asked_at, (std::vector<Step>{29, 44}));
 }
 
-TEST(ModelFitting, AFitThatFailsIsReportedAndTriedAgain) {
+TEST(ModelFitting, AFailedFitIsReportedAndRetried) {
   Walk walk;
   walk.script.fails = true;
   walk.steps(0, 59);
@@ -99,19 +99,19 @@ TEST(ModelFitting, PublishedModelsNeedMoreSteps) {
   EXPECT_EQ(walk.script.requests[0].shape.emission, Emission::kWorkers);
 }
 
-TEST(ModelFitting, WhatWasImputedCountsAsABoundUnlessItIsToBeBelieved) {
+TEST(ModelFitting, ImputedRunTimesAreBoundsUnlessBelieved) {
   for (const bool believe : {false, true}) {
     Walk walk({.believe_imputed = believe, .foresight = 0.25});
     walk.steps(0, 30);
     ASSERT_EQ(walk.script.requests.size(), 1U);
     EXPECT_EQ(walk.script.requests[0].history->row(5)[0].known,
               believe ? Known::kArrived : Known::kLonger);
-    EXPECT_EQ(walk.history.row(5)[0].known, Known::kLonger) << "a copy is fitted";
+    EXPECT_EQ(walk.history.row(5)[0].known, Known::kLonger) << "the fit uses a copy";
     EXPECT_EQ(walk.script.requests[0].settings.foresight, 0.25);
   }
 }
 
-TEST(ModelFitting, AModelOfAnotherKindIsNoStart) {
+TEST(ModelFitting, DoesNotStartFromAnotherShape) {
   Walk walk;
   walk.model =
       std::make_shared<ModelWeights>(random_model(default_shape(Emission::kWorkers, 2), 3, 0.1));

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "forecast/run_time.h"
 #include "forecast/sampling.h"
-#include "forecast/told.h"
 
 namespace drover {
 
@@ -24,7 +24,7 @@ void ModelForecaster::learn_late(Step step, WorkerId worker, double seconds) {
 }
 
 bool ModelForecaster::ready(std::span<const WorkerId> alive) const {
-  return learned_ > 0 && model_.trouble_with(alive).empty();
+  return learned_ > 0 && model_.incompatibility(alive).empty();
 }
 
 void ModelForecaster::forecast(Step step, std::span<const WorkerId> alive, Forecast& out) {

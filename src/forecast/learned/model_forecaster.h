@@ -1,5 +1,5 @@
-// ModelForecaster: a learned model alone as a forecaster, without help and without refitting, so
-// that it can be judged beside others.
+// ModelForecaster: a learned model as a forecaster, without mixing and without refitting, so that
+// it can be compared with other forecasters.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace drover {
 
 class ModelForecaster : public Forecaster {
  public:
-  // `samples` of a forecast; 0: by the number of workers, see sample_count().
+  // `samples` per forecast; 0: by the number of workers, see sample_count().
   ModelForecaster(std::shared_ptr<const ModelWeights> weights, uint64_t seed, uint32_t samples = 0);
 
   void learn(const StepTimes& times) override;

@@ -25,7 +25,7 @@ std::vector<double> times_of(Step step, size_t workers) {
   return times;
 }
 
-TEST(ModelForecaster, SaysWhatTheModelSays) {
+TEST(ModelForecaster, EqualsTheModelsForecast) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers, Emission::kSorted}) {
     SCOPED_TRACE(name_of(emission));
     const auto weights = model_of(emission, 5);
@@ -33,9 +33,9 @@ TEST(ModelForecaster, SaysWhatTheModelSays) {
     LearnedModel model(weights, 9);
     Imputer imputer(9);
     const std::vector<WorkerId> alive = first_workers(5);
-    EXPECT_FALSE(forecaster.ready(alive)) << "nothing was seen yet";
+    EXPECT_FALSE(forecaster.ready(alive)) << "before the first step";
     for (Step step = 0; step < 20; ++step) {
-      const StepTimes times = told(step, times_of(step, 5), 2.0);
+      const StepTimes times = observed(step, times_of(step, 5), 2.0);
       forecaster.learn(times);
       model.learn(step, imputer.impute_step(times));
       const auto late = times_of(step, 5)[4];
@@ -57,9 +57,9 @@ TEST(ModelForecaster, SaysWhatTheModelSays) {
   }
 }
 
-TEST(ModelForecaster, HasAsManySamplesAsAsked) {
+TEST(ModelForecaster, HasTheRequestedNumberOfSamples) {
   ModelForecaster forecaster(model_of(Emission::kShared, 3), 1, 512);
-  forecaster.learn(told(0, times_of(0, 3)));
+  forecaster.learn(observed(0, times_of(0, 3)));
   Forecast forecast;
   forecaster.forecast(1, first_workers(3), forecast);
   EXPECT_EQ(forecast.samples, 512U);

@@ -10,7 +10,7 @@ namespace drover {
 namespace {
 
 constexpr std::array<std::string_view, 3> kNames = {"shared", "workers", "sorted"};
-// Far beyond use, far below what would exhaust memory.
+// Far larger than useful, and far too small to exhaust memory.
 constexpr uint32_t kMostHidden = 4096;
 constexpr uint32_t kMostWorkers = 1'000'000;
 
@@ -22,7 +22,7 @@ Result<Emission> parse_emission(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (name == kNames[i]) return static_cast<Emission>(i);
   }
-  return invalid_input(fmt::format("there is no emission '{}'.{} There are {}", name,
+  return invalid_input(fmt::format("unknown emission '{}'.{} Emissions: {}", name,
                                    did_you_mean(name, kNames), fmt::join(kNames, ", ")));
 }
 
@@ -58,7 +58,7 @@ Status check_shape(const ModelShape& shape) {
   for (const Size& size : sizes) {
     if (size.value >= 1 && size.value <= size.most) continue;
     return invalid_input(
-        fmt::format("{} is {}, which is not between 1 and {}", size.name, size.value, size.most));
+        fmt::format("{} is {}, but must be from 1 to {}", size.name, size.value, size.most));
   }
   return done();
 }

@@ -1,5 +1,5 @@
-// The vectorised passes, in every build that this machine runs, against the formulas in plain
-// loops.
+// The vectorised passes, in each build that this machine supports, must match the formulas in
+// plain loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<float> floats(const Numbers& numbers) {
   return std::vector<float>(numbers.begin(), numbers.end());
 }
 
-// Odd sizes, none a multiple of a vector's.
+// Odd sizes, none a multiple of the vector size.
 ModelShape odd_shape(Emission emission, uint32_t workers) {
   ModelShape shape = default_shape(emission, workers);
   shape.latent = 5;
@@ -95,7 +95,7 @@ void check_state(const Build& build, const ModelWeights& weights, size_t steps, 
   }
 }
 
-TEST_P(Passes, StatesAreThoseOfTheFormulas) {
+TEST_P(Passes, StatesMatchTheFormulas) {
   for (const Emission emission : {Emission::kShared, Emission::kWorkers}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE(seed);
@@ -124,7 +124,7 @@ TEST_P(Passes, AStepCanBeAmended) {
 }
 
 TEST_P(Passes, QuantilesAreTheNormalDistributions) {
-  // A state space that gives its noise back: no weights but scales that come to 1.
+  // A state space that returns its noise: all weights are zero, and the scales are 1.
   ModelShape shape = default_shape(Emission::kShared, 1);
   ModelWeights weights = random_model(shape, 1, 0.0);
   for (Tensor& tensor : weights.tensors) {
@@ -147,7 +147,7 @@ TEST_P(Passes, QuantilesAreTheNormalDistributions) {
   }
 }
 
-TEST_P(Passes, PoolingIsThatOfTheFormulas) {
+TEST_P(Passes, PoolingMatchesTheFormulas) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const ModelShape& shape :
          {default_shape(Emission::kShared, 90), odd_shape(Emission::kShared, 90)}) {
@@ -157,7 +157,7 @@ TEST_P(Passes, PoolingIsThatOfTheFormulas) {
       WorkerBlock block;
       BlockOutcome outcome;
       emission->begin_pooling();
-      for (WorkerId id = 0; id < 100; ++id) {  // the last ten are strangers
+      for (WorkerId id = 0; id < 100; ++id) {  // the last ten are unknown
         const double off = 5.0 * spread_draw(seed, 1000 + id);
         all.push_back({id, random_view(draw({seed, id})), 2.0 + off, id % 3 == 0});
         const uint32_t at = block.count++;
@@ -177,7 +177,7 @@ TEST_P(Passes, PoolingIsThatOfTheFormulas) {
   }
 }
 
-// All samples of a block's workers, and which they should be.
+// All samples of a block's workers, compared with the expected ones.
 template <typename Expected>
 void check_samples(const WorkerBlock& block, const Forecast& found, Expected&& mixture_of) {
   const uint32_t bits = strata_bits(found.samples);
@@ -211,7 +211,7 @@ WorkerBlock random_block(uint32_t count, uint64_t seed) {
   return block;
 }
 
-TEST_P(Passes, SharedSamplesAreThoseOfTheFormulas) {
+TEST_P(Passes, SharedSamplesMatchTheFormulas) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const uint32_t samples : {1U, 32U, 100U}) {
       for (const ModelShape& shape :
@@ -231,7 +231,7 @@ TEST_P(Passes, SharedSamplesAreThoseOfTheFormulas) {
   }
 }
 
-TEST_P(Passes, PublishedSamplesAreThoseOfTheFormulas) {
+TEST_P(Passes, PublishedSamplesMatchTheFormulas) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const uint32_t samples : {1U, 32U, 100U}) {
       for (const ModelShape& shape :
@@ -253,9 +253,9 @@ TEST_P(Passes, PublishedSamplesAreThoseOfTheFormulas) {
   }
 }
 
-// With one state for all samples, a worker's samples are those of its mixture: between any two
-// quantiles lie as many as should, to the one that stratification leaves open at each end.
-TEST_P(Passes, SamplesAreSpreadAsTheMixtureSays) {
+// With one state for all samples, a worker's samples are stratified over its mixture: the number
+// between two quantiles is exact, up to one at each end.
+TEST_P(Passes, SamplesAreStratifiedOverTheMixture) {
   constexpr uint32_t kSamples = 128;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const ModelShape shape = default_shape(Emission::kShared, 64);
@@ -280,7 +280,7 @@ TEST_P(Passes, SamplesAreSpreadAsTheMixtureSays) {
   }
 }
 
-TEST_P(Passes, TimesAreRunTimesWhateverTheWeights) {
+TEST_P(Passes, TimesAreValidForAllWeights) {
   for (const double strength : {1e3, 1e10, 1e30}) {
     const ModelShape shape = default_shape(Emission::kShared, 64);
     const ModelWeights weights = random_model(shape, 1, strength);

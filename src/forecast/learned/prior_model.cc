@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "forecast/learned/model_file.h"
 
-// The file itself, so that the program needs nothing beside it.
+// Embeds the file, so that the program needs no other file at run time.
 asm(R"(
   .pushsection .rodata
   .global drover_prior_begin

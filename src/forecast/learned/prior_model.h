@@ -1,5 +1,5 @@
-// The model that is there before anything was seen: fitted to many made-up clusters
-// (bench/make_prior.cc), it knows what all clusters have in common.
+// The built-in model, for use before a model is fitted to the cluster. It was fitted to many
+// synthetic clusters (bench/make_prior.cc).
 #pragma once
 
 #include <memory>

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/check.h"
+#include "forecast/run_time.h"
 #include "forecast/sampling.h"
-#include "forecast/told.h"
 
 namespace drover {
 namespace {
@@ -36,7 +36,7 @@ void PublishedForecaster::install(std::shared_ptr<const ModelWeights> weights) {
 }
 
 bool PublishedForecaster::model_serves(std::span<const WorkerId> alive) const {
-  return model_ != nullptr && steps_.count() > 0 && model_->trouble_with(alive).empty();
+  return model_ != nullptr && steps_.count() > 0 && model_->incompatibility(alive).empty();
 }
 
 bool PublishedForecaster::ready(std::span<const WorkerId> alive) const {
@@ -52,7 +52,7 @@ void PublishedForecaster::forecast(Step step, std::span<const WorkerId> alive, F
   } else {
     ecdf_.forecast(step, alive, samples, out);
   }
-  model_trouble_ = model_ ? model_->trouble_with(alive) : "";
+  model_trouble_ = model_ ? model_->incompatibility(alive) : "";
   steps_.expect(alive, out, /*by_worker=*/!out.sorted);
 }
 

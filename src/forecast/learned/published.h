@@ -1,6 +1,6 @@
-// PublishedForecaster: the learned model as in the paper on Bayesian Distributed SGD: alone, with
-// an empirical forecaster only until there is a model, and what was imputed counts as seen in a
-// fit.
+// PublishedForecaster: the learned model as in the paper on Bayesian Distributed SGD. It is not
+// mixed with other forecasters; an empirical one serves only until the first model is fitted. Fits
+// treat imputed run-times as known.
 #pragma once
 
 #include <memory>
@@ -39,11 +39,11 @@ class PublishedForecaster : public Forecaster {
   const uint32_t samples_;
   const Emission emission_;
   EcdfForecaster ecdf_;
-  std::unique_ptr<LearnedModel> model_;  // null: there is none
+  std::unique_ptr<LearnedModel> model_;  // null: none yet
   ImputedSteps steps_;
   ModelFitting fitting_;
   Source source_ = Source::kNone;  // of the last forecast
-  std::string model_trouble_;      // why the model could not serve in it
+  std::string model_trouble_;      // why that forecast could not use the model
 };
 
 }  // namespace drover

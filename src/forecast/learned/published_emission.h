@@ -1,5 +1,5 @@
-// PublishedEmission: an output for every worker, or every place in the order of arrival, from the
-// state to samples of its run-time. The formulas are in model_weights.h.
+// PublishedEmission: samples of run-times from the state, with one output per worker or per rank of
+// arrival. The formulas are in model_weights.h.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ class PublishedEmission {
  public:
   virtual ~PublishedEmission();
 
-  // To be called before sample(), once for a forecast. `z`: dimension by dimension, one per sample.
+  // Sets the state for the sample() calls of a forecast. `z` has the values of all samples for the
+  // first dimension, then for the second, and so on.
   virtual void set_state(std::span<const float> z, uint32_t samples) = 0;
-  // Samples of a block's run-times; `block.ids` name the outputs. REQUIRES: all are below
-  // shape.workers; target.samples as in set_state().
+  // Samples of a block's run-times; `block.ids` are the outputs. REQUIRES: all ids are below
+  // shape.workers; target.samples is as in set_state().
   virtual void sample(const WorkerBlock& block, const SampleTarget& target) = 0;
 };
 

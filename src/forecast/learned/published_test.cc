@@ -45,11 +45,11 @@ struct Walk {
     settings.fitter = std::make_unique<ScriptedFitter>(script);
     forecaster = std::make_unique<PublishedForecaster>(std::move(settings));
   }
-  // Steps from..to-1; run-times beyond `cutoff` are cut short.
+  // Steps from..to-1; run-times beyond `cutoff` are censored.
   void steps(Step from, Step to, double cutoff = 1e300) {
     for (Step step = from; step < to; ++step) {
       if (forecaster->ready(alive)) forecaster->forecast(step, alive, forecast);
-      forecaster->learn(told(step, run_times(step), cutoff));
+      forecaster->learn(observed(step, run_times(step), cutoff));
     }
   }
 };
@@ -65,7 +65,7 @@ std::shared_ptr<const ModelWeights> some_model(Emission emission) {
   return std::make_shared<ModelWeights>(random_model(default_shape(emission, kWorkers), 3, 0.01));
 }
 
-TEST(Published, IsEmpiricalUntilThereIsAModelAndThenTheModelAlone) {
+TEST(Published, IsEmpiricalUntilAModelIsFitted) {
   Walk walk(settings_of(Emission::kWorkers));
   walk.steps(0, 20);
   EXPECT_THAT(walk.forecaster->basis(), Not(mentions("ecdf"))) << "warming up";
@@ -76,7 +76,7 @@ TEST(Published, IsEmpiricalUntilThereIsAModelAndThenTheModelAlone) {
               AllOf(mentions("model", 100, 77, 0), Not(mentions("ecdf"))));
 }
 
-TEST(Published, SaysWhatTheModelSays) {
+TEST(Published, EqualsTheModelsForecast) {
   PublishedSettings settings = settings_of(Emission::kWorkers);
   settings.seed = 9;
   settings.model = some_model(Emission::kWorkers);
@@ -95,10 +95,10 @@ TEST(Published, SaysWhatTheModelSays) {
   walk.forecaster->forecast(10, walk.alive, walk.forecast);
   Forecast theirs;
   model.forecast(10, walk.alive, walk.forecast.samples, theirs);
-  EXPECT_EQ(walk.forecast.times, theirs.times) << "neither mixed, shifted nor held to a floor";
+  EXPECT_EQ(walk.forecast.times, theirs.times) << "without mixing, shift and floor";
 }
 
-TEST(Published, WhatWasDrawnCountsAsSeenInAFit) {
+TEST(Published, AFitTreatsImputedRunTimesAsKnown) {
   for (const Imputing imputing : {Imputing::kBound, Imputing::kTruncated}) {
     Walk walk(settings_of(Emission::kWorkers, imputing));
     walk.steps(0, 22);
@@ -117,7 +117,7 @@ TEST(Published, WhatWasDrawnCountsAsSeenInAFit) {
   }
 }
 
-TEST(Published, SortedModelsImputeWhicheverIsBeyondTheBound) {
+TEST(Published, SortedModelsImputeAnyOrderStatisticBeyondTheBound) {
   PublishedSettings settings = settings_of(Emission::kSorted);
   settings.model = some_model(Emission::kSorted);
   Walk walk(std::move(settings));
@@ -126,8 +126,8 @@ TEST(Published, SortedModelsImputeWhicheverIsBeyondTheBound) {
   walk.forecaster->forecast(40, walk.alive, walk.forecast);
   EXPECT_TRUE(walk.forecast.sorted);
   const std::vector<float> expected = walk.forecast.times;
-  // Worker 0 is cut short, whose column has the first to arrive.
-  StepTimes times = told(40, run_times(40));
+  // Worker 0 is censored; column 0 is the first arrival.
+  StepTimes times = observed(40, run_times(40));
   times.known[0] = Known::kLonger;
   walk.forecaster->learn(times);
   walk.steps(41, kFirstPublishedFit + 1);
@@ -137,10 +137,10 @@ TEST(Published, SortedModelsImputeWhicheverIsBeyondTheBound) {
   EXPECT_GE(late.log_time, static_cast<float>(std::log(times.seconds[0])));
   EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), [&](float time) {
     return std::abs(std::log(time) - late.log_time) < 1e-5F;
-  })) << "one of those that were expected in that step";
+  })) << "one of the forecast times of that step";
 }
 
-TEST(Published, ALateTruthReachesWhatIsFitted) {
+TEST(Published, ALateRunTimeReachesTheFit) {
   Walk walk(settings_of(Emission::kWorkers));
   walk.steps(0, 28, 1.2);
   walk.forecaster->learn_late(27, 10, 1.61);
@@ -150,7 +150,7 @@ TEST(Published, ALateTruthReachesWhatIsFitted) {
   EXPECT_NEAR(walk.script.requests[0].history->row(27)[10].log_time, std::log(1.61), 1e-5);
 }
 
-TEST(Published, AModelThatDoesNotServeTheseWorkersIsSaidToAndNotUsed) {
+TEST(Published, ReportsAndIgnoresAnIncompatibleModel) {
   PublishedSettings settings = settings_of(Emission::kWorkers);
   settings.model = some_model(Emission::kWorkers);
   Walk walk(std::move(settings));

@@ -1,4 +1,4 @@
-// Models with random weights of about the size that fitting gives them, for tests and benchmarks.
+// Models with random weights of realistic size, for tests and benchmarks.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@ inline double spread_draw(uint64_t seed, uint64_t at) {
   return 2.0 * unit_interval(draw({seed, at}) | (uint64_t{1} << 11)) - 1.0;
 }
 
-// As most initialisations do: uniform, the smaller the more inputs there are. `strength` 1: outputs
-// of order 1.
+// Uniform weights, scaled by the number of inputs as in common initialisations. With `strength` 1,
+// outputs are of order 1.
 inline ModelWeights random_model(const ModelShape& shape, uint64_t seed, double strength = 1.0) {
   ModelWeights weights{.shape = shape, .note = {}, .tensors = tensors_of(shape)};
   uint64_t at = 0;

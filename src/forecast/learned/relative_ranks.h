@@ -1,4 +1,4 @@
-// Order statistics of so many workers from those of a few more or less, by relative rank.
+// Converts order statistics of n workers to those of m workers, by relative rank.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace drover {
 
-// The i-th of m stands where the ((i + 1/2) n / m - 1/2)-th of n does, between two neighbours in
-// proportion. REQUIRES: `sorted` ascends; neither is empty; they do not overlap.
+// Output i of m is at position (i + 1/2) n / m - 1/2 of the n inputs, interpolated linearly.
+// REQUIRES: `sorted` ascends; neither span is empty; they do not overlap.
 inline void stretch(std::span<const float> sorted, std::span<float> out) {
   const double ratio = static_cast<double>(sorted.size()) / static_cast<double>(out.size());
   const auto last = static_cast<double>(sorted.size() - 1);

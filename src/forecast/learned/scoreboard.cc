@@ -30,7 +30,7 @@ std::span<const double> Scoreboard::weights(double sharpness, double least) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (has_score(i)) best = std::min(best, mean(i));
   }
-  // Where none was ever wrong, all are as good.
+  // If the best score is zero, only entries with a zero score share the weight.
   best = std::max(best, std::numeric_limits<double>::min());
   double sum = 0.0;
   for (size_t i = 0; i < entries_.size(); ++i) {

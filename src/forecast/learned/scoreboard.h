@@ -1,5 +1,4 @@
-// Scoreboard: how forecasters have scored against each other of late, and how far each is to be
-// believed.
+// Scoreboard: recent scores of forecasters, and their weights in a mixture.
 #pragma once
 
 #include <cstddef>
@@ -10,33 +9,33 @@
 
 namespace drover {
 
-// The workers judged in a step, when only `count` of `size` are: the place of number j of them,
-// 0 <= j < count. They ascend evenly over all, since neighbours behave alike and would say the same
-// twice; and in `size` steps every worker is judged equally often. REQUIRES: 1 <= count <= size.
+// Selects `count` of `size` workers to judge in a step. Returns the index of the j-th one,
+// 0 <= j < count. They ascend and are evenly spaced, because neighbours tend to behave alike. In
+// `size` steps each worker is judged equally often. REQUIRES: 1 <= count <= size.
 constexpr size_t judged_place(Step step, size_t j, size_t count, size_t size) {
   return (j * size + static_cast<size_t>(step % size)) / count;
 }
 
 class Scoreboard {
  public:
-  // Scores fade, halving every `half_life` steps.
+  // The weight of a score halves every `half_life` steps.
   Scoreboard(size_t count, double half_life);
 
-  // An entry's mean score in a step (scores.h: smaller is better, positive). Once a step, in which
-  // all that are compared should be scored.
+  // Adds an entry's mean score in a step (scores.h: positive, smaller is better). Call it once per
+  // step for each entry.
   void add(size_t entry, double score);
-  // From here on the entry is taken for `share` times as bad as `like`, until it has scores of its
-  // own. REQUIRES: has_score(like).
+  // Resets the entry's score to `share` times that of `like`, until it has scores of its own.
+  // REQUIRES: has_score(like).
   void enter(size_t entry, size_t like, double share);
 
   bool has_score(size_t entry) const { return entries_[entry].weight > 0.0; }
-  // Its running mean. REQUIRES: has_score(entry).
+  // The decayed mean of the entry's scores. REQUIRES: has_score(entry).
   double mean(size_t entry) const { return entries_[entry].sum / entries_[entry].weight; }
-  // Steps since it entered.
+  // Number of scores since enter().
   size_t scored(size_t entry) const { return entries_[entry].scored; }
 
-  // By entry, summing to 1: proportional to exp(-sharpness * (mean / best mean - 1)); 0 for one
-  // without a score or below `least`. If none has a score, all 0.
+  // By entry, with sum 1: proportional to exp(-sharpness * (mean / best mean - 1)); 0 for an entry
+  // without a score or with a weight below `least`. All 0 if no entry has a score.
   std::span<const double> weights(double sharpness, double least);
 
  private:

@@ -8,7 +8,7 @@
 namespace drover {
 namespace {
 
-TEST(Scoreboard, TheBetterOneIsBelievedMore) {
+TEST(Scoreboard, TheBetterEntryHasMoreWeight) {
   Scoreboard scores(3, 20.0);
   for (int i = 0; i < 10; ++i) {
     scores.add(0, 1.0);
@@ -20,7 +20,7 @@ TEST(Scoreboard, TheBetterOneIsBelievedMore) {
   EXPECT_EQ(weights[2], 0.0) << "it has no score";
 }
 
-TEST(Scoreboard, AnEntryFarBehindHasNoWeight) {
+TEST(Scoreboard, AMuchWorseEntryHasNoWeight) {
   Scoreboard scores(2, 20.0);
   scores.add(0, 1.0);
   scores.add(1, 1.5);
@@ -28,7 +28,7 @@ TEST(Scoreboard, AnEntryFarBehindHasNoWeight) {
   EXPECT_EQ(scores.weights(25.0, 0.05)[0], 1.0);
 }
 
-TEST(Scoreboard, ThePastIsForgotten) {
+TEST(Scoreboard, OldScoresDecay) {
   Scoreboard scores(2, 5.0);
   for (int i = 0; i < 100; ++i) {
     scores.add(0, 1.0);
@@ -42,7 +42,7 @@ TEST(Scoreboard, ThePastIsForgotten) {
   EXPECT_GT(scores.weights(25.0, 0.05)[1], 0.99);
 }
 
-TEST(Scoreboard, ANewEntryIsTakenForAnotherUntilItHasScores) {
+TEST(Scoreboard, ANewEntryHasAnInitialScore) {
   Scoreboard scores(2, 5.0);
   EXPECT_FALSE(scores.has_score(1));
   for (int i = 0; i < 20; ++i) scores.add(0, 2.0);
@@ -53,7 +53,7 @@ TEST(Scoreboard, ANewEntryIsTakenForAnotherUntilItHasScores) {
   EXPECT_NEAR(scores.mean(1), 1.0, 0.01);
 }
 
-TEST(Scoreboard, AnEntryThatIsNeverWrongIsBelieved) {
+TEST(Scoreboard, AScoreOfZeroIsValid) {
   Scoreboard scores(2, 5.0);
   scores.add(0, 0.0);
   scores.add(1, 0.5);
@@ -61,7 +61,7 @@ TEST(Scoreboard, AnEntryThatIsNeverWrongIsBelieved) {
   EXPECT_EQ(Scoreboard(2, 5.0).weights(25.0, 0.05)[0], 0.0) << "none has a score";
 }
 
-TEST(JudgedPlace, EveryWorkerEquallyOftenAndNoneTwiceInAStep) {
+TEST(JudgedPlace, SelectsWorkersEquallyOften) {
   constexpr size_t kCount = 32;
   for (const size_t size : {32U, 33U, 40U, 63U, 64U, 95U, 2175U}) {
     std::vector<size_t> times(size);

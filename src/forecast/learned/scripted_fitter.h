@@ -1,4 +1,4 @@
-// ScriptedFitter: for tests, hands out the model that the test says, two steps after it was asked.
+// ScriptedFitter: for tests, returns a model chosen by the test, two steps after the request.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 namespace drover {
 
 struct FitScript {
-  std::function<ModelWeights(const FitRequest&)> model;  // what a fit makes
+  std::function<ModelWeights(const FitRequest&)> model;  // the result of a fit
   bool fails = false;
-  std::vector<FitRequest> requests;  // as they came
+  std::vector<FitRequest> requests;  // in order
   std::vector<Step> asked_at;
 };
 

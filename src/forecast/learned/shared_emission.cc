@@ -11,7 +11,7 @@ using Eigen::Index;
 
 constexpr Index kWorkers = kBlock;
 constexpr Index kFeatures = kFeatureCount;
-// So many samples at a time: what z shifts them by stays in the first-level cache.
+// Samples per block, so that the shifts by z fit into the first-level cache.
 constexpr Index kSamples = 64;
 
 // Component c of the mixture is

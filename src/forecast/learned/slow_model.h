@@ -1,5 +1,5 @@
-// The formulas of model_weights.h in plain loops of doubles, one number at a time: what the passes
-// are held to.
+// Reference implementation of the formulas of model_weights.h in plain loops of doubles, for tests
+// of the vectorised passes.
 #pragma once
 
 #include <algorithm>

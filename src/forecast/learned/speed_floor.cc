@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "forecast/told.h"
+#include "forecast/run_time.h"
 
 namespace drover {
 
 void SpeedFloor::learn(const StepTimes& times) {
   fastest_.resize(std::max(fastest_.size(), times.seconds.size()), 0.0F);
   for (WorkerId worker = 0; worker < times.seconds.size(); ++worker) {
-    if (times.known[worker] != Known::kArrived || !tells_something(times, worker)) continue;
+    if (times.known[worker] != Known::kArrived || !has_run_time(times, worker)) continue;
     const float time = to_run_time(times.seconds[worker]);
     fastest_of_all_ = fastest_of_all_ > 0.0F ? std::min(fastest_of_all_, time) : time;
     float& fastest = fastest_[worker];

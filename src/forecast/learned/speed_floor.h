@@ -1,7 +1,7 @@
 // SpeedFloor: a forecast never goes below a worker's fastest observed time.
 //
-// Work has a least time it takes, which the smooth tail of a learned model does not know. A first
-// arrival in next to no time would make it pay to drop all other workers.
+// Work takes a minimum time, but the smooth tail of a learned model extends below it. A predicted
+// first arrival near zero would make a cutoff of one seem best.
 #pragma once
 
 #include <span>
@@ -15,19 +15,19 @@ namespace drover {
 
 class SpeedFloor {
  public:
-  // A worker's fastest time is forgotten by this factor a step, so that a worker that has become
-  // faster or slower for good is not held to its past.
+  // Each step multiplies the fastest times by this factor, so that they follow a worker whose speed
+  // has changed permanently.
   static constexpr float kForgetting = 1.002F;
 
-  // A step has ended. Only run-times that are known count, not those that were cut short.
+  // Reports a step that has ended. Censored run-times do not count.
   void learn(const StepTimes& times);
 
-  // Raises each column to the fastest time of its worker, or, of a worker that has never arrived,
-  // to the fastest of all. REQUIRES: column i of the forecast belongs to alive[i].
+  // Raises each column to the fastest time of its worker, or to the fastest time of all workers if
+  // this one never arrived. REQUIRES: column i of the forecast belongs to alive[i].
   void apply(std::span<const WorkerId> alive, Forecast& forecast);
 
  private:
-  std::vector<float> fastest_;  // by worker; 0: none known
+  std::vector<float> fastest_;  // by worker; 0: never arrived
   float fastest_of_all_ = 0.0F;
   std::vector<float> floors_;  // of the workers in a forecast
 };

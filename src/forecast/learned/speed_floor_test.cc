@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-// What is left of a forecast that promises every worker next to nothing.
+// The floor applied to a forecast of nearly zero for each worker.
 std::vector<float> floors_of(SpeedFloor& floor, const std::vector<WorkerId>& alive) {
   Forecast forecast;
   forecast.resize(2, static_cast<uint32_t>(alive.size()));
@@ -23,8 +23,8 @@ std::vector<float> floors_of(SpeedFloor& floor, const std::vector<WorkerId>& ali
 
 TEST(SpeedFloor, AForecastNeverGoesBelowAWorkersFastestTime) {
   SpeedFloor floor;
-  floor.learn(told(0, std::vector<double>{2.0, 3.0}));
-  floor.learn(told(1, std::vector<double>{1.5, 4.0}));
+  floor.learn(observed(0, std::vector<double>{2.0, 3.0}));
+  floor.learn(observed(1, std::vector<double>{1.5, 4.0}));
   const auto floors = floors_of(floor, {0, 1});
   EXPECT_FLOAT_EQ(floors[0], 1.5F);
   EXPECT_FLOAT_EQ(floors[1], 3.0F * SpeedFloor::kForgetting);
@@ -32,7 +32,7 @@ TEST(SpeedFloor, AForecastNeverGoesBelowAWorkersFastestTime) {
 
 TEST(SpeedFloor, LeavesSlowerSamplesAlone) {
   SpeedFloor floor;
-  floor.learn(told(0, std::vector<double>{2.0}));
+  floor.learn(observed(0, std::vector<double>{2.0}));
   Forecast forecast;
   forecast.resize(1, 1);
   forecast.times = {5.0F};
@@ -40,9 +40,9 @@ TEST(SpeedFloor, LeavesSlowerSamplesAlone) {
   EXPECT_EQ(forecast.times[0], 5.0F);
 }
 
-TEST(SpeedFloor, AWorkerThatHasNeverArrivedIsHeldToTheFastestOfAll) {
+TEST(SpeedFloor, AWorkerWithoutArrivalsGetsTheFastestOfAll) {
   SpeedFloor floor;
-  // Worker 2 was cut short at 1 s, which says nothing of how fast it can be.
+  // Worker 2 was censored at 1 s, which does not show how fast it can be.
   floor.learn({.step = 0,
                .seconds = {2.0, 3.0, 1.0, 0.5},
                .known = {Known::kArrived, Known::kArrived, Known::kLonger, Known::kNothing}});
@@ -52,14 +52,14 @@ TEST(SpeedFloor, AWorkerThatHasNeverArrivedIsHeldToTheFastestOfAll) {
 TEST(SpeedFloor, WithoutAnyRunTimeThereIsNoFloor) {
   SpeedFloor floor;
   EXPECT_EQ(floors_of(floor, {0}), std::vector<float>{1e-6F});
-  floor.learn(told(0, std::vector<double>{std::nan("")}));
+  floor.learn(observed(0, std::vector<double>{std::nan("")}));
   EXPECT_EQ(floors_of(floor, {0}), std::vector<float>{1e-6F});
 }
 
-TEST(SpeedFloor, AWorkerThatHasBecomeSlowerIsNotHeldToItsPastForEver) {
+TEST(SpeedFloor, TheFloorFollowsASlowerWorker) {
   SpeedFloor floor;
-  floor.learn(told(0, std::vector<double>{1.0}));
-  for (Step step = 1; step < 1000; ++step) floor.learn(told(step, std::vector<double>{4.0}));
+  floor.learn(observed(0, std::vector<double>{1.0}));
+  for (Step step = 1; step < 1000; ++step) floor.learn(observed(step, std::vector<double>{4.0}));
   EXPECT_FLOAT_EQ(floors_of(floor, {0})[0], 4.0F);
 }
 

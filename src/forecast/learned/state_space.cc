@@ -9,8 +9,8 @@ namespace {
 
 using Eigen::Index;
 
-// Samples are independent of each other: so many at a time, so that the products of matrices need
-// no memory but the stack's.
+// Samples per block. Samples are independent; with small blocks, matrix products need only stack
+// memory.
 constexpr Index kChains = 128;
 constexpr float kLeastScale = 0.001F;
 
@@ -88,15 +88,15 @@ class StateSpacePass final : public StateSpace {
     encode(window);
     for (uint32_t begin = 0; begin < samples; begin += kChains) {
       const Index count = samples - begin < kChains ? Index{samples - begin} : kChains;
-      const auto chance = [&](size_t step) {
+      const auto random_numbers = [&](size_t step) {
         return Chains(uniforms.data() + step * latent * samples + begin, count, latent_,
                       Eigen::OuterStride<>(samples));
       };
       z_.topRows(count) = start_.replicate(count, 1);
       for (size_t step = 0; step < window.size(); ++step) {
-        propose(chance(step), static_cast<Index>(step), count);
+        propose(random_numbers(step), static_cast<Index>(step), count);
       }
-      move_on(chance(window.size()), count);
+      move_on(random_numbers(window.size()), count);
       Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(
           z.data() + begin, count, latent_, Eigen::OuterStride<>(samples)) = z_.topRows(count);
     }

@@ -1,5 +1,5 @@
-// SteppedFitter: fits within begin() and hands the answer out some steps later, so that a replay or
-// a simulation repeats exactly, however long a fit takes on this machine.
+// SteppedFitter: fits in begin() and returns the result a fixed number of steps later, so that a
+// replay or a simulation is reproducible and independent of the duration of a fit.
 #pragma once
 
 #include "forecast/learned/fitting.h"
@@ -8,8 +8,9 @@ namespace drover {
 
 class SteppedFitter : public Fitter {
  public:
-  // `go_on` is asked every iteration (empty: always); false ends the fit with the best so far.
-  SteppedFitter(FitFunction fit, Step delay, std::function<bool()> go_on = {});
+  // `keep_going` is called in each iteration (empty: always true). If it returns false, the fit
+  // ends with the best weights so far.
+  SteppedFitter(FitFunction fit, Step delay, std::function<bool()> keep_going = {});
 
   void begin(Step now, FitRequest request) override;
   bool busy() const override { return outcome_.has_value(); }
@@ -18,7 +19,7 @@ class SteppedFitter : public Fitter {
  private:
   const FitFunction fit_;
   const Step delay_;
-  const std::function<bool()> go_on_;
+  const std::function<bool()> keep_going_;
   Step begun_ = 0;
   std::optional<Result<FitOutcome>> outcome_;
 };

@@ -37,13 +37,13 @@ TEST(SteppedFitter, AnswersOnceAndNotBeforeItsTime) {
   }
 }
 
-TEST(SteppedFitter, AStepThatNobodyPolledInDoesNotMatter) {
+TEST(SteppedFitter, AStepWithoutAPollDoesNotMatter) {
   SteppedFitter fitter(fake_fit, 5);
   fitter.begin(10, request_with(1));
   EXPECT_TRUE(fitter.poll(100));
 }
 
-TEST(SteppedFitter, HandsOutFailuresLikeAnswers) {
+TEST(SteppedFitter, ReturnsFailuresLikeResults) {
   SteppedFitter fitter(
       [](const FitRequest&, const FitListener&) -> Result<FitOutcome> {
         return system_error("no libtorch");

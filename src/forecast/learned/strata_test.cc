@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-TEST(Strata, NoTwoSamplesShareOne) {
+TEST(Strata, NoTwoSamplesShareAStratum) {
   for (uint32_t column = 0; column < 200; ++column) {
     for (const uint32_t samples : {1U, 2U, 3U, 32U, 64U, 100U, 128U, 1000U}) {
       const Order order = state_order(1, 2, column);

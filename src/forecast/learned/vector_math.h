@@ -1,8 +1,7 @@
-// What the vectorised passes share. For their source files alone, which are compiled once for every
-// generation of processors (forecast/CMakeLists.txt): everything in here has a name of that build's
-// own, so that the linker cannot take one build's code for another's. For the same reason these
-// files keep away from the standard library's containers and algorithms; a test looks at their
-// symbols.
+// Common code of the vectorised passes. Only their source files may include it. They are compiled
+// once for each CPU generation (forecast/CMakeLists.txt), and all names are in a namespace of the
+// build, so that the linker cannot mix the builds. For the same reason these files avoid containers
+// and algorithms of the standard library; a test checks their symbols.
 #pragma once
 
 #ifndef DROVER_BUILD
@@ -39,7 +38,7 @@ auto softplus(const Eigen::ArrayBase<Derived>& x) {
   return x.max(0.0F) + (1.0F + (-x.abs()).exp()).log();
 }
 
-// The two halves of the normal distribution's quantile, between which a logarithm is to be taken:
+// The two halves of the normal quantile function. The caller computes the logarithm between them:
 //   quantile(u) = from_log(u, log(before_log(u)))
 // After M. Giles, Approximating the erfinv function (GPU Computing Gems 2, 2011), in floats:
 //   erfinv(x) = x p(w), w = -log((1 - x)(1 + x)), here with x = 2u - 1, so w = -log(4u(1 - u)).
@@ -76,15 +75,15 @@ inline float from_log(float u, float log) {
   return kSqrt2 * (2.0F * u - 1.0F) * (w < 5.0F ? center : tail);
 }
 
-// Logs of run-times beyond this would leave the range of floats, and weights may be anything. Not a
-// number becomes the lower end.
+// Limits the log of a run-time to the range of floats, since weights may be arbitrary. NaN becomes
+// the lower end.
 inline float safe_log(float value) {
   constexpr float kMost = 80.0F;
   const float above = value > -kMost ? value : -kMost;
   return above < kMost ? above : kMost;
 }
 
-// Always through whole vectors: what comes out must not depend on how the target lies in memory.
+// Computes whole vectors always, so that the result does not depend on the alignment of the target.
 inline void store_exp(Lane& logs, uint32_t count, float* times) {
   logs = logs.exp();
   if (count == kBlock) {

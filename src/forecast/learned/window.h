@@ -1,4 +1,4 @@
-// Window: the newest steps as the encoder reads them, in a ring.
+// Window: a ring of the newest steps, as input of the encoder.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace drover {
 
 class Window {
  public:
-  // Of `steps` steps, each with a projection and, so that it can be amended, what it was made of;
-  // `inputs` is 0 if it never is.
+  // Holds `steps` steps, each with a projection and the values it was computed from, which amending
+  // needs. `inputs` is 0 if projections are never amended.
   Window(uint32_t steps, uint32_t projection, uint32_t inputs)
       : projection_(projection),
         inputs_(inputs),
@@ -23,7 +23,7 @@ class Window {
         bounds_(size_t{steps} * inputs),
         newest_last_(steps) {}
 
-  // Makes room for a step, in place of the oldest if it is full.
+  // Adds a step; replaces the oldest if the window is full.
   void push(Step step) {
     begin_ = count_ == steps_.size() ? (begin_ + 1) % steps_.size() : begin_;
     count_ += count_ < steps_.size() ? 1 : 0;
@@ -35,7 +35,7 @@ class Window {
   Step step(size_t i) const { return steps_[place(i)]; }
   std::span<float> projection(size_t i) { return part(projections_, i, projection_); }
   std::span<float> values(size_t i) { return part(values_, i, inputs_); }
-  // By worker: what a late truth is at least; infinite where none is waited for.
+  // By worker: lower bound of a run-time that may still come late; infinite if none is expected.
   std::span<float> bounds(size_t i) { return part(bounds_, i, inputs_); }
 
   // All projections, oldest first.

@@ -1,4 +1,4 @@
-// WorkerBlock: a few workers side by side, as the vectorised passes take them.
+// WorkerBlock: a group of workers that the vectorised passes process together.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace drover {
 
-// Few enough that all there is of a block stays in the first-level cache.
+// Small enough that the data of a block fits into the first-level cache.
 inline constexpr uint32_t kBlock = 64;
 
-// The orders of a block's columns, part by part.
+// The orders of a block's columns, as a structure of arrays.
 struct BlockOrders {
   alignas(64) std::array<uint16_t, kBlock> flip{};
   alignas(64) std::array<uint16_t, kBlock> first_odd{};
@@ -29,7 +29,7 @@ struct BlockOrders {
   }
 };
 
-// What is beyond `count` may be anything that was there before.
+// Entries beyond `count` are unspecified.
 struct WorkerBlock {
   uint32_t count = 0;
   std::array<WorkerId, kBlock> ids{};
@@ -37,7 +37,7 @@ struct WorkerBlock {
   BlockOrders orders;
 };
 
-// Where samples go: sample k of the block's worker i to times[k * stride + i].
+// Destination of samples: sample k of the block's worker i goes to times[k * stride + i].
 struct SampleTarget {
   float* times = nullptr;
   size_t stride = 0;

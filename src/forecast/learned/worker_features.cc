@@ -13,15 +13,15 @@ constexpr float kMidWeight = 0.3F;
 constexpr float kSlowWeight = 0.05F;
 constexpr float kSpreadFading = 0.1F;
 constexpr float kCutShortFading = 0.2F;
-// A worker's spread is mixed with so many distances as everybody's.
+// Weight of the pooled spread in a worker's spread, in distances.
 constexpr float kSpreadsOfOthers = 4.0F;
-// Distances on the log scale below this are noise of clocks and floats.
+// Smaller distances on the log scale are clock noise and rounding.
 constexpr float kLeastSpread = 1e-4F;
 constexpr uint32_t kLongUnheard = 50;
 
-// The first few count alike, so that the start does not depend on the very first.
-float weight(float usual, uint32_t count) {
-  return std::max(usual, 1.0F / static_cast<float>(count));
+// The first few run-times have equal weights, so that the first one does not dominate.
+float weight(float steady, uint32_t count) {
+  return std::max(steady, 1.0F / static_cast<float>(count));
 }
 
 }  // namespace
@@ -49,16 +49,16 @@ void WorkerFeatures::advance(Levels& levels, const PastTime& time) const {
   levels.surprise = squash(distance / scale_of(levels));
   levels.prev = levels.last;
   levels.last = time.log_time;
-  // A bound below a level says nothing new, and then the draw must not move it: without a
-  // measurement to hold it, the level would wander off.
-  const auto follow = [&](float& level, float usual) {
+  // A bound below a level has no information, so the draw must not move the level, which would
+  // drift without measurements.
+  const auto follow = [&](float& level, float steady) {
     if (cut_short && time.bound <= level) return;
-    level += weight(usual, levels.updates) * (time.log_time - level);
+    level += weight(steady, levels.updates) * (time.log_time - level);
   };
   follow(levels.fast, kFastWeight);
   follow(levels.mid, kMidWeight);
   follow(levels.slow, kSlowWeight);
-  if (cut_short) return;  // a draw must not tell the spread that it was made with
+  if (cut_short) return;  // draws depend on the spread, so they must not change it
   ++levels.measured;
   levels.spread += weight(kSpreadFading, levels.measured) * (std::abs(distance) - levels.spread);
 }
@@ -121,8 +121,8 @@ void WorkerFeatures::correct(Step step, WorkerId id, float log_time) {
 
 WorkerView WorkerFeatures::view(WorkerId id) const {
   WorkerView view;
-  const bool stranger = id >= workers_.size() || workers_[id].now.updates == 0;
-  if (stranger) {
+  const bool unknown = id >= workers_.size() || workers_[id].now.updates == 0;
+  if (unknown) {
     view.anchors.fill(center_);
     view.scale = std::max(kLeastSpread, pooled_spread_);
     view.features[8] = 1.0F;
@@ -144,7 +144,7 @@ WorkerView WorkerFeatures::view(WorkerId id) const {
     view.features[8] = static_cast<float>(std::min(levels.unheard, kLongUnheard)) / kLongUnheard;
     view.features[11] = 1.0F / static_cast<float>(levels.updates);
   }
-  // Of the cluster: how it has surprised in the last step, and how much run-times vary at all.
+  // Features of the cluster: the mean surprise in the last step, and the pooled spread.
   view.features[9] = surprise_;
   view.features[10] = 0.25F * std::log(std::max(kLeastSpread, pooled_spread_));
   return view;

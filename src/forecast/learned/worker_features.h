@@ -1,6 +1,6 @@
-// WorkerFeatures: what is known of each worker before a step, in numbers that mean the same in
-// every cluster: relative to the worker's own level and spread. Fitting and deciding read the same
-// ones.
+// WorkerFeatures: features of each worker before a step. They are relative to the worker's own
+// level and spread, so that they mean the same in every cluster. Fitting and forecasting use the
+// same features.
 #pragma once
 
 #include <array>
@@ -14,34 +14,34 @@ namespace drover {
 
 inline constexpr uint32_t kFeatureCount = 12;
 
-// Log times that a forecast may start from, in this order.
+// Log run-times that a forecast is relative to, in this order.
 inline constexpr uint32_t kAnchorCount = 6;
 enum Anchor : uint32_t {
   kLastAnchor,    // its last run-time
-  kPrevAnchor,    // the one before
-  kFastAnchor,    // moving averages with weight 0.7,
-  kMidAnchor,     // 0.3,
-  kSlowAnchor,    // and 0.05 on the newest
-  kCenterAnchor,  // the median of all workers' middle averages
+  kPrevAnchor,    // the run-time before that
+  kFastAnchor,    // moving average with weight 0.7 on the newest
+  kMidAnchor,     // moving average with weight 0.3
+  kSlowAnchor,    // moving average with weight 0.05
+  kCenterAnchor,  // median of all workers' kMidAnchor averages
 };
 
 struct WorkerView {
   std::array<float, kFeatureCount> features{};
   std::array<float, kAnchorCount> anchors{};
-  float scale = 1.0F;  // how far its run-times are usually off kMidAnchor; positive
+  float scale = 1.0F;  // typical distance of its run-times from kMidAnchor; positive
 };
 
-// Keeps sign and order, and large values apart from huge ones.
+// Compresses large values; keeps sign and order.
 float squash(float value);
 
 class WorkerFeatures {
  public:
-  // A step has ended. Workers may only become more.
+  // Reports a step that has ended. The number of workers may only grow.
   void learn(Step step, std::span<const PastTime> row);
-  // A run-time that was cut short is known after all. Forgotten if it was long ago.
+  // Reports the true log run-time of a censored one, which came late. Ignored for old steps.
   void correct(Step step, WorkerId worker, float log_time);
 
-  // What is known of a worker before the next step; of a stranger, what is known of all.
+  // The features of a worker before the next step; for an unknown worker, those of an average one.
   WorkerView view(WorkerId worker) const;
   bool empty() const { return steps_ == 0; }
 
@@ -53,7 +53,7 @@ class WorkerFeatures {
     float mid = 0.0F;
     float slow = 0.0F;
     float spread = 0.0F;     // mean distance of measured run-times from `mid` before them
-    float cut_short = 0.0F;  // share of late, fading
+    float cut_short = 0.0F;  // decayed share of censored run-times
     uint32_t updates = 0;    // run-times, known or imputed
     uint32_t measured = 0;   // distances in `spread`
     uint32_t unheard = 0;    // steps since it last arrived

@@ -25,7 +25,7 @@ std::vector<PastTime> random_row(Step step, size_t workers) {
   return row;
 }
 
-TEST(WorkerFeatures, AnchorsFollowARunTimeEachAtItsOwnPace) {
+TEST(WorkerFeatures, AnchorsFollowARunTimeAtDifferentRates) {
   WorkerFeatures features;
   for (Step step = 0; step < 40; ++step) features.learn(step, std::vector{arrived(1.0F)});
   features.learn(40, std::vector{arrived(2.0F)});
@@ -76,35 +76,35 @@ TEST(WorkerFeatures, ABoundBelowTheLevelDoesNotMoveIt) {
   EXPECT_FLOAT_EQ(after.features[8], 1.0F) << "long unheard of";
 }
 
-TEST(WorkerFeatures, ALateTruthCountsAsIfItHadBeenKnown) {
-  WorkerFeatures told_late;
-  WorkerFeatures told_at_once;
+TEST(WorkerFeatures, ALateRunTimeCountsAsATimelyOne) {
+  WorkerFeatures late;
+  WorkerFeatures timely;
   for (Step step = 0; step < 50; ++step) {
     std::vector<PastTime> row = random_row(step, 5);
-    told_late.learn(step, row);
+    late.learn(step, row);
     for (PastTime& time : row) {
       if (time.known == Known::kLonger) time = arrived(time.bound + 0.25F);
     }
-    told_at_once.learn(step, row);
+    timely.learn(step, row);
     for (WorkerId worker = 0; worker < 5; ++worker) {
-      if (row[worker].known == Known::kArrived) told_late.correct(step, worker, row[worker].bound);
+      if (row[worker].known == Known::kArrived) late.correct(step, worker, row[worker].bound);
     }
   }
   for (WorkerId worker = 0; worker < 5; ++worker) {
     for (uint32_t i = 0; i < kCenterAnchor; ++i) {
-      EXPECT_NEAR(told_late.view(worker).anchors[i], told_at_once.view(worker).anchors[i], 1e-4);
+      EXPECT_NEAR(late.view(worker).anchors[i], timely.view(worker).anchors[i], 1e-4);
     }
   }
 }
 
-TEST(WorkerFeatures, AStrangerIsTakenForOneOfTheOthers) {
+TEST(WorkerFeatures, AnUnknownWorkerLooksAverage) {
   WorkerFeatures features;
   EXPECT_TRUE(features.empty());
   for (Step step = 0; step < 10; ++step) {
     features.learn(step, std::vector{arrived(1.0F), arrived(2.0F), arrived(3.0F), PastTime{}});
   }
-  for (const WorkerId stranger : {WorkerId{3}, WorkerId{99}}) {
-    const WorkerView view = features.view(stranger);
+  for (const WorkerId unknown : {WorkerId{3}, WorkerId{99}}) {
+    const WorkerView view = features.view(unknown);
     for (const float anchor : view.anchors) EXPECT_FLOAT_EQ(anchor, 2.0F);
     EXPECT_GT(view.scale, 0.0F);
   }

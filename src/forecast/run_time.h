@@ -1,4 +1,4 @@
-// What counts as a run-time: positive and finite. Everything else a record may hold says nothing.
+// Valid run-times: positive and finite. Other values in a record are ignored.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace drover {
 inline bool is_run_time(double seconds) { return std::isfinite(seconds) && seconds > 0.0; }
 
 // REQUIRES: worker < times.seconds.size().
-inline bool tells_something(const StepTimes& times, WorkerId worker) {
+inline bool has_run_time(const StepTimes& times, WorkerId worker) {
   return times.known[worker] != Known::kNothing && is_run_time(times.seconds[worker]);
 }
 
-// Forecasts are floats, positive and finite whatever happened to the number before.
+// ENSURES: the result is positive and finite, also after overflow or underflow.
 inline float to_run_time(double seconds) {
   return static_cast<float>(std::clamp<double>(seconds, std::numeric_limits<float>::min(),
                                                std::numeric_limits<float>::max()));
 }
 
 // ", 3 % of run-times cut short", the end of a forecast's basis.
-inline std::string cut_short_share(double cut_short, double all) {
+inline std::string censored_share_text(double cut_short, double all) {
   const double percent = all > 0.0 ? 100.0 * cut_short / all : 0.0;
   return ", " + std::to_string(std::lround(percent)) + " % of run-times cut short";
 }
