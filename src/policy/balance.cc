@@ -13,16 +13,16 @@ namespace {
 
 constexpr std::array<double, 4> kWeights = {0.03, 0.1, 0.3, 0.6};  // of the newest run-time
 constexpr double kErrorFading = 0.98;
-constexpr double kMoveFading = 0.998;  // per step: what is fixed hardly changes
+constexpr double kMoveFading = 0.998;  // per step; slow, because the fixed part hardly changes
 constexpr double kMoves = 0.04;
-// As if so many large moves had shown that nothing is fixed.
+// The prior of the estimate: this number of moves with fixed() = 0.
 constexpr double kPriorMoves = 20.0;
 constexpr double kFixedMost = 0.8;  // of the fastest worker's time
-// Who was cut short takes about so much longer than is known.
+// Estimated ratio of a censored run-time to its bound.
 constexpr double kBeyondBound = 1.2;
-// A step's late arrivals may come so many steps later.
+// Late arrivals of older steps are ignored.
 constexpr size_t kStepsKept = 64;
-// Smaller changes are not worth the message, nor the noise.
+// Smaller changes are ignored: they are noise, and each change costs messages.
 constexpr double kDeadBand = 0.02;
 
 }  // namespace
@@ -51,14 +51,14 @@ double Balancer::fixed() const {
 
 double Balancer::log_speed(WorkerId worker) const { return speeds_[worker].level[best_]; }
 
-// Up and down in turns, pair by pair, so that the moves of a step sum to nothing and no worker is
-// moved one way for long.
+// Workers are moved in pairs, one up and one down, so that the moves of a step sum to zero. Random
+// draws decide which one, so that no worker is moved in one direction for long.
 double Balancer::move(Step step, size_t place, size_t count) const {
   if (place / 2 * 2 + 1 >= count) return 0.0;  // the odd one out
   if (step >= settings_.warmup) return 0.0;
-  const uint64_t chance =
+  const uint64_t bits =
       draw({settings_.seed, static_cast<uint64_t>(Purpose::kShares), step, place / 2});
-  const bool up = ((chance ^ place) & 1) != 0;
+  const bool up = ((bits ^ place) & 1) != 0;
   return up ? kMoves : -kMoves;
 }
 
@@ -86,13 +86,13 @@ void Balancer::plan(Step step, std::span<const WorkerId> alive) {
       changed = changed || std::abs(targets_[i] / before(alive[i]) - 1.0) > kDeadBand;
       sum += before(alive[i]);
     }
-    // Somebody has come or gone: what was right for the others is so no more.
+    // A worker joined or left, so the shares of the others must change.
     changed = changed || std::abs(sum - static_cast<double>(alive.size())) > kDeadBand;
     for (size_t i = 0; i < alive.size(); ++i)
       next.planned[alive[i]] = changed ? targets_[i] : before(alive[i]);
   }
-  // The moves of unequal shares do not cancel, and may cross a bound: what comes of them is brought
-  // back to the sum within the bounds.
+  // Moves of unequal shares do not cancel and may cross a bound, so the sum and the bounds are
+  // applied again.
   costs.clear();
   for (size_t i = 0; i < alive.size(); ++i) {
     costs.push_back(1.0 / (next.planned[alive[i]] * (1.0 + move(step, i, alive.size()))));
@@ -128,7 +128,7 @@ void Balancer::observe(const Planned& planned, WorkerId worker, double seconds) 
   }
   const double expected = a + std::exp(speed.level[best_]) * planned.planned[worker];
   const double z = share / planned.planned[worker] - 1.0;
-  const double y = std::clamp(seconds / expected - 1.0, -0.5, 0.5);  // an outlier tells little
+  const double y = std::clamp(seconds / expected - 1.0, -0.5, 0.5);  // limits outliers
   if (moved_per_time_ == 0.0) moved_per_time_ = kPriorMoves * kMoves * kMoves / expected;
   moved_ += z * z;
   followed_ += z * y;
@@ -166,7 +166,7 @@ void Balancer::learn(const StepTimes& times) {
     if (times.known[worker] == Known::kArrived && times.seconds[worker] > 0.0)
       shortest = std::min(shortest, times.seconds[worker]);
   }
-  // Not before: everybody is to be looked at with the same.
+  // Updated last, so that fixed() is the same for all workers of the step.
   if (shortest < std::numeric_limits<double>::infinity()) shortest_ = shortest;
   best_ = static_cast<size_t>(std::min_element(errors_.begin(), errors_.end()) - errors_.begin());
 }
@@ -178,7 +178,7 @@ void Balancer::learn_late(Step step, WorkerId worker, double seconds) {
 void balanced_shares(std::span<const double> costs, double least, double most, double sum,
                      std::vector<double>& shares) {
   shares.assign(costs.size(), 0.0);
-  // The sum rises with c; where it is right is found by halving.
+  // The sum increases with c, so bisection finds c.
   double low = 0.0;
   double high = most * *std::max_element(costs.begin(), costs.end());
   const auto share = [&](double c, size_t i) { return std::clamp(c / costs[i], least, most); };
@@ -209,7 +209,7 @@ std::vector<uint32_t> whole_samples(std::span<const double> shares, uint32_t bat
             [&](size_t a, size_t b) { return rest[a] != rest[b] ? rest[a] > rest[b] : a < b; });
   for (size_t i = 0; sum < total; i = (i + 1) % order.size(), ++sum) ++samples[order[i]];
   while (sum > total) {
-    // Only where the least of 1 sample has made it too many: the largest can spare it.
+    // The minimum of 1 sample can make the sum too large. Take the excess from the largest.
     --*std::max_element(samples.begin(), samples.end());
     --sum;
   }

@@ -1,17 +1,17 @@
-// Balancer: mini-batches in proportion to speed, so that unequal workers finish together.
+// Balancer: assigns mini-batches in proportion to speed, so that unequal workers finish together.
 //
-// The time of worker i with a share s of the usual mini-batch is taken as a + b_i s. Everybody is
-// done at the same moment T when s_i = (T - a) / b_i; the shares of n workers sum to n, within
-// bounds, so that a step has as many samples as ever.
+// The model: worker i takes a + b_i s for a share s of the default mini-batch. All workers finish
+// at the same time T if s_i = (T - a) / b_i. The shares of n workers sum to n, within bounds, so
+// that the number of samples per step does not change.
 //
-// b_i follows the run-times that were seen: an exponential mean of log((x - a) / s), whose memory
-// is the one of four that has foretold best of late. Of a worker that was cut short only a bound is
-// known: it counts where it is above the mean.
+// b_i follows the observed run-times: an exponential mean of log((x - a) / s). Four memory lengths
+// run in parallel; the one that recently predicted best is used. A censored run-time counts only if
+// its bound is above the mean.
 //
-// a, what a gradient costs whatever its size, is the same for all. Shares that follow run-times
-// cannot tell it (whoever is slow is given less, so the times stay equal), so they are moved a
-// little at random, up and down in turns: with z = (s - s_planned) / s_planned such a move and y
-// the relative deviation of the run-time from what was expected of s_planned,
+// a, the part of a gradient's cost that does not depend on its size, is the same for all workers.
+// It cannot be estimated from balanced shares, because their run-times are equal. So shares are
+// perturbed at random in the warm-up, up and down in turns. With z = (s - s_planned) / s_planned
+// such a move, and y the relative deviation of the run-time from that expected for s_planned,
 //
 //   E[y | z] = (1 - a / x) z    =>    a = sum z (z - y) / sum (z^2 / x)
 #pragma once
@@ -28,9 +28,9 @@
 namespace drover {
 
 struct BalanceSettings {
-  double least = 0.2;  // share of a usual mini-batch that everybody gets
-  double most = 3.0;   // and that nobody gets more than
-  Step warmup = 20;    // steps in which shares are equal but for the moves
+  double least = 0.2;  // minimum share of a default mini-batch
+  double most = 3.0;   // maximum share of a default mini-batch
+  Step warmup = 20;    // first steps, with equal shares except for the moves
   uint64_t seed = 1;
 };
 
@@ -39,17 +39,16 @@ class Balancer {
   // REQUIRES: 0 < least <= 1 <= most.
   explicit Balancer(const BalanceSettings& settings);
 
-  // Decides the shares of `step`, in which these are expected to take part, and keeps them. Call
-  // once for each step, in order.
+  // Decides the shares of `step` for these workers. REQUIRES: called once per step, in order.
   void plan(Step step, std::span<const WorkerId> alive);
-  // The same in whole samples, with `batch` in a usual mini-batch: share() is what they come to.
-  // ENSURES: each worker gets at least one, in the order of `alive`; the sum is that of as many
-  // usual mini-batches.
+  // The same in whole samples, with `batch` samples in a default mini-batch. share() then returns
+  // the exact shares. ENSURES: each worker gets at least one sample, in the order of `alive`; the
+  // sum is batch * alive.size().
   std::vector<uint32_t> deal(Step step, std::span<const WorkerId> alive, uint32_t batch);
-  // The shares that a step was given, by worker; 1 for whoever was not expected. All 1 if it was
-  // not planned, or so long ago that it is forgotten.
+  // The share of a worker in a step. It is 1 for a worker that was not in `alive`, and for all
+  // workers of a step that was not planned or is too old.
   double share(Step step, WorkerId worker) const;
-  // What a gradient costs whatever its size.
+  // The estimate of a, the part of a run-time that does not depend on the share.
   double fixed() const;
 
   void learn(const StepTimes& times);
@@ -81,16 +80,16 @@ class Balancer {
   double moved_ = 0.0;
   double followed_ = 0.0;
   double moved_per_time_ = 0.0;
-  double shortest_ = 0.0;  // run-time of the last step: no more than that can be fixed
+  double shortest_ = 0.0;  // run-time of the last step: an upper bound of fixed()
   std::vector<double> targets_;
 };
 
-// Shares s_i = c / cost_i with `sum` in all, each within the bounds; c follows. REQUIRES: costs are
-// positive; least * n <= sum <= most * n.
+// Computes shares s_i = c / cost_i within the bounds, with c such that they add up to `sum`.
+// REQUIRES: costs are positive; least * n <= sum <= most * n.
 void balanced_shares(std::span<const double> costs, double least, double most, double sum,
                      std::vector<double>& shares);
 
-// Whole numbers of samples: `batch` times the shares, each at least 1, `total` in all.
+// Whole numbers of samples: about `batch` times the shares, each at least 1, with sum `total`.
 // REQUIRES: total >= the number of shares.
 std::vector<uint32_t> whole_samples(std::span<const double> shares, uint32_t batch, uint64_t total);
 

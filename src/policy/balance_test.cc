@@ -26,8 +26,8 @@ double sum_of(std::span<const double> numbers) {
 
 // --- balanced_shares
 
-// Tries every set of workers that may be at a bound: some of the cheapest at most, some of the
-// dearest at least, and what is left in proportion among the others.
+// Tries all sets of workers at a bound: some of the cheapest at the maximum, some of the most
+// expensive at the minimum, and the others in proportion.
 std::vector<double> slow_shares(const std::vector<double>& costs, double least, double most,
                                 double sum) {
   std::vector<double> shares(costs.size(), 0.0);
@@ -54,7 +54,7 @@ std::vector<double> slow_shares(const std::vector<double>& costs, double least, 
       if (right) return shares;
     }
   }
-  ADD_FAILURE() << "no shares are right";
+  ADD_FAILURE() << "no valid shares";
   return shares;
 }
 
@@ -66,7 +66,7 @@ TEST(BalancedShares, AreInProportionToSpeed) {
   EXPECT_NEAR(shares[2], 3.0 / 7.0, 1e-9);
 }
 
-TEST(BalancedShares, WhatABoundTakesIsDealtToTheOthers) {
+TEST(BalancedShares, OthersGetTheRestOfABoundedShare) {
   std::vector<double> shares;
   balanced_shares(std::vector{1.0, 1.0, 100.0}, 0.4, 3.0, 3.0, shares);
   EXPECT_NEAR(shares[2], 0.4, 1e-9);
@@ -77,7 +77,7 @@ TEST(BalancedShares, WhatABoundTakesIsDealtToTheOthers) {
   EXPECT_NEAR(shares[1], 0.75, 1e-9);
 }
 
-TEST(BalancedShares, AgreeWithASlowOracle) {
+TEST(BalancedShares, MatchExhaustiveSearch) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     const size_t workers = 1 + draw({seed, 1}) % 12;
@@ -108,7 +108,7 @@ TEST(BalancedShares, AgreeWithASlowOracle) {
   }
 }
 
-TEST(BalancedShares, AreWholeForAllWhereTheBoundsLeaveNoChoice) {
+TEST(BalancedShares, AreOneIfTheBoundsAllowNothingElse) {
   std::vector<double> shares;
   balanced_shares(std::vector{1.0, 5.0, 9.0}, 1.0, 1.0, 3.0, shares);
   for (const double share : shares) EXPECT_NEAR(share, 1.0, 1e-12);
@@ -119,11 +119,11 @@ TEST(BalancedShares, AreWholeForAllWhereTheBoundsLeaveNoChoice) {
 TEST(WholeSamples, AreTheSharesRoundedToTheTotal) {
   EXPECT_EQ(whole_samples(std::vector{1.0, 1.0, 1.0}, 32, 96), (std::vector<uint32_t>{32, 32, 32}));
   EXPECT_EQ(whole_samples(std::vector{0.5, 1.5}, 3, 6), (std::vector<uint32_t>{2, 4}))
-      << "1.5 and 4.5: of equal rests, the first is rounded up";
+      << "1.5 and 4.5: of equal remainders, the first is rounded up";
   EXPECT_EQ(whole_samples(std::vector{0.01, 1.99}, 10, 20), (std::vector<uint32_t>{1, 19}));
 }
 
-TEST(WholeSamples, SumToTheTotalAndNobodyHasNone) {
+TEST(WholeSamples, SumToTheTotalWithAtLeastOneEach) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     const size_t workers = 1 + draw({seed, 1}) % 40;
@@ -148,34 +148,34 @@ TEST(WholeSamples, SumToTheTotalAndNobodyHasNone) {
   }
 }
 
-TEST(WholeSamples, TheLargestSparesWhatTheSmallestMustHave) {
-  // 0.1, 0.1 and 5.8 of 6: the first two have 1 each.
+TEST(WholeSamples, TheLargestShareCoversTheMinimum) {
+  // 0.1, 0.1 and 5.8 of 6: the first two get 1 each.
   EXPECT_EQ(whole_samples(std::vector{0.05, 0.05, 2.9}, 2, 6), (std::vector<uint32_t>{1, 1, 4}));
   EXPECT_EQ(whole_samples(std::vector{0.2, 0.2, 2.6}, 1, 3), (std::vector<uint32_t>{1, 1, 1}));
 }
 
 // --- Balancer
 
-// A run in which worker i takes a + b_i s for a share s, and is cut at `limit`.
+// A run in which worker i takes a + b_i s for a share s, and is censored at `limit`.
 class Cluster {
  public:
   explicit Cluster(const BalanceSettings& settings, double limit = 1e300)
       : balancer(settings), limit_(limit) {}
 
-  // `costs` are the b of those alive; `alive` may be all.
+  // `costs` are the b of the workers in `alive`, which may be all.
   void step(const std::vector<double>& costs, double a = 0.0, std::vector<WorkerId> alive = {}) {
     if (alive.empty()) alive = first(costs.size());
     balancer.plan(next_, alive);
-    StepTimes told{.step = next_};
-    told.seconds.resize(costs.size(), 0.0);
-    told.known.resize(costs.size(), Known::kNothing);
+    StepTimes observed{.step = next_};
+    observed.seconds.resize(costs.size(), 0.0);
+    observed.known.resize(costs.size(), Known::kNothing);
     times.assign(costs.size(), 0.0);
     for (const WorkerId worker : alive) {
       times[worker] = a + costs[worker] * balancer.share(next_, worker);
-      told.known[worker] = times[worker] <= limit_ ? Known::kArrived : Known::kLonger;
-      told.seconds[worker] = std::min(times[worker], limit_);
+      observed.known[worker] = times[worker] <= limit_ ? Known::kArrived : Known::kLonger;
+      observed.seconds[worker] = std::min(times[worker], limit_);
     }
-    balancer.learn(told);
+    balancer.learn(observed);
     ++next_;
   }
   double share(WorkerId worker) const { return balancer.share(next_ - 1, worker); }
@@ -206,13 +206,13 @@ TEST(Balancer, UnequalWorkersFinishTogetherAfterTheWarmUp) {
     for (Step step = 0; step < 15; ++step) run.step(costs);
     for (Step step = 15; step < 100; ++step) {
       run.step(costs);
-      // A move up meets a move down, and small changes are let be.
+      // Moves up and down combine, and small changes are ignored.
       EXPECT_LT(run.imbalance(), 1.08) << step;
     }
   }
 }
 
-TEST(Balancer, InTheWarmUpSharesAreEqualButForTheMoves) {
+TEST(Balancer, InTheWarmUpSharesAreEqualExceptForMoves) {
   Cluster run({.warmup = 10});
   std::set<double> seen;
   for (Step step = 0; step < 10; ++step) {
@@ -221,12 +221,12 @@ TEST(Balancer, InTheWarmUpSharesAreEqualButForTheMoves) {
       EXPECT_NEAR(run.share(worker), 1.0, 0.25);
       seen.insert(run.share(worker));
     }
-    EXPECT_NEAR(run.share(4), 1.0, 1e-9) << "nobody to be moved against";
+    EXPECT_NEAR(run.share(4), 1.0, 1e-9) << "has no partner for a move";
   }
-  EXPECT_GT(seen.size(), 1u) << "or nothing could be seen";
+  EXPECT_GT(seen.size(), 1u) << "there are moves";
 }
 
-TEST(Balancer, MovesSumToNothingAndGoBothWays) {
+TEST(Balancer, MovesSumToZeroAndGoBothWays) {
   constexpr size_t kWorkers = 10;
   Cluster run({.warmup = 1000, .seed = 3});
   std::vector<double> moved(kWorkers, 0.0);
@@ -241,11 +241,11 @@ TEST(Balancer, MovesSumToNothingAndGoBothWays) {
     }
     EXPECT_NEAR(sum, 0.0, 1e-9);
   }
-  // 400 coins: five deviations.
+  // 400 coin tosses: five deviations.
   for (const double all : moved) EXPECT_LT(std::abs(all), 100.0 * size);
 }
 
-TEST(Balancer, FindsWhatIsFixed) {
+TEST(Balancer, EstimatesTheFixedPart) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const double a : {0.0, 0.2, 0.5}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", a " + std::to_string(a));
@@ -253,8 +253,8 @@ TEST(Balancer, FindsWhatIsFixed) {
       for (size_t i = 0; i < 16; ++i) costs.push_back(0.5 + unit_draw(seed, i, 5));
       Cluster run({.warmup = 20, .seed = seed});
       for (Step step = 0; step < 300; ++step) run.step(costs, a);
-      EXPECT_NEAR(run.balancer.fixed(), a, 0.15);  // as far as the moves of a warm-up can tell
-      // Shares as if it were known: (T - a) / b.
+      EXPECT_NEAR(run.balancer.fixed(), a, 0.15);  // the accuracy that the moves of a warm-up allow
+      // The shares for the exact a: (T - a) / b.
       EXPECT_LT(run.imbalance(), 1.06);
       std::vector<double> right;
       balanced_shares(costs, 0.2, 3.0, 16.0, right);
@@ -265,7 +265,7 @@ TEST(Balancer, FindsWhatIsFixed) {
   }
 }
 
-TEST(Balancer, FindsWhatIsFixedThoughItIsMostOfTheTime) {
+TEST(Balancer, EstimatesALargeFixedPart) {
   std::vector<double> costs;
   for (size_t i = 0; i < 16; ++i) costs.push_back(0.4 + 0.02 * static_cast<double>(i));
   Cluster run({.warmup = 20});
@@ -273,9 +273,9 @@ TEST(Balancer, FindsWhatIsFixedThoughItIsMostOfTheTime) {
   EXPECT_NEAR(run.balancer.fixed(), 0.6, 0.2);
 }
 
-TEST(Balancer, AFewRunTimesSayLittleOfWhatIsFixed) {
-  // Nothing is, but run-times are uneven: the first few steps of two workers are no reason to
-  // believe otherwise.
+TEST(Balancer, AFewRunTimesDoNotDetermineTheFixedPart) {
+  // The fixed part is zero, but run-times vary: the first few steps of two workers must not give a
+  // large estimate.
   double most = 0.0;
   double mean = 0.0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
@@ -291,7 +291,7 @@ TEST(Balancer, AFewRunTimesSayLittleOfWhatIsFixed) {
   EXPECT_LT(most, 0.3);
 }
 
-TEST(Balancer, ThatAllIsFixedIsNeverBelieved) {
+TEST(Balancer, TheFixedPartIsBounded) {
   Balancer balancer({.warmup = 200});
   for (Step step = 0; step < 200; ++step) {
     balancer.plan(step, first(8));
@@ -305,8 +305,8 @@ TEST(Balancer, ThatAllIsFixedIsNeverBelieved) {
   EXPECT_GT(balancer.fixed(), 0.5);
 }
 
-TEST(Balancer, NobodyIsFavouredByItsNumber) {
-  // Run-times that do not depend on the share: everybody looks alike.
+TEST(Balancer, NoWorkerIsFavouredByItsNumber) {
+  // Run-times that do not depend on the share: all workers look alike.
   Balancer balancer({.warmup = 100});
   for (Step step = 0; step < 101; ++step) {
     balancer.plan(step, first(8));
@@ -321,7 +321,7 @@ TEST(Balancer, NobodyIsFavouredByItsNumber) {
   }
 }
 
-TEST(Balancer, FollowsAWorkerThatTurnsSlowAndBack) {
+TEST(Balancer, FollowsAWorkerThatBecomesSlowAndRecovers) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     std::vector<double> costs(8, 1.0);
@@ -330,7 +330,7 @@ TEST(Balancer, FollowsAWorkerThatTurnsSlowAndBack) {
     EXPECT_NEAR(run.share(2), 1.0, 0.05);
     costs[2] = 3.0;
     for (Step step = 0; step < 12; ++step) run.step(costs);
-    // A third of what the others have: 8 / (7 + 1/3) / 3.
+    // A third of the others' share: 8 / (7 + 1/3) / 3.
     EXPECT_NEAR(run.share(2), 8.0 / (7.0 + 1.0 / 3.0) / 3.0, 0.05);
     EXPECT_NEAR(run.share(2) / run.share(5), 1.0 / 3.0, 0.05);
     for (Step step = 0; step < 30; ++step) run.step(costs);
@@ -341,7 +341,7 @@ TEST(Balancer, FollowsAWorkerThatTurnsSlowAndBack) {
   }
 }
 
-TEST(Balancer, SharesSumToThoseAliveWithinBounds) {
+TEST(Balancer, SharesSumToTheWorkersAliveWithinBounds) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     const size_t workers = 2 + draw({seed, 1}) % 20;
@@ -374,7 +374,7 @@ TEST(Balancer, SharesSumToThoseAliveWithinBounds) {
 }
 
 TEST(Balancer, ABoundRaisesACostAndNeverLowersIt) {
-  // Twice the same, but for what is told of worker 0 in one step: a bound, or nothing.
+  // Two equal runs, except for one step of worker 0: a bound in one run, nothing in the other.
   for (const double bound : {0.01, 0.5, 0.9, 1.1, 2.0, 10.0}) {
     SCOPED_TRACE(bound);
     Balancer with({.warmup = 5});
@@ -382,23 +382,23 @@ TEST(Balancer, ABoundRaisesACostAndNeverLowersIt) {
     for (Step step = 0; step < 60; ++step) {
       for (Balancer* const each : {&with, &without}) {
         each->plan(step, first(4));
-        StepTimes told{.step = step,
-                       .seconds = {},
-                       .known = std::vector(4, Known::kArrived),
-                       .elapsed = 1.0,
-                       .contributors = 4};
+        StepTimes observed{.step = step,
+                           .seconds = {},
+                           .known = std::vector(4, Known::kArrived),
+                           .elapsed = 1.0,
+                           .contributors = 4};
         for (WorkerId worker = 0; worker < 4; ++worker)
-          told.seconds.push_back(each->share(step, worker));
+          observed.seconds.push_back(each->share(step, worker));
         if (step >= 50) {
-          told.known[0] = each == &with ? Known::kLonger : Known::kNothing;
-          told.seconds[0] = bound * each->share(step, 0);
+          observed.known[0] = each == &with ? Known::kLonger : Known::kNothing;
+          observed.seconds[0] = bound * each->share(step, 0);
         }
-        each->learn(told);
+        each->learn(observed);
       }
       EXPECT_LE(with.share(step, 0), without.share(step, 0) + 1e-9);
     }
     if (bound <= 0.5) {
-      EXPECT_EQ(with.share(59, 0), without.share(59, 0)) << "far below what is known anyway";
+      EXPECT_EQ(with.share(59, 0), without.share(59, 0)) << "the bound is far below the estimate";
     }
     if (bound >= 2.0) {
       EXPECT_LT(with.share(59, 0), 0.95 * without.share(59, 0));
@@ -406,8 +406,8 @@ TEST(Balancer, ABoundRaisesACostAndNeverLowersIt) {
   }
 }
 
-TEST(Balancer, WhoIsAlwaysCutGetsLessUntilItIsInTime) {
-  // Nothing but bounds is ever known of worker 0 after the warm-up, until its share fits.
+TEST(Balancer, ACensoredWorkerGetsLessUntilItIsInTime) {
+  // After the warm-up, worker 0 has only bounds until its share fits.
   std::vector<double> costs(6, 1.0);
   Cluster run({.warmup = 5}, 1.3);
   for (Step step = 0; step < 20; ++step) run.step(costs);
@@ -417,48 +417,48 @@ TEST(Balancer, WhoIsAlwaysCutGetsLessUntilItIsInTime) {
   EXPECT_NEAR(run.share(0) / run.share(5), 0.4, 0.1);
 }
 
-TEST(Balancer, LearnsWhatCameLate) {
+TEST(Balancer, LearnsLateRunTimes) {
   Balancer balancer({.warmup = 5});
   Balancer unlearned({.warmup = 5});
   for (Step step = 0; step < 40; ++step) {
     for (Balancer* const each : {&balancer, &unlearned}) {
       each->plan(step, first(4));
-      StepTimes told{.step = step,
-                     .seconds = {},
-                     .known = std::vector(4, Known::kArrived),
-                     .elapsed = 1.2,
-                     .contributors = 4};
+      StepTimes observed{.step = step,
+                         .seconds = {},
+                         .known = std::vector(4, Known::kArrived),
+                         .elapsed = 1.2,
+                         .contributors = 4};
       for (WorkerId worker = 0; worker < 4; ++worker)
-        told.seconds.push_back(each->share(step, worker));
+        observed.seconds.push_back(each->share(step, worker));
       if (step >= 5) {
-        told.known[3] = Known::kLonger;
-        told.seconds[3] = 1.01 * each->share(step, 3);
+        observed.known[3] = Known::kLonger;
+        observed.seconds[3] = 1.01 * each->share(step, 3);
       }
-      each->learn(told);
+      each->learn(observed);
     }
     if (step >= 5) balancer.learn_late(step, 3, 2.5 * balancer.share(step, 3));
   }
   EXPECT_LT(balancer.share(39, 3), 0.8 * unlearned.share(39, 3));
-  balancer.learn_late(4000, 3, 2.5);  // nobody has planned such a step
-  balancer.learn_late(39, 700, 2.5);  // nor expected such a worker
+  balancer.learn_late(4000, 3, 2.5);  // a step that was not planned
+  balancer.learn_late(39, 700, 2.5);  // an unknown worker
 }
 
-TEST(Balancer, WhoJoinsLaterStartsWithAWholeOne) {
+TEST(Balancer, ANewWorkerStartsWithAWholeShare) {
   Cluster run({.warmup = 5});
   std::vector<double> costs = {1.0, 1.0, 1.0, 2.0};
   for (Step step = 0; step < 30; ++step) run.step(costs);
   EXPECT_LT(run.share(3), 0.7);
-  EXPECT_EQ(run.balancer.share(29, 4), 1.0) << "who was not expected";
+  EXPECT_EQ(run.balancer.share(29, 4), 1.0) << "not in `alive`";
   EXPECT_EQ(run.balancer.share(29, 1000), 1.0);
   costs.push_back(0.5);
   run.step(costs);
-  EXPECT_NEAR(run.share(4), 1.0, 0.25) << "but for the moves";
+  EXPECT_NEAR(run.share(4), 1.0, 0.25) << "except for the moves";
   for (Step step = 0; step < 10; ++step) run.step(costs);
   EXPECT_GT(run.share(4), 1.5);
   EXPECT_LT(run.imbalance(), 1.1);
 }
 
-TEST(Balancer, WhoGoesLeavesItsShareToTheOthers) {
+TEST(Balancer, AShareIsRedistributedWhenAWorkerLeaves) {
   Cluster run({.warmup = 5});
   const std::vector<double> costs = {1.0, 1.0, 2.0, 0.5};
   for (Step step = 0; step < 30; ++step) run.step(costs);
@@ -467,7 +467,7 @@ TEST(Balancer, WhoGoesLeavesItsShareToTheOthers) {
   EXPECT_NEAR(run.share(0) / run.share(2), 2.0, 0.15);
   EXPECT_EQ(run.share(3), 1.0) << "not expected";
   run.step(costs);
-  EXPECT_NEAR(run.share(3) / run.share(0), 2.0, 0.15) << "it is known when it comes back";
+  EXPECT_NEAR(run.share(3) / run.share(0), 2.0, 0.15) << "its speed is known when it returns";
 }
 
 TEST(Balancer, AStepThatWasNotPlannedHasWholeShares) {
@@ -484,8 +484,8 @@ TEST(Balancer, AStepThatWasNotPlannedHasWholeShares) {
   }
   EXPECT_NE(balancer.share(299, 1), 1.0);
   EXPECT_EQ(balancer.share(300, 1), 1.0) << "not planned yet";
-  EXPECT_EQ(balancer.share(3, 1), 1.0) << "forgotten";
-  // Nor is anything learned from it.
+  EXPECT_EQ(balancer.share(3, 1), 1.0) << "too old";
+  // Nothing is learned from it.
   const double before = balancer.share(299, 1);
   balancer.learn({.step = 3,
                   .seconds = {1.0, 1.0},
@@ -500,20 +500,20 @@ TEST(Balancer, DealsWholeSamplesAndLearnsFromThem) {
   constexpr uint32_t kBatch = 10;
   Balancer balancer({.warmup = 0});
   const std::vector<WorkerId> alive = {0, 2, 3};
-  const std::vector<double> costs = {1.0, 1.0, 2.0, 4.0};  // by worker, of a usual mini-batch
+  const std::vector<double> costs = {1.0, 1.0, 2.0, 4.0};  // by worker, of a default mini-batch
   for (Step step = 0; step < 60; ++step) {
     const std::vector<uint32_t> samples = balancer.deal(step, alive, kBatch);
     ASSERT_EQ(samples.size(), alive.size());
     EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), 0u), 3 * kBatch) << step;
-    StepTimes told{
+    StepTimes observed{
         .step = step, .seconds = std::vector(4, 0.0), .known = std::vector(4, Known::kNothing)};
     for (size_t i = 0; i < alive.size(); ++i) {
       EXPECT_EQ(balancer.share(step, alive[i]), samples[i] / static_cast<double>(kBatch))
-          << "what is learned from is what was dealt";
-      told.known[alive[i]] = Known::kArrived;
-      told.seconds[alive[i]] = costs[alive[i]] * samples[i] / kBatch;
+          << "the exact shares";
+      observed.known[alive[i]] = Known::kArrived;
+      observed.seconds[alive[i]] = costs[alive[i]] * samples[i] / kBatch;
     }
-    balancer.learn(told);
+    balancer.learn(observed);
   }
   // In proportion to 1, 1/2 and 1/4: 17.1, 8.6 and 4.3 of 30.
   EXPECT_EQ(balancer.deal(60, alive, kBatch), (std::vector<uint32_t>{17, 9, 4}));
@@ -534,7 +534,7 @@ TEST(Balancer, EqualSeedsGiveEqualShares) {
 }
 
 TEST(Balancer, PlansOneStepAheadAsWell) {
-  // As a run does: who begins a step must know its share before the last one has shown anything.
+  // As in a run: a worker needs its share before the previous step has any results.
   Balancer balancer({.warmup = 10});
   const std::vector<double> costs = {1.0, 2.0, 0.7, 1.3};
   balancer.plan(0, first(4));

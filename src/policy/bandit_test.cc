@@ -21,14 +21,14 @@ TEST(Bandit, LearnsAllSmallerCutoffsFromOneStep) {
   EXPECT_THAT(choice.reason, mentions("bandit", 3, 4));
 }
 
-TEST(Bandit, WithGoodputWeighsWhatItHasSeenByTheNewestNoise) {
+TEST(Bandit, GoodputUsesTheNewestNoise) {
   BanditPolicy policy({}, Objective::kGoodput, 1);
   const std::vector<WorkerId> alive = {0, 1, 2, 3};
   policy.decide({0, alive, 0.0});
   policy.learn({0, {1.0, 1.0, 1.2, 5.0}, std::vector(4, Known::kArrived), 5.0, 4});
-  // 1, 2, 2.5, 0.8 gradients per time.
+  // 1, 2, 2.5, 0.8 gradients per second.
   EXPECT_THAT(policy.decide({1, alive, 0.0}).reason, mentions("bandit", 3, 4, "2.5"));
-  // With a noise of 1, progress 1, 4/3, 3/2 and 8/5.
+  // With a noise scale of 1, progress is 1, 4/3, 3/2 and 8/5.
   const Choice choice = policy.decide({1, alive, 0.0, 1.0});
   EXPECT_EQ(choice.cutoff, 2u);
   EXPECT_THAT(choice.reason, mentions("bandit", 2, 4, "1.33", 1));
@@ -40,21 +40,22 @@ TEST(Bandit, ComesCloseToTheBestFixedCutoff) {
     for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
       SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)));
       Trace trace = make_trace(shape, 21, 600, 20);
-      if (shape == Shape::kSlowNode) trace.resize(300);  // what does not change; the rest is below
+      if (shape == Shape::kSlowNode)
+        trace.resize(300);  // the part without change; the next test has the rest
       double best = 0.0;
       for (int k = 1; k <= 20; ++k) {
         const auto walked = walk("static:k=" + std::to_string(k), trace, kOverhead);
         best = std::max(best, throughput(walked, kOverhead, 100));
       }
       const auto walked = walk("bandit", trace, kOverhead, {.objective = objective});
-      // Under a heavy tail looking up is dear, and 50 steps are few to tell cutoffs apart.
+      // Under a heavy tail, exploration is expensive, and 50 steps hardly distinguish cutoffs.
       const double enough = shape == Shape::kHeavyTail ? 0.9 : 0.97;
       EXPECT_GT(throughput(walked, kOverhead, 100), enough * best);
     }
   }
 }
 
-TEST(Bandit, GoesBackUpWhenTheSlowHaveRecovered) {
+TEST(Bandit, RaisesTheCutoffWhenSlowWorkersRecover) {
   for (const Objective objective : {Objective::kThroughput, Objective::kRate}) {
     Trace trace(500, std::vector(12, 1.0));
     for (size_t step = 0; step < 500; ++step) {
@@ -66,7 +67,7 @@ TEST(Bandit, GoesBackUpWhenTheSlowHaveRecovered) {
   }
 }
 
-TEST(Bandit, SaysWhenItTriesSomething) {
+TEST(Bandit, ReportsExploration) {
   Trace trace(500, std::vector(12, 1.0));
   for (auto& step : trace) std::fill_n(step.begin(), 4, 3.0);
   const auto walked = walk("bandit", trace);
@@ -76,23 +77,23 @@ TEST(Bandit, SaysWhenItTriesSomething) {
     const Choice& choice = walked[step].choice;
     if (choice.cutoff == 8u) continue;
     ++tried;
-    EXPECT_GT(choice.cutoff, 8u) << "what is below it knows";
+    EXPECT_GT(choice.cutoff, 8u) << "explores only larger cutoffs";
     EXPECT_NE(without(choice.reason, std::to_string(choice.cutoff)), best) << "another reason";
   }
   EXPECT_GE(tried, 1u);
-  EXPECT_LE(tried, 20u) << "looking up costs two of three gradients per time";
+  EXPECT_LE(tried, 20u) << "exploration costs two thirds of the throughput";
 }
 
-TEST(Bandit, KeepsWhatItKnowsWhenWorkersComeAndGo) {
+TEST(Bandit, KeepsItsKnowledgeWhenWorkersJoinAndLeave) {
   Trace trace(60, std::vector(200, 1.0));
   for (size_t step = 0; step < trace.size(); ++step) {
     std::fill_n(trace[step].begin(), 50, 9.0);
     if (step >= 40) std::fill_n(trace[step].begin() + 100, 100, kAbsent);
   }
   const auto walked = walk("bandit", trace, 0.0);
-  // Arms are 64 spread over 200: 150 is one of them, or next to one.
+  // 64 arms are spread over 200 cutoffs: 150 is one of them, or next to one.
   EXPECT_NEAR(walked[39].choice.cutoff, 150.0, 3.5);
-  // With 100 of them, three quarters were good before; one step shows that now a half is.
+  // With 100 workers, three quarters were best before; one step shows that now a half is.
   EXPECT_NEAR(walked[40].choice.cutoff, 75.0, 2.0);
   EXPECT_LE(walked.back().choice.cutoff, 51u);
 }

@@ -1,5 +1,5 @@
-// How a step ends under a choice when everybody's run-time is given: what a replay does to each
-// step, and what shards must agree with.
+// The rule by which a step closes under a choice, given all run-times. A replay applies it to each
+// step, and shards must behave the same.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct StepClose {
 // REQUIRES: `sorted` ascends and is not empty; 1 <= choice.cutoff <= its size.
 StepClose close_of(const Choice& choice, std::span<const double> sorted);
 
-// The same of a choice made at `now` in the midst of the step: whoever is here counts, and nothing
-// ends before now.
+// The same for a choice made at `now` inside the step: all arrivals until now count, and the step
+// closes at `now` at the earliest.
 StepClose close_of(const Choice& choice, std::span<const double> sorted, double now);
 
-// When the choice is to be reviewed, if the step is still open then.
+// The time of the choice's review, if the step is still open then.
 double review_of(const Choice& choice, std::span<const double> sorted);
 
 }  // namespace drover

@@ -16,47 +16,47 @@ TEST(CloseRule, EndsWithTheGradientThatReachesTheCutoff) {
   EXPECT_EQ(close.elapsed, 3.0);
 }
 
-TEST(CloseRule, TheTimeLimitIsWaitedForInFullWhenSomebodyIsMissing) {
+TEST(CloseRule, WaitsUntilTheLimitIfAWorkerIsMissing) {
   const StepClose close = close_of({.cutoff = 4, .time_limit = 5.0}, kTimes);
   EXPECT_EQ(close.contributors, 3u);
   EXPECT_EQ(close.elapsed, 5.0);
 }
 
-TEST(CloseRule, TheTimeLimitCostsNothingWhenEverybodyIsThereBefore) {
+TEST(CloseRule, ClosesBeforeTheLimitIfAllHaveArrived) {
   const StepClose close = close_of({.cutoff = 4, .time_limit = 50.0}, kTimes);
   EXPECT_EQ(close.contributors, 4u);
   EXPECT_EQ(close.elapsed, 10.0);
 }
 
-TEST(CloseRule, WhoArrivesAtTheLimitIsInTime) {
+TEST(CloseRule, AnArrivalAtTheLimitIsInTime) {
   EXPECT_EQ(close_of({.cutoff = 4, .time_limit = 3.0}, kTimes).contributors, 3u);
 }
 
-TEST(CloseRule, TheLeastNumberIsWaitedForBeyondTheLimit) {
+TEST(CloseRule, WaitsForTheMinimumBeyondTheLimit) {
   const StepClose close = close_of({.cutoff = 4, .time_limit = 0.5, .at_least = 2}, kTimes);
   EXPECT_EQ(close.contributors, 2u);
   EXPECT_EQ(close.elapsed, 2.0);
 }
 
-TEST(CloseRule, NoStepEndsWithNobody) {
+TEST(CloseRule, NoStepClosesWithoutGradients) {
   EXPECT_EQ(close_of({.cutoff = 4, .time_limit = 0.5, .at_least = 0}, kTimes).contributors, 1u);
 }
 
-// --- Chosen again in the midst of the step: 1 and 2 are here at 2.5.
+// --- A new choice at 2.5 inside the step, after two arrivals.
 
-TEST(CloseRule, AChoiceOfAsManyAsAreHereClosesNow) {
+TEST(CloseRule, AReachedCutoffClosesNow) {
   const StepClose close = close_of({.cutoff = 2, .at_least = 2}, kTimes, 2.5);
   EXPECT_EQ(close.contributors, 2u);
-  EXPECT_EQ(close.elapsed, 2.5) << "and not when the last of them came";
+  EXPECT_EQ(close.elapsed, 2.5) << "not at the time of the last arrival";
 }
 
-TEST(CloseRule, WhoeverIsHereCountsThoughFewerWereWanted) {
+TEST(CloseRule, AllArrivalsCountBeyondTheCutoff) {
   const StepClose close = close_of({.cutoff = 1}, kTimes, 2.5);
   EXPECT_EQ(close.contributors, 2u);
   EXPECT_EQ(close.elapsed, 2.5);
 }
 
-TEST(CloseRule, AChoiceOfMoreWaitsAsFromTheBeginning) {
+TEST(CloseRule, ALargerCutoffWaits) {
   for (const Choice& choice :
        {Choice{.cutoff = 3}, Choice{.cutoff = 4}, Choice{.cutoff = 4, .time_limit = 5.0},
         Choice{.cutoff = 4, .time_limit = 3.0}, Choice{.cutoff = 3, .time_limit = 2.6}}) {
@@ -73,20 +73,20 @@ TEST(CloseRule, ALimitThatHasPassedClosesNow) {
   EXPECT_EQ(close.elapsed, 2.5);
 }
 
-TEST(CloseRule, TheLeastNumberIsWaitedForThoughTheLimitHasPassed) {
+TEST(CloseRule, WaitsForTheMinimumAfterTheLimit) {
   const StepClose close = close_of({.cutoff = 4, .time_limit = 1.5, .at_least = 3}, kTimes, 2.5);
   EXPECT_EQ(close.contributors, 3u);
   EXPECT_EQ(close.elapsed, 3.0);
-  const StepClose nobody = close_of({.cutoff = 4, .time_limit = 0.1}, kTimes, 0.5);
-  EXPECT_EQ(nobody.contributors, 1u) << "no step ends with nobody";
-  EXPECT_EQ(nobody.elapsed, 1.0);
+  const StepClose none = close_of({.cutoff = 4, .time_limit = 0.1}, kTimes, 0.5);
+  EXPECT_EQ(none.contributors, 1u) << "no step closes without gradients";
+  EXPECT_EQ(none.elapsed, 1.0);
 }
 
-TEST(CloseRule, WhoArrivesAtTheMomentOfTheChoiceIsHere) {
+TEST(CloseRule, AnArrivalAtTheTimeOfTheChoiceCounts) {
   EXPECT_EQ(close_of({.cutoff = 1}, kTimes, 3.0).contributors, 3u);
 }
 
-TEST(CloseRule, NothingEndsBeforeItWasChosen) {
+TEST(CloseRule, NothingClosesBeforeTheChoice) {
   for (double now = 0.25; now < 12.0; now += 0.25) {
     for (uint32_t cutoff = 1; cutoff <= 4; ++cutoff) {
       for (const double limit : {0.3, 2.5, 5.0, kNoTimeLimit}) {
@@ -108,7 +108,7 @@ TEST(CloseRule, NothingEndsBeforeItWasChosen) {
   }
 }
 
-TEST(CloseRule, IsReviewedWhenSoManyAreHereOrAtATime) {
+TEST(CloseRule, IsReviewedByArrivalsOrTime) {
   const auto review = [](const Review& asked) {
     return review_of({.cutoff = 4, .review = asked}, kTimes);
   };
@@ -116,8 +116,8 @@ TEST(CloseRule, IsReviewedWhenSoManyAreHereOrAtATime) {
   EXPECT_EQ(review({.at = 1.5}), 1.5);
   EXPECT_EQ(review({.arrivals = 2, .at = 1.5}), 1.5) << "whichever is first";
   EXPECT_EQ(review({.arrivals = 2, .at = 7.0}), 2.0);
-  EXPECT_EQ(review({.arrivals = 9, .at = 7.0}), 7.0) << "so many never arrive";
-  EXPECT_EQ(review({}), kNoTimeLimit) << "never, if it does not say";
+  EXPECT_EQ(review({.arrivals = 9, .at = 7.0}), 7.0) << "more arrivals than workers";
+  EXPECT_EQ(review({}), kNoTimeLimit) << "never by default";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(Isotonic, AgreesWithTheMinMaxFormula) {
   }
 }
 
-TEST(Isotonic, LeavesAloneWhatAscends) {
+TEST(Isotonic, KeepsAscendingValues) {
   std::vector<double> values = {1.0, 2.0, 2.0, 7.0};
   make_ascending(values, std::vector(4, 1.0));
   EXPECT_EQ(values, (std::vector{1.0, 2.0, 2.0, 7.0}));
@@ -78,11 +78,11 @@ TEST(Dbw, WeighsGainAgainstTime) {
   const Choice choice = policy.decide({1, kAlive});
   EXPECT_EQ(choice.cutoff, 3u);
   EXPECT_THAT(choice.reason, mentions("dbw", 3, 4, "66.7", 1));
-  // With an overhead of 100 the time hardly matters any more.
+  // With an overhead of 100, the time hardly matters.
   EXPECT_EQ(policy.decide({1, kAlive, 100.0}).cutoff, 4u);
 }
 
-TEST(Dbw, WithoutNoiseTheFirstIsEnoughAndWithMuchEverybodyIsNeeded) {
+TEST(Dbw, WaitsForOneWithoutNoiseAndForAllWithMuch) {
   DbwPolicy clean({.noise = 0.001, .window = 5}, 1);
   DbwPolicy noisy({.noise = 1000.0, .window = 5}, 1);
   for (DbwPolicy* policy : {&clean, &noisy}) policy->learn(step_of(0, {1.0, 2.0, 3.0, 4.0}, 4.0));
@@ -90,33 +90,33 @@ TEST(Dbw, WithoutNoiseTheFirstIsEnoughAndWithMuchEverybodyIsNeeded) {
   EXPECT_EQ(noisy.decide({1, kAlive}).cutoff, 4u);
 }
 
-TEST(Dbw, TheUsualNoiseIsHalfOfTheWorkersAlive) {
+TEST(Dbw, TheDefaultNoiseIsHalfOfTheWorkersAlive) {
   DbwPolicy policy({.noise = {}, .window = 5}, 1);
   policy.learn(step_of(0, {7.0, 7.0, 7.0, 7.0}, 7.0));
   EXPECT_THAT(policy.decide({1, kAlive}).reason, AllOf(mentions(7, 2), Not(mentions(1))));
   EXPECT_THAT(policy.decide({1, std::span(kAlive).first(2)}).reason, mentions(7, 1));
 }
 
-TEST(Dbw, TakesTheNoiseThatWasMeasuredUnlessItIsToldAnother) {
+TEST(Dbw, UsesTheMeasuredNoiseUnlessItIsSet) {
   DbwPolicy policy({.noise = {}, .window = 5}, 1);
-  DbwPolicy told({.noise = 0.25, .window = 5}, 1);
-  for (DbwPolicy* each : {&policy, &told}) each->learn(step_of(0, {1.0, 1.0, 1.0, 1.0}, 1.0));
+  DbwPolicy fixed({.noise = 0.25, .window = 5}, 1);
+  for (DbwPolicy* each : {&policy, &fixed}) each->learn(step_of(0, {1.0, 1.0, 1.0, 1.0}, 1.0));
   EXPECT_THAT(policy.decide({1, kAlive, 0.0, 1.5}).reason, mentions("1.5"));
-  EXPECT_THAT(told.decide({1, kAlive, 0.0, 1.5}).reason, mentions("0.25"));
+  EXPECT_THAT(fixed.decide({1, kAlive, 0.0, 1.5}).reason, mentions("0.25"));
 }
 
-TEST(Dbw, LooksAtTheNewestArrivalsAndKnowsWhatItWaitedForInVain) {
+TEST(Dbw, UsesTheNewestArrivalsAndBounds) {
   DbwPolicy policy({.noise = 1.5, .window = 1}, 1);
   policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.1}, 1.1));
   EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u);
-  // Everything has become ten times slower, and the fourth was not waited for. What it was once
-  // must not pull down what the third is now.
+  // All workers become ten times slower, and the step does not wait for the fourth. Its old
+  // arrivals must not lower the estimate for the third.
   policy.learn(step_of(1, {10.0, 10.0, 10.0, 99.0}, 10.0));
   EXPECT_THAT(policy.decide({2, kAlive}).reason, mentions(10));
 }
 
-TEST(Dbw, LooksAgainAtWhatItHasNotSeenForLong) {
-  // A node of three is slow at first, then nearly as fast as the others.
+TEST(Dbw, RetriesArrivalsNotSeenForLong) {
+  // Three workers are slow at first, then nearly as fast as the others.
   Trace trace(300, std::vector(12, 1.0));
   for (size_t step = 0; step < 300; ++step) {
     std::fill_n(trace[step].begin(), 3, step < 60 ? 3.0 : 1.01);
@@ -126,10 +126,10 @@ TEST(Dbw, LooksAgainAtWhatItHasNotSeenForLong) {
   EXPECT_EQ(walked.back().choice.cutoff, 12u);
 }
 
-TEST(Dbw, TakesALaterRunTimeForWhatItIs) {
+TEST(Dbw, LearnsLateRunTimes) {
   DbwPolicy policy({.noise = 1.0, .window = 5}, 1);
   policy.learn(step_of(0, {1.0, 1.0, 1.0, 1.2}, 1.0));
-  EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u) << "nobody knows that it would be slow";
+  EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 4u) << "the slow run-time is not known yet";
   policy.learn_late(0, 3, 9.0);
   EXPECT_EQ(policy.decide({1, kAlive}).cutoff, 3u);
 }

@@ -10,8 +10,8 @@
 namespace drover::testing_support {
 namespace {
 
-TEST(BestLimit, DropsAStragglerThatCostsMoreThanItBrings) {
-  // Without the limit 4 gradients in 10; with it 3 in little more than 1.
+TEST(BestLimit, DropsAnExpensiveStraggler) {
+  // Without the limit 4 gradients in 10 s; with it 3 in little more than 1 s.
   const LimitEffect effect = best_limit({{1.0, 1.0, 10.0, 1.0}, {1.0, 10.0, 1.0, 1.0}}, 0.0, 200);
   EXPECT_EQ(effect.limit, 1.0);
   EXPECT_DOUBLE_EQ(effect.dropped, 0.25);
@@ -19,23 +19,23 @@ TEST(BestLimit, DropsAStragglerThatCostsMoreThanItBrings) {
   EXPECT_NEAR(effect.gain(), 0.75 / 0.1 - 1.0, 1e-9);
 }
 
-TEST(BestLimit, DropsNobodyWhereThatPays) {
+TEST(BestLimit, DropsNoGradientsIfThatIsBest) {
   const LimitEffect effect = best_limit({{1.0, 1.01, 1.02}, {1.0, 1.0, 1.02}}, 5.0, 200);
   EXPECT_EQ(effect.limit, 1.02);
   EXPECT_EQ(effect.dropped, 0.0);
   EXPECT_DOUBLE_EQ(effect.gain(), 0.0);
 }
 
-TEST(BestLimit, AStepInWhichNobodyIsInTimeLastsUntilTheFirst) {
+TEST(BestLimit, AStepWithoutTimelyArrivalsLastsUntilTheFirst) {
   const LimitEffect effect = best_limit({{1.0, 1.0, 1.0, 9.0}, {2.0, 2.0, 2.0, 2.0}}, 0.0, 2);
-  // Of the two limits 1 and 9: 3 + 4 gradients in 1 + 2, or 4 + 4 in 9 + 2. At the limit 1, all of
-  // the second step come at 2, but only the first of them is waited for.
+  // With limit 1 there are 3 + 4 gradients in 1 + 2, with limit 9 there are 4 + 4 in 9 + 2. At
+  // limit 1, all of the second step arrive at 2, although it waits only for the first of them.
   EXPECT_EQ(effect.limit, 1.0);
   EXPECT_DOUBLE_EQ(effect.dropped, 1.0 - 4.0 / 8.0);
   EXPECT_DOUBLE_EQ(effect.saved, 1.0 - 3.0 / 11.0);
 }
 
-TEST(BestLimit, AgreesWithTryingThemAll) {
+TEST(BestLimit, MatchesExhaustiveSearch) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     const Trace trace = make_trace(Shape::kHeavyTail, seed, 8, 10);
@@ -75,7 +75,7 @@ TEST(DropCompute, KeepsTheLimitOfTheWarmUp) {
   for (size_t step = 10; step < 40; ++step) EXPECT_EQ(walked[step].choice.time_limit, 1.0);
   EXPECT_THAT(walked[10].choice.reason, mentions("dropcompute", 1, 10, "87.5"));
   EXPECT_EQ(walked[15].close.contributors, 9u);
-  EXPECT_EQ(walked[30].close.contributors, 1u) << "it does not follow change: that is its weakness";
+  EXPECT_EQ(walked[30].close.contributors, 1u) << "the limit does not follow changes";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What holds for every policy, whatever it is: it decides from what a run would have seen, and from
-// nothing else; it repeats; it stays within the workers there are.
+// The contract of all policies: they decide only from what a run would have seen, they are
+// deterministic, and the cutoff is at most the number of workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-// Every policy there is with a cutoff, as it is without options, and some with them.
+// All policies with a cutoff, with default options, and some with other options.
 std::vector<std::string> texts() {
   std::vector<std::string> all;
   for (const PolicyInfo& info : policies()) {
@@ -54,7 +54,7 @@ void expect_same_decisions(const std::vector<Walked>& a, const std::vector<Walke
   }
 }
 
-// The trace with everything that happened behind the closes replaced by something else that is
+// The trace with all run-times after the closes replaced by other late ones.
 // late.
 Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked, uint64_t seed) {
   Trace other = trace;
@@ -68,7 +68,7 @@ Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked,
                             : u < 0.2 ? 1e300
                             : u < 0.3 ? std::nextafter(elapsed, 1e300)
                                       : elapsed * (1.0 + 10.0 * u);
-      // What a share of it takes; rounding must not make it early.
+      // The run-time of the share; rounding must not make it early.
       other[step][worker] /= share;
       while (other[step][worker] * share <= elapsed)
         other[step][worker] = std::nextafter(other[step][worker], 1e300);
@@ -77,7 +77,7 @@ Trace with_another_future(const Trace& trace, const std::vector<Walked>& walked,
   return other;
 }
 
-TEST(EveryPolicy, KnowsNothingThatARunWouldNotHaveSeen) {
+TEST(EveryPolicy, UsesOnlyWhatARunHasSeen) {
   for (const std::string& text : texts()) {
     if (text == "oracle") continue;
     for (const Shape shape : kShapes) {
@@ -100,7 +100,7 @@ TEST(EveryPolicy, KnowsNothingThatARunWouldNotHaveSeen) {
   }
 }
 
-TEST(EveryPolicy, KnowsNothingMoreWhenItLooksAgainOrWorkIsDealtOut) {
+TEST(EveryPolicy, UsesOnlyWhatARunHasSeenWithReviewsAndBalance) {
   size_t reviews = 0;
   for (const std::string& text : texts()) {
     if (text == "oracle") continue;
@@ -125,8 +125,8 @@ TEST(EveryPolicy, KnowsNothingMoreWhenItLooksAgainOrWorkIsDealtOut) {
   EXPECT_GT(reviews, 1000u);
 }
 
-// The trace up to a moment of one step, and something else from there on: whoever has not arrived
-// by then comes another time, later than that, and so do all in later steps.
+// The trace up to a time inside one step, and different from there on: workers that have not
+// arrived by then get other, later run-times, and so do all workers in later steps.
 Trace with_another_end(const Trace& trace, const std::vector<Walked>& walked, size_t step,
                        double moment, uint64_t seed) {
   Trace other = trace;
@@ -142,8 +142,8 @@ Trace with_another_end(const Trace& trace, const std::vector<Walked>& walked, si
   return other;
 }
 
-// Whatever happens after a moment inside a step has no influence on what is decided at it.
-TEST(EveryPolicy, KnowsNothingInsideAStepThatHasNotHappenedYet) {
+// Events after a time inside a step must not influence the decision at that time.
+TEST(EveryPolicy, UsesOnlyThePastInsideAStep) {
   size_t compared = 0;
   for (const std::string& text : texts()) {
     if (text == "oracle") continue;
@@ -182,7 +182,7 @@ TEST(EveryPolicy, KnowsNothingInsideAStepThatHasNotHappenedYet) {
   EXPECT_GT(compared, 200u);
 }
 
-// Looks into the record for what nobody can have told it.
+// A policy that reads future run-times from the trace.
 class PeekingPolicy : public Policy {
  public:
   explicit PeekingPolicy(const Trace& trace) : trace_(trace) {}
@@ -192,7 +192,7 @@ class PeekingPolicy : public Policy {
     const auto& before = trace_[situation.step - 1];
     return {.cutoff = (alive + 1) / 2,
             .time_limit = *std::max_element(before.begin(), before.end()),
-            .reason = "peeks"};
+            .reason = "uses the future"};
   }
   void learn(const StepTimes&) override {}
   void learn_late(Step, WorkerId, double) override {}
@@ -201,7 +201,7 @@ class PeekingPolicy : public Policy {
   const Trace& trace_;
 };
 
-TEST(EveryPolicy, WouldBeCaughtPeeking) {
+TEST(EveryPolicy, DetectsAPolicyThatUsesTheFuture) {
   const Trace trace = make_trace(Shape::kHeavyTail, 1, 10, 9);
   Decider decider(std::make_unique<PeekingPolicy>(trace), {});
   const auto walked = walk(decider, trace, 0.1);
@@ -210,7 +210,7 @@ TEST(EveryPolicy, WouldBeCaughtPeeking) {
   EXPECT_NE(walked[1].choice.time_limit, walk(again, other, 0.1)[1].choice.time_limit);
 }
 
-TEST(EveryPolicy, RepeatsItself) {
+TEST(EveryPolicy, IsDeterministic) {
   for (const std::string& text : texts()) {
     for (const PolicySettings& each : settings()) {
       SCOPED_TRACE(text);
@@ -226,11 +226,11 @@ TEST(EveryPolicy, RepeatsItself) {
   }
 }
 
-TEST(EveryPolicy, StaysWithinTheWorkersAliveAndSaysWhy) {
+TEST(EveryPolicy, LimitsTheCutoffAndGivesAReason) {
   for (const std::string& text : texts()) {
     for (const Shape shape : kShapes) {
       for (const PolicySettings& each : settings()) {
-        // Few, many, absent every other moment; 70 is more than a bandit has arms.
+        // Few, many, often absent; 70 is more than a bandit has arms.
         for (const auto& [workers, absent] :
              {std::pair<size_t, double>{1, 0.0}, {2, 0.5}, {7, 0.9}, {70, 0.3}}) {
           SCOPED_TRACE(text + " with " + std::to_string(workers) + " workers");
@@ -249,7 +249,7 @@ TEST(EveryPolicy, StaysWithinTheWorkersAliveAndSaysWhy) {
   }
 }
 
-TEST(EveryPolicy, StaysWithinTheWorkersAliveInsideAStep) {
+TEST(EveryPolicy, LimitsTheCutoffInsideAStep) {
   size_t closed = 0;
   for (const std::string& text : texts()) {
     for (const Shape shape : kShapes) {
@@ -272,7 +272,7 @@ TEST(EveryPolicy, StaysWithinTheWorkersAliveInsideAStep) {
               ASSERT_LE(choice.cutoff, step.alive);
               ASSERT_FALSE(choice.reason.empty());
               ASSERT_EQ(choice.reason.find("inf"), std::string::npos) << choice.reason;
-              // As many as are here: this closes the step.
+              // A cutoff that is reached already closes the step.
               closed += review.at == step.close.elapsed && choice.cutoff == step.close.contributors
                             ? 1
                             : 0;
@@ -282,10 +282,10 @@ TEST(EveryPolicy, StaysWithinTheWorkersAliveInsideAStep) {
       }
     }
   }
-  EXPECT_GT(closed, 100u) << "it makes a difference";
+  EXPECT_GT(closed, 100u) << "reviews do close steps";
 }
 
-TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
+TEST(EveryPolicy, ToleratesWorkersThatJoinAndLeave) {
   for (const std::string& text : texts()) {
     for (const PolicySettings& each : settings()) {
       SCOPED_TRACE(text);
@@ -293,7 +293,7 @@ TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
       for (size_t step = 0; step < trace.size(); ++step) {
         const size_t there = step < 30 ? 20 : step < 60 ? 3 : step < 61 ? 1 : step < 90 ? 20 : 11;
         for (size_t worker = there; worker < 20; ++worker) trace[step][worker] = kAbsent;
-        if (step < 10) trace[step].resize(15);  // nobody has heard of the others yet
+        if (step < 10) trace[step].resize(15);  // the others have not joined yet
       }
       PolicySettings live = each;
       live.live = true;
@@ -308,7 +308,7 @@ TEST(EveryPolicy, SurvivesAPoolThatShrinksAndGrows) {
   }
 }
 
-TEST(EveryPolicy, IsToldOfRunTimesThatCameLate) {
+TEST(EveryPolicy, LearnsLateRunTimes) {
   for (const std::string& text : texts()) {
     if (text == "oracle") continue;
     SCOPED_TRACE(text);
@@ -328,14 +328,14 @@ TEST(EveryPolicy, IsToldOfRunTimesThatCameLate) {
           decider.learn_late(step, worker, trace[step][worker]);
         }
       }
-      decider.learn_late(step + 1000, 3, 1.0);  // nobody remembers such a step
+      decider.learn_late(step + 1000, 3, 1.0);  // an unknown step
       ASSERT_GE(choice.cutoff, 1u);
       ASSERT_LE(choice.cutoff, 8u);
     }
   }
 }
 
-TEST(EveryPolicy, WaitsForEverybodyInTheWarmUpIfItLearns) {
+TEST(EveryPolicy, WaitsForAllInTheWarmUpIfItLearns) {
   for (const char* text :
        {"mad", "bandit", "dbw", "dropcompute", "elfving", "elfving-online", "ecdf", "ewma"}) {
     const auto walked = walk(text, make_trace(Shape::kHeavyTail, 1, 30, 10), 0.1, {.warmup = 20});

@@ -1,4 +1,4 @@
-// What a forecast expects of a step, in a few numbers for the record and for pictures.
+// Summarises a forecast in a few numbers per step, for the run record and for charts.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace drover {
 
-// Ranks that are kept of a forecast, at most: the first, the last, and as many between.
+// Maximum number of ranks in a summary, including the first and the last.
 inline constexpr uint32_t kExpectedRanksMax = 24;
 
 // REQUIRES: the forecast is sorted and not empty.

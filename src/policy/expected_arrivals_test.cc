@@ -1,4 +1,4 @@
-// What is kept of a forecast says what the forecast says, at ranks spread over all of them.
+// The summary matches the forecast, at ranks spread over all of them.
 #include "policy/expected_arrivals.h"
 
 #include <gtest/gtest.h>

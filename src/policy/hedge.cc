@@ -9,14 +9,15 @@
 namespace drover {
 namespace {
 
-// Limits are tried where run-times are dense: so many of all samples, evenly by rank, then so many
-// again around the best of these. With twice as many, replays gain nothing.
+// Candidate limits are taken at evenly spaced ranks of the samples, so that they are dense where
+// run-times are dense; then again around the best one. Twice as many gain nothing in replays.
 constexpr size_t kPooled = 2048;
 constexpr size_t kTried = 64;
-// Later than the latest sample by so much: what is happening was not foreseen, and nothing speaks
-// for waiting on.
+// The limit is at most this factor times the latest sample of the cutoff. Beyond it the forecast
+// was wrong, and there is no reason to wait longer.
 constexpr double kSurprise = 1.2;
-// Of the cutoff, waited for whatever happens: if all are late, a limit would leave next to nobody.
+// Share of the cutoff that a step needs even beyond the limit. If all workers are late, the limit
+// alone would close the step with almost no gradients.
 constexpr double kAtLeast = 0.2;
 
 }  // namespace
@@ -35,7 +36,7 @@ void HedgeSearch::try_limits(const Forecast& forecast, size_t begin, size_t end)
   ranks_.resize(count);
   candidates_.resize(count);
   for (size_t j = 0; j < count; ++j) {
-    ranks_[j] = begin + (j + 1) * (end - begin) / count - 1;  // the last one is among them
+    ranks_[j] = begin + (j + 1) * (end - begin) / count - 1;  // includes end - 1
     candidates_[j] = static_cast<double>(pooled_[ranks_[j]]);
   }
   in_time_.resize(forecast.samples * count);
@@ -54,7 +55,7 @@ double HedgeSearch::closed_at(const Forecast& forecast, const Terms& terms, uint
                               size_t j) const {
   const uint32_t in_time = in_time_[k * candidates_.size() + j];
   if (in_time > 0) return terms.value(in_time, candidates_[j]);
-  return terms.value(1, static_cast<double>(forecast.row(k).front()));  // never nobody
+  return terms.value(1, static_cast<double>(forecast.row(k).front()));  // at least one gradient
 }
 
 void HedgeSearch::find_best_limit(const Forecast& forecast, const Terms& terms) {
@@ -66,7 +67,7 @@ void HedgeSearch::find_best_limit(const Forecast& forecast, const Terms& terms) 
       values_[j] += enough <= candidates_[j] ? reached : closed_at(forecast, terms, k, j);
     }
   }
-  // Where two promise the same, the earlier is the safer one: the forecast may be wrong.
+  // Of two limits with the same value, the earlier is safer, since the forecast may be wrong.
   limit_ = static_cast<size_t>(std::max_element(values_.begin(), values_.end()) - values_.begin());
   value_ = values_[limit_] / forecast.samples;
 }
@@ -101,7 +102,7 @@ Hedged HedgeSearch::best(const Forecast& forecast, const Terms& terms) {
   find_best_limit(forecast, terms);
   find_best_cutoff(forecast, terms);
   find_best_limit(forecast, terms);
-  // Between its neighbours.
+  // Refine between the neighbours of the best limit.
   const size_t begin = limit_ > 0 ? ranks_[limit_ - 1] : 0;
   const size_t end = limit_ + 1 < ranks_.size() ? ranks_[limit_ + 1] + 1 : pooled_.size();
   try_limits(forecast, begin, end);

@@ -13,7 +13,7 @@
 namespace drover {
 namespace {
 
-// What a cutoff with a limit is worth: every sample closed by the rule that closes steps.
+// The value of a cutoff with a limit: each sample closed by the close rule.
 double worth(const Forecast& forecast, const Terms& terms, uint32_t cutoff, double limit) {
   double sum = 0.0;
   for (uint32_t k = 0; k < forecast.samples; ++k) {
@@ -37,9 +37,9 @@ Forecast random_forecast(uint64_t seed, uint32_t samples, uint32_t workers) {
   return sorted_forecast(rows);
 }
 
-TEST(Hedge, ALimitSavesWhatACountWouldWaitFor) {
-  // Half the time a node with two of six workers is slow. A count must choose between losing them
-  // always and waiting for them often.
+TEST(Hedge, ALimitAvoidsWaitingForASlowNode) {
+  // In half of the steps, a node with two of six workers is slow. A cutoff alone must either always
+  // drop them or often wait for them.
   const Forecast forecast = sorted_forecast({{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 9, 9}});
   HedgeSearch search;
   const Hedged hedged = search.best(forecast, {});
@@ -51,7 +51,7 @@ TEST(Hedge, ALimitSavesWhatACountWouldWaitFor) {
   EXPECT_LT(plain.best(forecast, {}).value, 4.5);
 }
 
-TEST(Hedge, PromisesWhatTheRuleThatClosesStepsWouldGive) {
+TEST(Hedge, ReportsTheValueUnderTheCloseRule) {
   HedgeSearch search;
   CutoffSearch plain;
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -63,7 +63,7 @@ TEST(Hedge, PromisesWhatTheRuleThatClosesStepsWouldGive) {
       EXPECT_NEAR(hedged.promise.value,
                   worth(forecast, terms, hedged.promise.cutoff, hedged.time_limit), 1e-6);
       EXPECT_GE(hedged.promise.value + 1e-9, plain.best(forecast, terms).value)
-          << "a limit is taken only where it pays";
+          << "a limit is used only if it is better";
     }
   }
 }

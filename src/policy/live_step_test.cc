@@ -1,5 +1,5 @@
-// A step is reviewed often enough, keeps a plan that is still the best, and never closes with
-// nothing.
+// A step is reviewed often enough, keeps a plan that is still the best, and never closes without
+// gradients.
 #include "policy/live_step.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ LiveStep eight_workers(double lambda, const WaitPlan& plan, uint32_t at_least = 
   return step;
 }
 
-TEST(LiveStep, IsFirstReviewedWhenHalfOfTheCutoffIsHereOrTheLastWasExpected) {
+TEST(LiveStep, FirstReviewIsAtHalfTheCutoffOrTheExpectedTime) {
   LiveStep step(1);
   step.begin(forecast_of({{1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F}}), {}, {});
   const Review review = step.plan({.arrivals = 5, .until = kNoTimeLimit}, 1, 1.25);
@@ -39,7 +39,7 @@ TEST(LiveStep, IsFirstReviewedWhenHalfOfTheCutoffIsHereOrTheLastWasExpected) {
   EXPECT_EQ(step.plan({.arrivals = 1, .until = kNoTimeLimit}, 1, 1.0).arrivals, 1u);
 }
 
-TEST(LiveStep, IsReviewedAgainAfterAnEighthOfTheMissingOrATenthOfTheTime) {
+TEST(LiveStep, NextReviewIsAfterAnEighthOfTheMissingOrATenthOfTheTime) {
   LiveStep step = eight_workers(0.01, {.arrivals = 8, .until = kNoTimeLimit});
   const auto revision =
       step.review({.step = 1,
@@ -51,7 +51,7 @@ TEST(LiveStep, IsReviewedAgainAfterAnEighthOfTheMissingOrATenthOfTheTime) {
   EXPECT_DOUBLE_EQ(revision->next.at, 2.2);
 }
 
-TEST(LiveStep, WaitsForAllWhereTimeIsCheap) {
+TEST(LiveStep, WaitsForAllIfTimeIsCheap) {
   LiveStep step = eight_workers(0.01, {.arrivals = 8, .until = kNoTimeLimit}, 3);
   const auto revision =
       step.review({.step = 1,
@@ -64,7 +64,7 @@ TEST(LiveStep, WaitsForAllWhereTimeIsCheap) {
   EXPECT_EQ(revision->at_least, 3u);
 }
 
-TEST(LiveStep, ClosesWhereTimeIsDear) {
+TEST(LiveStep, ClosesIfTimeIsExpensive) {
   LiveStep step = eight_workers(10.0, {.arrivals = 8, .until = kNoTimeLimit});
   const auto revision =
       step.review({.step = 1,
@@ -74,7 +74,7 @@ TEST(LiveStep, ClosesWhereTimeIsDear) {
   EXPECT_TRUE(revision->closes);
 }
 
-TEST(LiveStep, NeverClosesWithNothing) {
+TEST(LiveStep, NeverClosesWithoutGradients) {
   LiveStep step = eight_workers(10.0, {.arrivals = 8, .until = kNoTimeLimit});
   const auto revision =
       step.review({.step = 1, .now = 0.5, .arrived = std::vector<double>(8, kNot)});
@@ -82,19 +82,19 @@ TEST(LiveStep, NeverClosesWithNothing) {
   EXPECT_FALSE(revision->closes);
 }
 
-TEST(LiveStep, IsDecidedWhenTheLastArrivalThatItWaitsForIsHere) {
+TEST(LiveStep, HasNoReviewAfterThePlansLastArrival) {
   LiveStep step = eight_workers(0.01, {.arrivals = 2, .until = kNoTimeLimit});
   EXPECT_FALSE(step.review({.step = 1,
                             .now = 2.0,
                             .arrived = std::vector{1.0, 2.0, kNot, kNot, kNot, kNot, kNot, kNot}}));
 }
 
-TEST(LiveStep, WaitsForTheLeastNumberAloneAfterTheTimeLimit) {
+TEST(LiveStep, WaitsOnlyForTheMinimumAfterTheTimeLimit) {
   LiveStep step = eight_workers(0.01, {.arrivals = 8, .until = 1.5}, 2);
   EXPECT_FALSE(step.review({.step = 1,
                             .now = 2.0,
                             .arrived = std::vector{1.0, 2.0, kNot, kNot, kNot, kNot, kNot, kNot}}))
-      << "two are here";
+      << "two have arrived";
   LiveStep other = eight_workers(0.01, {.arrivals = 8, .until = 1.5}, 2);
   const auto revision =
       other.review({.step = 1,

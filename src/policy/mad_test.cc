@@ -38,7 +38,7 @@ TEST(Mad, LimitsTheTimeToMedianAndDeviations) {
   EXPECT_THAT(choice.reason, mentions("mad", 5, 3, 2, 1));
 }
 
-TEST(Mad, PoolsTheWindowAndForgetsWhatIsOlder) {
+TEST(Mad, PoolsTheWindowAndForgetsOlderSteps) {
   MadPolicy policy({.deviations = 3.0, .window = 2, .quorum = 0.5}, 1);
   policy.learn(step_of(0, {50.0, 50.0, 50.0, 50.0, 50.0}));
   policy.learn(step_of(1, {1.0, 1.0, 1.0, 1.0, 1.0}));
@@ -46,7 +46,7 @@ TEST(Mad, PoolsTheWindowAndForgetsWhatIsOlder) {
   EXPECT_EQ(policy.decide({3, kAlive}).time_limit, 2.0 + 3.0 * 1.0);
 }
 
-TEST(Mad, WhatWasCutShortCountsAsItsBoundUntilItIsKnown) {
+TEST(Mad, CensoredRunTimesCountAsBoundsUntilKnown) {
   MadPolicy policy({.deviations = 1.0, .window = 5, .quorum = 0.5}, 1);
   StepTimes times = step_of(0, {1.0, 2.0, 4.0, 4.0, 4.0});
   times.known = {Known::kArrived, Known::kArrived, Known::kLonger, Known::kLonger, Known::kLonger};
@@ -58,7 +58,7 @@ TEST(Mad, WhatWasCutShortCountsAsItsBoundUntilItIsKnown) {
   EXPECT_EQ(policy.decide({1, kAlive}).time_limit, 6.0 + 2.0);
 }
 
-TEST(Mad, DoesNotSpiralDownByCuttingItsOwnRecord) {
+TEST(Mad, DoesNotShrinkByItsOwnCensoring) {
   const Trace trace = make_trace(Shape::kNormal, 3, 400, 40);
   const auto walked = walk("mad", trace);
   const Choice& last = walked.back().choice;

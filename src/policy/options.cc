@@ -14,7 +14,7 @@
 namespace drover {
 namespace {
 
-// "inf" and "nan" are numbers to from_chars, not to us.
+// Refuses "inf" and "nan", which from_chars accepts.
 template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
   Number value{};
@@ -38,16 +38,15 @@ std::string limits_of(const OptionRule& rule) {
   const bool open = rule.highest >= OptionRule{}.highest;
   switch (rule.kind) {
     case OptionKind::kNumber:
-      return open ? fmt::format("a number of more than {}", rule.lowest)
-                  : fmt::format("a number of more than {} and at most {}", rule.lowest,
-                                rule.highest);
+      return open ? fmt::format("a number above {}", rule.lowest)
+                  : fmt::format("a number above {} and at most {}", rule.lowest, rule.highest);
     case OptionKind::kCount:
       return open ? fmt::format("a whole number of at least {}", rule.lowest)
                   : fmt::format("a whole number from {} to {}", rule.lowest, rule.highest);
     case OptionKind::kWord:
       return std::string(rule.words);
     case OptionKind::kPath:
-      return "the name of a file, without ':'";
+      return "a file name without ':'";
   }
   return {};
 }
@@ -83,7 +82,7 @@ Result<Options::Value> Options::read(const OptionRule& rule, std::string_view te
 Result<Options> Options::parse(std::string_view text, std::span<const OptionRule> rules) {
   Options options;
   std::vector<std::string_view> parts = split(text, ":");
-  parts.erase(parts.begin());  // what is before the first colon
+  parts.erase(parts.begin());  // the name
   for (const std::string_view part : parts) {
     const size_t equals = part.find('=');
     if (rules.empty()) return invalid_input(fmt::format("takes no options, not even '{}'", part));
@@ -108,7 +107,7 @@ Result<Options> Options::parse(std::string_view text, std::span<const OptionRule
           fmt::format("{} and {} cannot both be given", rule.instead_of, rule.key));
     }
     if (rule.needed && !options.has(rule.key)) {
-      return invalid_input(fmt::format("{} must be given, {}", rule.key, limits_of(rule)));
+      return invalid_input(fmt::format("{} is required: {}", rule.key, limits_of(rule)));
     }
   }
   return options;

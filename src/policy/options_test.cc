@@ -14,7 +14,7 @@ constexpr std::array kRules = {
     OptionRule{.key = "every", .kind = OptionKind::kCount, .lowest = 1},
 };
 
-TEST(Options, AFileMayHaveAnyNameWithoutAColon) {
+TEST(Options, AcceptsFileNamesWithoutColon) {
   for (const char* name : {"a", "../models/my cluster.model", "x=1", "/ü/ñ.bin"}) {
     SCOPED_TRACE(name);
     const auto options = Options::parse(std::string("bayes:model=") + name + ":every=3", kRules);
@@ -27,7 +27,7 @@ TEST(Options, AFileMayHaveAnyNameWithoutAColon) {
   EXPECT_EQ(bare.value().word("model"), "some/file");
 }
 
-TEST(Options, AFileMustHaveAName) {
+TEST(Options, RequiresAFileName) {
   const auto options = Options::parse("bayes:model=", kRules);
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(options.error(), is_error(ErrorKind::kInvalidInput, "model", "':'", "''"));

@@ -10,17 +10,17 @@
 namespace drover {
 namespace {
 
-// Pulls that are remembered: enough to see what happens to one in a hundred, few enough to follow
-// the day of a cluster.
+// Pulls kept: enough to see delays of one pull in a hundred, few enough to follow changing load.
 constexpr size_t kPullsKept = 512;
 constexpr size_t kPullsLeast = 16;
 constexpr size_t kCandidatesMost = 64;
-// So much more must be promised before workers are told something else.
+// The minimum improvement for a change, because each change costs messages.
 constexpr double kWorthChanging = 1.01;
-// Beyond this many workers, order statistics are those of so many with the same share of backups.
+// For more workers than this, uses the order statistics of this many, with the same share of
+// backups.
 constexpr uint32_t kWorkersWeighed = 200;
 
-// P(at least `cutoff` of `count` happen), each with probability p.
+// P(at least `cutoff` of `count` independent events), each with probability p.
 double at_least(uint32_t cutoff, uint32_t count, double p) {
   if (p <= 0.0) return 0.0;
   if (p >= 1.0) return 1.0;
@@ -43,7 +43,7 @@ PullChoice::PullChoice(std::map<ShardId, uint32_t> blocks_on, Step warmup)
     blocks_ += blocks;
   }
   std::sort(largest.begin(), largest.end(), std::greater<>());
-  // Any so many shards may be missing if the largest may.
+  // If the largest shards may be missing, any other shards of the same number may be.
   const size_t stride = 1 + largest.size() / kCandidatesMost;
   uint32_t left = blocks_;
   for (size_t out = 0; out < largest.size(); ++out) {

@@ -1,18 +1,18 @@
-// PullChoice: how many blocks workers wait for before they begin a step, chosen from how long
-// shards took to answer them, as cutoffs are chosen from how long workers took.
+// PullChoice: chooses how many blocks workers wait for before they begin a step, from the response
+// times of the shards.
 //
-// A pull shows, for every share b of the blocks, how long a step would have taken with it:
-//   t(b) = o + r(b),  r(b): from the first shard's answer to b of the blocks being there,
-//                     o: the rest of the step, the worker's computing and the quickest first
-//                     answer to anybody of late: who has to wait longer for that waits for others.
-// A step is as long as that of the slowest worker that it waits for, the c-th of n to finish, so
-// that what counts of t(b) is its c-th order statistic in n pulls. Of b the best is
+// For each number b of blocks, a pull shows how long a step would have taken with it:
+//   t(b) = o + r(b),  r(b): time from the first shard's answer until b blocks have arrived,
+//                     o: the rest of the step: the worker's computation, and the fastest recent
+//                        first answer. A longer wait for a first answer is caused by other workers.
+// The duration of a step is that of the slowest worker it waits for, the c-th of n to finish. So
+// t(b) counts by its c-th order statistic in n pulls. The best b is
 //   argmax_b E[ b / t_(c:n)(b) ],
-// fresh blocks per time, over the pulls of the recent past. Where backup workers hide slow answers
-// already (c < n) all blocks are waited for; where one of many answers spoils a step, a few are
-// not. b runs over what is left of the blocks without any one shard, any two, and so on.
+// fresh blocks per time, over recent pulls. If backup workers already hide slow answers (c < n),
+// workers wait for all blocks. If single slow answers delay most steps, workers skip a few blocks.
+// The candidates for b are the numbers of blocks without any one shard, without any two, and so on.
 //
-// Nothing has to be probed: an answer that was not waited for is still seen when it comes.
+// No probes are needed: answers that a worker did not wait for are measured when they arrive.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,16 @@ namespace drover {
 
 class PullChoice {
  public:
-  // `blocks_on`: how many blocks each shard has that has any. Waits for all in `warmup` steps.
+  // `blocks_on`: number of blocks of each shard that has any. The share is 1 for the first `warmup`
+  // steps.
   PullChoice(std::map<ShardId, uint32_t> blocks_on, Step warmup);
 
-  // A worker computed for so long, after a pull that the shards (by number) answered like this.
-  // What makes no sense is ignored: workers are not trusted.
+  // Reports a worker's pull, with the responses by shard, and its computation after the pull.
+  // Invalid values are ignored, because workers are not trusted.
   void learn(Duration compute, std::span<const PullResponse> responses);
 
-  // About the steps from now on, each of which waits for `cutoff` of `alive` workers. Nothing if
-  // the share stays as it is (it begins with all).
+  // Decides for the following steps, each of which waits for `cutoff` of `alive` workers. Nothing
+  // if the share does not change. It starts with 1.
   std::optional<event::PullShare> decide(Step step, uint32_t cutoff, uint32_t alive);
 
   double share() const;
@@ -55,17 +56,18 @@ class PullChoice {
   const std::map<ShardId, uint32_t> blocks_on_;
   const Step warmup_;
   uint32_t blocks_ = 0;
-  // Least numbers of blocks that are worth considering, ascending, the last is all; and how many
-  // shards each may leave out.
+  // The candidates: numbers of blocks to wait for, ascending, the last is all; and the number of
+  // shards that each leaves out.
   std::vector<uint32_t> needs_;
   std::vector<uint32_t> left_out_;
-  size_t chosen_;  // of those
+  size_t chosen_;  // index of the current candidate
   struct Pull {
-    std::vector<double> times;  // by needs_: computing and r(b)
-    double first = 0.0;         // answer
+    std::vector<double> times;  // by needs_: computation and r(b)
+    double first = 0.0;         // time of the first answer
   };
-  std::deque<Pull> pulls_;  // the last
-  // Scratch: of each rank among pulls, how likely it is that of a step; and one column of pulls_.
+  std::deque<Pull> pulls_;  // the newest ones
+  // Scratch: by rank among the pulls, the probability that it determines a step; a column of
+  // pulls_.
   std::vector<double> weights_;
   std::vector<double> column_;
 };

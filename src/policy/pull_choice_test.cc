@@ -1,5 +1,5 @@
-// The share of blocks is chosen from how long shards took to answer: all where they are alike, all
-// but the slow one where one is slow, a few less where one of many spoils most steps.
+// The share of blocks follows the response times of the shards: all blocks if shards are alike, all
+// but one shard's if that one is slow, and a few less if single slow answers delay most steps.
 #include "policy/pull_choice.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ std::map<ShardId, uint32_t> even(uint32_t shards, uint32_t blocks = 4) {
   return on;
 }
 
-// Answers within 10 ms of a second's wait; `delay` says what one of them takes in addition.
+// Answers take about a second, within 10 ms; `delay` is added to each.
 template <typename Delay>
 std::vector<PullResponse> answers(uint32_t shards, std::mt19937_64& random, Delay delay) {
   std::uniform_real_distribution<double> jitter(1.0, 1.01);
@@ -27,7 +27,7 @@ std::vector<PullResponse> answers(uint32_t shards, std::mt19937_64& random, Dela
 
 constexpr Duration kCompute = std::chrono::seconds(9);
 
-TEST(PullChoice, WaitsForAllInTheWarmUpAndWhereAllAreAlike) {
+TEST(PullChoice, WaitsForAllInTheWarmUpAndIfShardsAreAlike) {
   std::mt19937_64 random(1);
   PullChoice choice(even(32), 20);
   for (Step step = 0; step < 100; ++step) {
@@ -53,7 +53,7 @@ TEST(PullChoice, LeavesOutAShardThatIsAlwaysSlow) {
   EXPECT_EQ(chosen->share, 28.0 / 32.0);
   EXPECT_EQ(chosen->shards_left_out, 1u);
   EXPECT_EQ(chosen->shards, 8u);
-  // It is quick again: what was not waited for is seen all the same.
+  // The shard is fast again; answers that workers did not wait for are measured too.
   for (Step step = 40; step < 300; ++step) {
     for (int worker = 0; worker < 4; ++worker)
       choice.learn(kCompute, answers(8, random, [](ShardId) { return 0.0; }));
@@ -62,17 +62,17 @@ TEST(PullChoice, LeavesOutAShardThatIsAlwaysSlow) {
   EXPECT_EQ(choice.share(), 1.0);
 }
 
-// 0.16 % of answers come 4 s late: one worker in twenty has one, and of 32 workers nearly always
-// somebody.
-TEST(PullChoice, LeavesOutAFewWhereOneOfManyAnswersIsLate) {
+// 0.16 % of answers are 4 s late: one worker in twenty has one, so in most steps at least one of 32
+// workers does.
+TEST(PullChoice, LeavesOutAFewIfOneOfManyAnswersIsLate) {
   std::mt19937_64 random(3);
-  std::uniform_real_distribution<double> luck(0.0, 1.0);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
   PullChoice all_workers(even(32), 20);
   PullChoice backups(even(32), 20);
   for (Step step = 0; step < 60; ++step) {
     for (int worker = 0; worker < 32; ++worker) {
       const auto pull =
-          answers(32, random, [&](ShardId) { return luck(random) < 0.0016 ? 4.0 : 0.0; });
+          answers(32, random, [&](ShardId) { return uniform(random) < 0.0016 ? 4.0 : 0.0; });
       all_workers.learn(kCompute, pull);
       backups.learn(kCompute, pull);
     }
@@ -81,10 +81,10 @@ TEST(PullChoice, LeavesOutAFewWhereOneOfManyAnswersIsLate) {
   }
   EXPECT_LT(all_workers.share(), 1.0);
   EXPECT_GE(all_workers.share(), 0.9);
-  EXPECT_EQ(backups.share(), 1.0) << "eight backup workers hide it already";
+  EXPECT_EQ(backups.share(), 1.0) << "eight backup workers hide the delay";
 }
 
-// A shard may have more blocks than another: it must be possible to go on without it.
+// A shard may have more blocks than another; the share must allow for the largest.
 TEST(PullChoice, CountsBlocksNotShards) {
   std::mt19937_64 random(4);
   PullChoice choice({{0, 2}, {1, 10}, {3, 4}}, 0);
@@ -94,7 +94,7 @@ TEST(PullChoice, CountsBlocksNotShards) {
   EXPECT_EQ(choice.share(), 6.0 / 16.0);
 }
 
-TEST(PullChoice, AnAnswerThatHasNotComeHasTakenSoLongAtLeast) {
+TEST(PullChoice, AMissingAnswerCountsAsItsBound) {
   PullChoice choice(even(4), 0);
   for (int pull = 0; pull < 100; ++pull) {
     choice.learn(kCompute, std::vector<PullResponse>{{from_seconds(1.0), true},
@@ -106,7 +106,7 @@ TEST(PullChoice, AnAnswerThatHasNotComeHasTakenSoLongAtLeast) {
   EXPECT_EQ(choice.share(), 0.75);
 }
 
-TEST(PullChoice, IgnoresWhatMakesNoSense) {
+TEST(PullChoice, IgnoresInvalidValues) {
   PullChoice choice(even(2), 0);
   for (int pull = 0; pull < 100; ++pull) {
     choice.learn(kCompute, {});

@@ -1,4 +1,4 @@
-// RecentSteps: the last steps' run-times as far as they became known, for policies that look back.
+// RecentSteps: the known run-times of the last steps.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class RecentSteps {
 
   void learn(const StepTimes& times) {
     if (steps_.size() == limit_) {
-      steps_.push_back(std::move(steps_.front()));  // its memory is used again
+      steps_.push_back(std::move(steps_.front()));  // reuses its memory
       steps_.pop_front();
       steps_.back() = times;
     } else {
@@ -26,8 +26,8 @@ class RecentSteps {
     }
   }
 
-  // What was a bound becomes a run-time, if the step is still remembered. Returns which of steps()
-  // changed, if one did.
+  // Replaces a bound by the run-time, which came late. Returns the index in steps() of the changed
+  // step; nothing if the step is too old or has no such bound.
   std::optional<size_t> learn_late(Step step, WorkerId worker, double seconds) {
     for (size_t i = 0; i < steps_.size(); ++i) {
       StepTimes& times = steps_[i];
@@ -48,11 +48,11 @@ class RecentSteps {
   std::deque<StepTimes> steps_;
 };
 
-// The first arrivals of a step, ascending: arrived[k-1] is when the k-th gradient came. They end
-// before the first that may have been overtaken by somebody of whom only a bound is known.
+// The first arrivals of a step, ascending: arrived[k-1] is the time of the k-th gradient. Arrivals
+// later than the smallest bound are omitted, because their rank is not known.
 void first_arrivals(const StepTimes& times, std::vector<double>& arrived);
 
-// How many workers took part in the step.
+// The number of workers that took part in the step.
 uint32_t participants(const StepTimes& times);
 
 }  // namespace drover

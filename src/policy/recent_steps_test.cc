@@ -14,7 +14,7 @@ StepTimes step_of(Step step) {
           3};
 }
 
-TEST(RecentSteps, KeepsTheLastOnes) {
+TEST(RecentSteps, KeepsTheNewestSteps) {
   RecentSteps recent(2);
   for (const Step step : {5u, 6u, 7u}) recent.learn(step_of(step));
   ASSERT_EQ(recent.steps().size(), 2u);
@@ -28,9 +28,9 @@ TEST(RecentSteps, ABoundBecomesARunTime) {
   recent.learn(step_of(5));
   recent.learn(step_of(6));
   EXPECT_EQ(recent.learn_late(6, 2, 6.0), 1u);
-  EXPECT_FALSE(recent.learn_late(6, 0, 9.0)) << "it had arrived";
-  EXPECT_FALSE(recent.learn_late(6, 99, 6.0)) << "nobody";
-  EXPECT_FALSE(recent.learn_late(4, 4, 6.0)) << "forgotten";
+  EXPECT_FALSE(recent.learn_late(6, 0, 9.0)) << "not censored";
+  EXPECT_FALSE(recent.learn_late(6, 99, 6.0)) << "unknown worker";
+  EXPECT_FALSE(recent.learn_late(4, 4, 6.0)) << "too old";
   const StepTimes& times = recent.steps().back();
   EXPECT_EQ(times.known[2], Known::kArrived);
   EXPECT_EQ(times.seconds[2], 6.0);
@@ -38,7 +38,7 @@ TEST(RecentSteps, ABoundBecomesARunTime) {
   EXPECT_EQ(times.known[4], Known::kLonger);
 }
 
-TEST(FirstArrivals, AreSortedAndEndWhereSomebodyMayHaveBeen) {
+TEST(FirstArrivals, AreSortedAndEndAtTheSmallestBound) {
   std::vector<double> arrived;
   StepTimes times = step_of(0);
   first_arrivals(times, arrived);
@@ -46,14 +46,14 @@ TEST(FirstArrivals, AreSortedAndEndWhereSomebodyMayHaveBeen) {
   times.known[2] = Known::kArrived;
   times.seconds[2] = 6.0;
   first_arrivals(times, arrived);
-  EXPECT_EQ(arrived, (std::vector{1.0, 2.0, 3.0})) << "worker 4 may have come before worker 2";
+  EXPECT_EQ(arrived, (std::vector{1.0, 2.0, 3.0})) << "worker 4 may have arrived before worker 2";
   times.known[4] = Known::kArrived;
   times.seconds[4] = 5.0;
   first_arrivals(times, arrived);
   EXPECT_EQ(arrived, (std::vector{1.0, 2.0, 3.0, 5.0, 6.0}));
 }
 
-TEST(Participants, AreThoseOfWhomSomethingIsKnown) { EXPECT_EQ(participants(step_of(0)), 5u); }
+TEST(Participants, AreWorkersWithARunTimeOrABound) { EXPECT_EQ(participants(step_of(0)), 5u); }
 
 }  // namespace
 }  // namespace drover

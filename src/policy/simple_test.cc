@@ -24,7 +24,7 @@ Choice share_of(double share, size_t alive) {
   return decide(policy, alive);
 }
 
-TEST(Sync, WaitsForEverybody) {
+TEST(Sync, WaitsForAll) {
   SyncPolicy policy;
   EXPECT_EQ(decide(policy, 12).cutoff, 12u);
   EXPECT_THAT(decide(policy, 12).reason, mentions("sync", 12));
@@ -37,17 +37,17 @@ TEST(StaticShare, IsRoundedAsInThePaper) {
   EXPECT_EQ(share_of(0.943, 106).cutoff, 100u);    // 99.958
 }
 
-TEST(StaticShare, IsOfThoseAliveAndNeverNobody) {
+TEST(StaticShare, IsAShareOfTheWorkersAliveAndAtLeastOne) {
   EXPECT_EQ(share_of(0.5, 10).cutoff, 5u);
   EXPECT_EQ(share_of(0.5, 4).cutoff, 2u);
   EXPECT_EQ(share_of(0.001, 10).cutoff, 1u);
   EXPECT_EQ(share_of(1.0, 10).cutoff, 10u);
-  EXPECT_EQ(share_of(0.943, 4).cutoff, 3u) << "somebody is spare";
+  EXPECT_EQ(share_of(0.943, 4).cutoff, 3u) << "at least one backup worker";
   EXPECT_EQ(share_of(0.943, 1).cutoff, 1u);
   EXPECT_THAT(share_of(0.943, 98).reason, mentions("static", 92, 98, "0.943"));
 }
 
-TEST(StaticCount, SaysTheCountWhoeverIsThere) {
+TEST(StaticCount, ReturnsTheCountForAnyWorkersAlive) {
   StaticCountPolicy policy(60);
   EXPECT_EQ(decide(policy, 64).cutoff, 60u);
   EXPECT_THAT(decide(policy, 64).reason, mentions("static", 60, 64));
@@ -55,7 +55,7 @@ TEST(StaticCount, SaysTheCountWhoeverIsThere) {
   EXPECT_THAT(decide(policy, 37).reason, AllOf(mentions("static", 60), Not(mentions(37))));
 }
 
-TEST(Deadline, IsATimeLimitForEverybody) {
+TEST(Deadline, IsATimeLimitForAllWorkers) {
   DeadlinePolicy policy(2.5);
   const Choice choice = decide(policy, 8);
   EXPECT_EQ(choice.cutoff, 8u);

@@ -108,20 +108,20 @@ Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, doubl
       const double u = 1.0 - unit_draw(seed, step, worker, 0);  // never 0
       const double v = unit_draw(seed, step, worker, 1);
       const double normal = std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
-      const double usual = std::max(0.1, 1.0 + 0.05 * normal);
+      const double steady = std::max(0.1, 1.0 + 0.05 * normal);
       double& time = trace[step][worker];
       switch (shape) {
         case Shape::kNormal:
-          time = usual;
+          time = steady;
           break;
         case Shape::kHeavyTail:
           time = 0.5 * std::pow(u, -1.0 / 1.5);
           break;
         case Shape::kSlowNode:
-          time = usual * (4 * worker < workers && 2 * step < steps ? 2.0 : 1.0);
+          time = steady * (4 * worker < workers && 2 * step < steps ? 2.0 : 1.0);
           break;
         case Shape::kDifferent:
-          time = usual * (1.0 + 2.0 * unit_draw(seed, worker));
+          time = steady * (1.0 + 2.0 * unit_draw(seed, worker));
           break;
         case Shape::kConstant:
           time = 1.0;

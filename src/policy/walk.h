@@ -1,5 +1,5 @@
-// For tests: walks a policy through recorded run-times exactly as a replay does, and makes records
-// of several shapes to walk through.
+// For tests: runs a policy on recorded run-times exactly as a replay does, and makes synthetic
+// traces.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@
 
 namespace drover::testing_support {
 
-// Run-times by step and worker; NaN for a worker that is not there.
+// Run-times by step and worker; NaN for an absent worker.
 using Trace = std::vector<std::vector<double>>;
 inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
@@ -32,21 +32,21 @@ struct Walked {
   Choice choice;  // the last one
   uint32_t alive = 0;
   StepClose close;
-  double longest = 0.0;        // what waiting for everybody would have taken
-  std::vector<double> shares;  // by worker; empty: all a whole one
+  double longest = 0.0;        // duration of the step if it had waited for all workers
+  std::vector<double> shares;  // by worker; empty: 1 each
   std::vector<Reviewed> reviews{};
 };
 
 std::vector<WorkerId> alive_in(std::span<const double> run_times);
 
-// What a run that closed after `close.elapsed` knows of a step.
+// What a run knows of a step that closed after `close.elapsed`.
 StepTimes known_of(Step step, std::span<const double> run_times, const StepClose& close);
 
-// Decide, look again, close, learn, step by step. Where work is balanced, a share of it takes a
-// share of the time.
+// For each step: decide, review, close, learn. With balanced work, run-times are proportional to
+// shares.
 std::vector<Walked> walk(Decider& decider, const Trace& trace, double overhead, double noise = 0.0);
-// `policy` as the user writes it; an oracle gets foresight of the trace, and with `goodput` the
-// noise is kWalkNoise gradients. The text must be right.
+// The same for a policy given by its text. An oracle gets foresight of the trace; with `goodput`
+// the noise scale is kWalkNoise gradients. REQUIRES: the text is valid.
 inline constexpr double kWalkNoise = 4.0;
 std::vector<Walked> walk(std::string_view policy, const Trace& trace, double overhead = 0.1,
                          PolicySettings settings = {}, const DecisionLimits& limits = {},
@@ -59,16 +59,16 @@ enum class Shape : uint8_t {
   kNormal,     // about 1, all alike
   kHeavyTail,  // Pareto
   kSlowNode,   // a quarter twice as slow for the first half of the steps
-  kDifferent,  // everybody at their own speed
-  kConstant,   // everybody takes the same, always
+  kDifferent,  // each worker has its own speed
+  kConstant,   // all run-times are equal
 };
 inline constexpr Shape kShapes[] = {Shape::kNormal, Shape::kHeavyTail, Shape::kSlowNode,
                                     Shape::kDifferent, Shape::kConstant};
 
-// `absent`: the share of entries that are blank; at least one worker is there in every step.
+// `absent` is the share of absent workers. ENSURES: each step has at least one worker.
 Trace make_trace(Shape shape, uint64_t seed, size_t steps, size_t workers, double absent = 0.0);
 
-// A draw from 0 to 1 for a test.
+// A deterministic draw from 0 to 1.
 inline double unit_draw(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
   return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), a, b, c}));
 }
