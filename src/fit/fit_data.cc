@@ -13,13 +13,13 @@
 namespace drover {
 namespace {
 
-// A model that has seen fewer targets than these knows nothing. To the shared network every worker
-// of a target is something to learn from; of the others, each output learns from its own alone.
+// The minimum number of steps to learn from. The shared network learns from every worker of a step;
+// for the others, each output learns only from its own worker.
 size_t least_targets(Emission emission) { return emission == Emission::kShared ? 4 : 20; }
 constexpr size_t kLeastHeldOut = 2;
-// Run-times on the log scale that differ by less are equal.
+// Smaller differences of log run-times count as zero.
 constexpr double kLeastScale = 1e-4;
-// WorkerFeatures needs two steps to have measured how far apart run-times are.
+// WorkerFeatures needs two steps to estimate the spread of run-times.
 constexpr size_t kFeaturesBegin = 2;
 
 void add_shared(const History& history, FitData& data) {
@@ -51,8 +51,8 @@ void add_shared(const History& history, FitData& data) {
   }
 }
 
-// A row as kWorkers or kSorted sees it. Sorted, what was cut short comes last, since all that is
-// known is that it is longer; if fewer took part than there are workers, the last ranks are empty.
+// A row in the order of kWorkers or kSorted. For kSorted, censored run-times come last, because
+// only a lower bound is known. If not all workers took part, the last ranks are empty.
 std::vector<PastTime> seen_row(const History& history, size_t t, Emission emission) {
   const std::span<const PastTime> row = history.row(t);
   std::vector<PastTime> seen(row.begin(), row.end());
@@ -68,7 +68,8 @@ std::vector<PastTime> seen_row(const History& history, size_t t, Emission emissi
   return seen;
 }
 
-// normal_mean is each cell's mean over the steps to train on, normal_scale what remains.
+// normal_mean is the mean of each worker or rank over the training steps, normal_scale the
+// deviation from it.
 void measure_normal(const std::vector<std::vector<PastTime>>& rows, FitData& data) {
   std::vector<double> sums(data.workers());
   std::vector<double> counts(data.workers());
@@ -80,9 +81,11 @@ void measure_normal(const std::vector<std::vector<PastTime>>& rows, FitData& dat
     }
   }
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-  const double usual = all > 0.0 ? std::accumulate(sums.begin(), sums.end(), 0.0) / all : 0.0;
+  const double overall_mean =
+      all > 0.0 ? std::accumulate(sums.begin(), sums.end(), 0.0) / all : 0.0;
   for (size_t i = 0; i < data.workers(); ++i) {
-    data.normal_mean.push_back(static_cast<float>(counts[i] > 0.0 ? sums[i] / counts[i] : usual));
+    data.normal_mean.push_back(
+        static_cast<float>(counts[i] > 0.0 ? sums[i] / counts[i] : overall_mean));
   }
   double squares = 0.0;
   for (size_t t = 0; t < data.held_out; ++t) {
@@ -123,14 +126,14 @@ void add_published(const History& history, FitData& data) {
 
 size_t first_step(Emission emission) { return emission == Emission::kShared ? kFeaturesBegin : 0; }
 
-// The first step that only judges.
+// The first held-out step.
 size_t held_out_from(size_t steps, double share) {
   if (share <= 0.0) return steps;
   const auto judging = static_cast<size_t>(std::llround(share * static_cast<double>(steps)));
   return steps - std::min(steps, std::max(kLeastHeldOut, judging));
 }
 
-// Whether so many steps are enough to fit a model to.
+// Whether this number of steps is enough for a fit.
 bool enough(size_t steps, const ModelShape& shape, double share) {
   const size_t before = first_step(shape.emission) + shape.window;
   return held_out_from(steps, share) >= before + least_targets(shape.emission);
@@ -138,8 +141,8 @@ bool enough(size_t steps, const ModelShape& shape, double share) {
 
 Error too_few_steps(const FitData& data, double share) {
   std::string message = fmt::format(
-      "cannot fit a model to {} steps: it looks back {}, {} are held out to judge it, "
-      "and at least {} must be left to learn from.",
+      "cannot fit a model to {} steps: its window is {} steps, {} are held out for evaluation, "
+      "and at least {} are needed for training.",
       data.steps, data.shape.window, data.steps - data.held_out,
       least_targets(data.shape.emission));
   const auto needed = [&](const ModelShape& shape) {
@@ -151,7 +154,7 @@ Error too_few_steps(const FitData& data, double share) {
   if (data.shape.emission != Emission::kShared) {
     const ModelShape shared = default_shape(Emission::kShared, data.shape.workers);
     message += enough(data.steps, shared, share)
-                   ? ", or use --emission shared, for which these are enough"
+                   ? ", or use --emission shared, for which these steps are enough"
                    : fmt::format(", or {} with --emission shared", needed(shared));
   }
   return invalid_input(message + ".");
@@ -171,7 +174,7 @@ Result<FitData> prepare_data(const FitRequest& request) {
   if (const Status sound = check_shape(data.shape); !sound.ok()) return sound.error();
   data.steps = history.steps();
   data.first = first_step(data.shape.emission);
-  // Of enough steps, some are always left to learn from.
+  // With enough steps, some are always left for training.
   const double share = std::clamp(request.settings.held_out, 0.0, 0.9);
   data.held_out = held_out_from(data.steps, share);
   if (!enough(data.steps, data.shape, share)) return too_few_steps(data, share);

@@ -1,5 +1,5 @@
-// FitData: a history as the numbers that a model is trained on, one per worker and step, relative
-// to where the model measures from.
+// FitData: the training data of a model, computed from a history: numbers per worker and step,
+// relative to the origins and units of the model.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,39 @@
 
 namespace drover {
 
-// A cell is a worker in a step, or for kSorted a rank in a step; cells lie step by step.
+// A cell is a worker in a step, or for kSorted a rank in a step; cells are ordered by step.
 struct FitData {
-  ModelShape shape;  // the one asked for, with as many workers as there are
+  ModelShape shape;  // the requested one, with the history's number of workers
   size_t steps = 0;
-  size_t first = 0;     // before it there is nothing to measure from
-  size_t held_out = 0;  // steps from here on only judge; `steps` if none do
+  size_t first = 0;     // first usable step; earlier ones have no origin yet
+  size_t held_out = 0;  // steps from here on only evaluate the fit; `steps` if none
 
-  // What the encoder reads of a cell: features, surprise and whether it was cut short (kShared), or
-  // the run-time (target, imputed where it was cut short; 0 for who took no part).
+  // The encoder's input for a cell: features, surprise and whether it is censored (kShared), or
+  // the run-time (target, imputed if censored; 0 for a worker that took no part).
   uint32_t inputs_a_cell = 0;
   std::vector<float> inputs;
-  // kShared alone. All of one anchor, then all of the next.
+  // kShared only. All values of the first anchor, then of the next.
   std::vector<float> anchors;
 
   // A log time x is measured as (x - origin) / unit. kShared: a worker's kMidAnchor and scale
   // before the step; else normal_mean and normal_scale.
-  std::vector<float> target;  // the run-time, or what it is longer than
+  std::vector<float> target;  // the run-time, or its lower bound
   std::vector<float> log_unit;
   std::vector<float> took_part;  // 1 or 0
   std::vector<float> cut_short;  // 1: `target` is a bound
 
-  // Of kWorkers and kSorted, for the model.
+  // kWorkers and kSorted only; part of the model.
   std::vector<float> normal_mean;
   float normal_scale = 1.0F;
 
   double cut_short_share = 0.0;
 
   size_t workers() const { return shape.workers; }
-  // Steps that can be forecast from a whole window before them.
+  // The first step with a full window before it.
   size_t first_target() const { return first + shape.window; }
 };
 
-// Refused, with the reason: a shape that makes no sense, and too few steps to learn from.
+// Fails if the shape is invalid, or if there are too few steps for a fit.
 Result<FitData> prepare_data(const FitRequest& request);
 
 }  // namespace drover

@@ -20,7 +20,8 @@ FitData prepared(const History& history, Emission emission) {
   request.shape.window = 4;
   Result<FitData> data = prepare_data(request);
   EXPECT_TRUE(data.ok()) << data.error().message;
-  EXPECT_EQ(data.value().workers(), history.workers()) << "those there are, whatever was asked for";
+  EXPECT_EQ(data.value().workers(), history.workers())
+      << "the history's number, not the requested one";
   return std::move(data).value();
 }
 
@@ -56,13 +57,13 @@ TEST(FitData, OfThePublishedModelIsNormalisedByTheStepsToTrainOn) {
   History history;
   for (Step t = 0; t < 40; ++t) {
     const double wave = t % 2 == 0 ? 0.5 : -0.5;
-    // The newest fifth only judges.
+    // The newest fifth is held out.
     history.add(t, std::vector{arrived(t < 32 ? 1.0 + wave : 100.0), arrived(7.0), PastTime{}});
   }
   const FitData data = prepared(history, Emission::kWorkers);
   EXPECT_FLOAT_EQ(data.normal_mean[0], 1.0F);
   EXPECT_FLOAT_EQ(data.normal_mean[1], 7.0F);
-  EXPECT_FLOAT_EQ(data.normal_mean[2], 4.0F) << "never seen: as the others";
+  EXPECT_FLOAT_EQ(data.normal_mean[2], 4.0F) << "without data: as the others";
   EXPECT_NEAR(data.normal_scale, 0.5 / std::sqrt(2.0), 1e-6);
   EXPECT_NEAR(data.target[0], std::sqrt(2.0), 1e-5);
   EXPECT_EQ(data.inputs[2], 0.0F);
@@ -72,10 +73,10 @@ TEST(FitData, OfThePublishedModelIsNormalisedByTheStepsToTrainOn) {
   EXPECT_GT(prepared(constant, Emission::kWorkers).normal_scale, 0.0F);
 }
 
-TEST(FitData, OfTheSortedModelHasWhatWasCutShortLastAndThenNobody) {
+TEST(FitData, OfTheSortedModelHasCensoredThenAbsentWorkersLast) {
   History history;
   for (Step t = 0; t < 40; ++t) {
-    // The last has arrived late, above what was drawn for the first.
+    // The last one arrived late, at more than the value imputed for the first.
     history.add(t, std::vector{longer(2.0F, 2.5F), PastTime{}, arrived(1.0), longer(2.0F, 2.25F),
                                arrived(4.0)});
   }
@@ -117,7 +118,8 @@ TEST(FitData, ThePublishedModelsNeedMoreStepsThanTheSharedOne) {
     EXPECT_THAT(refusal(30), AllOf(mentions(30, 20, 6, 50, "--emission"), Not(mentions(17))));
     EXPECT_THAT(refusal(9), mentions(9, 50, 17, "--emission"));
     EXPECT_NE(refusal(kFirstPublishedFit - 1), "");
-    EXPECT_EQ(refusal(kFirstPublishedFit), "") << "when policies fit the first";
+    EXPECT_EQ(refusal(kFirstPublishedFit), "")
+        << "the number of steps before the first fit in a run";
   }
 }
 

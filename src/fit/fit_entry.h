@@ -12,13 +12,13 @@ inline constexpr const char* kFitModuleFile = "libdrover_fit.so";
 inline constexpr const char* kFitInterfaceFunction = "drover_fit_interface";
 inline constexpr const char* kFitFunction = "drover_fit";
 
-// Differs between builds that disagree about what crosses the border, as far as sizes can tell;
-// raise the number when they cannot.
+// Identifies the binary interface by the sizes of its types. Raise the number after a change that
+// keeps all sizes.
 inline constexpr uint64_t kFitInterface = 1 + (sizeof(FitRequest) << 8) +
                                           (sizeof(FitOutcome) << 24) + (sizeof(History) << 40) +
                                           (sizeof(FitPoint) << 56);
 
-// Says what to fit and receives what was fitted.
+// A request to fit, and its result.
 struct FitCall {
   const FitRequest* request = nullptr;
   const FitListener* listener = nullptr;
@@ -32,6 +32,6 @@ using FitEntry = void (*)(FitCall& call);
 
 extern "C" {
 uint64_t drover_fit_interface();
-// Always leaves an answer. REQUIRES: the two sides agree about kFitInterface.
+// ENSURES: call.answer is set. REQUIRES: both sides have the same kFitInterface.
 void drover_fit(drover::FitCall& call);
 }

@@ -8,7 +8,7 @@
 namespace drover {
 
 Result<FitFunction> load_fit_function() {
-  const ModuleName name{kFitModuleFile, "what fits models is", "drover_fit"};
+  const ModuleName name{kFitModuleFile, "the library for model fitting is", "drover_fit"};
   const Result<ProgramModule> module = open_program_module(name);
   if (!module.ok()) return module.error();
   void* const handle = module.value().handle;

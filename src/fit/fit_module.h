@@ -6,8 +6,8 @@
 
 namespace drover {
 
-// Takes about half a second the first time and starts no thread. The function computes on the
-// thread that calls it; equal requests give equal bits.
+// Takes about half a second the first time, and starts no thread. The function computes on the
+// calling thread. Equal requests give bitwise equal results.
 Result<FitFunction> load_fit_function();
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Fitting as the program does it, through the module.
+// Fitting through the module, as the program does it.
 #include <gtest/gtest.h>
 
 #include "core/test_text.h"
@@ -73,7 +73,7 @@ TEST(Fit, IsTheSameToTheBitForTheSameSeed) {
   }
 }
 
-// Whatever is in a record, what comes out are numbers.
+// The results are finite numbers for any record.
 TEST(Fit, SurvivesAnyRecord) {
   for (const uint64_t kind : {0U, 1U, 2U, 3U, 4U}) {
     History history;
@@ -100,7 +100,7 @@ TEST(Fit, SurvivesAnyRecord) {
   }
 }
 
-TEST(Fit, StopsWhenToldTo) {
+TEST(Fit, StopsWhenTheListenerSaysSo) {
   uint32_t last = 0;
   uint32_t judged = 0;
   const FitOutcome outcome = fit(request_of(wavy_history(4, 60, 1), Emission::kShared, 1000),
@@ -140,7 +140,7 @@ TEST(Fit, WithoutJudgementTheLastIsKept) {
   expect_whole(outcome.weights);
 }
 
-TEST(Fit, GoesOnFromAModelAndIsNeverWorse) {
+TEST(Fit, StartsFromAModelAndIsNeverWorse) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
     const History history = wavy_history(5, 60, 1);
@@ -149,9 +149,10 @@ TEST(Fit, GoesOnFromAModelAndIsNeverWorse) {
     request.start = before;
     request.settings.iterations = 1;
     request.settings.learning_rate = 100.0;
-    EXPECT_EQ(fit(request).weights.tensors, before->tensors) << "a step into nowhere is not taken";
+    EXPECT_EQ(fit(request).weights.tensors, before->tensors)
+        << "an update that is not finite is skipped";
 
-    // Two more workers come.
+    // Two more workers join.
     request.history = std::make_shared<const History>(wavy_history(7, 60, 1));
     request.settings.learning_rate = 0.0;
     const ModelWeights grown = fit(request).weights;

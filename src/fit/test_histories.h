@@ -1,4 +1,4 @@
-// Histories of made-up clusters, for tests of fitting.
+// Histories of synthetic clusters, for tests of fitting.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,7 @@ inline double normal_draw(std::initializer_list<uint64_t> key) {
          std::cos(2.0 * std::numbers::pi * unit_interval(mix_bits(bits)));
 }
 
-// Workers with a speed of their own, a state of the cluster that moves them all up and down, and
-// noise.
+// Workers with individual speeds, a state of the cluster that shifts all of them, and noise.
 inline History wavy_history(uint32_t workers, size_t steps, uint64_t seed) {
   History history;
   double state = 0.0;
@@ -39,9 +38,9 @@ inline History wavy_history(uint32_t workers, size_t steps, uint64_t seed) {
   return history;
 }
 
-// What a run leaves that waits for the first half alone: the others are cut short at the time of
-// the last one waited for. Times are around 0, 0.3 up and down; draws of what was cut short differ
-// from the truth. One worker is missing in every seventh step.
+// The history of a run that waits for half of the workers: the others are censored at the time of
+// the last arrival. Log times have mean 0 and deviation 0.3. Imputed values differ from the true
+// ones. One worker is absent in every seventh step.
 inline History halved_history(uint32_t workers, size_t steps, uint64_t seed) {
   History history;
   for (size_t t = 0; t < steps; ++t) {

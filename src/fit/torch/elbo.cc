@@ -9,20 +9,20 @@ namespace drover {
 namespace {
 
 const double kLogRoot2Pi = 0.5 * std::log(2.0 * std::numbers::pi);
-// Beyond, log_tail takes the asymptotic branch.
+// Beyond this, log_tail uses the asymptotic branch.
 constexpr double kFarOut = 20.0;
-// So far out that no likelihood means anything, and squares are still finite.
+// So far in the tail that likelihoods are meaningless, but squares are still finite.
 constexpr double kFurthest = 1e6;
 
 at::Tensor plane(const std::vector<float>& values, at::IntArrayRef sizes, at::ScalarType type) {
-  // libtorch has no tensors of const floats. These are only ever read.
+  // libtorch has no tensors of const floats. These are only read.
   return at::from_blob(const_cast<float*>(values.data()), sizes, at::kFloat).to(type);
 }
 
-// The groups begin..end-1 of what there is to know of run-times.
+// The observations of the groups begin..end-1.
 struct Times {
   at::Tensor anchors, target, log_unit, took_part;
-  at::Tensor cut_short;  // which, counted through groups and workers
+  at::Tensor cut_short;  // indices over groups and workers
 };
 
 Times times_of(const Windows& windows, int64_t begin, int64_t end) {
@@ -33,7 +33,7 @@ Times times_of(const Windows& windows, int64_t begin, int64_t end) {
       part(windows.cut_short).flatten().nonzero().squeeze(1)};
 }
 
-// log N or log tail of every entry. Works for any `mean` and `log_scale` that broadcast with
+// log density or log tail of each entry, for any `mean` and `log_scale` that broadcast with
 // groups x workers.
 at::Tensor entry_likelihood(const Times& times, const at::Tensor& mean, const at::Tensor& scale,
                             const at::Tensor& log_scale) {
@@ -42,7 +42,7 @@ at::Tensor entry_likelihood(const Times& times, const at::Tensor& mean, const at
   const at::Tensor density =
       at::addcmul(-(log_scale + (times.log_unit + kLogRoot2Pi)), distance, distance, -0.5);
   if (times.cut_short.size(0) == 0) return density;
-  // Tails cost many times what densities do, and mostly only few were cut short.
+  // Tails are much more expensive than densities, and mostly few run-times are censored.
   const at::Tensor tails = log_tail(distance.flatten(-2).index_select(-1, times.cut_short));
   return density.flatten(-2).index_copy(-1, times.cut_short, tails).view(density.sizes());
 }
@@ -90,7 +90,7 @@ at::Tensor divergence(const Normal& q, const Normal& p) {
 }  // namespace
 
 at::Tensor log_tail(const at::Tensor& x) {
-  // Far out, P = density / (x + 1 / (x + ...)), a continued fraction of which this much is enough.
+  // In the far tail, P = density / (x + 1 / (x + ...)), a continued fraction; this depth is enough.
   const at::Tensor far = x.clamp_min(kFarOut);
   const at::Tensor far_tail =
       -0.5 * far * far - (far + 1.0 / (far + 2.0 / far)).log() - kLogRoot2Pi;
@@ -152,7 +152,7 @@ Elbo elbo_of(const Network& network, const Windows& windows, const Noise& noise,
   const at::Tensor g = encode(network, v.reshape({windows.window, windows.count, -1}));
   const Proposal proposal = propose(network, g.repeat({1, noise.particles, 1}), noise.q);
 
-  // The transition into every step of the window and into the one after, at once.
+  // All transitions at once: into each step of the window and into the one after.
   const at::Tensor before =
       at::cat({network.start.expand({1, chains, latent}), proposal.z}).view({-1, latent});
   const Normal after = transition(network, before);
@@ -172,7 +172,7 @@ Elbo elbo_of(const Network& network, const Windows& windows, const Noise& noise,
     if (!shared) return published_likelihood(network, times, z);
     return shared_likelihood(shape, times, parts[part], z);
   };
-  // Of the first particle: windows x steps as one particle's groups.
+  // The first particle's: windows x steps, as one particle's groups.
   const at::Tensor z = proposal.z.narrow(1, 0, windows.count).reshape({1, inside, latent});
   const at::Tensor counts = windows.counts.narrow(0, 0, inside);
   const at::Tensor present = windows.took_part.sum(1) * windows.counts;

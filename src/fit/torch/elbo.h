@@ -1,14 +1,14 @@
-// What a fit maximises: the evidence lower bound of windows of steps, and how well the step after
-// each was foreseen.
+// The objective of a fit: the evidence lower bound (ELBO) of windows of steps, and the likelihood
+// of the step after each window.
 //
 //   sum over t of E_q[ log p(x_t | z_t) ] - beta KL(q(z_t | z_t-1, x) || p(z_t | z_t-1))
 //
-// with one draw of z and the KL of diagonal Gaussians in closed form. Of who arrived, log p is the
-// density of his log time, of who was cut short the log of the probability of taking longer.
+// with one draw of z and the KL of diagonal Gaussians in closed form. log p is the log density of
+// the log run-time for an arrival, and the log of the tail probability for a censored run-time.
 //
-// Foresight is log p(x_T+1 | x_T-window+1 .. x_T), as the mean over draws of z_T+1 from the
-// transition of the probability of the whole step: what a forecast is used for. It looks at the
-// step after the window alone, since within the window q has read what it would have to foresee.
+// Foresight is log p(x_T+1 | x_T-window+1 .. x_T): the log of the mean, over draws of z_T+1 from
+// the transition, of the likelihood of the whole step. This is what forecasts need. It uses only
+// the step after the window, because q has already read the steps within the window.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@
 
 namespace drover {
 
-// FitData as tensors of one type. Refers to the data's memory if that is the type it has.
+// FitData as tensors of one type. Shares the memory of the data if the type is equal.
 struct Cells {
   Cells(const FitData& data, at::ScalarType type);
 
@@ -29,11 +29,11 @@ struct Cells {
   at::Tensor target, log_unit, took_part, cut_short;  // cells
 };
 
-// Windows of steps, each with the step after it; a group is a step of a window, all first steps
-// before all second ones.
+// Windows of steps, each with the step after it. A group is a step of a window; the first steps of
+// all windows come before their second steps.
 struct Windows {
-  // `next` are the steps to be foreseen, `workers` those to look at (of kShared; others need all).
-  // Steps before `counted_from` are read, but do not count.
+  // `next` are the steps after the windows. `workers` are the ones to use (kShared; others need
+  // all). Steps before `counted_from` are inputs only; their likelihood does not count.
   Windows(const Cells& cells, const at::Tensor& next, const at::Tensor& workers,
           int64_t counted_from = 0);
 
@@ -44,7 +44,7 @@ struct Windows {
   at::Tensor anchors;                                 // anchors x groups x workers
   at::Tensor target, log_unit, took_part, cut_short;  // groups x workers
   at::Tensor counts;  // groups: 1, or 0 for a step that does not count
-  double scaled_up;   // all workers for each that is looked at
+  double scaled_up;   // number of all workers per used one
 };
 
 // Standard normal draws for a number of windows and particles, each of which is a chain of states.
@@ -54,18 +54,18 @@ struct Noise {
   int64_t particles;
 };
 
-// All per run-time that counted.
+// All values are per counted run-time.
 struct Elbo {
   at::Tensor likelihood;
   at::Tensor divergence;
-  at::Tensor foresight;  // not defined if it was not asked for
+  at::Tensor foresight;  // undefined unless requested
 
   at::Tensor bound(double beta) const { return likelihood - beta * divergence; }
 };
 Elbo elbo_of(const Network& network, const Windows& windows, const Noise& noise,
              bool with_foresight);
 
-// log P(a standard normal > x), exact to the last few bits however far out.
+// log P(a standard normal > x), accurate to the last few bits, also in the far tail.
 at::Tensor log_tail(const at::Tensor& x);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// What is maximised, against slow loops and finite differences.
+// The objective, compared with slow loops and finite differences.
 #include "fit/torch/elbo.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -34,7 +34,7 @@ FitData tiny_data(Emission emission, size_t steps) {
   return std::move(data).value();
 }
 
-// Initial weights, shaken so that none of them is 0.
+// Initial weights, perturbed so that none of them is 0.
 ModelWeights shaken(const FitData& data) {
   ModelWeights weights = initial_weights(data.shape, 5);
   uint64_t i = 0;
@@ -52,8 +52,8 @@ double took_part(std::span<const PastTime> row) {
 }
 
 at::Tensor random(at::IntArrayRef sizes) {
-  at::Generator chance = at::make_generator<at::CPUGeneratorImpl>(1);
-  return at::randn(sizes, chance, at::kDouble);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(1);
+  return at::randn(sizes, generator, at::kDouble);
 }
 
 at::Tensor every_worker() { return at::arange(4, at::kLong); }
@@ -69,7 +69,7 @@ TEST(Elbo, LogTailIsExactNearAndFar) {
   const at::Tensor x = at::tensor({-1e6F, -3.0F, 19.0F, 21.0F, 1e6F}).requires_grad_();
   log_tail(x).sum().backward();
   EXPECT_TRUE(at::isfinite(x.grad()).all().item<bool>()) << x.grad();
-  EXPECT_NEAR(x.grad()[4].item<double>(), -1e6, 10.0) << "it pulls from wherever it is";
+  EXPECT_NEAR(x.grad()[4].item<double>(), -1e6, 10.0) << "the gradient is large in the far tail";
 }
 
 TEST(Elbo, ForesightIsTheLikelihoodOfTheStepAfterTheWindow) {
@@ -82,8 +82,8 @@ TEST(Elbo, ForesightIsTheLikelihoodOfTheStepAfterTheWindow) {
     const ModelWeights weights = shaken(data);
     const Cells cells(data, at::kDouble);
     const Network network(data.shape, flat_of(weights).to(at::kDouble));
-    for (const size_t next : {9U, 10U, 11U, 17U}) {  // in two of them somebody is missing
-      // The draws that slow_forecast makes.
+    for (const size_t next : {9U, 10U, 11U, 17U}) {  // in two of them a worker is missing
+      // The same draws as in slow_forecast.
       const int64_t latent = data.shape.latent;
       const int64_t window = data.shape.window;
       std::vector<double> draws;
@@ -106,7 +106,7 @@ TEST(Elbo, ForesightIsTheLikelihoodOfTheStepAfterTheWindow) {
   }
 }
 
-// Term by term, with the states that were drawn.
+// Term by term, with the drawn states.
 TEST(Elbo, IsLikelihoodLessDivergence) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
@@ -214,8 +214,8 @@ TEST(Elbo, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-// Steps of which nothing is known say nothing, and nobody's number is not a number.
-TEST(Elbo, WhoTookNoPartCountsNowhere) {
+// Steps without observations contribute nothing, and there is no NaN.
+TEST(Elbo, AbsentWorkersDoNotCount) {
   for (const Emission emission : kEmissions) {
     SCOPED_TRACE(name_of(emission));
     FitData data = tiny_data(emission, 32);

@@ -1,4 +1,4 @@
-// Fitted models as forecasters, against clusters whose truth is known.
+// Fitted models as forecasters, on synthetic clusters with a known distribution.
 #include <gtest/gtest.h>
 
 #include "fit/fit_module.h"
@@ -21,8 +21,8 @@ ModelWeights fitted(const History& history, Emission emission, uint32_t iteratio
   return std::move(outcome).value().weights;
 }
 
-// The optimum for wavy_history, by the Kalman filter that knows everything but the state: log
-// likelihood of each row given those before.
+// The optimum for wavy_history, by a Kalman filter that knows everything except the state: the log
+// likelihood of each row given the earlier ones.
 std::vector<double> kalman_likelihoods(const History& history, uint64_t seed) {
   constexpr double kNoise = 0.05 * 0.05;
   const double n = history.workers();
@@ -74,8 +74,8 @@ Score score_on_new_steps(Emission emission, uint64_t seed) {
   return score;
 }
 
-// To know each worker's mean and spread exactly, but nothing of what they have in common, is 0.6
-// short of the optimum.
+// A forecast with the exact mean and spread of each worker, but without their correlation, is 0.6
+// below the optimum.
 TEST(Forecast, OfThePublishedModelIsNearlyTheKalmanFilters) {
   const Score score = score_on_new_steps(Emission::kWorkers, 3);
   EXPECT_LT(score.short_of_optimum, 0.15);
@@ -83,16 +83,16 @@ TEST(Forecast, OfThePublishedModelIsNearlyTheKalmanFilters) {
   EXPECT_LT(score.inside, 0.96);
 }
 
-// It has to find out each worker's level as it goes, and so knows its way where nobody has been: in
-// one of six new steps, everybody takes longer than ever before.
-TEST(Forecast, OfTheSharedModelIsNotFarFromTheKalmanFiltersAlsoWhereNobodyHasBeen) {
+// The model must estimate each worker's level from recent steps, so it also works outside the range
+// of the data: in one of six new steps, all workers take longer than in any step before.
+TEST(Forecast, OfTheSharedModelIsNearTheKalmanFiltersAlsoOutsideTheData) {
   const Score score = score_on_new_steps(Emission::kShared, 6);
   EXPECT_LT(score.short_of_optimum, 0.2);
   EXPECT_GT(score.inside, 0.83);
   EXPECT_LT(score.inside, 0.96);
 }
 
-// All that is in the record is below the median, which is 0.
+// All known run-times in the record are below the median, which is 0.
 TEST(Forecast, WhatWasCutShortCountsAsLonger) {
   const History halved = halved_history(8, 160, 1);
   History taken_for_times;

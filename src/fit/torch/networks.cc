@@ -16,12 +16,12 @@ constexpr double kLeastDeviation = 0.001;
 
 at::Tensor deviation(const at::Tensor& x) { return at::softplus(x) + kLeastDeviation; }
 
-// The x with softplus(x) = y.
+// Returns x with softplus(x) = y.
 float inverse_softplus(double y) { return static_cast<float>(std::log(std::expm1(y))); }
 
 int64_t signed_size(size_t size) { return static_cast<int64_t>(size); }
 
-// How a component of the mixture begins: the usual run-time, a looser one, a wide tail.
+// Initial components of the mixture: the typical run-time, a wider one, a wide tail.
 struct Beginning {
   float logit;
   Anchor near, far;
@@ -36,7 +36,7 @@ Beginning beginning_of(uint32_t component) {
 
 void set_bias(const ModelShape& shape, Tensor& bias) {
   const auto fill = [&](float value) { std::fill(bias.values.begin(), bias.values.end(), value); };
-  // Both tell 0.3: the state moves, slowly against its usual range of about 1.
+  // Both scales start at 0.3: the state moves slowly compared with its range of about 1.
   if (bias.name == "q_scale_bias" || bias.name == "drift_bias") fill(inverse_softplus(0.3));
   if (bias.name == "gate_2_bias") fill(-1.0F);
   if (bias.name == "emit_scale_bias") fill(inverse_softplus(0.8));
@@ -51,7 +51,7 @@ void set_bias(const ModelShape& shape, Tensor& bias) {
   }
 }
 
-// Standard deviation of a layer's outputs if its inputs have one of 1.
+// Standard deviation of a layer's outputs for inputs with deviation 1.
 float gain_of(const Tensor& weight) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), weight.name) != names.end();
@@ -126,24 +126,25 @@ ModelWeights weights_of(const ModelShape& shape, const at::Tensor& flat) {
 }
 
 ModelWeights initial_weights(const ModelShape& shape, uint64_t seed) {
-  at::Generator chance = at::make_generator<at::CPUGeneratorImpl>(seed);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   ModelWeights weights{.shape = shape, .tensors = tensors_of(shape)};
   for (Tensor& tensor : weights.tensors) {
     tensor.values.assign(size_t{tensor.rows} * tensor.columns, 0.0F);
     if (tensor.name.ends_with("_bias")) {
       set_bias(shape, tensor);
     } else if (const float gain = gain_of(tensor); gain > 0.0F) {
-      const at::Tensor draws = at::randn({signed_size(tensor.values.size())}, chance, at::kFloat) *
-                               (gain / std::sqrt(static_cast<float>(tensor.columns)));
+      const at::Tensor draws =
+          at::randn({signed_size(tensor.values.size())}, generator, at::kFloat) *
+          (gain / std::sqrt(static_cast<float>(tensor.columns)));
       std::copy_n(draws.data_ptr<float>(), tensor.values.size(), tensor.values.begin());
     }
     if (tensor.name == "stay") {
       for (uint32_t i = 0; i < tensor.rows; ++i) tensor.values[size_t{i} * tensor.columns + i] = 1;
     }
     if (tensor.name == "worker_2_bias") {
-      // Each number of the state moves all workers a little one way or the other; without that
-      // the state would have nothing to say at first, and the KL term would silence it.
-      const at::Tensor loadings = at::randn({int64_t{shape.latent}}, chance, at::kFloat) * 0.3;
+      // Each dimension of the state shifts all workers a little. Otherwise the state would have no
+      // effect at first, and the KL term would suppress it.
+      const at::Tensor loadings = at::randn({int64_t{shape.latent}}, generator, at::kFloat) * 0.3;
       std::copy_n(loadings.data_ptr<float>(), shape.latent, tensor.values.end() - shape.latent);
     }
   }
@@ -176,7 +177,7 @@ at::Tensor encode(const Network& network, const at::Tensor& v) {
 }
 
 Proposal propose(const Network& network, const at::Tensor& g, const at::Tensor& noise) {
-  // Mean and scale in one product, and c = (tanh + g) / 2 halved in the weights.
+  // Mean and scale in one product; the factor of c = (tanh + g) / 2 is in the weights.
   const Linear q{at::cat({network.q_mean.weight, network.q_scale.weight}) * 0.5,
                  at::cat({network.q_mean.bias, network.q_scale.bias}, 1)};
   const auto latent = int64_t{network.shape.latent};

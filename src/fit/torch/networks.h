@@ -1,7 +1,7 @@
 // The networks of a learned model in libtorch; forecast/learned/model_weights.h has the formulas.
 //
-// All weights are one flat tensor, tensor after tensor of tensors_of(shape), so that the optimiser
-// has one thing to move. Float or double, whatever the flat tensor is.
+// All weights are in one flat tensor, in the order of tensors_of(shape), so that the optimiser
+// updates a single tensor. It may be float or double.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,7 +14,7 @@ struct Linear {
   at::Tensor weight;  // outputs x inputs
   at::Tensor bias;    // 1 x outputs
 
-  // Of rows. REQUIRES: x has two dimensions.
+  // Applies the layer to each row. REQUIRES: x has two dimensions.
   at::Tensor operator()(const at::Tensor& x) const { return at::addmm(bias, x, weight.t()); }
 };
 
@@ -23,7 +23,7 @@ struct Normal {
   at::Tensor scale;
 };
 
-// Views of a flat tensor.
+// Views into a flat tensor.
 struct Network {
   Network(const ModelShape& shape, const at::Tensor& flat);
 
@@ -38,18 +38,18 @@ struct Network {
   Linear emit, emit_mean, emit_scale;
 };
 
-// Between a model's weights and a flat tensor.
+// Conversions between a model's weights and a flat tensor.
 at::Tensor flat_of(const ModelWeights& weights);
 ModelWeights weights_of(const ModelShape& shape, const at::Tensor& flat);
 
-// Where a fit starts: the state stays as it is, weights are small, run-times lie around their
+// The start of a fit: the state is constant, weights are small, and run-times are near their
 // anchors.
 ModelWeights initial_weights(const ModelShape& shape, uint64_t seed);
-// `start`, made for another number of workers, and newcomers as in `fresh` (embeddings 0).
-// REQUIRES: the shapes agree but for workers.
+// `start`, fitted for another number of workers, with new workers as in `fresh` (embeddings 0).
+// REQUIRES: the shapes are equal except for `workers`.
 ModelWeights grown(const ModelWeights& start, const ModelWeights& fresh);
 
-// g_t of a window: v is window x rows x inputs, the answer window x rows x rnn.
+// g_t of a window: v is window x rows x inputs, the result window x rows x rnn.
 at::Tensor encode(const Network& network, const at::Tensor& v);
 
 // One draw of z_1..z_T from the proposal and the distributions it was drawn from, each window x
@@ -60,20 +60,20 @@ struct Proposal {
 };
 Proposal propose(const Network& network, const at::Tensor& g, const at::Tensor& noise);
 
-// p(z_t+1 | z_t), of rows.
+// p(z_t+1 | z_t) for each row.
 Normal transition(const Network& network, const at::Tensor& z);
 
 // kShared. `inputs` is groups x workers x (features, surprise, cut short); `embedding` is workers
 // x e.
-// v of every group: the mean over those who took part (1 or 0, groups x workers).
+// v of each group: the mean over the workers that took part (1 or 0, groups x workers).
 at::Tensor pool(const Network& network, const at::Tensor& inputs, const at::Tensor& embedding,
                 const at::Tensor& took_part);
-// worker_2's outputs, outputs x groups x workers: workers innermost, since everything that follows
-// goes over them.
+// worker_2's outputs, outputs x groups x workers. Workers are innermost, because all further
+// computations run over them.
 at::Tensor describe_workers(const Network& network, const at::Tensor& inputs,
                             const at::Tensor& embedding);
 
-// kWorkers, kSorted: of rows of z, rows x workers.
+// kWorkers, kSorted: for each row of z; rows x workers.
 Normal emit_all(const Network& network, const at::Tensor& z);
 
 }  // namespace drover

@@ -1,5 +1,5 @@
-// What decides and what trains are two programs of the same formulas: the vectorised passes, in
-// every build that this machine runs, against libtorch's, on random weights.
+// Forecasting and training implement the same formulas separately: the vectorised passes, in
+// each build that this machine supports, must match libtorch on random weights.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,8 +19,7 @@ namespace {
 
 using testing_support::SlowMixture;
 
-// Floats against doubles: relative, and for numbers close to 0 by the size of what they are sums
-// of.
+// Compares floats with doubles: relative, and for numbers near 0 by the size of their terms.
 double tolerance(double expected) { return 1e-4 * std::max(0.1, std::abs(expected)); }
 
 ::testing::AssertionResult close(double found, double least, double most) {
@@ -36,10 +35,10 @@ double tolerance(double expected) { return 1e-4 * std::max(0.1, std::abs(expecte
 constexpr uint32_t kWorkers = 23;
 constexpr std::array kSeeds = {1, 2, 3};
 
-// The defaults, and sizes that are no multiple of a vector's.
+// The defaults, and sizes that are not a multiple of the vector size.
 std::vector<ModelShape> shapes_of(Emission emission) {
-  const ModelShape usual = default_shape(emission, kWorkers);
-  ModelShape odd = usual;
+  const ModelShape defaults = default_shape(emission, kWorkers);
+  ModelShape odd = defaults;
   odd.latent = 3;
   odd.window = 5;
   odd.rnn = 11;
@@ -50,7 +49,7 @@ std::vector<ModelShape> shapes_of(Emission emission) {
   odd.worker_hidden = 17;
   odd.components = 5;
   odd.emission_hidden = 19;
-  return {usual, odd};
+  return {defaults, odd};
 }
 
 std::vector<float> random_floats(size_t size, uint64_t seed, double strength = 1.0) {
@@ -61,7 +60,7 @@ std::vector<float> random_floats(size_t size, uint64_t seed, double strength = 1
   return numbers;
 }
 
-// Of workers that have done something, the last ones of them unknown to the model.
+// Features of workers with some steps; the last workers are unknown to the model.
 std::vector<WorkerView> some_views(uint32_t workers, uint64_t seed) {
   const History history = halved_history(workers, 20, seed);
   return views_before(history, history.steps());
@@ -77,12 +76,12 @@ SlowMixture to_slow(const Mixture& mixture) {
   return slow;
 }
 
-// The log time that u picks from a mixture. Far out in a component, and more so in one of little
-// weight, it takes but a rounding error of u to be somewhere else: so, between two.
+// The log time at quantile u of a mixture. In the tail of a component, especially one with a small
+// weight, a rounding error of u changes the value much, so the result is an interval.
 struct Picked {
   double least = 0.0;
   double most = 0.0;
-  bool near_edge = false;  // it takes but a rounding error to choose another component
+  bool near_edge = false;  // a rounding error may choose another component
 };
 Picked pick(const SlowMixture& mixture, float u) {
   constexpr double kRounding = 1e-6;
@@ -98,7 +97,7 @@ class TorchAndPasses : public ::testing::TestWithParam<size_t> {
  protected:
   Build build() const { return builds().at(GetParam()); }
 
-  // With every shape of an emission and several random models of it.
+  // Runs with each shape of an emission and several random models.
   template <typename Check>
   void with_models(Emission emission, Check&& check) {
     for (const ModelShape& shape : shapes_of(emission)) {
@@ -155,7 +154,7 @@ TEST_P(TorchAndPasses, AgreeAboutWhatAStepLookedLike) {
   with_models(Emission::kShared, [&](const ModelWeights& weights, uint64_t seed) {
     constexpr uint32_t kThere = kBlock + 6;
     const std::vector<WorkerView> views = some_views(kThere, seed);
-    const History next = halved_history(kThere, 4, seed + 1);  // somebody is missing in the last
+    const History next = halved_history(kThere, 4, seed + 1);  // a worker is absent in the last one
     const std::span<const PastTime> row = next.row(3);
     const auto emission = build().shared_emission(weights);
     WorkerBlock block;
@@ -180,8 +179,8 @@ TEST_P(TorchAndPasses, AgreeAboutWhatAStepLookedLike) {
   });
 }
 
-// What the network says of a worker shows in its samples, each of which is a known quantile of the
-// mixture.
+// The network's outputs for a worker determine its samples, each of which is a known quantile of
+// the mixture.
 TEST_P(TorchAndPasses, AgreeAboutWorkersOfTheSharedEmission) {
   with_models(Emission::kShared, [&](const ModelWeights& weights, uint64_t seed) {
     constexpr uint32_t kSamples = 96;
@@ -217,7 +216,8 @@ TEST_P(TorchAndPasses, AgreeAboutWorkersOfTheSharedEmission) {
   });
 }
 
-// With one state for all samples, two of them tell a normal distribution's mean and scale.
+// With one state for all samples, two of them determine the mean and scale of a normal
+// distribution.
 TEST_P(TorchAndPasses, AgreeAboutMeanAndScaleOfThePublishedEmissions) {
   const auto check = [&](const ModelWeights& weights, uint64_t seed) {
     constexpr uint32_t kSamples = 128;
@@ -242,7 +242,7 @@ TEST_P(TorchAndPasses, AgreeAboutMeanAndScaleOfThePublishedEmissions) {
       const ReferencePass::Emitted expected = ReferencePass(weights).emitted(state);
       for (uint32_t i = 0; i < kWorkers; ++i) {
         const WorkerId id = block.ids[i];
-        const auto chance = [&](uint32_t k) {
+        const auto uniform_of = [&](uint32_t k) {
           return uniform(worker_order(seed, 1, i), k, strata_bits(kSamples));
         };
         const auto value = [&](uint32_t k) {
@@ -251,11 +251,11 @@ TEST_P(TorchAndPasses, AgreeAboutMeanAndScaleOfThePublishedEmissions) {
         uint32_t low = 0;
         uint32_t high = 0;
         for (uint32_t k = 1; k < kSamples; ++k) {
-          if (chance(k) < chance(low)) low = k;
-          if (chance(k) > chance(high)) high = k;
+          if (uniform_of(k) < uniform_of(low)) low = k;
+          if (uniform_of(k) > uniform_of(high)) high = k;
         }
-        const double from = normal_quantile(double{chance(low)});
-        const double to = normal_quantile(double{chance(high)});
+        const double from = normal_quantile(double{uniform_of(low)});
+        const double to = normal_quantile(double{uniform_of(high)});
         const double scale = (value(high) - value(low)) / (to - from);
         EXPECT_TRUE(close(scale, expected.scale[id])) << "scale of " << id;
         EXPECT_TRUE(close(value(low) - from * scale, expected.mean[id])) << "mean of " << id;
@@ -266,8 +266,8 @@ TEST_P(TorchAndPasses, AgreeAboutMeanAndScaleOfThePublishedEmissions) {
   with_models(Emission::kSorted, check);
 }
 
-// Everything together, in the build that is used: what a model has learned from a history, how it
-// draws, and who is asked about.
+// End to end, in the build that is used: learning from a history, drawing, and forecasting for
+// various workers.
 TEST(TorchAndLearnedModel, AgreeAboutForecasts) {
   constexpr uint32_t kSamples = 24;
   for (const Emission emission : {Emission::kShared, Emission::kWorkers, Emission::kSorted}) {
@@ -275,8 +275,8 @@ TEST(TorchAndLearnedModel, AgreeAboutForecasts) {
       for (const uint64_t seed : kSeeds) {
         SCOPED_TRACE(::testing::Message() << name_of(emission) << ", seed " << seed);
         const ModelWeights weights = random_model(shape, seed);
-        // The sorted model's outputs are ranks, which are told apart as the fit does only if
-        // everybody has arrived.
+        // The sorted model's outputs are ranks. Their order equals that of the fit only if all
+        // workers have arrived.
         const History history = emission == Emission::kSorted ? wavy_history(kWorkers, 30, seed)
                                                               : halved_history(kWorkers, 30, seed);
         const Step now = history.steps();

@@ -11,7 +11,7 @@ namespace drover {
 namespace {
 
 at::Tensor to_tensor(std::span<const float> values, at::IntArrayRef sizes) {
-  // libtorch has no tensors of const floats; the copy is ours.
+  // libtorch has no tensors of const floats, so this copies.
   return at::from_blob(const_cast<float*>(values.data()), sizes, at::kFloat).to(at::kDouble);
 }
 
@@ -24,7 +24,7 @@ Network network_of(const ModelWeights& weights) {
   return {weights.shape, flat_of(weights).to(at::kDouble)};
 }
 
-// One group of all workers. `row` may be empty, where nobody asks what became of the step.
+// One group of all workers. `row` may be empty if the step's run-times are not needed.
 at::Tensor inputs_of(std::span<const WorkerView> views, std::span<const PastTime> row) {
   std::vector<float> inputs;
   for (size_t i = 0; i < views.size(); ++i) {
@@ -41,8 +41,8 @@ at::Tensor embeddings(const Network& network, size_t workers) {
   const auto wanted = static_cast<int64_t>(workers);
   const at::Tensor known =
       network.embedding.narrow(0, 0, std::min(wanted, network.embedding.size(0)));
-  const at::Tensor strangers = at::zeros({wanted - known.size(0), known.size(1)}, known.options());
-  return at::cat({known, strangers});
+  const at::Tensor unknown = at::zeros({wanted - known.size(0), known.size(1)}, known.options());
+  return at::cat({known, unknown});
 }
 
 }  // namespace

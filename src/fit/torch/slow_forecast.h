@@ -1,5 +1,5 @@
-// What a fitted model says of the next step, in plain loops after the formulas of
-// forecast/learned/model_weights.h: slow, and independent of what trains it. For tests.
+// The forecast of a fitted model in plain loops, from the formulas of
+// forecast/learned/model_weights.h: slow, and independent of the training code. For tests.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ inline Mixture mixture_of(const ModelShape& shape, std::span<const float> output
   return mixture;
 }
 
-// Probabilities, and the density of an exact value.
+// Density at x, and probability beyond x.
 inline double density(const Mixture& mixture, double x) {
   double sum = 0.0;
   for (const auto& [weight, mean, scale] : mixture) {
@@ -68,7 +68,7 @@ inline double longer_than(const Mixture& mixture, double x) {
   return sum;
 }
 
-// A row by worker, or for kSorted by rank: arrivals, then what was cut short, then nobody.
+// A row by worker, or for kSorted by rank: arrivals, then censored run-times, then absent workers.
 inline std::vector<PastTime> as_seen(std::span<const PastTime> row, Emission emission) {
   std::vector<PastTime> seen;
   if (emission != Emission::kSorted) return {row.begin(), row.end()};
@@ -83,7 +83,7 @@ inline std::vector<PastTime> as_seen(std::span<const PastTime> row, Emission emi
   return seen;
 }
 
-// Every worker's distribution, or every rank's, with the state known. `views` are of before the
+// The distribution of each worker or rank, given the state. `views` are as of before the
 // step.
 inline std::vector<Mixture> mixtures_of(const ModelWeights& weights,
                                         std::span<const WorkerView> views,
@@ -109,7 +109,7 @@ inline std::vector<Mixture> mixtures_of(const ModelWeights& weights,
   return mixtures;
 }
 
-// What the encoder reads of a step.
+// The encoder's input for a step.
 inline std::vector<float> encoder_input(const ModelWeights& weights,
                                         std::span<const WorkerView> views,
                                         std::span<const PastTime> row) {
@@ -125,7 +125,7 @@ inline std::vector<float> encoder_input(const ModelWeights& weights,
   return v;
 }
 
-// What is known of all workers before step `t` of a history.
+// The features of all workers before step `t` of a history.
 inline std::vector<WorkerView> views_before(const History& history, size_t t) {
   WorkerFeatures features;
   for (size_t s = 0; s < t; ++s) features.learn(history.step(s), history.row(s));
@@ -134,8 +134,8 @@ inline std::vector<WorkerView> views_before(const History& history, size_t t) {
   return views;
 }
 
-// Draws of every worker's distribution in step `t` of a history, from the steps before it alone:
-// draws x workers. REQUIRES: as many steps as the window lie before t.
+// Draws of each worker's distribution in step `t` of a history, from the steps before it:
+// draws x workers. REQUIRES: t >= the length of the window.
 inline std::vector<std::vector<Mixture>> slow_forecast(const ModelWeights& weights,
                                                        const History& history, size_t t,
                                                        size_t draws, uint64_t seed) {
@@ -179,7 +179,7 @@ inline double log_likelihood(const std::vector<std::vector<Mixture>>& draws,
   return most + std::log(sum / static_cast<double>(logs.size()));
 }
 
-// How probable it is that a worker takes longer than x, over all draws.
+// The probability that a worker takes longer than x, over all draws.
 inline double longer_than(const std::vector<std::vector<Mixture>>& draws, size_t worker, double x) {
   double sum = 0.0;
   for (const std::vector<Mixture>& mixtures : draws) sum += longer_than(mixtures[worker], x);

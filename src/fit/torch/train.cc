@@ -1,5 +1,5 @@
-// Trains a learned model: Adam on the ELBO of random windows, judged now and then on the newest
-// steps.
+// Trains a learned model with Adam on the ELBO of random windows, and evaluates it periodically on
+// the newest steps.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
@@ -21,19 +21,19 @@ namespace drover {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-// Draws of the next state: the more, the closer foresight is to what a forecast of many samples
-// says. A chain is cheap, a likelihood is not.
+// Draws of the next state. With more draws, foresight is closer to a forecast of many samples. A
+// chain is cheap, a likelihood is expensive.
 constexpr int64_t kTrainingParticles = 8;
 constexpr int64_t kJudgingParticles = 16;
-// Enough to tell a better model from a worse one; judging should not take longer than training.
+// Enough to distinguish models; evaluation should not take longer than training.
 constexpr size_t kJudgedWindows = 64;
 constexpr size_t kJudgedWorkers = 128;
-// Embeddings pull towards 0: they speak up only if a worker is unlike others that behave like it.
+// Decay of embeddings towards 0, so that they only model differences that the features lack.
 constexpr double kEmbeddingPull = 0.01;
 constexpr double kLargestGradient = 1.0;  // norm, per run-time
-constexpr int kMostBadIterations = 20;    // in a row, without a finite gradient
+constexpr int kMostBadIterations = 20;    // consecutive, without a finite gradient
 
-// The usual one, on a flat tensor; the second moment fades faster, since fits are short.
+// Standard Adam on a flat tensor; the second moment decays faster, because fits are short.
 class Adam {
  public:
   explicit Adam(const at::Tensor& like)
@@ -57,13 +57,13 @@ class Adam {
 };
 
 Noise make_noise(const ModelShape& shape, int64_t windows, int64_t particles,
-                 at::Generator& chance) {
+                 at::Generator& generator) {
   const int64_t chains = windows * particles;
-  return {at::randn({int64_t{shape.window}, chains, int64_t{shape.latent}}, chance, at::kFloat),
-          at::randn({chains, int64_t{shape.latent}}, chance, at::kFloat), particles};
+  return {at::randn({int64_t{shape.window}, chains, int64_t{shape.latent}}, generator, at::kFloat),
+          at::randn({chains, int64_t{shape.latent}}, generator, at::kFloat), particles};
 }
 
-// `count` of begin..end-1 at even distances, or all if they are fewer.
+// `count` evenly spaced steps of begin..end-1, or all if there are fewer.
 at::Tensor spread_out(size_t begin, size_t end, size_t count) {
   count = std::min(count, end - begin);
   std::vector<int64_t> chosen(count);
@@ -78,16 +78,16 @@ struct Judgement {
   double foresight = kNothing;
 };
 
-// Judges weights on the newest steps, every time with the same windows and the same noise.
+// Evaluates weights on the newest steps, each time with the same windows and noise.
 class Judge {
  public:
-  // REQUIRES: there are steps that were held out.
-  Judge(const FitData& data, const Cells& cells, at::Generator& chance)
+  // REQUIRES: there are held-out steps.
+  Judge(const FitData& data, const Cells& cells, at::Generator& generator)
       : shape_(data.shape),
         windows_(cells, spread_out(data.held_out, data.steps, kJudgedWindows),
                  spread_out(0, data.workers(), looked_at(data)),
                  static_cast<int64_t>(data.held_out)),
-        noise_(make_noise(shape_, windows_.count, kJudgingParticles, chance)) {}
+        noise_(make_noise(shape_, windows_.count, kJudgingParticles, generator)) {}
 
   Judgement operator()(const at::Tensor& flat) const {
     const at::NoGradGuard no_gradient;
@@ -110,15 +110,15 @@ bool same_but_for_workers(ModelShape left, const ModelShape& right) {
   return left == right;
 }
 
-bool goes_on(const FitRequest& request, const FitData& data) {
+bool can_start_from(const FitRequest& request, const FitData& data) {
   return request.start && same_but_for_workers(request.start->shape, data.shape);
 }
 
 ModelWeights beginning(const FitRequest& request, const FitData& data) {
   ModelWeights weights = initial_weights(data.shape, draw({request.settings.seed, 1}));
-  if (goes_on(request, data)) weights = grown(*request.start, weights);
+  if (can_start_from(request, data)) weights = grown(*request.start, weights);
   for (Tensor& tensor : weights.tensors) {
-    // Of these data, also where the weights are of others: times may have changed altogether.
+    // From these data, also with a warm start: run-times may have changed completely.
     if (tensor.name == "normal_mean") tensor.values = data.normal_mean;
     if (tensor.name == "normal_scale") tensor.values = {data.normal_scale};
   }
@@ -130,14 +130,14 @@ class Training {
   Training(const FitRequest& request, const FitData& data)
       : settings_(request.settings),
         data_(data),
-        warm_(goes_on(request, data)),
+        warm_(can_start_from(request, data)),
         cells_(data, at::kFloat),
-        chance_(at::make_generator<at::CPUGeneratorImpl>(draw({settings_.seed, 2}))),
+        generator_(at::make_generator<at::CPUGeneratorImpl>(draw({settings_.seed, 2}))),
         flat_(flat_of(beginning(request, data)).requires_grad_()),
         adam_(flat_.detach()) {
     at::Generator judging = at::make_generator<at::CPUGeneratorImpl>(draw({settings_.seed, 3}));
     if (data.held_out < data.steps) judge_.emplace(data, cells_, judging);
-    // What a warm start has learned is kept until something better is found.
+    // Keeps the weights of a warm start until better ones are found.
     if (warm_ && judge_) best_ = {flat_.detach().clone(), (*judge_)(flat_)};
   }
 
@@ -182,10 +182,10 @@ class Training {
     Judgement judgement;
   };
 
-  // One step of Adam; the ELBO it began with, not finite if it was not taken.
+  // One update of Adam. Returns the ELBO before it; not finite if the update was skipped.
   double improve(uint32_t iteration) {
     const double progress = static_cast<double>(iteration) / settings_.iterations;
-    // A model that goes on has no state to wake up.
+    // After a warm start, the state already has an effect, so there is no KL warm-up.
     const double beta =
         warm_ || settings_.kl_warmup <= 0.0 ? 1.0 : std::min(1.0, progress / settings_.kl_warmup);
     const double rate =
@@ -195,9 +195,9 @@ class Training {
     const int64_t windows = std::max<uint32_t>(1, settings_.batch);
     const at::Tensor next =
         at::randint(static_cast<int64_t>(data_.first_target()),
-                    static_cast<int64_t>(data_.held_out), {windows}, chance_, at::kLong);
+                    static_cast<int64_t>(data_.held_out), {windows}, generator_, at::kLong);
     const Noise noise =
-        make_noise(data_.shape, windows, foresight ? kTrainingParticles : 1, chance_);
+        make_noise(data_.shape, windows, foresight ? kTrainingParticles : 1, generator_);
     const Network network(data_.shape, flat_);
     const Elbo elbo = elbo_of(network, Windows(cells_, next, choose_workers()), noise, foresight);
     at::Tensor loss = -elbo.bound(beta);
@@ -224,12 +224,12 @@ class Training {
     const auto all = static_cast<int64_t>(data_.workers());
     const auto some = int64_t{std::max<uint32_t>(1, settings_.workers_a_batch)};
     if (data_.shape.emission != Emission::kShared || some >= all) return at::arange(all, at::kLong);
-    return at::randperm(all, chance_, at::kLong).narrow(0, 0, some);
+    return at::randperm(all, generator_, at::kLong).narrow(0, 0, some);
   }
 
-  // Keeps the weights if they are the best so far, which is told by foresight: how well the
-  // held-out steps were forecast from those before them, each with everybody in it. The ELBO also
-  // counts how well a step is explained after the fact, which no decision has a use for.
+  // Keeps the weights if they are the best so far by foresight: how well they forecast the held-out
+  // steps from the steps before them, with all workers of a step together. The ELBO also counts how
+  // well a step is explained afterwards, which decisions do not need.
   bool consider() {
     if (judge_) last_ = (*judge_)(flat_);
     const bool better = !best_.flat.defined() || !judge_ ||
@@ -241,9 +241,9 @@ class Training {
 
   FitSettings settings_;
   const FitData& data_;
-  bool warm_;  // goes on from a model
+  bool warm_;  // starts from a model
   Cells cells_;
-  at::Generator chance_;
+  at::Generator generator_;
   at::Tensor flat_;
   Adam adam_;
   std::optional<Judge> judge_;
@@ -252,7 +252,7 @@ class Training {
   std::vector<FitPoint> curve_;
 };
 
-// Deciding goes on beside a fit, on the other processors.
+// One thread, so that decisions can run on the other CPU cores during a fit.
 void use_one_thread() {
   at::set_num_threads(1);
   // libtorch allows this to be set only once.
