@@ -4,10 +4,10 @@ communication at all.
 
 Same network, batch, number of workers, threads (one each) and optimiser (SGD with momentum), on the same data, in
 rounds that take turns on this machine. Both read the same IDX files (Fashion-MNIST) and pick a random batch each step.
-"bare" is the same step in PyTorch without any communication, as many processes at once, of the slowest of them: what is
-left if moving gradients cost nothing. "bare_max" is the longest of all workers' bare steps, step by step: what is left
-if each step also waits for whoever is slowest in it. Prints a JSON object for each number of workers and shards: the median step of each, and ratios,
-round by round, as median, least and greatest.
+"bare" is the same step in PyTorch without communication, in as many processes at once, of the slowest process: the
+time left if moving gradients cost nothing. "bare_max" is the longest of all workers' bare steps, step by step: the time
+left if each step also waits for its slowest worker. Prints a JSON object for each number of workers and shards: the
+median step of each, and ratios, round by round, as median, least and greatest.
 
     python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|lenet-wide|resnet20|mlp25m] [--workers 2,4,8]
                                  [--shards 1,2,4] [--batch 32] [--steps 300] [--rounds 5] [--transport auto]
@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 
-STEPS = {"lenet": 300, "lenet-wide": 100, "resnet20": 60, "mlp25m": 60}  # of each run, unless told otherwise
+STEPS = {"lenet": 300, "lenet-wide": 100, "resnet20": 60, "mlp25m": 60}  # of each run, by default
 LIMIT = 1800  # seconds that no run should take
 
 

@@ -1,7 +1,7 @@
-// How far forecasts of workers that are always cut drift from the truth, on simulated clusters
-// whose truth is known: what stands in for run-times that nobody saw, and what it buys to let a
-// share of those cut finish after all (probes).
-// What all forecasters see alike is in drift_cluster.h, how they are judged in drift_measures.h.
+// Measures how far forecasts of always censored workers drift from the truth, on simulated clusters
+// with a known distribution: the error of imputed run-times, and the benefit of probes, which let a
+// share of the censored workers finish.
+// drift_cluster.h has the simulated record that all forecasters learn, drift_measures.h the scores.
 //   drift [--seeds N] [--cluster NAME] [--forecaster NAME] [--json]
 #include <fmt/core.h>
 
@@ -51,7 +51,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
   return judge.means();
 }
 
-// What a forecaster that knows everything but the future would score.
+// The score of a forecaster that knows the true distribution.
 Measures follow_truth(const Run& run, const std::vector<Recorded>& steps) {
   DriftJudge judge;
   Forecast forecast;
@@ -65,12 +65,12 @@ Measures follow_truth(const Run& run, const std::vector<Recorded>& steps) {
 
 using Weights = std::shared_ptr<const ModelWeights>;
 
-// What forecasters are made from.
+// The inputs for making forecasters.
 struct Given {
   uint64_t seed = 1;
   const FitFunction& fit;
   const std::vector<Recorded>& steps;
-  Weights workers = nullptr;  // fitted to the steps in which everybody was waited for, once needed
+  Weights workers = nullptr;  // fitted on demand to the steps without censoring
   Weights shared = nullptr;
 
   Weights fitted(Emission emission) {
@@ -91,7 +91,7 @@ struct Given {
   }
 };
 
-// `once`: no other model than the one fitted to the full steps.
+// With `once`, the model is fitted only to the steps without censoring.
 std::unique_ptr<Forecaster> published(Given& given, bool once, Imputing imputing) {
   PublishedSettings settings;
   settings.seed = given.seed;
@@ -142,7 +142,7 @@ void print_json(const Cluster& cluster, std::string_view name, double probe, uin
   fmt::print("}}\n");
 }
 
-// Mean (least .. most) of each measure over the seeds.
+// Mean (minimum .. maximum) of each measure over the seeds.
 void print_row(std::string_view name, std::string_view probe, const std::vector<Measures>& seeds) {
   fmt::print("{:<20} {:>4}", name, probe);
   for (size_t i = 0; i < kMeasures; ++i) {
@@ -220,10 +220,11 @@ int main(int count, char** words) {
     } else if (word == "--forecaster" && more) {
       wanted.forecaster = words[++i];
     } else {
-      fmt::print(stderr,
-                 "drift does not know '{}'. Use: drift [--seeds N] [--cluster NAME] [--forecaster "
-                 "NAME] [--json]\n",
-                 word);
+      fmt::print(
+          stderr,
+          "drift: unknown argument '{}'. Usage: drift [--seeds N] [--cluster NAME] [--forecaster "
+          "NAME] [--json]\n",
+          word);
       return 2;
     }
   }

@@ -1,8 +1,8 @@
-// Simulated clusters whose truth is known, and what a run that cuts sees of them: for
+// Simulated clusters with a known distribution, and the censored record of a run on them, for
 // bench/drift.cc.
 //
-// Everybody is waited for in 60 steps; in the 200 after them every step ends with the first 70 % of
-// the gradients, whatever anybody forecasts. The last 20 are judged.
+// The first 60 steps wait for all workers. Each of the next 200 steps closes with the first 70 % of
+// the gradients, independent of forecasts. The last 20 steps are judged.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,15 @@ inline constexpr uint32_t kNode = 4;   // workers
 inline constexpr uint32_t kCutoff = 28;
 inline constexpr Step kFull = 60;
 inline constexpr Step kSteps = 260;
-inline constexpr Step kJudged = 20;  // the last; and who was mostly cut is told by so many before
-inline constexpr uint32_t kTruth = 1000;  // samples of what could have happened in a step
+inline constexpr Step kJudged =
+    20;  // the last ones; as many before them determine which workers are mostly censored
+inline constexpr uint32_t kTruth = 1000;  // samples of the true distribution of a step
 inline constexpr double kSpread = 0.1;    // of a worker's log time
 
 struct Cluster {
   std::string_view name;
-  double from = 0.0;  // how many times slower the slow ones are while all are waited for,
-  double to = 0.0;    // and when the judged steps begin; on the log scale evenly between
+  double from = 0.0;  // slowdown of the slow workers while steps wait for all
+  double to = 0.0;    // and when the judged steps begin; linear on the log scale between
   bool regimes = false;
 };
 inline constexpr std::array kClusters = {
@@ -43,14 +44,14 @@ inline constexpr std::array kClusters = {
     Cluster{"regimes", 1.0, 1.0, true},
 };
 
-// One run of a cluster. Sample 0 is what happened; the others are what could have, given all that
-// had happened before the step.
+// One run of a cluster. Sample 0 is the actual run; the others are drawn from the distribution of a
+// step given all earlier steps.
 class Run {
  public:
   Run(const Cluster& cluster, uint64_t seed) : cluster_(cluster), seed_(seed) {
-    constexpr double kFrom = 0.25;  // share of nodes that begin slow, as in the long run
+    constexpr double kFrom = 0.25;  // share of nodes that are slow at first; the long-run average
     for (uint32_t node = 0; node < kCluster / kNode; ++node) {
-      ill_.push_back({chance(0, node, 0, 2) < kFrom});
+      ill_.push_back({unit_draw(0, node, 0, 2) < kFrom});
       for (Step step = 1; step < kSteps; ++step) {
         ill_[node].push_back(is_ill(step, node, 0));
       }
@@ -58,23 +59,23 @@ class Run {
   }
 
   double time(Step step, WorkerId worker, uint64_t sample) const {
-    const double own = 0.05 * normal_quantile(chance(0, worker, 0, 3));
-    const double noise = kSpread * normal_quantile(chance(step, worker, sample, 1));
+    const double own = 0.05 * normal_quantile(unit_draw(0, worker, 0, 3));
+    const double noise = kSpread * normal_quantile(unit_draw(step, worker, sample, 1));
     return std::exp(own + slowness(step, worker, sample) + noise);
   }
 
  private:
-  double chance(Step step, uint64_t who, uint64_t sample, uint64_t use) const {
-    // Never 0, which has no quantile.
+  double unit_draw(Step step, uint64_t party, uint64_t sample, uint64_t use) const {
+    // Never 0, whose quantile is infinite.
     return unit_interval(
-        draw({seed_, static_cast<uint64_t>(Purpose::kRunTimes), step, who, sample, use}) |
+        draw({seed_, static_cast<uint64_t>(Purpose::kRunTimes), step, party, sample, use}) |
         (uint64_t{1} << 11));
   }
   bool is_ill(Step step, uint32_t node, uint64_t sample) const {
     constexpr double kFallsIll = 1.0 / 60.0;
     constexpr double kRecovers = 1.0 / 20.0;
     if (step == 0) return ill_[node][0];
-    const double turn = chance(step, node, sample, 2);
+    const double turn = unit_draw(step, node, sample, 2);
     return ill_[node][step - 1] ? turn >= kRecovers : turn < kFallsIll;
   }
   double slowness(Step step, WorkerId worker, uint64_t sample) const {
@@ -90,7 +91,7 @@ class Run {
   std::vector<std::vector<bool>> ill_;  // by node and step
 };
 
-// A step of a recording; the truth only where it is judged.
+// A step of a recording; with its true distribution if the step is judged.
 struct Recorded {
   std::vector<double> times;
   StepClose close;

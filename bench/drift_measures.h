@@ -1,4 +1,4 @@
-// How far forecasts are from the truth of a step, and what deciding by them costs: for
+// Measures the error of forecasts of a step, and the throughput that decisions by them lose, for
 // bench/drift.cc.
 #pragma once
 
@@ -44,7 +44,7 @@ inline double expected_throughput(const Forecast& sorted, uint32_t cutoff) {
   return sum / sorted.samples;
 }
 
-// Means over the judged steps and, but for the last, over those who were mostly cut.
+// Means over the judged steps, and, except for kLost, over the mostly censored workers.
 enum Measure : size_t { kBias, kError, kSpreadRatio, kInside, kLost, kMeasures };
 using Measures = std::array<double, kMeasures>;
 inline constexpr std::array<std::string_view, kMeasures> kNames = {"bias", "error", "spread",
@@ -54,12 +54,12 @@ class DriftJudge {
  public:
   void judge(const Recorded& step, const Forecast& forecast) {
     for (const WorkerId worker : step.mostly_cut) {
-      const std::vector<double> foretold = log_times(forecast, worker);
+      const std::vector<double> predicted = log_times(forecast, worker);
       const std::vector<double> truth = log_times(step.truth, worker);
-      const Moments ours = moments(foretold);
+      const Moments ours = moments(predicted);
       const Moments real = moments(truth);
       const auto at = [&](double p) {
-        return foretold[static_cast<size_t>(p * static_cast<double>(foretold.size() - 1) + 0.5)];
+        return predicted[static_cast<size_t>(p * static_cast<double>(predicted.size() - 1) + 0.5)];
       };
       const auto inside = std::upper_bound(truth.begin(), truth.end(), at(0.95)) -
                           std::lower_bound(truth.begin(), truth.end(), at(0.05));
@@ -75,7 +75,7 @@ class DriftJudge {
     sums_[kLost] += 1.0 - expected_throughput(step.sorted, search_.best(sorted, {}).cutoff) / best;
     ++steps_;
   }
-  // NaN where nobody was mostly cut.
+  // NaN if no worker was mostly censored.
   Measures means() const {
     Measures means = sums_;
     for (size_t i = 0; i < kMeasures; ++i) means[i] /= i == kLost ? steps_ : workers_;

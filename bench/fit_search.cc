@@ -1,6 +1,6 @@
-// Searches the defaults of learned models and of fitting: fits a model to the first half of each
-// trace, judges its forecasts of the second half beside the empirical forecaster's, and prints one
-// line of JSON a trace.
+// For finding the defaults of learned models and of fitting: fits a model to the first half of each
+// trace, scores its forecasts of the second half and those of the empirical forecaster, and prints
+// one line of JSON per trace.
 //
 //   fit_search TRACE... [KEY=VALUE...]
 //
@@ -36,10 +36,10 @@ Status set_number(const std::string& key, const std::string& text, Number& numbe
   const char* const end = text.data() + text.size();
   const auto [stop, trouble] = std::from_chars(text.data(), end, number);
   if (trouble == std::errc{} && stop == end) return done();
-  return invalid_input(fmt::format("{}={} is no number that fits", key, text));
+  return invalid_input(fmt::format("{}={} is not a valid number", key, text));
 }
 
-// Sets what was given on top of the defaults.
+// Applies the given keys to the defaults.
 Status set_all(const Given& given, uint32_t workers, FitRequest& request) {
   ModelShape& shape = request.shape;
   FitSettings& settings = request.settings;
@@ -80,14 +80,14 @@ Status set_all(const Given& given, uint32_t workers, FitRequest& request) {
     } else if (key == "seed") {
       status = set_number(key, text, settings.seed);
     } else if (key != "emission") {
-      status = invalid_input(fmt::format("there is no setting '{}'", key));
+      status = invalid_input(fmt::format("unknown setting '{}'", key));
     }
     if (!status) return status;
   }
   return check_shape(shape);
 }
 
-// Null where nothing of the kind was forecast: ranks say nothing of workers.
+// Null for what was not forecast: a sorted forecast has no run-times per worker.
 Json json_of(const ForecasterCalibration& found) {
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   return {{"steps", found.steps},
@@ -110,7 +110,7 @@ Result<std::string> search(const std::string& path, const Given& given, const Fi
   const uint64_t seed = request.settings.seed;
   request.history = std::make_shared<const History>(history_of(steps.first(half), seed));
   uint32_t iterations = 0;
-  const std::clock_t began = std::clock();  // of the processor, not of the wall
+  const std::clock_t began = std::clock();  // CPU time, not wall-clock time
   Result<FitOutcome> outcome = fit(request, [&](uint32_t iteration, const FitPoint*) {
     iterations = iteration;
     return true;
@@ -158,7 +158,7 @@ int fit_search(const std::vector<std::string>& words) {
   for (const std::string& trace : traces) {
     const Result<std::string> line = search(trace, given, fit.value());
     if (line) {
-      // A line at once: many of these may write to one file.
+      // Prints the whole line at once, because several processes may write to one file.
       fmt::print("{}\n", line.value());
       std::fflush(stdout);
     } else {

@@ -1,5 +1,5 @@
-// What a guard costs a shard: steps of one block, taken in and closed, with --guard norm and
-// without, in turn. Gradients that were received, and gradients in memory that workers share.
+// Measures the cost of --guard norm in a shard: steps of one block, received and closed, with and
+// without the guard, in turns, for gradients that were received and gradients in shared memory.
 //   guard_cost [WORKERS [FLOATS]]
 #include <fmt/core.h>
 
@@ -94,8 +94,8 @@ void measure(bool shared, uint32_t workers, uint32_t floats) {
 }  // namespace drover
 
 int main(int count, char** words) {
-  const auto number = [&](int place, uint32_t usual) {
-    return count > place ? static_cast<uint32_t>(std::atoi(words[place])) : usual;
+  const auto number = [&](int place, uint32_t by_default) {
+    return count > place ? static_cast<uint32_t>(std::atoi(words[place])) : by_default;
   };
   for (const bool shared : {false, true}) drover::measure(shared, number(1, 8), number(2, 65'536));
   return 0;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a shard that hangs costs a run of real processes, with and without weak synchronization.
+"""Cost of a hanging shard for a run of real processes, with and without weak synchronization.
 
 Starts `drover train` with steps of about a tenth of a second, stops one of four shards for a while in the middle,
-and prints what the whole run took, in interleaved rounds.
+and prints the duration of the whole run, in interleaved rounds.
 
     bench/hanging_shard.py [--drover build/release/drover] [--rounds 3] [--hang 2.5] [--pull 1,0.6,auto]
 """

@@ -1,13 +1,12 @@
-// Very many light workers: what they cost the servers of a real run, and of a simulated one.
+// Measures the cost of very many light workers for the servers of a real or simulated run.
 //
 //   build/release/bin/load                                       500 workers, 1,000 steps, 2 shards
 //   build/release/bin/load workers=100 steps=200 shards=4 floats=10000 transport=tcp
 //   policy=static:0.9 build/release/bin/load simulate workers=10000 steps=20
 //
 // In a real run coordinator, shards and workers are those of `drover train`, a process each; only
-// the gradient is made up. What is measured lies between a tenth of the steps and nearly all of
-// them: CPU (user and system) of each server per worker and step, and whether its memory has grown
-// meanwhile.
+// the gradient is synthetic. Measurements are between a tenth of the steps and nearly all of
+// them: CPU (user and system) of each server per worker and step, and the growth of its memory.
 #include "load.h"
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@
 namespace drover {
 namespace {
 
-// Pulls its parameters to zero: a gradient takes a microsecond or so.
+// Moves its parameters towards zero; a gradient takes about a microsecond.
 class LightTask final : public Task {
  public:
   explicit LightTask(size_t floats) : layout_({{"w", floats, TensorKind::kTrained}}) {}
@@ -54,20 +53,20 @@ class LightTask final : public Task {
   const Layout layout_;
 };
 
-// What a process has used until now.
+// The resources that a process has used so far.
 struct Usage {
   double cpu_seconds = 0.0;
   double resident_mb = 0.0;
-  double own_mb = 0.0;  // of that, what it shares with nobody
+  double own_mb = 0.0;  // private part of resident_mb
 };
 
-// Zeros if it is not there.
+// All zero if the process does not exist.
 Usage usage_of(int64_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
   Usage usage;
   std::string line;
   std::getline(std::ifstream(folder + "/stat"), line);
-  // Behind the name, which may have blanks: fields 14 and 15 are the 12th and 13th.
+  // After the name, which may contain blanks, fields 14 and 15 are the 12th and 13th.
   std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
   std::string skipped;
   for (int i = 0; i < 11; ++i) fields >> skipped;
@@ -93,7 +92,7 @@ struct Sample {
   std::map<std::string, Usage> servers;
 };
 
-// Lives in the coordinator's process, and tells at the end.
+// Runs in the coordinator's process, and prints the results at the end.
 class LoadView final : public RunView {
  public:
   explicit LoadView(const LoadSettings& settings) : settings_(settings) {}
@@ -106,7 +105,7 @@ class LoadView final : public RunView {
   Status on_decision(const DecisionRecord&) override { return done(); }
   Status on_step(const StepRecord& step, const std::vector<ArrivalRecord>&) override {
     used_ += step.contributors;
-    // After the last one servers leave at once.
+    // Servers exit right after the last step, so the last sample is earlier.
     if (step.step == settings_.steps / 10) first_ = sample(step.step);
     if (step.step == settings_.steps - 1 - settings_.steps / 20) {
       last_ = sample(step.step);
@@ -230,7 +229,7 @@ int main(int argc, char** argv) {
   drover::LoadSettings settings;
   for (int i = 1; i < argc; ++i) {
     if (drover::read(argv[i], settings)) continue;
-    std::fprintf(stderr, "load: '%s' is not understood; see the first lines of bench/load.cc\n",
+    std::fprintf(stderr, "load: unknown argument '%s'; see the first lines of bench/load.cc\n",
                  argv[i]);
     return 2;
   }

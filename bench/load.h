@@ -1,4 +1,4 @@
-// What bench/load is asked for, and its two halves.
+// The settings of bench/load, and its two modes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct LoadSettings {
   std::string transport = "shm";
 };
 
-// Apart from the other, which has sockets. Returns the
+// In its own file, apart from the real run, which uses sockets. Returns the
 // exit status.
 int run_simulated(const LoadSettings& load);
 

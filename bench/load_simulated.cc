@@ -1,4 +1,4 @@
-// Very many light workers in virtual time; see bench/load.cc.
+// A simulated run with very many light workers; see bench/load.cc.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Makes the model that `bayes` starts with (src/forecast/learned/prior.model): fitted to many
-// made-up clusters, so that it knows from the first step what all clusters have in common: how long
-// slow spells last, how a worker comes back, what a bound is worth. A run then fits it to its own
+// Makes the initial model of `bayes` (src/forecast/learned/prior.model): fitted to many synthetic
+// clusters, so that it has learned what clusters have in common: how long slow phases last, how a
+// worker recovers, how informative a bound is. A run then fits it to its own
 // cluster.
 //
 //   build/release/bin/make_prior src/forecast/learned/prior.model [clusters] [iterations] [seed]
@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kWorkers = 32;
 constexpr size_t kSteps = 150;
 
-// Draws of one made-up cluster.
+// Random draws for one synthetic cluster.
 class Dice {
  public:
   explicit Dice(uint64_t key) : draws_(key) {}
@@ -35,7 +35,7 @@ class Dice {
   double log_uniform(double low, double high) {
     return std::exp(uniform(std::log(low), std::log(high)));
   }
-  bool chance(double probability) { return draws_.unit() < probability; }
+  bool happens(double probability) { return draws_.unit() < probability; }
   double normal() { return normal_quantile(std::clamp(draws_.unit(), 1e-12, 1.0 - 1e-12)); }
   double exponential() { return -std::log(1.0 - draws_.unit()); }
   size_t below(size_t count) { return draws_.below(static_cast<uint32_t>(count)); }
@@ -44,7 +44,7 @@ class Dice {
   DrawStream draws_;
 };
 
-// Slow spells that come and go by chance, of single workers or of whole nodes.
+// Slow phases with random starts and ends, of single workers or of whole nodes.
 struct Spells {
   size_t group = 1;  // workers that are slow together
   double enter = 0.0;
@@ -55,18 +55,18 @@ struct Spells {
   static Spells make(Dice& dice, size_t group) {
     Spells spells;
     spells.group = group;
-    if (dice.chance(0.4)) return spells;  // none
+    if (dice.happens(0.4)) return spells;  // none
     spells.enter = dice.log_uniform(0.002, 0.04);
     spells.leave = dice.log_uniform(0.01, 0.5);
     spells.factor = dice.log_uniform(1.1, 5.0);
     for (size_t i = 0; i < kWorkers; i += group) {
-      set(spells, i, dice.chance(spells.enter / (spells.enter + spells.leave)));
+      set(spells, i, dice.happens(spells.enter / (spells.enter + spells.leave)));
     }
     return spells;
   }
   void step(Dice& dice) {
     for (size_t i = 0; i < kWorkers; i += group) {
-      set(*this, i, slow[i] ? !dice.chance(leave) : dice.chance(enter));
+      set(*this, i, slow[i] ? !dice.happens(leave) : dice.happens(enter));
     }
   }
 
@@ -84,14 +84,14 @@ class Cluster {
         own_(Spells::make(dice_, 1)),
         nodes_(Spells::make(dice_, 4 * (1 + dice_.below(3)))) {
     noise_ = dice_.log_uniform(0.003, 0.3);
-    skewed_ = dice_.chance(0.3);
-    const double unequal = dice_.chance(0.5) ? dice_.uniform(0.02, 0.4) : 0.0;
+    skewed_ = dice_.happens(0.3);
+    const double unequal = dice_.happens(0.5) ? dice_.uniform(0.02, 0.4) : 0.0;
     for (double& level : levels_) level = unequal * dice_.normal();
-    spike_ = dice_.chance(0.5) ? dice_.log_uniform(0.003, 0.15) : 0.0;
+    spike_ = dice_.happens(0.5) ? dice_.log_uniform(0.003, 0.15) : 0.0;
     spike_size_ = dice_.log_uniform(0.1, 3.0);
-    together_ = dice_.chance(0.3) ? dice_.log_uniform(0.01, 0.2) : 0.0;
+    together_ = dice_.happens(0.3) ? dice_.log_uniform(0.01, 0.2) : 0.0;
     memory_ = dice_.uniform(0.0, 0.98);
-    if (dice_.chance(0.5)) change_at_ = 10 + dice_.below(kSteps);
+    if (dice_.happens(0.5)) change_at_ = 10 + dice_.below(kSteps);
   }
 
   std::vector<double> next() {
@@ -105,14 +105,14 @@ class Cluster {
       double time = std::exp(levels_[i] + shift_ + noise_ * noise);
       if (own_.slow[i]) time *= own_.factor;
       if (nodes_.slow[i]) time *= nodes_.factor;
-      if (dice_.chance(spike_)) time *= 1.0 + spike_size_ * dice_.exponential();
+      if (dice_.happens(spike_)) time *= 1.0 + spike_size_ * dice_.exponential();
       times[i] = time;
     }
     return times;
   }
 
  private:
-  // Some workers, neighbours, are slower or faster from now on.
+  // A group of neighbouring workers becomes slower or faster.
   void change() {
     const size_t first = dice_.below(kWorkers);
     const size_t count = 1 + dice_.below(kWorkers / 2);
@@ -135,24 +135,24 @@ class Cluster {
   size_t change_at_ = 0;
 };
 
-// What a run sees of it: two in three cut as a simple rule would, after the last step's best
-// cutoff.
+// The record of a run on it. Two of three runs close steps early, at the best cutoff of the last
+// step.
 std::vector<StepTimes> record_of(uint64_t key) {
   Cluster cluster(draw({key, 1}));
   Dice dice(draw({key, 2}));
-  const bool cutting = dice.chance(0.67);
-  const double probes = dice.chance(0.5) ? dice.uniform(0.0, 0.1) : 0.0;
+  const bool cutting = dice.happens(0.67);
+  const double probes = dice.happens(0.5) ? dice.uniform(0.0, 0.1) : 0.0;
   std::vector<StepTimes> record;
   uint32_t cutoff = kWorkers;
   for (Step step = 0; step < kSteps; ++step) {
     const std::vector<double> times = cluster.next();
     std::vector<double> sorted = times;
     std::sort(sorted.begin(), sorted.end());
-    const bool cut = cutting && step >= 15 && !dice.chance(0.1);
+    const bool cut = cutting && step >= 15 && !dice.happens(0.1);
     const double bound = cut ? sorted[cutoff - 1] : sorted.back();
     StepTimes seen{.step = step, .elapsed = bound};
     for (const double time : times) {
-      const bool known = time <= bound || dice.chance(probes);
+      const bool known = time <= bound || dice.happens(probes);
       seen.seconds.push_back(known ? time : bound);
       seen.known.push_back(known ? Known::kArrived : Known::kLonger);
     }
@@ -168,8 +168,8 @@ int make(const std::string& path, uint64_t clusters, uint32_t iterations, uint64
     fmt::print(stderr, "{}\n", fit.error().message);
     return 1;
   }
-  // One after the other, as if the whole cluster were another every so often; the first steps of
-  // each tell nothing, and the embeddings, which cannot belong to anybody, are taken out again.
+  // Concatenates the clusters, as if one cluster changed completely from time to time. The first
+  // steps of each are not informative. The embeddings, which belong to no worker, are removed.
   auto history = std::make_shared<History>(SIZE_MAX / 2);
   Step step = 0;
   for (uint64_t i = 0; i < clusters; ++i) {
@@ -209,8 +209,8 @@ int make(const std::string& path, uint64_t clusters, uint32_t iterations, uint64
 }  // namespace drover
 
 int main(int argc, char** argv) {
-  const auto number = [&](int i, unsigned long usual) {
-    return argc > i ? std::strtoul(argv[i], nullptr, 10) : usual;
+  const auto number = [&](int i, unsigned long by_default) {
+    return argc > i ? std::strtoul(argv[i], nullptr, 10) : by_default;
   };
   if (argc < 2) return 1;
   return drover::make(argv[1], number(2, 80), static_cast<uint32_t>(number(3, 3000)), number(4, 1));

@@ -1,9 +1,9 @@
-// Makes a trace to try replays on at full size: run-times of a cluster with stragglers, as CSV.
+// Makes a large trace for replays: run-times of a cluster with stragglers, as CSV.
 //
 //   make_trace WORKERS STEPS [SEED] > trace.csv
 //
-// A tenth of the workers, on the same machines, takes twice as long for the first third of the
-// steps; everybody has noise around a speed of its own, and one run-time in twenty has a long tail.
+// In the first third of the steps, a tenth of the workers (on the same machines) takes twice as
+// long. Each worker has its own speed with noise, and one run-time in twenty has a long tail.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -19,16 +19,16 @@ namespace drover {
 namespace {
 
 double run_time(uint64_t seed, uint64_t step, uint64_t worker, uint64_t workers, uint64_t steps) {
-  const auto chance = [&](uint64_t part) {
+  const auto unit_draw = [&](uint64_t part) {
     return unit_interval(
         draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), step, worker, part}));
   };
   const double own_speed =
       1.0 + 0.05 * unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), worker}));
   const bool shared_machine = worker < workers / 10 && step < steps / 3;
-  // The sum of three uniforms is near enough to normal for noise.
-  const double noise = 0.03 * (chance(0) + chance(1) + chance(2) - 1.5);
-  const double tail = chance(3) < 0.05 ? -0.15 * std::log(1.0 - chance(4)) : 0.0;
+  // The sum of three uniforms approximates a normal distribution.
+  const double noise = 0.03 * (unit_draw(0) + unit_draw(1) + unit_draw(2) - 1.5);
+  const double tail = unit_draw(3) < 0.05 ? -0.15 * std::log(1.0 - unit_draw(4)) : 0.0;
   return 0.24 * own_speed * (shared_machine ? 2.0 : 1.0) * (1.0 + noise + tail);
 }
 

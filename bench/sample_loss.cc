@@ -1,6 +1,6 @@
-// What few samples cost: the throughput that is expected of the cutoff found with K of them,
-// against the one found with 1000, both judged by many more. That is how learned_samples() was
-// chosen.
+// The cost of few samples: the expected throughput of the cutoff found with K samples, compared
+// with the cutoff found with 1000, both evaluated with many more. learned_samples() was chosen with
+// this program.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -39,8 +39,8 @@ void scale_tensor(ModelWeights& weights, std::string_view name, float factor) {
   }
 }
 
-// Random models that behave like clusters do: 'plain' has one lognormal for each worker, 'tails'
-// now and then a worker many times later, 'regimes' a state that moves large parts of the cluster.
+// Random models that resemble clusters: 'plain' has one lognormal per worker, 'tails' has
+// occasional very late workers, 'regimes' has a state that affects large parts of the cluster.
 std::shared_ptr<const ModelWeights> model_like(const std::string& kind, uint32_t workers,
                                                uint64_t seed) {
   auto weights =
@@ -56,7 +56,7 @@ std::shared_ptr<const ModelWeights> model_like(const std::string& kind, uint32_t
     set_component(*weights, 2, -1.0F, 10.0F, 1.5F);
   }
   if (kind == "regimes") {
-    // All the loadings together: the last rows of worker_2.
+    // All loadings: the last rows of worker_2.
     for (Tensor& tensor : weights->tensors) {
       if (tensor.name != "worker_2") continue;
       const size_t begin = tensor.values.size() - size_t{weights->shape.latent} * tensor.columns;
@@ -120,7 +120,7 @@ void measure(const std::string& kind, uint32_t workers) {
 }  // namespace drover
 
 int main() {
-  fmt::print("throughput lost by so many samples, in the mean (at worst)\n");
+  fmt::print("throughput lost by this number of samples, mean (maximum)\n");
   for (const char* kind : {"plain", "tails", "regimes"}) {
     for (const uint32_t workers : {16U, 158U, 640U, 2175U}) drover::measure(kind, workers);
   }

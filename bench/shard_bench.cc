@@ -1,8 +1,8 @@
-// How near to the speed of memory are the shard's loops? Compare each with memcpy at its size.
+// Compares the shard's loops with the speed of memory: with memcpy of the same size.
 //
-// bytes_per_second counts what must be read and written once, with nothing for the cache lines a
-// store fetches first. Sizes are parameters of LeNet-5, of a small MLP, and of ResNet-50; the
-// middle one fits a third-level cache, the last none.
+// bytes_per_second counts the bytes that must be read and written once, without the cache lines
+// that a store fetches first. Sizes are those of LeNet-5, of a small MLP, and of ResNet-50; the
+// middle one fits into a third-level cache, the last into none.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void add_scaled_floats(benchmark::State& state) {
   count_floats(state, 3 * size);
 }
 
-// Reads and writes of one element by the update itself: parameters in and out, and the state.
+// Reads and writes per element of the update: parameters in and out, and the optimiser's state.
 size_t update_traffic(const OptimizerSettings& settings) {
   size_t floats = 2;
   switch (settings.kind) {
@@ -90,7 +90,7 @@ size_t update_traffic(const OptimizerSettings& settings) {
   return floats + (settings.ema_decay > 0.0 ? 2 : 0);
 }
 
-// The pass that closes a block: two gradients are held (the sum, and the one that came last).
+// The pass that closes a block, with two gradients: the sum, and the last one.
 void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
   const auto size = static_cast<size_t>(state.range(0));
   FloatBuffer now(size);
@@ -112,8 +112,8 @@ void closing_pass(benchmark::State& state, const OptimizerSettings& settings) {
   count_floats(state, size * (2 + update_traffic(settings)));
 }
 
-// A whole step of one shard with a 4 MB gradient in blocks: check, add and close, for so many
-// workers. Gradients come block by block, as they do over the network.
+// A whole step of one shard with a 4 MB gradient in blocks: check, add and close, for this number
+// of workers. Gradients come block by block, as they do over the network.
 void aggregate(benchmark::State& state, SumOrder order) {
   constexpr size_t total = 1U << 20;
   constexpr size_t block_floats = kBlockFloats;
@@ -132,7 +132,7 @@ void aggregate(benchmark::State& state, SumOrder order) {
     optimizers.emplace_back(settings, TensorKind::kTrained, block_floats);
     optimizers.back().start(now.span().subspan(block * block_floats, block_floats));
   }
-  // Arrivals are copied in outside the clock: receiving them is the network's time.
+  // Copies arrivals outside of the timed section, because receiving is network time.
   std::vector<SharedBuffer> arrivals(workers * blocks);
   while (state.KeepRunning()) {
     state.PauseTiming();
@@ -155,7 +155,8 @@ void aggregate(benchmark::State& state, SumOrder order) {
     }
     benchmark::ClobberMemory();
   }
-  count_floats(state, workers * total);  // gradient bytes taken in, the number a network must beat
+  count_floats(state,
+               workers * total);  // received gradient bytes, to compare with a network's speed
 }
 
 void each_size(benchmark::internal::Benchmark* bench) {

@@ -1,10 +1,10 @@
-"""What a step of a PyTorch script costs with drover, beside the same loop without it, in turns.
+"""Cost of a step of a PyTorch script with drover, compared with the same loop without it, in turns.
 
     python3 bench/torch_overhead.py --model gpt-100m --batch 24 --device cuda --dtype bfloat16 --shards 8
 
-One worker, generated data that lies on the device. Prints milliseconds a step (median over steps, of each repetition)
-and the ratio; with drover also where the time goes: `wait` from asking for parameters to having them, `compute`
-forward and backward with what is pushed meanwhile, `rest` until everything is pushed. On CUDA also the floor: the
+One worker, generated data on the device. Prints milliseconds per step (median over steps, of each repetition)
+and the ratio; with drover also the parts of the time: `wait` from requesting parameters to receiving them, `compute`
+forward and backward with concurrent pushes, `rest` until all gradients are pushed. On CUDA also the floor: the
 bytes of parameters over the rates at which this machine copies to and from the device.
 """
 
@@ -98,7 +98,7 @@ def with_drover(args):
 
 
 def copy_rates(args, count):
-    """Bytes a second to the host and back, from and to pinned memory."""
+    """Bytes per second to the host and back, from and to pinned memory."""
     import torch
 
     host, there = torch.empty(count).pin_memory(), torch.empty(count, device=args.device)
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--optimizer", default="sgd", choices=["sgd", "adamw"])
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--skip", type=int, default=20, help="steps at the beginning that are not counted")
+    parser.add_argument("--skip", type=int, default=20, help="number of first steps to ignore")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--drover", default=os.environ.get("DROVER_BIN", str(ROOT / "build/release/drover")))

@@ -2,9 +2,9 @@
 
     python3 bench/torch_stragglers.py --workers 8,16 --repeat 3 --target 0.5
 
-A CNN of 1.2 million parameters on Fashion-MNIST, one thread and 32 samples a worker. The slow worker computes every
-gradient --slow times: it is as slow as a machine of that speed would be. The time counts from the first step, to the
-step at which the mean loss of the last 20 steps, over those workers that took part, is below the target.
+A CNN of 1.2 million parameters on Fashion-MNIST, one thread and 32 samples per worker. The slow worker computes each
+gradient --slow times, so it is as slow as a machine of that speed. The time is from the first step to the
+step at which the mean loss of the last 20 steps, over the workers that took part, is below the target.
 """
 
 import argparse
@@ -108,7 +108,7 @@ def with_drover(args):
 
 
 def measured(args, system, workers, slow):
-    """(seconds to the target or None, milliseconds a step)"""
+    """(seconds to the target or None, milliseconds per step)"""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.argv[0], *sys.argv[1:], "--out", folder, "--workers-now", str(workers), "--slow", str(slow)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -143,12 +143,12 @@ def measured(args, system, workers, slow):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workers", default="2", help="numbers of workers, separated by commas")
-    parser.add_argument("--slow", default="1,3", help="how many times slower the last worker is, separated by commas")
+    parser.add_argument("--workers", default="2", help="comma-separated numbers of workers")
+    parser.add_argument("--slow", default="1,3", help="comma-separated slowdown factors of the last worker")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--lr", type=float, default=0.002, help="for each worker: the run's is so many times that")
+    parser.add_argument("--lr", type=float, default=0.002, help="learning rate, multiplied by the number of workers")
     parser.add_argument("--target", type=float, default=0.5)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)

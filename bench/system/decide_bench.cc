@@ -1,4 +1,4 @@
-// system_bench decide: how long a decision with a learned model takes on this machine.
+// system_bench decide: the duration of a decision with a learned model on this machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr uint32_t kMostWorkers = 100'000;
 constexpr uint32_t kMostSamples = 10'000;
 constexpr uint32_t kMostRepeat = 1'000'000;
 constexpr uint64_t kMostTimes = 100'000'000;  // of a forecast: 400 MB
-// Different enough from each other that nothing gets used to them.
+// Different rows, so that caches and branch predictors do not adapt to one of them.
 constexpr uint32_t kRows = 32;
 
 Result<std::vector<uint32_t>> parse_counts(const std::string& list) {
@@ -52,10 +52,10 @@ Result<std::vector<uint32_t>> parse_counts(const std::string& list) {
   return counts;
 }
 
-// Run-times as a shared cluster has them: every worker at its own speed, all of them slower in
-// some steps, now and then somebody very late; the slowest are cut short.
+// Run-times like those of a shared cluster: each worker has its own speed, all are slower in
+// some steps, some are very late occasionally, and the slowest are censored.
 std::vector<PastTime> synthetic_row(uint32_t workers, uint64_t step) {
-  const auto chance = [&](uint64_t worker, uint64_t use) {
+  const auto unit_draw = [&](uint64_t worker, uint64_t use) {
     return unit_interval(draw({step, worker, use}));
   };
   const double busy = step % 8 < 3 ? 0.3 : 0.0;
@@ -63,8 +63,8 @@ std::vector<PastTime> synthetic_row(uint32_t workers, uint64_t step) {
   std::vector<PastTime> row;
   for (uint32_t i = 0; i < workers; ++i) {
     const double own = 0.3 * unit_interval(draw({i, 1}));
-    const double noise = 0.1 * normal_quantile(0.001 + 0.998 * chance(i, 2));
-    const double late = chance(i, 3) < 0.03 ? 1.0 : 0.0;
+    const double noise = 0.1 * normal_quantile(0.001 + 0.998 * unit_draw(i, 2));
+    const double late = unit_draw(i, 3) < 0.03 ? 1.0 : 0.0;
     const auto log_time = static_cast<float>(1.0 + busy + own + noise + late);
     row.push_back(log_time > cut ? PastTime{log_time, cut, Known::kLonger}
                                  : PastTime{log_time, log_time, Known::kArrived});
@@ -78,7 +78,7 @@ struct Timing {
   // Microseconds.
   double p50 = 0.0;
   double p99 = 0.0;
-  // The parts' medians.
+  // Medians of the parts.
   double learn = 0.0;
   double forecast = 0.0;
   double sort = 0.0;
@@ -112,7 +112,7 @@ class DecideBench {
   }
 
  private:
-  // What a run does between the end of a step and the next one's cutoff.
+  // The work of a run between the end of a step and the next step's cutoff.
   void decide() {
     TimePoint last = clock_now();
     const TimePoint begin = last;
@@ -140,7 +140,7 @@ class DecideBench {
   Forecast forecast_;
   RowSorter sorter_;
   CutoffSearch search_;
-  double promised_ = 0.0;  // so that it is not all for nothing
+  double promised_ = 0.0;  // uses the results, so that the compiler keeps the work
   std::array<std::vector<double>, 4> parts_;
   std::vector<double> totals_;
 };

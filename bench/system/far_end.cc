@@ -21,7 +21,7 @@
 namespace drover {
 namespace {
 
-// So much is queued at a channel, so that it never waits for the next message.
+// Bytes queued at a channel, so that it never waits for the next message.
 constexpr uint64_t kQueuedBytes = 2U << 20;
 
 class ChannelEnd {
@@ -72,8 +72,8 @@ class ChannelEnd {
   uint64_t queued_ = 0;
 };
 
-// As a worker and a shard on one host: the bytes stay where they are, word of them travels, and the
-// other end says when it has them.
+// Like a worker and a shard on one host: the bytes stay in shared memory, a reference to them is
+// sent, and the other end acknowledges when it has copied them.
 class SharedEnd {
  public:
   SharedEnd(Socket socket, std::shared_ptr<SharedMemory> memory)

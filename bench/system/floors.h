@@ -1,4 +1,4 @@
-// Floors: loops that do nothing but read and write memory once, to hold the shard's own against.
+// Floors: loops that only read and write memory once, for comparison with the shard's loops.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace drover {
 
-// What an update reads and writes, as so many streams of equal length: the summed gradients and the
-// parameters in, the state of the optimiser in and out, the new parameters out.
+// The memory traffic of an update, as streams of equal length: the summed gradients and the
+// parameters (read), the state of the optimiser (read and written), the new parameters (written).
 struct UpdateStreams {
   std::span<const float> sum;
   std::span<const float> now;
@@ -16,11 +16,11 @@ struct UpdateStreams {
   std::span<float> squares;   // empty: none
 };
 
-// Floats that move for one element: each stream counts once each way. The line that a store fetches
-// first is not counted, neither here nor of the update that is held against this.
+// Floats transferred per element: each stream counts once per direction. The cache line that a
+// store fetches first does not count, neither here nor for the update.
 size_t floats_moved(const UpdateStreams& streams);
 
-// Reads and writes every stream once, with an addition or two for each element.
+// Reads and writes each stream once, with one or two additions per element.
 void touch(const UpdateStreams& streams);
 
 }  // namespace drover

@@ -1,11 +1,11 @@
-// system_bench optimizer: how near to the speed of memory a shard's update is.
+// system_bench optimizer: a shard's update, compared with the speed of memory.
 //
 // One round updates all parameters once, block by block as a shard does: each block has the sum of
-// two gradients, their mean is made (and its squares added up, for the noise) and used in one pass,
-// new parameters go into another buffer. The floor moves the same floats through memory with a
-// plain loop (cli/bench/floors.h), over streams of its own that are as long: through each at full
-// length, in blocks as a shard has them, and through blocks a few cache lines of every stream at a
-// time. The fastest of the three in a round is the floor.
+// two gradients; one pass computes their mean (and the sum of its squares, for the noise scale) and
+// writes the new parameters to another buffer. The floor moves the same floats through memory with
+// a plain loop (floors.h), over its own streams of equal length: through each at full length, in
+// blocks as a shard has them, and through blocks a few cache lines of every stream at a time. The
+// fastest of the three in a round is the floor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ struct HostedBlock {
   SharedBuffer next;
 };
 
-// Streams of the floor, as long as told.
+// Streams of the floor, with the given length.
 class FloorStreams {
  public:
   FloorStreams(OptimizerKind kind, size_t floats)
@@ -82,7 +82,7 @@ class FloorStreams {
 
   size_t moved() { return floats_moved(streams()); }
 
-  // In pieces of so many floats, each of all streams before the next.
+  // In pieces of this number of floats, a piece of all streams before the next.
   void move(size_t piece) {
     const UpdateStreams all = streams();
     const size_t size = all.next.size();
@@ -114,7 +114,7 @@ class FloorStreams {
   FloatBuffer squares_;
 };
 
-// The ways to go through the same memory; which is the fastest depends on the machine.
+// The orders of traversal; which one is the fastest depends on the machine.
 constexpr std::array<const char*, 3> kWays = {"long", "blocks", "chunks"};
 
 class OptimizerBench {
@@ -176,7 +176,7 @@ int bench_optimizer_command(const OptimizerBenchOptions& options) {
   const std::array<std::function<void()>, 4> all = {
       [&] { figure.values.push_back(timed([&] { bench.update(); })); }, [&] { move(0); },
       [&] { move(1); }, [&] { move(2); }};
-  take_turns(0, all);  // for the page faults
+  take_turns(0, all);  // a first round for the page faults
   figure.values.clear();
   for (auto& way : ways) way.clear();
   for (uint32_t round = 0; round < options.rounds; ++round) {

@@ -30,8 +30,8 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(200);
 
-// Looks after the processes while a loop runs. Owned by shared pointer: a timer that has just run
-// out cannot be cancelled any more, and finds nobody.
+// Watches the processes while a loop runs. Owned by a shared pointer: a timer that has just expired
+// cannot be cancelled, and must not access a deleted object.
 class Watch : public std::enable_shared_from_this<Watch> {
  public:
   Watch(boost::asio::io_context& loop, BenchProcesses& processes, TimePoint deadline)
@@ -42,8 +42,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
 
   void wait() {
     timer_.expires_after(kLookEvery);
-    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code&) {
-      if (const auto self = weak.lock()) self->look();
+    timer_.async_wait([watch = weak_from_this()](const boost::system::error_code&) {
+      if (const auto self = watch.lock()) self->look();
     });
   }
 

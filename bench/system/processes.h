@@ -1,5 +1,5 @@
-// What benchmarks with several processes need: children that cannot outlive them, memory they
-// share, network namespaces to enter, and an event loop that does not wait for the dead.
+// Tools for benchmarks with several processes: children that end with them, shared memory, network
+// namespaces, and an event loop that stops when a child dies.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 
 namespace drover {
 
-// Its end kills and reaps whoever is left.
+// The destructor kills and reaps the remaining processes.
 class BenchProcesses {
  public:
   BenchProcesses() = default;
@@ -27,18 +27,18 @@ class BenchProcesses {
   BenchProcesses(const BenchProcesses&) = delete;
   BenchProcesses& operator=(const BenchProcesses&) = delete;
 
-  // Forks a child that runs `body` and exits with its result; it is killed when this process dies.
-  // REQUIRES: this process has no other thread.
+  // Forks a child that runs `body` and exits with its result. The child is killed if this process
+  // dies. REQUIRES: this process has no other thread.
   Status add(const std::string& name, const std::function<int()>& body);
 
-  // An error if one of them has ended, and how.
+  // An error that says how, if one of them has ended.
   Status all_alive();
 
  private:
   std::map<pid_t, std::string> children_;
 };
 
-// Zeros that this process and those it forks later have in common.
+// Zeroed memory, shared with processes that this one forks later.
 class CommonMemory {
  public:
   static Result<CommonMemory> make(size_t bytes);
@@ -54,27 +54,28 @@ class CommonMemory {
   size_t size_;
 };
 
-// Runs the loop until somebody calls loop.stop(). An error if one of `processes` ends before that,
-// or if it takes longer than `patience`; `what` is for its words.
+// Runs the loop until loop.stop() is called. An error if one of `processes` ends before that,
+// or if it takes longer than `patience`; `what` is for the message.
 Status run_until_stopped(boost::asio::io_context& loop, BenchProcesses& processes,
                          const std::string& what, Duration patience = std::chrono::seconds(60));
 
-// Moves the calling process into the network namespace that `ip netns add NAME` made. Nothing for
-// an empty name. REQUIRES: it has no other thread and no socket that matters.
+// Moves the calling process into the network namespace made by `ip netns add NAME`. Does nothing
+// for an empty name. REQUIRES: the process has no other thread and no open socket that it still
+// uses.
 Status enter_network_namespace(const std::string& name);
 
-// TCP segments that this network namespace has sent again since its beginning.
+// TCP segments that this network namespace has retransmitted so far.
 uint64_t tcp_retransmits();
 
-// "uds" and "tcp": the kinds of socket. An error for others, with the nearest name.
+// The kinds of socket, "uds" and "tcp". An error for others, with the most similar name.
 enum class SocketKind : uint8_t { kUnix, kTcp };
 Result<SocketKind> parse_socket_kind(const std::string& name);
 
-// Where to listen, as net/endpoint.h has it. `listen` is HOST:PORT and counts with kTcp alone;
-// `name` must be new, and counts with kUnix alone.
+// The address to listen on, in the syntax of net/endpoint.h. `listen` is HOST:PORT, used with kTcp;
+// `name` must be new, used with kUnix.
 std::string listen_address(SocketKind kind, const std::string& listen, const std::string& name);
 
-// "a,b" in two; nothing for an empty text.
+// Splits "a,b" at commas; empty for an empty text.
 std::vector<std::string> split_names(const std::string& names);
 
 }  // namespace drover

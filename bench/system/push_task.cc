@@ -39,7 +39,7 @@ class PushTask final : public Task {
 
   GradientReport gradient(std::span<const float> parameters, const Batch& batch,
                           std::span<float> gradient, GradientListener& listener) override {
-    // The buffer stays as it is from step to step; where there are two of them, each is filled.
+    // Fills each buffer once; its content does not change between steps.
     if (filled_.insert(gradient.data()).second) fill(gradient);
     stamp();
     answer();

@@ -10,7 +10,7 @@
 namespace drover {
 namespace {
 
-// Three digits that matter, and none after the point of what is large.
+// Three significant digits; no decimals for large numbers.
 std::string shown(double value) {
   return value >= 100.0 ? fmt::format("{:.0f}", value)
                         : fmt::format("{:.{}f}", value, value >= 10.0 ? 1 : 2);
@@ -26,7 +26,7 @@ std::string words_for_unit(const std::string& unit) {
   return unit == "p50_us" ? "us, median" : unit;
 }
 
-// JSON without digits that are noise.
+// Rounds a number for JSON to its significant digits.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 void put(nlohmann::ordered_json& object, const std::string& key, const Spread& spread) {

@@ -1,9 +1,9 @@
-// What benchmarks share: figures measured in rounds beside what they are held against, and how they
-// are told.
+// Common parts of the benchmarks: figures measured in rounds together with their references, and
+// reports of them.
 //
-// A figure by itself says as much about the machine and its other guests as about the program. So
-// each is measured in the same run as its floor, turn and turn about, and a ratio is the median of
-// the ratios round by round, with the least and the greatest beside it.
+// A single figure depends on the machine and its other load as much as on the program. So each
+// figure is measured in turns with its reference in the same run. A ratio is the median of the
+// ratios of all rounds, with minimum and maximum.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct Spread {
   double least = 0.0;
   double most = 0.0;
 };
-// REQUIRES: there are values.
+// REQUIRES: `values` is not empty.
 Spread spread_of(const std::vector<double>& values);
-// Of a[i] / b[i]. REQUIRES: as many of one as of the other, and some.
+// The spread of a[i] / b[i]. REQUIRES: equal sizes, not empty.
 Spread spread_of_ratios(const std::vector<double>& a, const std::vector<double>& b);
 
-// Something else that was measured in the same rounds and in the same unit.
+// A reference that was measured in the same rounds and in the same unit.
 struct Beside {
   std::string name;  // "floor", "asio"
   std::vector<double> values;
@@ -37,15 +37,15 @@ struct Beside {
 struct Figure {
   std::string what;                // "push"
   std::string unit = "gb_per_s";   // or "p50_us"
-  std::vector<double> values;      // one a round
-  std::vector<Beside> beside;      // as many values each
-  nlohmann::ordered_json further;  // more to be told in JSON
+  std::vector<double> values;      // one per round
+  std::vector<Beside> beside;      // with as many values each
+  nlohmann::ordered_json further;  // additional values for JSON
 };
 
 struct BenchReport {
   std::string title;                // for people
   std::string bench;                // for programs: "server"
-  nlohmann::ordered_json settings;  // what was asked for
+  nlohmann::ordered_json settings;  // the options
   std::vector<Figure> figures;
   std::vector<std::string> notes;  // for people, below the table
 };
@@ -55,11 +55,11 @@ std::string to_table(const BenchReport& report);
 nlohmann::ordered_json to_json(const BenchReport& report);
 void print(const BenchReport& report, bool json);
 
-// Gigabytes (1e9) a second.
+// Gigabytes (1e9) per second.
 inline double gb_per_s(double bytes, Duration took) { return bytes / seconds(took) / 1e9; }
 
-// The measurements of one round, in the order written in even rounds and backwards in odd ones, so
-// that none always comes after the same other.
+// Runs the measurements of one round, in the given order in even rounds and backwards in odd ones,
+// so that the predecessor of a measurement varies.
 template <typename Measurements>
 void take_turns(uint32_t round, const Measurements& measurements) {
   if (round % 2 == 0) {

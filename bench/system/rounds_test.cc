@@ -20,7 +20,7 @@ TEST(Spread, IsTheMedianWithTheEnds) {
   EXPECT_EQ(spread_of({4.0, 1.0}).median, 2.5);
 }
 
-// A machine that is twice as slow in one round is so for both: the ratio does not see it.
+// If the machine is twice as slow in one round, it is for both, and the ratio does not change.
 TEST(Spread, OfRatiosIsRoundByRound) {
   const Spread ratio = spread_of_ratios({9.0, 4.5, 8.0}, {10.0, 5.0, 10.0});
   EXPECT_DOUBLE_EQ(ratio.median, 0.9);
@@ -36,7 +36,7 @@ TEST(TakeTurns, GoesBackwardsEverySecondRound) {
   EXPECT_THAT(order, ElementsAre(1, 2, 2, 1, 1, 2));
 }
 
-TEST(BenchReport, IsToldWithItsFloorAndTheRatio) {
+TEST(BenchReport, HasTheFloorAndTheRatio) {
   BenchReport report{.title = "A push",
                      .bench = "server",
                      .settings = {{"workers", 8}},

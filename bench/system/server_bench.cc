@@ -1,14 +1,14 @@
-// system_bench server: how fast a shard takes in gradients and gives out parameters.
+// system_bench server: the speed at which a shard receives gradients and sends parameters.
 //
-// push: from telling W workers to push a gradient each until the shard has all of them summed,
-// through offers, grants, blocks and answers. Its floor adds as many bytes up in this process's own
-// memory, with the same loop; beside it stands a plain Asio server that reads 256 KB at a time and
-// adds them (no offers, no checks, no answers but the last), with shared memory over Unix sockets.
-// publish: from the decision to close until the last worker has the new parameters in its own
-// memory; the update is in it. Its floor is the update's traffic through memory, and then W
+// push: from the command to W workers to push one gradient each until the shard has summed them
+// all, with offers, grants, blocks and answers. Its floor sums as many bytes in this process's own
+// memory, with the same loop. Its second reference is a plain Asio server that reads 256 KB at a
+// time and sums them (no offers, no checks, only the last answer), with shared memory over Unix
+// sockets. publish: from the decision to close until the last worker has the new parameters in its
+// own memory, including the update. Its floor is the memory traffic of the update, and then W
 // processes that copy as many bytes at once.
 //
-// Everything is in GB of gradient or parameters, W times the size of one, for each second.
+// All figures are GB of gradients or parameters per second, W times the size of one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ constexpr uint64_t kMostWorkers = 1000;
 constexpr uint64_t kMostRounds = 1000;
 constexpr uint32_t kWarmUp = 2;
 
-// What the shard does, on gradients that are there already.
+// The work of the shard, on gradients that are in memory already.
 class PlainMemory {
  public:
   PlainMemory(uint32_t workers, size_t floats) : sum_(floats), now_(floats), next_(floats) {
@@ -132,7 +132,7 @@ class ServerBench {
     if (status_) publish_.beside[0].values.push_back(gb_per_s(bytes_, copy + update));
   }
 
-  // TCP segments that workers sent again meanwhile.
+  // TCP segments that workers retransmitted meanwhile.
   template <typename Work>
   uint64_t retransmits_of(Work&& work) {
     const auto before = cluster_.retransmits();

@@ -34,7 +34,7 @@ namespace {
 
 constexpr Step kManySteps = 1'000'000;
 
-// The plain server: reads a block into the connection's own buffer, adds it up, answers the last.
+// The plain server: reads a block into the connection's own buffer, sums it, and answers the last.
 class PlainServer {
  public:
   PlainServer(size_t floats, std::function<void()> round_done)
@@ -121,8 +121,8 @@ class LiveCluster final : public ServerCluster {
         std::make_unique<Acceptor>(loop_, std::move(coordinator_listener_), key_,
                                    [this](const std::shared_ptr<Channel>& channel,
                                           const Hello& hello) { return admit(channel, hello); });
-    // Everybody has greeted; then everybody is ready; then step 0 begins.
-    if (const Status met = wait("starting the processes", [this] { return everybody_is_here(); });
+    // First all peers say hello, then all are ready, then step 0 begins.
+    if (const Status met = wait("starting the processes", [this] { return all_peers_connected(); });
         !met)
       return met;
     welcome_workers();
@@ -276,12 +276,12 @@ class LiveCluster final : public ServerCluster {
         *task.value());
   }
 
-  // --- as a coordinator
+  // --- the part of the coordinator
 
   Status admit(const std::shared_ptr<Channel>& channel, const Hello& hello) {
     Channel::Callbacks callbacks;
-    callbacks.on_closed = [this, who = peer_name(hello.role, hello.index)](const Error& why) {
-      trouble_ = fmt::format("lost {}: {}", who, why.message);
+    callbacks.on_closed = [this, name = peer_name(hello.role, hello.index)](const Error& why) {
+      trouble_ = fmt::format("lost {}: {}", name, why.message);
       loop_.stop();
     };
     if (hello.role == Role::kShard) {
@@ -304,7 +304,7 @@ class LiveCluster final : public ServerCluster {
     return done();
   }
 
-  bool everybody_is_here() const {
+  bool all_peers_connected() const {
     return shard_ && workers_.size() == settings_.workers + 1 &&
            plain_.connected() == settings_.workers;
   }
@@ -367,7 +367,7 @@ class LiveCluster final : public ServerCluster {
   void order_all(Order order) {
     const char byte = static_cast<char>(order);
     for (uint32_t i = 0; i < settings_.workers; ++i) {
-      boost::system::error_code ignored;  // a worker that is gone is noticed otherwise
+      boost::system::error_code ignored;  // the loss of a worker is detected elsewhere
       boost::asio::write(orders_[i]->socket, boost::asio::buffer(&byte, 1), ignored);
     }
   }
@@ -421,7 +421,7 @@ class LiveCluster final : public ServerCluster {
   TimePoint pushed_at_{};
   Step step_ = 0;
   bool plain_used_ = false;
-  BenchProcesses processes_;  // last: nobody is left when the rest ends
+  BenchProcesses processes_;  // the last member, so that all processes end first
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// system_bench transport: what a channel between two processes costs and carries, beside plain Asio
-// on the same kind of socket.
+// system_bench transport: latency and bandwidth of a channel between two processes, compared with
+// plain Asio on the same kind of socket.
 //
-// A round trip is a header of 64 bytes there and back between peers that sleep while they wait. A
-// bandwidth is messages one way, from asking for them to having the last byte: over our channel in
-// frames of at most 256 KB, over plain Asio each in one piece behind 64 bytes. Both kinds of socket
-// have the same options (net/socket.h). With shared memory messages are copied out of it, and only
-// word of each and its answer travel, over Unix sockets. The floor of bandwidth is memcpy of as
+// A round trip is a header of 64 bytes in both directions between peers that sleep while they wait.
+// Bandwidth is messages in one direction, from the request to the last byte: over the channel in
+// frames of at most 256 KB, over plain Asio each in one piece after 64 bytes. Both kinds of socket
+// have the same options (net/socket.h). With shared memory, messages are copied out of it, and only
+// references and answers are sent, over Unix sockets. The floor of bandwidth is memcpy of as
 // many bytes.
 #include <fmt/format.h>
 
@@ -93,7 +93,7 @@ class ChannelNearEnd final : public NearEnd {
 
 class SharedNearEnd final : public NearEnd {
  public:
-  // `ready` is called when the memory is here.
+  // `ready` is called when the memory has been received.
   SharedNearEnd(Socket socket, std::span<std::byte> into, Finished ready)
       : into_(into), channel_(std::make_shared<Channel>(std::move(socket), kBenchRun)) {
     Channel::Callbacks callbacks;
@@ -253,7 +253,7 @@ class TransportBench {
     const TimePoint began = clock_now();
     for (uint64_t i = 0; i < count; ++i) {
       std::memcpy(into_.data(), from_.data(), bytes);
-      // The copies are not to be merged: somebody might look.
+      // Prevents the compiler from merging the copies.
       asm volatile("" : : "r"(into_.data()) : "memory");
     }
     return gb_per_s(static_cast<double>(bytes * count), clock_now() - began);
@@ -330,7 +330,7 @@ Result<std::vector<Figure>> measure(TransportBench& bench, const TransportBenchO
   figures.push_back(std::move(trips).value());
   for (const Size& size : kSizes) {
     const uint64_t volume = uint64_t{options.volume_mb} << 20;
-    // Once for the page faults and what the kernel finds out about the connection.
+    // A first round for page faults, and for the kernel to measure the connection.
     if (const auto warm = measure_bandwidth(bench, size, 1, volume / 4); !warm) return warm.error();
     auto figure = measure_bandwidth(bench, size, options.rounds, volume);
     if (!figure) return figure.error();
