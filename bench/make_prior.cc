@@ -45,24 +45,24 @@ class Dice {
 };
 
 // Slow phases with random starts and ends, of single workers or of whole nodes.
-struct Spells {
+struct SlowPhases {
   size_t group = 1;  // workers that are slow together
   double enter = 0.0;
   double leave = 1.0;
   double factor = 1.0;
   std::vector<bool> slow = std::vector<bool>(kWorkers);
 
-  static Spells make(Dice& dice, size_t group) {
-    Spells spells;
-    spells.group = group;
-    if (dice.happens(0.4)) return spells;  // none
-    spells.enter = dice.log_uniform(0.002, 0.04);
-    spells.leave = dice.log_uniform(0.01, 0.5);
-    spells.factor = dice.log_uniform(1.1, 5.0);
+  static SlowPhases make(Dice& dice, size_t group) {
+    SlowPhases phases;
+    phases.group = group;
+    if (dice.happens(0.4)) return phases;  // none
+    phases.enter = dice.log_uniform(0.002, 0.04);
+    phases.leave = dice.log_uniform(0.01, 0.5);
+    phases.factor = dice.log_uniform(1.1, 5.0);
     for (size_t i = 0; i < kWorkers; i += group) {
-      set(spells, i, dice.happens(spells.enter / (spells.enter + spells.leave)));
+      set(phases, i, dice.happens(phases.enter / (phases.enter + phases.leave)));
     }
-    return spells;
+    return phases;
   }
   void step(Dice& dice) {
     for (size_t i = 0; i < kWorkers; i += group) {
@@ -71,8 +71,8 @@ struct Spells {
   }
 
  private:
-  static void set(Spells& spells, size_t first, bool slow) {
-    for (size_t i = first; i < std::min(kWorkers, first + spells.group); ++i) spells.slow[i] = slow;
+  static void set(SlowPhases& phases, size_t first, bool slow) {
+    for (size_t i = first; i < std::min(kWorkers, first + phases.group); ++i) phases.slow[i] = slow;
   }
 };
 
@@ -81,8 +81,8 @@ class Cluster {
  public:
   explicit Cluster(uint64_t key)
       : dice_(key),
-        own_(Spells::make(dice_, 1)),
-        nodes_(Spells::make(dice_, 4 * (1 + dice_.below(3)))) {
+        own_(SlowPhases::make(dice_, 1)),
+        nodes_(SlowPhases::make(dice_, 4 * (1 + dice_.below(3)))) {
     noise_ = dice_.log_uniform(0.003, 0.3);
     skewed_ = dice_.happens(0.3);
     const double unequal = dice_.happens(0.5) ? dice_.uniform(0.02, 0.4) : 0.0;
@@ -121,8 +121,8 @@ class Cluster {
   }
 
   Dice dice_;
-  Spells own_;
-  Spells nodes_;
+  SlowPhases own_;
+  SlowPhases nodes_;
   std::array<double, kWorkers> levels_{};
   double noise_ = 0.0;
   bool skewed_ = false;

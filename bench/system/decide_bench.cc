@@ -127,7 +127,7 @@ class DecideBench {
     lap(1);
     sorter_.sort(forecast_);
     lap(2);
-    promised_ += search_.best(forecast_, {.overhead = 0.1}).value;
+    total_value_ += search_.best(forecast_, {.overhead = 0.1}).value;
     lap(3);
     totals_.push_back(seconds(last - begin) * 1e6);
   }
@@ -140,7 +140,7 @@ class DecideBench {
   Forecast forecast_;
   RowSorter sorter_;
   CutoffSearch search_;
-  double promised_ = 0.0;  // uses the results, so that the compiler keeps the work
+  double total_value_ = 0.0;  // uses the results, so that the compiler keeps the work
   std::array<std::vector<double>, 4> parts_;
   std::vector<double> totals_;
 };

@@ -51,19 +51,19 @@ Choice ForecastPolicy::decide(const Situation& situation) {
   const Hedged best = settings_.hedged ? hedge_search_.best(forecast_, terms)
                                        : Hedged{search_.best(forecast_, terms), kNoTimeLimit};
   Choice choice{
-      .cutoff = best.promise.cutoff,
+      .cutoff = best.expected.cutoff,
       .time_limit = best.time_limit,
       .at_least = best.at_least,
       .reason = fmt::format("{}: wait for {}{}; {}; {}", name_,
-                            worker_count_text(best.promise.cutoff, alive),
+                            worker_count_text(best.expected.cutoff, alive),
                             time_limit_text(best.time_limit, situation.unit),
-                            describe(best.promise, terms, situation.unit), forecaster_->basis()),
+                            describe(best.expected, terms, situation.unit), forecaster_->basis()),
       .expected = expected_arrivals(forecast_),
       .review = {},
       .model_stale = forecaster_->model_stale()};
   if (settings_.live)
     choice.review =
-        live_.plan({best.promise.cutoff, best.time_limit}, best.at_least, best.promise.arrival);
+        live_.plan({best.expected.cutoff, best.time_limit}, best.at_least, best.expected.arrival);
   return choice;
 }
 

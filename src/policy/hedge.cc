@@ -107,17 +107,17 @@ Hedged HedgeSearch::best(const Forecast& forecast, const Terms& terms) {
   const size_t end = limit_ + 1 < ranks_.size() ? ranks_[limit_ + 1] + 1 : pooled_.size();
   try_limits(forecast, begin, end);
   find_best_limit(forecast, terms);
-  if (value_ >= best.promise.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
+  if (value_ >= best.expected.value) best = {{cutoff_, value_, 0.0}, candidates_[limit_]};
   double arrival = 0.0;
   double latest = 0.0;
   for (uint32_t k = 0; k < forecast.samples; ++k) {
-    const auto enough = static_cast<double>(forecast.row(k)[best.promise.cutoff - 1]);
+    const auto enough = static_cast<double>(forecast.row(k)[best.expected.cutoff - 1]);
     arrival += std::min(best.time_limit, enough);
     latest = std::max(latest, enough);
   }
-  best.promise.arrival = arrival / forecast.samples;
+  best.expected.arrival = arrival / forecast.samples;
   best.time_limit = std::min(best.time_limit, kSurprise * latest);
-  best.at_least = static_cast<uint32_t>(std::ceil(kAtLeast * best.promise.cutoff));
+  best.at_least = static_cast<uint32_t>(std::ceil(kAtLeast * best.expected.cutoff));
   return best;
 }
 

@@ -15,7 +15,7 @@
 namespace drover {
 
 struct Hedged {
-  ExpectedThroughput promise;
+  ExpectedThroughput expected;
   double time_limit = 0.0;
   uint32_t at_least = 1;  // gradients that the step needs even beyond the limit
 };

@@ -43,10 +43,10 @@ TEST(Hedge, ALimitAvoidsWaitingForASlowNode) {
   const Forecast forecast = sorted_forecast({{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 9, 9}});
   HedgeSearch search;
   const Hedged hedged = search.best(forecast, {});
-  EXPECT_EQ(hedged.promise.cutoff, 6U);
+  EXPECT_EQ(hedged.expected.cutoff, 6U);
   EXPECT_NEAR(hedged.time_limit, 1.0, 1e-6);
-  EXPECT_NEAR(hedged.promise.value, 5.0, 1e-6);
-  EXPECT_NEAR(hedged.promise.arrival, 1.0, 1e-6);
+  EXPECT_NEAR(hedged.expected.value, 5.0, 1e-6);
+  EXPECT_NEAR(hedged.expected.arrival, 1.0, 1e-6);
   CutoffSearch plain;
   EXPECT_LT(plain.best(forecast, {}).value, 4.5);
 }
@@ -60,9 +60,9 @@ TEST(Hedge, ReportsTheValueUnderTheCloseRule) {
     for (const Terms& terms : {Terms{}, Terms{.overhead = 0.5}, Terms{.lambda = 8.0},
                                Terms{.overhead = 0.5, .noise = 3.0}}) {
       const Hedged hedged = search.best(forecast, terms);
-      EXPECT_NEAR(hedged.promise.value,
-                  worth(forecast, terms, hedged.promise.cutoff, hedged.time_limit), 1e-6);
-      EXPECT_GE(hedged.promise.value + 1e-9, plain.best(forecast, terms).value)
+      EXPECT_NEAR(hedged.expected.value,
+                  worth(forecast, terms, hedged.expected.cutoff, hedged.time_limit), 1e-6);
+      EXPECT_GE(hedged.expected.value + 1e-9, plain.best(forecast, terms).value)
           << "a limit is used only if it is better";
     }
   }
@@ -80,7 +80,7 @@ TEST(Hedge, ComesCloseToTheBestOfAllPairs) {
         best = std::max(best, worth(forecast, terms, cutoff, static_cast<double>(limit)));
       }
     }
-    EXPECT_GE(search.best(forecast, terms).promise.value, 0.99 * best);
+    EXPECT_GE(search.best(forecast, terms).expected.value, 0.99 * best);
   }
 }
 

@@ -104,16 +104,16 @@ void PullChoice::weigh(uint32_t cutoff, uint32_t alive) {
   }
 }
 
-PullChoice::ExpectedThroughput PullChoice::promise(size_t candidate, double first) {
+PullChoice::ExpectedThroughput PullChoice::expected_throughput(size_t candidate, double first) {
   column_.clear();
   for (const Pull& pull : pulls_) column_.push_back(pull.times[candidate] + first);
   std::sort(column_.begin(), column_.end());
-  ExpectedThroughput promise;
+  ExpectedThroughput expected;
   for (size_t i = 0; i < column_.size(); ++i) {
-    promise.value += weights_[i] * needs_[candidate] / column_[i];
-    promise.time += weights_[i] * column_[i];
+    expected.value += weights_[i] * needs_[candidate] / column_[i];
+    expected.time += weights_[i] * column_[i];
   }
-  return promise;
+  return expected;
 }
 
 std::optional<event::PullShare> PullChoice::decide(Step step, uint32_t cutoff, uint32_t alive) {
@@ -121,12 +121,12 @@ std::optional<event::PullShare> PullChoice::decide(Step step, uint32_t cutoff, u
   weigh(cutoff, alive);
   double first = pulls_.front().first;
   for (const Pull& pull : pulls_) first = std::min(first, pull.first);
-  const ExpectedThroughput all = promise(needs_.size() - 1, first);
+  const ExpectedThroughput all = expected_throughput(needs_.size() - 1, first);
   ExpectedThroughput best = all;
   size_t at = needs_.size() - 1;
   ExpectedThroughput now = all;
   for (size_t i = needs_.size() - 1; i-- > 0;) {
-    const ExpectedThroughput each = promise(i, first);
+    const ExpectedThroughput each = expected_throughput(i, first);
     if (i == chosen_) now = each;
     if (each.value <= best.value) continue;
     best = each;

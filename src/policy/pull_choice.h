@@ -51,7 +51,7 @@ class PullChoice {
     double time = 0.0;   // expected, of a step
   };
   void weigh(uint32_t cutoff, uint32_t alive);
-  ExpectedThroughput promise(size_t candidate, double first);
+  ExpectedThroughput expected_throughput(size_t candidate, double first);
 
   const std::map<ShardId, uint32_t> blocks_on_;
   const Step warmup_;

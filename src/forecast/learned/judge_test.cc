@@ -15,7 +15,7 @@ constexpr size_t kReference = 0;
 constexpr size_t kOther = 1;
 
 // Samples spread by 1 % around `middle`, of every worker.
-void promise(Judge& judge, size_t candidate, size_t workers, double middle) {
+void predict(Judge& judge, size_t candidate, size_t workers, double middle) {
   Forecast& forecast = judge.forecast_of(candidate);
   forecast.resize(Judge::kSamples, static_cast<uint32_t>(workers));
   for (uint32_t k = 0; k < forecast.samples; ++k) {
@@ -33,8 +33,8 @@ void judge_steps(Judge& judge, Step from, Step to, double reference, double othe
   const std::vector<WorkerId> alive = first_workers(workers);
   for (Step step = from; step < to; ++step) {
     const auto judged = judge.begin(step, alive);
-    promise(judge, kReference, judged.size(), reference);
-    if (other > 0.0) promise(judge, kOther, judged.size(), other);
+    predict(judge, kReference, judged.size(), reference);
+    if (other > 0.0) predict(judge, kOther, judged.size(), other);
     judge.score(observed(step, times));
   }
 }
@@ -50,7 +50,7 @@ TEST(Judge, GivesTheBetterCandidateMoreWeight) {
 TEST(Judge, ACandidateWithoutAForecastIsNotScored) {
   Judge judge(2, kReference, 1);
   judge.begin(0, first_workers(4));
-  promise(judge, kOther, 4, 1.5);
+  predict(judge, kOther, 4, 1.5);
   judge.begin(0, first_workers(4));
   EXPECT_EQ(judge.forecast_of(kOther).samples, 0U) << "cleared by begin()";
   judge_steps(judge, 0, 5, 1.0, 0.0);
@@ -88,7 +88,7 @@ TEST(Judge, ScoresNothingWithoutWorkersOrIfOneIsAbsent) {
   judge.score(observed(0, std::vector<double>(4, 1.0)));
   EXPECT_EQ(judge.weights()[kReference], 0.0);
   judge.begin(1, alive);
-  promise(judge, kReference, 4, 1.0);
+  predict(judge, kReference, 4, 1.0);
   StepTimes times = observed(1, std::vector<double>(4, 1.0));
   times.known[2] = Known::kNothing;
   judge.score(times);
@@ -98,7 +98,7 @@ TEST(Judge, ScoresNothingWithoutWorkersOrIfOneIsAbsent) {
   judge.score(times);
   EXPECT_EQ(judge.weights()[kReference], 0.0) << "no workers were chosen for this step";
   judge.begin(3, alive);
-  promise(judge, kReference, 4, 1.0);
+  predict(judge, kReference, 4, 1.0);
   times.step = 3;
   judge.score(times);
   EXPECT_EQ(judge.weights()[kReference], 1.0) << "a bound is enough";
@@ -121,7 +121,7 @@ TEST(Judge, AddsCommonDeviationsToAForecast) {
   const std::vector<WorkerId> alive = first_workers(4);
   for (Step step = 0; step < 60; ++step) {
     judge.begin(step, alive);
-    promise(judge, kReference, 4, 1.0);
+    predict(judge, kReference, 4, 1.0);
     judge.score(observed(step, std::vector<double>(4, step % 2 == 0 ? 0.7 : 1.4)));
   }
   Forecast forecast;

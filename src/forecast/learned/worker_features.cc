@@ -17,7 +17,7 @@ constexpr float kCutShortFading = 0.2F;
 constexpr float kSpreadsOfOthers = 4.0F;
 // Smaller distances on the log scale are clock noise and rounding.
 constexpr float kLeastSpread = 1e-4F;
-constexpr uint32_t kLongUnheard = 50;
+constexpr uint32_t kMostMissed = 50;
 
 // The first few run-times have equal weights, so that the first one does not dominate.
 float weight(float steady, uint32_t count) {
@@ -38,7 +38,7 @@ void WorkerFeatures::advance(Levels& levels, const PastTime& time) const {
   if (time.known == Known::kNothing) return;
   const bool cut_short = time.known == Known::kLonger;
   ++levels.updates;
-  levels.unheard = cut_short ? levels.unheard + 1 : 0;
+  levels.steps_missed = cut_short ? levels.steps_missed + 1 : 0;
   levels.cut_short +=
       weight(kCutShortFading, levels.updates) * ((cut_short ? 1.0F : 0.0F) - levels.cut_short);
   if (levels.updates == 1) {
@@ -140,8 +140,8 @@ WorkerView WorkerFeatures::view(WorkerId id) const {
     view.features[5] =
         std::clamp(std::log(view.scale / std::max(kLeastSpread, pooled_spread_)), -4.0F, 4.0F);
     view.features[6] = levels.cut_short;
-    view.features[7] = levels.unheard > 0 ? 1.0F : 0.0F;
-    view.features[8] = static_cast<float>(std::min(levels.unheard, kLongUnheard)) / kLongUnheard;
+    view.features[7] = levels.steps_missed > 0 ? 1.0F : 0.0F;
+    view.features[8] = static_cast<float>(std::min(levels.steps_missed, kMostMissed)) / kMostMissed;
     view.features[11] = 1.0F / static_cast<float>(levels.updates);
   }
   // Features of the cluster: the mean surprise in the last step, and the pooled spread.

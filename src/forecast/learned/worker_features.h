@@ -52,12 +52,12 @@ class WorkerFeatures {
     float fast = 0.0F;
     float mid = 0.0F;
     float slow = 0.0F;
-    float spread = 0.0F;     // mean distance of measured run-times from `mid` before them
-    float cut_short = 0.0F;  // decayed share of censored run-times
-    uint32_t updates = 0;    // run-times, known or imputed
-    uint32_t measured = 0;   // distances in `spread`
-    uint32_t unheard = 0;    // steps since it last arrived
-    float surprise = 0.0F;   // squashed distance of the last from `mid`, in scales
+    float spread = 0.0F;        // mean distance of measured run-times from `mid` before them
+    float cut_short = 0.0F;     // decayed share of censored run-times
+    uint32_t updates = 0;       // run-times, known or imputed
+    uint32_t measured = 0;      // distances in `spread`
+    uint32_t steps_missed = 0;  // steps since it last arrived
+    float surprise = 0.0F;      // squashed distance of the last from `mid`, in scales
   };
   struct Recent {
     Step step = 0;

@@ -72,8 +72,8 @@ TEST(WorkerFeatures, ABoundBelowTheLevelDoesNotMoveIt) {
   const WorkerView after = features.view(0);
   EXPECT_FLOAT_EQ(after.anchors[kMidAnchor], before.anchors[kMidAnchor]);
   EXPECT_FLOAT_EQ(after.scale, before.scale);
-  EXPECT_GT(after.features[6], 0.9F) << "mostly cut short";
-  EXPECT_FLOAT_EQ(after.features[8], 1.0F) << "long unheard of";
+  EXPECT_GT(after.features[6], 0.9F) << "mostly censored";
+  EXPECT_FLOAT_EQ(after.features[8], 1.0F) << "many steps without an arrival";
 }
 
 TEST(WorkerFeatures, ALateRunTimeCountsAsATimelyOne) {
