@@ -1,5 +1,6 @@
-// A mutex that Clang's thread-safety analysis understands, as the standard library's is not: reading
-// a member marked DROVER_GUARDED_BY without holding its mutex is an error of `make lint`.
+// Mutex, MutexLock and ConditionVariable with annotations for Clang's thread-safety analysis, which
+// std::mutex does not have. `make lint` fails if a member that is marked DROVER_GUARDED_BY is used
+// without holding its mutex.
 #pragma once
 
 #include <chrono>
@@ -11,11 +12,11 @@
 #else
 #define DROVER_THREAD_ATTRIBUTE(x)
 #endif
-// Of members: they are read and written only while the mutex is held.
+// For members: they are read and written only while the mutex is held.
 #define DROVER_GUARDED_BY(mutex) DROVER_THREAD_ATTRIBUTE(guarded_by(mutex))
-// Of functions: the caller holds the mutex.
+// For functions: the caller holds the mutex.
 #define DROVER_REQUIRES(mutex) DROVER_THREAD_ATTRIBUTE(requires_capability(mutex))
-// Of functions: the caller does not hold the mutex, which they take.
+// For functions: the caller does not hold the mutex, since the function locks it.
 #define DROVER_EXCLUDES(mutex) DROVER_THREAD_ATTRIBUTE(locks_excluded(mutex))
 
 namespace drover {
@@ -30,7 +31,7 @@ class DROVER_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex from its construction to its end.
+// Holds a mutex during its lifetime.
 class DROVER_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) DROVER_THREAD_ATTRIBUTE(acquire_capability(mutex))
@@ -45,8 +46,8 @@ class DROVER_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// Waits take no predicate: the analysis does not see which mutex a lambda holds. Wait in a loop that
-// tests the condition, since a wait may end early.
+// Waits have no predicate, since the analysis does not know which mutexes a lambda holds. Callers
+// wait in a loop that tests the condition, since a wait may end early.
 class ConditionVariable {
  public:
   void wait(Mutex& mutex) DROVER_REQUIRES(mutex) {
@@ -54,7 +55,7 @@ class ConditionVariable {
     changed_.wait(lock);
     lock.release();
   }
-  // False: `length` has passed.
+  // Returns false if `length` has passed.
   bool wait_for(Mutex& mutex, std::chrono::nanoseconds length) DROVER_REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const std::cv_status status = changed_.wait_for(lock, length);

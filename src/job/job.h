@@ -31,54 +31,54 @@ inline constexpr double kPullAuto = 0.0;
 
 // How long a step waits, and what happens to stragglers.
 struct JobWaiting {
-  std::string policy = "sync";  // as policy/catalogue.h reads it
+  std::string policy = "sync";  // a policy of policy/catalogue.h
   Objective objective = Objective::kThroughput;
   Step policy_warmup = 20;        // steps in which policies that learn wait for all workers
-  uint32_t min_contributors = 1;  // gradients in every step, as far as workers are alive
-  Duration max_wait{};            // per step, if min_contributors are there; zero: no limit
-  double min_inclusion = 0.0;     // share of steps each worker should be part of; 0: any
+  uint32_t min_contributors = 1;  // minimum gradients per step, as far as workers are alive
+  Duration max_wait{};            // per step with min_contributors gradients; zero: no limit
+  double min_inclusion = 0.0;     // minimum share of steps that each worker contributes to
   bool live = false;              // decide again inside each step
   bool balance = false;           // mini-batches in proportion to speed
-  double balance_least = 0.2;     // of a mini-batch, that every worker gets
-  double balance_most = 3.0;      // of a mini-batch, that no worker gets more than
-  double pull = 1.0;              // share of the blocks that a worker waits for; kPullAuto: chosen
-  Duration pull_grace{};          // how much longer it waits for the others
-  Duration push_grace{};  // how much longer a block that has enough gradients waits for others
+  double balance_least = 0.2;     // smallest share of a mini-batch for a worker
+  double balance_most = 3.0;      // largest share of a mini-batch for a worker
+  double pull = 1.0;              // share of the blocks that a worker waits for, or kPullAuto
+  Duration pull_grace{};          // how much longer it waits for the other blocks
+  Duration push_grace{};          // how much longer a block with enough gradients waits for others
   StragglerRule stragglers = StragglerRule::kStop;
   double probe = 0.0;  // share of stragglers that finish, to measure their run-time
 
   bool operator==(const JobWaiting&) const = default;
 };
 
-// The processes of a run, and how they reach each other.
+// The processes of a run, and their connections.
 struct JobCluster {
   uint32_t workers = 4;
   uint32_t workers_max = 0;  // limit with workers that join later; 0: none join
   uint32_t shards = 2;
   std::vector<SlowRule> slow;
   Transport transport = Transport::kAuto;
-  NumberType wire_dtype = NumberType::kFloat32;  // of gradients, where they are sent
-  std::string listen =
-      "127.0.0.1:0";      // the coordinator's address with Transport::kTcp; port 0: any free one
-  std::string tls;        // a folder with keys for Transport::kTcp; empty: it is not encrypted
-  bool insecure = false;  // listen where others reach it without that
-  uint64_t window = 1 << 20;  // bytes of gradients under way to one shard at once, at most
+  NumberType wire_dtype = NumberType::kFloat32;  // of gradients on sockets
+  // The coordinator's address with Transport::kTcp; port 0: any free port.
+  std::string listen = "127.0.0.1:0";
+  std::string tls;            // folder with keys for Transport::kTcp; empty: no encryption
+  bool insecure = false;      // allow an address that other hosts can reach, without TLS
+  uint64_t window = 1 << 20;  // limit on bytes of gradients in flight to one shard
   bool supervise = false;     // restart killed processes, and continue from the newest checkpoint
-  bool standby = false;       // and keep every version twice in memory, to continue without one
+  bool standby = false;       // with a standby for each shard, to lose no step
 
   bool operator==(const JobCluster&) const = default;
 };
 
-// What is measured and kept of a run.
+// Evaluations and files of a run.
 struct JobRecord {
   Step evaluate_every = 0;        // steps between evaluations; 0: only at the end
   std::optional<Target> stop_at;  // the run ends when an evaluation reaches it
   std::string run_file;           // empty: runs/<time>-<model>-<data>.db
   std::string save_model;         // empty: do not save the final parameters
   std::string checkpoint;         // a folder for checkpoints; empty: none are written
-  Step checkpoint_every = 200;    // steps; and there is one at the end
-  uint32_t keep = 3;              // checkpoints
-  std::string resume;             // continue from a checkpoint: its folder, or one of several
+  Step checkpoint_every = 200;    // steps between checkpoints; there is one at the end too
+  uint32_t keep = 3;              // number of checkpoints to keep
+  std::string resume;             // folder of one or several checkpoints to continue from
 
   bool operator==(const JobRecord&) const = default;
 };
