@@ -278,7 +278,7 @@ def test_shapes_that_differ_between_workers(tmp_path, shape):
             raise
     """.replace("SHAPE", shape), steps=3)
     error = (tmp_path / "error").read_text()
-    assert error.startswith("JoinError") and "model differs from that of the others" in error, error
+    assert error.startswith("JoinError") and "model differs from that of the other processes" in error, error
     assert len(list(tmp_path.glob("worker-*.pt"))) == 1, run.said  # the other one trains
 
 

@@ -19,12 +19,12 @@ CheckpointTally::Saved CheckpointTally::on_saved(ShardId shard, const Checkpoint
   parts[shard] = saved;
   answer.all = parts.size() >= shards;
   if (!answer.all) return answer;
-  const auto whole = parts_.extract(saved.version);
-  if (std::any_of(whole.mapped().begin(), whole.mapped().end(),
+  const auto complete = parts_.extract(saved.version);
+  if (std::any_of(complete.mapped().begin(), complete.mapped().end(),
                   [](const auto& part) { return part.second.failure != CheckpointFailure::kNone; }))
     return answer;
   uint64_t& bytes = bytes_[saved.version];
-  for (const auto& [from, part] : whole.mapped()) {
+  for (const auto& [from, part] : complete.mapped()) {
     bytes += part.bytes;
     answer.parts.push_back(part);
   }

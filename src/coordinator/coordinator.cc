@@ -264,7 +264,7 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
 // The closing may open a step for which closings of other shards were kept.
 Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, TimePoint now,
                                    CoordinatorOutput& out) {
-  const ShardClosing closing{.shard = shard, .closed = closed, .heard = now};
+  const ShardClosing closing{.shard = shard, .closed = closed, .received = now};
   const auto turn =
       phase_ == Phase::kTraining ? clock_->accept(closing) : EarlyClosings::Turn::kWrong;
   if (turn == EarlyClosings::Turn::kWrong) return refuse_closing(shard, closed.step);
@@ -274,8 +274,8 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
     const auto early = clock_->take_early();
     if (!early) break;
     take_closing(*early, out);
-    record_steps(false, early->heard, out);
-    finish_if_over(early->heard, out);
+    record_steps(false, early->received, out);
+    finish_if_over(early->received, out);
   }
   record_steps(false, now, out);
   finish_if_over(now, out);
@@ -284,7 +284,7 @@ Status Coordinator::on_step_closed(ShardId shard, const StepClosed& closed, Time
 
 void Coordinator::take_closing(const ShardClosing& closing, CoordinatorOutput& out) {
   clock_->take(closing);
-  while (phase_ == Phase::kTraining && clock_->may_close()) close_step(closing.heard, out);
+  while (phase_ == Phase::kTraining && clock_->may_close()) close_step(closing.received, out);
 }
 
 void Coordinator::close_step(TimePoint now, CoordinatorOutput& out) {

@@ -74,13 +74,13 @@ struct CoordinatorSettings {
   Step checkpoint_every = 0;             // steps, besides the one at the end; 0: no checkpoints
   std::string checkpoint_dir;
   std::optional<ResumeFrom> resume;
-  // Lost processes come back: a loss that the run cannot bear makes it restart
+  // Lost processes are restarted. If the run cannot continue without one, the run restarts
   // (Coordinator::restarts()).
   bool recovers = false;
   // The loss of a worker of the start ends the run. So it is over MPI, which does not survive the
   // loss of a rank.
   bool workers_indispensable = false;
-  Duration before{};         // since the run began, in earlier incarnations of the coordinator
+  Duration before{};         // the duration of earlier incarnations of the coordinator
   bool standby = false;      // each shard has one
   uint64_t incarnation = 0;  // of the coordinator; unique within the run
   Duration join_timeout = std::chrono::seconds(60);  // training begins without later workers

@@ -26,7 +26,7 @@ class StandbyTest : public CoordinatorTest {
     hello.kept = std::move(kept);
     return hello;
   }
-  void come(Role role, uint32_t index, std::vector<KeptVersion> kept = {}) {
+  void join(Role role, uint32_t index, std::vector<KeptVersion> kept = {}) {
     const Status admitted = hello(server(role, index, std::move(kept)));
     EXPECT_TRUE(admitted.ok()) << admitted.error().message;
   }
@@ -45,8 +45,8 @@ class StandbyTest : public CoordinatorTest {
 
 TEST_F(StandbyTest, OneProcessServesAndTheOtherGetsItsAddress) {
   for (const Role role : {Role::kStandby, Role::kShard}) {
-    come(role, 0);
-    come(role, 1);
+    join(role, 0);
+    join(role, 1);
   }
   workers_come();
   const auto plans = sent<Plan>();
@@ -68,20 +68,20 @@ TEST_F(StandbyTest, OneProcessServesAndTheOtherGetsItsAddress) {
 TEST_F(StandbyTest, TheRunNeedsNoStandby) {
   gather();
   EXPECT_EQ(sent<Decision>().size(), 2u);
-  come(Role::kStandby, 1);
+  join(Role::kStandby, 1);
   EXPECT_EQ(sent<StandBy>().size(), 1u);
   lose(Role::kStandby, 1);
   EXPECT_FALSE(coordinator_.ended());
   const EventRecord last = recorded<EventRecord>().back();
   ASSERT_EQ(last.kind(), EventKind::kLost);
   EXPECT_EQ(last.as<event::Lost>()->effect, event::LossEffect::kUnprotected);
-  come(Role::kStandby, 1);
+  join(Role::kStandby, 1);
   EXPECT_EQ(sent<StandBy>().size(), 2u);
 }
 
 TEST_F(StandbyTest, RefusesReportsOfStandbys) {
   gather();
-  come(Role::kStandby, 1);
+  join(Role::kStandby, 1);
   EXPECT_FALSE(coordinator_.on_message(Role::kStandby, 1, StepClosed{.step = 0}, now_, out_).ok());
 }
 
@@ -147,10 +147,10 @@ class TakeOverTest : public StandbyTest {
 
 TEST_F(TakeOverTest, TheStandbyOfALostShardServes) {
   workers_come();
-  come(Role::kShard, 1, {});  // started again
-  come(Role::kShard, 0, {kKept, {5, 1}});
+  join(Role::kShard, 1, {});  // started again
+  join(Role::kShard, 0, {kKept, {5, 1}});
   EXPECT_TRUE(sent<Plan>().empty()) << "no connected process keeps shard 1's part";
-  come(Role::kStandby, 1, {kKept});
+  join(Role::kStandby, 1, {kKept});
   const auto plans = sent<Plan>();
   ASSERT_EQ(plans.size(), 2u);
   std::set<std::pair<Role, uint32_t>> to;
@@ -184,7 +184,7 @@ TEST_F(TakeOverTest, TheStandbyOfALostShardServes) {
 
 TEST_F(TakeOverTest, ALossBeforeTheFirstStepKeepsTheEarlierState) {
   workers_come();
-  for (const uint32_t index : {0u, 1u}) come(Role::kShard, index, {kKept});
+  for (const uint32_t index : {0u, 1u}) join(Role::kShard, index, {kKept});
   lose(Role::kShard, 0);
   ASSERT_TRUE(coordinator_.committed());
   EXPECT_EQ(coordinator_.committed()->kept, kKept);
@@ -192,8 +192,8 @@ TEST_F(TakeOverTest, ALossBeforeTheFirstStepKeepsTheEarlierState) {
 
 TEST_F(TakeOverTest, WithoutAKeeperContinuesFromTheCheckpoint) {
   workers_come();
-  come(Role::kShard, 0, {kKept});
-  come(Role::kShard, 1, {{4, 0}});
+  join(Role::kShard, 0, {kKept});
+  join(Role::kShard, 1, {{4, 0}});
   EXPECT_FALSE(coordinator_.ended());
   now_ += Gathering::kKeeperPatience;
   coordinator_.on_tick(now_, out_);

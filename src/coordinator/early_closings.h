@@ -18,7 +18,7 @@ namespace drover {
 struct ShardClosing {
   ShardId shard = 0;
   StepClosed closed = {};
-  TimePoint heard{};  // when the coordinator received it
+  TimePoint received{};
 };
 
 class EarlyClosings {

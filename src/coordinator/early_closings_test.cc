@@ -11,8 +11,8 @@ using Turn = EarlyClosings::Turn;
 // Shards 0 and 2 close steps, from step 5 on.
 class EarlyClosingsTest : public ::testing::Test {
  protected:
-  Turn accept(ShardId shard, Step step, Step open, TimePoint heard = 1s) {
-    return closings_.accept({.shard = shard, .closed = {.step = step}, .heard = heard}, open);
+  Turn accept(ShardId shard, Step step, Step open, TimePoint received = 1s) {
+    return closings_.accept({.shard = shard, .closed = {.step = step}, .received = received}, open);
   }
   EarlyClosings closings_{{0, 2}, 5, 3};
 };
@@ -37,7 +37,7 @@ TEST_F(EarlyClosingsTest, KeepsEarlyClosingsUntilTheirStepOpens) {
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->shard, 0u);
   EXPECT_EQ(taken->closed.step, 6u);
-  EXPECT_EQ(taken->heard, 2s);
+  EXPECT_EQ(taken->received, 2s);
   EXPECT_EQ(closings_.size(), 0u);
   EXPECT_FALSE(closings_.take(6));
 }

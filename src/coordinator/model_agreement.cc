@@ -18,19 +18,20 @@ std::string words(const Layout& layout) {
 }
 
 // REQUIRES: they differ. `is_first`: `wanted` is the model of the checkpoint; otherwise it is that
-// of the other peers.
+// of the other processes.
 std::string difference(const Layout& theirs, const Layout& wanted, bool is_first) {
-  const auto [mine, others] = std::mismatch(theirs.tensors().begin(), theirs.tensors().end(),
-                                            wanted.tensors().begin(), wanted.tensors().end());
-  const std::string first = mine != theirs.tensors().end() ? mine->name : "none";
-  const std::string instead = others != wanted.tensors().end() ? others->name : "none";
-  const std::string whose = is_first ? "it has " : "theirs has ";
+  const auto [their_tensor, wanted_tensor] =
+      std::mismatch(theirs.tensors().begin(), theirs.tensors().end(), wanted.tensors().begin(),
+                    wanted.tensors().end());
+  const std::string first = their_tensor != theirs.tensors().end() ? their_tensor->name : "none";
+  const std::string instead =
+      wanted_tensor != wanted.tensors().end() ? wanted_tensor->name : "none";
   return "its model differs from that of " +
-         std::string(is_first ? "the checkpoint" : "the others") + ": " + words(theirs) + ", " +
-         whose + words(wanted) + "; the first that differs is " + first +
-         (first == instead ? ", in size or in how it is learned" : ", where " + whose + instead) +
+         std::string(is_first ? "the checkpoint" : "the other processes") + ": " + words(theirs) +
+         " instead of " + words(wanted) + "; first different tensor: " + first +
+         (first == instead ? " (its size or learning settings)" : " instead of " + instead) +
          (is_first ? ". Start it with the job of the checkpoint, or without --resume"
-                   : ". Start all with the same job");
+                   : ". Start all processes with the same job");
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST_F(ModelAgreementTest, TheFirstModelDecides) {
   EXPECT_EQ(model.layout()->tensors(), worker().tensors);
   EXPECT_TRUE(model.admit(evaluator()).ok());
   const std::string why = refusal(model, worker(65));
-  EXPECT_TRUE(has(why, "that of the others: 97 parameters in 2 tensors, theirs has 96")) << why;
-  EXPECT_TRUE(has(why, "the first that differs is w, in size")) << why;
+  EXPECT_TRUE(has(why, "other processes: 97 parameters in 2 tensors instead of 96")) << why;
+  EXPECT_TRUE(has(why, "first different tensor: w (its size")) << why;
   EXPECT_EQ(model.layout()->tensors(), worker().tensors);
 }
 
@@ -57,11 +57,11 @@ TEST_F(ModelAgreementTest, NamesMissingAndExtraTensors) {
   shorter.tensors.pop_back();
   ASSERT_TRUE(model.admit(worker()).ok());
   std::string why = refusal(model, shorter);
-  EXPECT_TRUE(has(why, "the first that differs is none, where theirs has b")) << why;
+  EXPECT_TRUE(has(why, "first different tensor: none instead of b")) << why;
   ModelAgreement other({}, false, {});
   ASSERT_TRUE(other.admit(shorter).ok());
   why = refusal(other, worker());
-  EXPECT_TRUE(has(why, "the first that differs is b, where theirs has none")) << why;
+  EXPECT_TRUE(has(why, "first different tensor: b instead of none")) << why;
 }
 
 TEST_F(ModelAgreementTest, ARunThatContinuesRefusesOtherModels) {
@@ -72,7 +72,7 @@ TEST_F(ModelAgreementTest, ARunThatContinuesRefusesOtherModels) {
   EXPECT_TRUE(has(why, "without --resume")) << why;
   EXPECT_FALSE(model.layout());
   EXPECT_TRUE(model.admit(worker()).ok());
-  EXPECT_TRUE(has(refusal(model, worker(65)), "that of the others"));
+  EXPECT_TRUE(has(refusal(model, worker(65)), "that of the other processes"));
 }
 
 TEST_F(ModelAgreementTest, TheFirstWorkerDecidesTheLearningRules) {

@@ -55,7 +55,7 @@ class ResumeFromMemoryTest : public ::testing::Test {
                                .arrivals = {{0, 1ms, next}},
                                .signal = 1.0,
                                .noise = 5.0},
-                    .heard = 2s});
+                    .received = 2s});
       clock_->close(Membership(1), 2s);
     }
   }

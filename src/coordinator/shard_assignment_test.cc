@@ -14,7 +14,7 @@ namespace {
 
 class ShardAssignmentTest : public ::testing::Test {
  protected:
-  void come(Role role, ShardId shard, std::vector<KeptVersion> kept = {}) {
+  void join(Role role, ShardId shard, std::vector<KeptVersion> kept = {}) {
     EXPECT_TRUE(assignment_
                     .on_hello({.role = role,
                                .index = shard,
@@ -32,10 +32,10 @@ class ShardAssignmentTest : public ::testing::Test {
 };
 
 TEST_F(ShardAssignmentTest, AShardsOwnProcessServes) {
-  come(Role::kStandby, 0);
-  come(Role::kShard, 1);
+  join(Role::kStandby, 0);
+  join(Role::kShard, 1);
   EXPECT_EQ(settle(), ShardAssignment::Settled::kNotYet);
-  come(Role::kShard, 0);
+  join(Role::kShard, 0);
   EXPECT_EQ(settle(), ShardAssignment::Settled::kYes);
   EXPECT_EQ(assignment_.serving(0), Role::kShard);
   EXPECT_EQ(assignment_.address(0), "shard 0");
@@ -46,34 +46,34 @@ TEST_F(ShardAssignmentTest, AShardsOwnProcessServes) {
 }
 
 TEST_F(ShardAssignmentTest, AStandbyServesIfTheOtherProcessIsMissing) {
-  come(Role::kStandby, 0);
-  come(Role::kShard, 1);
+  join(Role::kStandby, 0);
+  join(Role::kShard, 1);
   EXPECT_EQ(settle(true), ShardAssignment::Settled::kYes);
   EXPECT_EQ(assignment_.serving(0), Role::kStandby);
 }
 
 TEST_F(ShardAssignmentTest, TheProcessThatKeepsTheVersionServes) {
-  come(Role::kShard, 0);  // started again: it has nothing
-  come(Role::kShard, 1, {{9, 1}});
+  join(Role::kShard, 0);  // started again: it has nothing
+  join(Role::kShard, 1, {{9, 1}});
   EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kNotYet) << "its standby may still join";
-  come(Role::kStandby, 0, {{8, 1}, {9, 1}});
+  join(Role::kStandby, 0, {{8, 1}, {9, 1}});
   EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kYes);
   EXPECT_EQ(assignment_.serving(0), Role::kStandby);
   EXPECT_EQ(assignment_.serving(1), Role::kShard);
 }
 
 TEST_F(ShardAssignmentTest, NeverSettlesIfNoProcessKeepsTheVersion) {
-  come(Role::kShard, 0);
-  come(Role::kShard, 1, {{9, 1}});
+  join(Role::kShard, 0);
+  join(Role::kShard, 1, {{9, 1}});
   EXPECT_EQ(settle_kept(true), ShardAssignment::Settled::kNever) << "its standby has not joined";
-  come(Role::kStandby, 0, {{9, 2}});
+  join(Role::kStandby, 0, {{9, 2}});
   EXPECT_EQ(settle_kept(), ShardAssignment::Settled::kNever) << "that is of another incarnation";
 }
 
 TEST_F(ShardAssignmentTest, OnlyServingProcessesCountAsReady) {
   for (const ShardId shard : {0u, 1u}) {
-    come(Role::kShard, shard);
-    come(Role::kStandby, shard);
+    join(Role::kShard, shard);
+    join(Role::kStandby, shard);
   }
   EXPECT_EQ(settle(), ShardAssignment::Settled::kYes);
   assignment_.on_ready(Role::kShard, 0);
@@ -85,16 +85,16 @@ TEST_F(ShardAssignmentTest, OnlyServingProcessesCountAsReady) {
 
 TEST_F(ShardAssignmentTest, AShardIsMissingWithoutAnyProcess) {
   EXPECT_EQ(assignment_.missing(), (std::vector<ShardId>{0, 1}));
-  come(Role::kStandby, 0);
+  join(Role::kStandby, 0);
   EXPECT_EQ(assignment_.missing(), std::vector<ShardId>{1});
-  come(Role::kShard, 1);
+  join(Role::kShard, 1);
   EXPECT_TRUE(assignment_.missing().empty());
   assignment_.on_lost(Role::kStandby, 0);
   EXPECT_EQ(assignment_.missing(), std::vector<ShardId>{0});
 }
 
 TEST_F(ShardAssignmentTest, RefusesDuplicatesAndUnknownShards) {
-  come(Role::kShard, 1);
+  join(Role::kShard, 1);
   const auto refused = [&](ShardId shard) {
     const Status status = assignment_.on_hello({.role = Role::kShard, .index = shard});
     return status ? std::nullopt : std::optional(status.error().kind);

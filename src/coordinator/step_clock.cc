@@ -102,7 +102,7 @@ EarlyClosings::Turn StepClock::accept(const ShardClosing& closing) {
 void StepClock::take(const ShardClosing& closing) {
   noise_before_ = ledger_.noise();
   digest_ += closing.closed.digest;
-  ledger_.on_closed(closing.shard, closing.closed, run_.at(closing.heard));
+  ledger_.on_closed(closing.shard, closing.closed, run_.at(closing.received));
   for (const LateRunTime& late : ledger_.take_late()) {
     orders_.on_late(late.step, late.worker);
     if (!late.was_busy) decision_.learn_late(late.step, late.worker, late.run_time);

@@ -35,7 +35,7 @@ namespace drover {
 
 class StepClock {
  public:
-  // REQUIRES: `policy` is null if and only if the run is asynchronous (`asynchronous`).
+  // REQUIRES: `policy` is null if and only if the run is asynchronous.
   StepClock(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
             const BlockMap& blocks, RunClock run);
 

@@ -22,10 +22,10 @@ class StepClockTest : public ::testing::Test {
 
   StepClock::Opened open(TimePoint now = 110s) { return clock_.open(members_, 0.1, now); }
   static ShardClosing closing(ShardId shard, Step step, const Ids& arrived = {0, 1, 2},
-                              TimePoint heard = 111s) {
+                              TimePoint received = 111s) {
     StepClosed closed{.step = step, .elapsed = 20ms, .samples = 8, .digest = 1 + shard};
     for (const WorkerId worker : arrived) closed.arrivals.push_back({worker, 10ms, step});
-    return {.shard = shard, .closed = closed, .heard = heard};
+    return {.shard = shard, .closed = closed, .received = received};
   }
   void take(const ShardClosing& closing) {
     ASSERT_EQ(clock_.accept(closing), Turn::kNow);

@@ -25,7 +25,7 @@ namespace drover {
 
 class StepDecision {
  public:
-  // REQUIRES: `policy` is null if and only if the run is asynchronous (`asynchronous`).
+  // REQUIRES: `policy` is null if and only if the run is asynchronous.
   StepDecision(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy);
 
   bool has_policy() const { return decider_.has_value(); }

@@ -38,10 +38,10 @@ void StepLedger::open(Step step, Duration at, std::vector<WorkerId> alive, doubl
   };
   Duration newest{};
   for (const auto& [shard, closing] : last_closing_) {
-    if (leads(closing)) newest = std::max(newest, closing.heard);
+    if (leads(closing)) newest = std::max(newest, closing.received);
   }
   for (const auto& [shard, closing] : last_closing_)
-    opened.leads[shard] = leads(closing) ? newest - closing.heard : Duration::zero();
+    opened.leads[shard] = leads(closing) ? newest - closing.received : Duration::zero();
 }
 
 void StepLedger::on_busy(WorkerId worker) { open_.at(next_ - 1).busy.insert(worker); }

@@ -134,7 +134,7 @@ class StepLedger {
  private:
   struct Closing {
     Step step = 0;
-    Duration heard{};
+    Duration received{};
   };
 
   bool all_closed(const OpenStep& open) const { return open.closed.size() == shards_; }

@@ -121,7 +121,7 @@ TEST(StepLedger, KeepsAReportThatArrivesBeforeItsStepOpens) {
   StepLedger ledger(1);
   ledger.open(0, 0s, {0}, 0.1);
   ledger.on_report(0, {.step = 0, .samples = 1, .loss = 1.0});
-  ledger.on_report(0, {.step = 1, .samples = 1, .loss = 2.0});  // the worker is ahead of the news
+  ledger.on_report(0, {.step = 1, .samples = 1, .loss = 2.0});  // before the closing of step 0
   ledger.on_closed(0, closed_by(0, 10ms, {{0, 10ms, 0}}), 10ms);
   ledger.open(1, 10ms, {0}, 0.1);
   ledger.on_closed(0, closed_by(1, 10ms, {{0, 10ms, 1}}), 20ms);
@@ -412,7 +412,8 @@ TEST(StepLedger, SummarisesEachStepOnceInAnyOrder) {
           ledger.on_report(static_cast<WorkerId>(-1 - event),
                            {.step = step, .samples = 4, .loss = double(step)});
         }
-        for (StepSummary& story : ledger.take_summaries()) summaries.push_back(std::move(story));
+        for (StepSummary& summary : ledger.take_summaries())
+          summaries.push_back(std::move(summary));
       }
     }
     ASSERT_EQ(summaries.size(), 20u);

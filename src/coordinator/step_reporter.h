@@ -22,7 +22,7 @@ class StepReporter {
 
   struct Settings {
     uint64_t full_samples = 0;  // samples of a step to which all workers contribute
-    bool asynchronous = false;  // asynchronous: each gradient of a step is a separate update
+    bool asynchronous = false;  // each gradient of a step is a separate update
     bool partial_pull = false;  // workers may begin a step without some blocks
   };
   explicit StepReporter(const Settings& settings) : settings_(settings) {}

@@ -49,8 +49,8 @@ class StragglerBook {
   // The gradient of this worker missed this step. REQUIRES: it was not added before.
   void add(Step step, WorkerId worker, Straggler straggler);
 
-  // The gradient is whole on this shard, `run_time` after the shard opened the step. Ignored unless
-  // the shard was missing.
+  // The gradient is complete on this shard, `run_time` after the shard opened the step. Ignored
+  // unless the shard was missing.
   void on_arrived(ShardId shard, Step step, WorkerId worker, Duration run_time);
 
   // Ignored unless the report is about a straggler whose record was not taken yet.

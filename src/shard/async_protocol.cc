@@ -74,8 +74,8 @@ void AsyncProtocol::on_answered(Round& round, const Push& push, Answer verdict, 
   round.pushes.on_push(push.worker, push.step);
   if (verdict == Answer::kNotFinite)
     state_.tally.on_refused(push.worker, block.version(), block.block().id);
-  const bool whole = clocks_.on_block(push.worker, push.step, verdict == Answer::kAccepted, now);
-  if (whole && clocks_.find_slowest(state_.members)) serve_all(now, out);
+  const bool complete = clocks_.on_block(push.worker, push.step, verdict == Answer::kAccepted, now);
+  if (complete && clocks_.find_slowest(state_.members)) serve_all(now, out);
   settle(round, now, out);
   serve_waiting(push.hosted, now, out);
 }

@@ -1,4 +1,4 @@
-// ShardBlock: one block of the parameters on its shard: gradients go in, versions come out.
+// ShardBlock: one block of the parameters on its shard. It turns gradients into versions.
 //
 // Step v starts from version v of the parameters, so the block's version is also the number of the
 // step that it collects gradients for. The protocol (shard/shard_protocol.h) decides which

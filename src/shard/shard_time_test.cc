@@ -18,9 +18,9 @@ TEST_F(ShardTimeTest, ReportsArrivalsWhileTheStepIsOpen) {
   EXPECT_TRUE(take<Arrived>().empty()) << "reported two at a time";
   now_ = 12ms;
   push(3, 0);
-  const std::vector<Arrived> news = take<Arrived>();
-  ASSERT_EQ(news.size(), 1u);
-  EXPECT_EQ(news[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
+  const std::vector<Arrived> reports = take<Arrived>();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0], (Arrived{.step = 0, .arrivals = {{1, 10ms, 0}, {3, 12ms, 0}}}));
   // A new decision: the gradients that have arrived are enough.
   decision.cutoff = 2;
   shard_.on_decision(decision, now_, out_);

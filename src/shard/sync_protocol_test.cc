@@ -74,10 +74,10 @@ class SyncProtocolTest : public ::testing::Test {
     offer(worker, step);
     send_granted(worker, step, 1.0f);
   }
-  void pull(WorkerId worker, Version version, uint32_t came = 0) {
+  void pull(WorkerId worker, Version version, uint32_t received = 0) {
     FrameHeader ask = header(FrameType::kPull, worker, ++request_, 0);
     ask.version = version;
-    ask.place = came;
+    ask.place = received;
     ASSERT_TRUE(shard_.on_frame(worker, ask, nullptr, now_, out_).ok());
   }
   void decide(Step step, uint32_t cutoff, Duration limit = {}, uint32_t at_least = 1) {
