@@ -18,7 +18,7 @@ function(drover_module name)
 
   if(arg_TESTS AND DROVER_TESTS)
     add_executable(${name}_test ${arg_TESTS})
-    target_link_libraries(${name}_test PRIVATE ${name} project_flags GTest::gmock GTest::gtest_main)
+    target_link_libraries(${name}_test PRIVATE ${name} project_flags test_flags GTest::gmock GTest::gtest_main)
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
 endfunction()

@@ -3,10 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace drover {
 namespace {
@@ -38,8 +39,9 @@ bool FloatBuffer::intact() const {
 }
 
 struct BufferPool::Shelf {
-  std::mutex mutex;
-  std::map<size_t, std::vector<std::unique_ptr<FloatBuffer>>> free;  // by size; guarded by mutex
+  Mutex mutex;
+  std::map<size_t, std::vector<std::unique_ptr<FloatBuffer>>> free  // by size
+      DROVER_GUARDED_BY(mutex);
 };
 
 BufferPool::BufferPool(Make make) : shelf_(std::make_shared<Shelf>()), make_(std::move(make)) {}
@@ -47,7 +49,7 @@ BufferPool::BufferPool(Make make) : shelf_(std::make_shared<Shelf>()), make_(std
 SharedBuffer BufferPool::take(size_t size) {
   std::unique_ptr<FloatBuffer> buffer;
   {
-    const std::lock_guard lock(shelf_->mutex);
+    const MutexLock lock(shelf_->mutex);
     auto& free = shelf_->free[size];
     if (!free.empty()) {
       buffer = std::move(free.back());
@@ -58,7 +60,7 @@ SharedBuffer BufferPool::take(size_t size) {
   if (!buffer) buffer = std::make_unique<FloatBuffer>(size);
   return SharedBuffer(buffer.release(), [shelf = shelf_](FloatBuffer* returned) {
     std::unique_ptr<FloatBuffer> owned(returned);
-    const std::lock_guard lock(shelf->mutex);
+    const MutexLock lock(shelf->mutex);
     shelf->free[owned->size()].push_back(std::move(owned));
   });
 }

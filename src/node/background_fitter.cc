@@ -45,7 +45,7 @@ BackgroundFitter::BackgroundFitter(FitFunction fit, double share)
 BackgroundFitter::~BackgroundFitter() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_one();
@@ -67,7 +67,7 @@ void BackgroundFitter::begin(Step, FitRequest request) {
     }
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     request_ = std::move(request);
   }
   changed_.notify_one();
@@ -81,8 +81,9 @@ std::optional<Result<FitOutcome>> BackgroundFitter::poll(Step) {
 }
 
 bool BackgroundFitter::pause(Duration pause) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, pause, [this] { return stop_; });
+  const TimePoint until = clock_now() + pause;
+  const MutexLock lock(mutex_);
+  while (!stop_ && clock_now() < until) changed_.wait_for(mutex_, until - clock_now());
   return !stop_;
 }
 
@@ -92,8 +93,8 @@ void BackgroundFitter::work() {
   while (true) {
     std::optional<FitRequest> request;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || request_; });
+      const MutexLock lock(mutex_);
+      while (!stop_ && !request_) changed_.wait(mutex_);
       if (stop_) return;
       request = std::exchange(request_, std::nullopt);
     }

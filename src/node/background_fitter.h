@@ -3,10 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/time.h"
 #include "forecast/learned/fitting.h"
 
@@ -43,10 +42,10 @@ class BackgroundFitter : public Fitter {
   std::atomic<bool> answered_ = false;
   std::optional<Result<FitOutcome>> outcome_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<FitRequest> request_;
-  bool stop_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<FitRequest> request_ DROVER_GUARDED_BY(mutex_);
+  bool stop_ DROVER_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

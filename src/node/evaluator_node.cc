@@ -3,12 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "core/float_buffer.h"
+#include "core/mutex.h"
 #include "node/attempts.h"
 #include "node/exit.h"
 #include "worker/parameter_pull.h"
@@ -37,24 +36,24 @@ class Evaluator : public Member::Handler {
                                                                .accuracy = evaluation.accuracy,
                                                                .samples = evaluation.samples})}});
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return end_;
   }
 
   // --- the connections' thread
 
   void on_welcome(const Welcome& welcome) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     welcome_ = welcome;
     pull_.emplace(kEvaluator, welcome_.blocks, PullKind::kSnapshot);
   }
   void on_connected(bool) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connected_ = true;
     changed_.notify_all();
   }
   Result<std::span<std::byte>> payload_for(ShardId shard, const FrameHeader& header) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto& blocks = welcome_.blocks.blocks;
     if (!fetching_ || header.block >= blocks.size() || blocks[header.block].shard != shard ||
         header.length != blocks[header.block].length * sizeof(float)) {
@@ -65,11 +64,11 @@ class Evaluator : public Member::Handler {
     return std::as_writable_bytes(parameters_->span().subspan(block.offset, block.length));
   }
   bool expects(const FrameHeader& header) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return fetching_ && pull_->expects(header);
   }
   Status on_frame(ShardId, const FrameHeader& header) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Outbox out;
     if (header.block >= welcome_.blocks.blocks.size()) return invalid_input("no such block");
     if (fetching_ && pull_->expects(header)) {
@@ -86,7 +85,7 @@ class Evaluator : public Member::Handler {
   void on_pull_share(const PullShare&) override {}
   void on_floats_sent(const ConstBuffer&) override {}
   void on_over(const Farewell& farewell) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     over_ = true;
     const bool failed = farewell.outcome == RunOutcome::kFailed;
     end_ = {.exit_status = failed ? 1 : 0,
@@ -101,7 +100,7 @@ class Evaluator : public Member::Handler {
 
  private:
   Version last_version() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return welcome_.steps;
   }
 
@@ -111,11 +110,11 @@ class Evaluator : public Member::Handler {
 
   // Waits for the parameters of the next version after `version` that is due.
   std::optional<Version> fetch_after(Version version) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return over_ || connected_; });
+    const MutexLock lock(mutex_);
+    while (!over_ && !connected_) changed_.wait(mutex_);
     if (over_) return std::nullopt;
     if (version >= welcome_.steps) {
-      changed_.wait(lock, [&] { return over_; });
+      while (!over_) changed_.wait(mutex_);
       return std::nullopt;
     }
     const Step every = welcome_.evaluate_every == 0 ? welcome_.steps : welcome_.evaluate_every;
@@ -123,7 +122,7 @@ class Evaluator : public Member::Handler {
     fetching_ = true;
     pull_->begin(std::min<Version>((version / every + 1) * every, welcome_.steps), out);
     member_.send(std::move(out));
-    changed_.wait(lock, [&] { return over_ || pull_->complete(); });
+    while (!over_ && !pull_->complete()) changed_.wait(mutex_);
     fetching_ = false;
     if (over_) return std::nullopt;
     return pull_->version();
@@ -139,15 +138,14 @@ class Evaluator : public Member::Handler {
   Task& task_;
   const SharedBuffer parameters_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  Welcome welcome_;
-  std::optional<ParameterPull> pull_;
-  bool connected_ = false;
-  bool fetching_ = false;
-  bool over_ = false;
-  Attempt end_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  Welcome welcome_ DROVER_GUARDED_BY(mutex_);
+  std::optional<ParameterPull> pull_ DROVER_GUARDED_BY(mutex_);
+  bool connected_ DROVER_GUARDED_BY(mutex_) = false;
+  bool fetching_ DROVER_GUARDED_BY(mutex_) = false;
+  bool over_ DROVER_GUARDED_BY(mutex_) = false;
+  Attempt end_ DROVER_GUARDED_BY(mutex_);
 
   Member member_;  // last: its thread must end before what it uses does
 };

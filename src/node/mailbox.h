@@ -10,9 +10,9 @@
 #include <boost/asio/post.hpp>
 #include <functional>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "wire/outbox.h"
 
 namespace drover {
@@ -27,7 +27,7 @@ class Mailbox {
   // From any thread.
   void put(Outbox messages) {
     if (messages.empty()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::move(messages.begin(), messages.end(), std::back_inserter(waiting_));
     if (std::exchange(planned_, true)) return;
     boost::asio::post(loop_, [this] { empty(); });
@@ -37,7 +37,7 @@ class Mailbox {
   void empty() {
     Outbox messages;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       planned_ = false;
       messages = std::exchange(waiting_, {});
     }
@@ -47,9 +47,9 @@ class Mailbox {
  private:
   boost::asio::io_context& loop_;
   const std::function<void(Outbox)> deliver_;
-  std::mutex mutex_;
-  Outbox waiting_;        // guarded by mutex_
-  bool planned_ = false;  // empty() has been posted; guarded by mutex_
+  Mutex mutex_;
+  Outbox waiting_ DROVER_GUARDED_BY(mutex_);
+  bool planned_ DROVER_GUARDED_BY(mutex_) = false;  // empty() has been posted
 };
 
 }  // namespace drover

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "net/mpi/mpi_entry.h"
 
 namespace drover {
@@ -63,7 +63,7 @@ class MpiPort final : public MessagePort {
   uint32_t ranks() const override { return ranks_; }
 
   uint32_t new_lane() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     lane_ = lane_ % kLaneMax + 1;
     return lane_;
   }
@@ -85,7 +85,7 @@ class MpiPort final : public MessagePort {
   }
 
   Result<bool> has_ended(Ticket ticket) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (finished_) return false;
     const auto found = under_way_.find(ticket);
     int ended = 0;
@@ -104,7 +104,7 @@ class MpiPort final : public MessagePort {
   }
 
   void cancel_receive(Ticket receive) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (finished_) return;
     auto found = under_way_.extract(receive);
     MPI_Request& request = found.mapped().request;
@@ -122,7 +122,7 @@ class MpiPort final : public MessagePort {
   }
 
   void release_send(Ticket send, Memory memory) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (finished_) return;
     std::erase_if(released_sends_, [](ReleasedSend& each) {
       int ended = 0;
@@ -133,7 +133,7 @@ class MpiPort final : public MessagePort {
   }
 
   void finish() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(finished_, true)) return;
     MPI_Finalize();
   }
@@ -154,7 +154,7 @@ class MpiPort final : public MessagePort {
 
   template <typename Call>
   Result<Ticket> begin(size_t bytes, bool receives, std::string what, Call&& call) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (finished_) return Error{ErrorKind::kStopped, "could not " + what + ": the run is over"};
     if (bytes > static_cast<size_t>(std::numeric_limits<int>::max()))
       return system_error("could not " + what + ": it is too large for one message");
@@ -167,12 +167,12 @@ class MpiPort final : public MessagePort {
 
   const uint32_t rank_;
   const uint32_t ranks_;
-  std::mutex mutex_;
-  std::map<Ticket, Begun> under_way_;
-  std::vector<ReleasedSend> released_sends_;
-  Ticket ticket_ = 0;
-  uint32_t lane_ = 0;
-  bool finished_ = false;
+  Mutex mutex_;
+  std::map<Ticket, Begun> under_way_ DROVER_GUARDED_BY(mutex_);
+  std::vector<ReleasedSend> released_sends_ DROVER_GUARDED_BY(mutex_);
+  Ticket ticket_ DROVER_GUARDED_BY(mutex_) = 0;
+  uint32_t lane_ DROVER_GUARDED_BY(mutex_) = 0;
+  bool finished_ DROVER_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
