@@ -44,7 +44,7 @@ int worker_command(const WorkerOptions& options) {
   }
   const auto place = find_token_place(process_environment(), options.cluster.token_file, "");
   if (!place) return fail(place.error());
-  const auto run = find_coordinator(place.value(), {.said = address, .otherwise = {}},
+  const auto run = find_coordinator(place.value(), {.given = address, .otherwise = {}},
                                     options.cluster.patience());
   if (!run) return fail(run.error());
   RunKey key = run.value().key;

@@ -43,7 +43,7 @@ const HostAddress* find_address(const std::vector<HostAddress>& addresses,
   return found == addresses.end() ? nullptr : &*found;
 }
 
-// The address from which the kernel would send to `host`; a datagram socket that is connected sends
+// The address from which the kernel would send to `host`. Connecting a datagram socket sends
 // nothing.
 std::string source_towards(const std::string& host) {
   const auto targets = resolve_host(host);
@@ -77,9 +77,9 @@ std::string source_towards(const std::string& host) {
 
 bool means_all(const std::string& address) { return address == "0.0.0.0" || address == "::"; }
 
-// A host often has its own name as a loopback address, which nobody else can use; but who says
-// "localhost" or 127.0.0.1 means it.
-bool meant(const HostAddress& address, const std::string& name) {
+// Whether `name` may mean this address. The name of a host often resolves to a loopback address,
+// which other hosts cannot use; "localhost" and 127.0.0.1 do mean one.
+bool may_mean(const HostAddress& address, const std::string& name) {
   return !address.loopback || name == "localhost" || name == "::1" || name.starts_with("127.");
 }
 
@@ -89,7 +89,7 @@ Result<std::string> reachable_address(const std::string& self, const std::string
     if (const auto known = resolve_host(self)) {
       for (const std::string& each : known.value()) {
         const HostAddress* const found = find_address(addresses, each);
-        if (found != nullptr && meant(*found, self)) return each;
+        if (found != nullptr && may_mean(*found, self)) return each;
       }
     }
   }
@@ -99,9 +99,9 @@ Result<std::string> reachable_address(const std::string& self, const std::string
   for (const HostAddress& each : addresses) {
     if (!each.loopback) return each.address;
   }
-  return invalid_input(
-      "this host has no address that others could reach; its interfaces: " + names_of(addresses) +
-      ". If all processes are on this host, say --bind 127.0.0.1");
+  return invalid_input("this host has no address that other hosts can reach; its interfaces: " +
+                       names_of(addresses) +
+                       ". If all processes are on this host, add --bind 127.0.0.1");
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ std::vector<HostAddress> host_addresses() {
       if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family ||
           (each->ifa_flags & IFF_UP) == 0)
         continue;
-      // Addresses of one link only need the name of an interface with them.
+      // Link-local addresses cannot be used without the name of an interface.
       if (family == AF_INET6 &&
           IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr))
         continue;
@@ -157,11 +157,11 @@ Result<ListenHost> choose_listen_host(const ListenChoice& choice, const std::str
       return each.interface == choice.interface;
     });
     if (found == addresses.end())
-      return invalid_input("--interface: there is no " + choice.interface +
-                           " that is up and has an address; there are: " + names_of(addresses));
+      return invalid_input("--interface: no interface " + choice.interface +
+                           " is up and has an address; there are: " + names_of(addresses));
     if (choice.bind.empty()) return ListenHost{found->address, found->address};
     if (means_all(choice.bind)) return ListenHost{choice.bind, found->address};
-    return invalid_input("--bind and --interface say the same thing twice; give one of them");
+    return invalid_input("--bind and --interface exclude each other; give one of them");
   }
   if (!choice.bind.empty() && !means_all(choice.bind)) {
     const auto known = resolve_host(choice.bind);

@@ -25,7 +25,7 @@ Status expand_range(const std::string& prefix, std::string_view range, std::stri
   uint32_t last = 0;
   if (!read_number(low, first) || !read_number(high, last) || first > last ||
       last - first >= kWorkersMax)
-    return invalid_input("the list of nodes has a range '" + std::string(range) + "'");
+    return invalid_input("the list of nodes has the invalid range '" + std::string(range) + "'");
   for (uint32_t number = first; number <= last; ++number) {
     std::string digits = std::to_string(number);
     if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
@@ -40,13 +40,14 @@ Status expand_into(const std::string& prefix, std::string_view item,
   if (open == std::string_view::npos) {
     if (prefix.empty() && item.empty()) return invalid_input("the list of nodes has an empty name");
     if (hosts.size() >= kWorkersMax)
-      return invalid_input("the list of nodes has more than " + std::to_string(kWorkersMax));
+      return invalid_input("the list of nodes has more than " + std::to_string(kWorkersMax) +
+                           " names");
     hosts.push_back(prefix + std::string(item));
     return done();
   }
   const size_t close = item.find(']', open);
   if (close == std::string_view::npos)
-    return invalid_input("the list of nodes has a bracket that nothing closes");
+    return invalid_input("the list of nodes has a bracket that is not closed");
   const std::string before = prefix + std::string(item.substr(0, open));
   std::string_view ranges = item.substr(open + 1, close - open - 1);
   while (true) {

@@ -23,7 +23,7 @@ Result<PlaceOffer> ask_for_place(const std::string& address, const RunKey& key, 
   Channel::Callbacks callbacks;
   callbacks.on_control = [&](const Control& message) -> Status {
     const auto* offer = std::get_if<PlaceOffer>(&message);
-    if (offer == nullptr) return invalid_input("an answer to another question");
+    if (offer == nullptr) return invalid_input("the coordinator sent an unexpected message");
     answer = *offer;
     loop.stop();
     return done();

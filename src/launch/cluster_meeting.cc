@@ -31,21 +31,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTokenFileMax = 4096;
-// Between two looks: the first come quickly, and hundreds of ranks do not all look at once.
+// Pauses between probes: short at first, and long enough later for hundreds of ranks.
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr Duration kLongestPause = std::chrono::seconds(2);
-constexpr int kKnockMs = 2000;
-constexpr Duration kToldAfter = std::chrono::seconds(3);  // that it is waited
+constexpr int kProbeMs = 2000;
+constexpr Duration kReportAfter = std::chrono::seconds(3);
 
 std::string reason() { return std::strerror(errno); }
 
-// Readable by others, or by a group that the owner, being us, has let in.
+// Whether users other than the owner can read the file. A file of another owner, such as root, may
+// be readable by a group: this user reads it through that group.
 bool is_public(const struct stat& about) {
   const bool ours = about.st_uid == ::geteuid();
   return (about.st_mode & (ours ? 0077 : 0027)) != 0;
 }
 
-// Every address that the text may mean, in the forms that net/endpoint.h reads.
+// All numeric addresses of the host in `address`, in the form that net/endpoint.h reads.
 Result<std::vector<std::string>> numeric_addresses(const std::string& address) {
   constexpr std::string_view kTcp = "tcp:";
   if (!address.starts_with(kTcp)) return std::vector<std::string>{address};
@@ -63,9 +64,9 @@ Result<std::vector<std::string>> numeric_addresses(const std::string& address) {
   return addresses;
 }
 
-// Why nobody answers there; empty: somebody does. An address that swallows packets must not hold up
-// the next look, in which another may be told.
-std::string knock(const std::string& address) {
+// Makes a probe connection. Returns why it failed; empty: a process listens there. The timeout is
+// short, because the token file may name another address by the next probe.
+std::string probe(const std::string& address) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return endpoint.error().message;
   const auto& where = endpoint.value().address;
@@ -75,15 +76,16 @@ std::string knock(const std::string& address) {
   if (::connect(socket.get(), where.data(), static_cast<socklen_t>(where.size())) == 0) return {};
   if (errno != EINPROGRESS) return reason();
   pollfd waiting{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  if (::poll(&waiting, 1, kKnockMs) != 1) return "no answer";
+  if (::poll(&waiting, 1, kProbeMs) != 1)
+    return "no answer within " + std::to_string(kProbeMs) + " ms";
   int trouble = 0;
   socklen_t size = sizeof(trouble);
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &trouble, &size);
   return trouble == 0 ? std::string() : std::strerror(trouble);
 }
 
-// One look.
-Result<Invited> look(const TokenPlace& place, const KnownAddress& known) {
+// Reads the token and the address, and probes the address once.
+Result<Invited> try_to_find(const TokenPlace& place, const KnownAddress& known) {
   Invited invited;
   if (!place.text.empty()) {
     const auto key = key_from(place.text);
@@ -94,20 +96,20 @@ Result<Invited> look(const TokenPlace& place, const KnownAddress& known) {
     if (!read) return read.error();
     invited = std::move(read).value();
   }
-  if (!known.said.empty()) invited.address = known.said;
+  if (!known.given.empty()) invited.address = known.given;
   if (invited.address.empty() && known.otherwise) invited.address = known.otherwise(invited.key);
   if (invited.address.empty())
-    return invalid_input("nobody says where the coordinator is. Add --coordinator HOST:PORT");
+    return invalid_input("the coordinator's address is not known. Add --coordinator HOST:PORT");
   const auto addresses = numeric_addresses(invited.address);
   if (!addresses) return addresses.error();
-  std::string trouble = "it has no address";
+  std::string trouble = "its host has no address";
   for (const std::string& each : addresses.value()) {
-    trouble = knock(each);
+    trouble = probe(each);
     if (!trouble.empty()) continue;
     invited.address = each;
     return invited;
   }
-  return Error{ErrorKind::kDisconnected, "nobody answers at " + invited.address + ": " + trouble};
+  return Error{ErrorKind::kDisconnected, "no coordinator at " + invited.address + ": " + trouble};
 }
 
 }  // namespace
@@ -123,9 +125,9 @@ Result<TokenPlace> find_token_place(const Environment& environment, const std::s
     return TokenPlace{.text = token, .file = {}};
   if (launch.empty()) {
     return invalid_input(
-        "processes on several hosts know each other by a token. Give that of the run with "
-        "--token-file, or in DROVER_TOKEN. If there is none yet, write one to a file that only you "
-        "can read, such as with (umask 077; openssl rand -hex 16 > token), and give it to all");
+        "processes on several hosts need a common token. Give the run's with --token-file, or in "
+        "DROVER_TOKEN. If there is none yet, write one to a file that only you can read, for "
+        "example with (umask 077; openssl rand -hex 16 > token), and give it to all processes");
   }
   const std::string home = value("HOME");
   if (home.empty())
@@ -150,10 +152,10 @@ Result<Invited> read_token_file(const std::string& path) {
   }
   struct stat about {};
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
-    return invalid_input("the token in " + path + " cannot be read: it is not a file");
+    return invalid_input("cannot read the token in " + path + ": it is not a regular file");
   if (is_public(about))
-    return invalid_input("others can read the token in " + path +
-                         ", and could join the run. Try: chmod 600 " + path);
+    return invalid_input("other users can read the token in " + path +
+                         " and could join the run. Try: chmod 600 " + path);
   std::array<char, kTokenFileMax> bytes{};
   const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
   if (size < 0) return system_error("cannot read the token in " + path + ": " + reason());
@@ -188,7 +190,7 @@ Result<TokenHost> TokenHost::open(const TokenPlace& place, RunId run) {
     const auto there = read_token_file(place.file);
     if (there) {
       host.token_ = there.value().token;
-      // With an address in it, it is left from a launch that could not remove it.
+      // A file with an address was made by Drover, for a launch that could not remove it.
       if (!there.value().address.empty()) host.file_ = place.file;
     } else if (there.error().kind == ErrorKind::kTimedOut) {
       host.file_ = place.file;
@@ -217,11 +219,11 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
   const TimePoint began = clock_now();
   const TimePoint deadline = began + patience;
   Duration pause = kFirstPause;
-  bool told = false;
+  bool reported = false;
   while (true) {
-    auto found = look(place, known);
+    auto found = try_to_find(place, known);
     if (found) return found;
-    // What waiting cannot mend.
+    // Errors that do not go away with time.
     if (found.error().kind == ErrorKind::kInvalidInput || found.error().kind == ErrorKind::kSystem)
       return found;
     if (clock_now() + pause > deadline) {
@@ -231,12 +233,12 @@ Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& kn
                    "found no coordinator within " + waited +
                        " s (--join-timeout): " + found.error().message +
                        (found.error().kind == ErrorKind::kTimedOut
-                            ? ". Rank 0 makes that file, unless it has ended with an error of its "
-                              "own: look at what it has printed. The file must be in a folder that "
-                              "all hosts share; if there is none, set DROVER_TOKEN on all of them"
-                            : "; has it ended with an error of its own?")};
+                            ? ". Rank 0 makes that file, unless it fails: see its output. The file "
+                              "must be in a folder that all hosts share; if there is none, set "
+                              "DROVER_TOKEN on all hosts"
+                            : "; see the output of rank 0, which may have failed")};
     }
-    if (clock_now() - began > kToldAfter && !std::exchange(told, true))
+    if (clock_now() - began > kReportAfter && !std::exchange(reported, true))
       spdlog::info("waiting for the coordinator: {}", found.error().message);
     std::this_thread::sleep_for(pause * (0.75 + 0.5 * random_fraction()));
     pause = std::min(pause * 2, kLongestPause);

@@ -1,8 +1,8 @@
 // How the processes of a launch find each other: a token that all of them know, and the
 // coordinator's address.
 //
-// A token file has the token in its first line. One that Drover has made has the coordinator's
-// address in its second; it lies where all hosts can read it.
+// The first line of a token file is the token. In a file that Drover has made, in a folder that all
+// hosts share, the second line is the coordinator's address.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace drover {
 
-// Where the token is. One of the two is set.
+// Where the token is. Exactly one of the two is set.
 struct TokenPlace {
   std::string text;  // the token itself, from DROVER_TOKEN
   std::string file;
@@ -26,52 +26,53 @@ struct TokenPlace {
 Result<TokenPlace> find_token_place(const Environment& environment, const std::string& token_file,
                                     const std::string& launch);
 
-// Any text of at least kTokenLettersMin letters will do for a token; one that Drover makes also
-// tells the run's number.
+// A token is any text of at least kTokenLettersMin letters. One that Drover makes also contains the
+// run's number.
 inline constexpr size_t kTokenLettersMin = 16;
 Result<RunKey> key_from(const std::string& token);
 
-// What a token file says.
+// The contents of a token file.
 struct Invited {
   RunKey key;
-  std::string token;    // as it is written there
-  std::string address;  // empty: it does not say
+  std::string token;    // as it is written in the file
+  std::string address;  // the coordinator's; empty: not in the file
 };
-// An error if others than its owner can read it.
+// An error if users other than its owner can read it.
 Result<Invited> read_token_file(const std::string& path);
-// Whoever reads it meanwhile sees the old one or the new one, whole.
+// Atomic: a reader sees the old file or the new one.
 Status write_token_file(const std::string& path, const std::string& token,
                         const std::string& address);
 
-// The coordinator's side: the key, from the place or made anew for `run`. A file that somebody else
-// has made is left as it is.
+// The coordinator's side: reads the token from its place, or makes one for `run`. A token file that
+// the user has made is not changed.
 class TokenHost {
  public:
   static Result<TokenHost> open(const TokenPlace& place, RunId run);
   const RunKey& key() const { return key_; }
-  // Tells where the coordinator listens.
+  // Writes the address at which the coordinator listens to the token file, if that is Drover's.
   Status invite(const std::string& address);
-  // The run is over: what was made is removed.
+  // The run is over: removes the token file, if it is Drover's.
   void close();
 
  private:
   RunKey key_;
   std::string token_;
-  std::string file_;  // ours; empty: there is none
+  std::string file_;  // a file made by Drover; empty: there is none
 };
 
 // Where the coordinator may be.
 struct KnownAddress {
-  std::string said;  // by the user; wins over what the token file says
-  std::function<std::string(const RunKey&)> otherwise;  // if that says nothing; "": nobody knows
+  std::string given;  // by the user; takes precedence over the token file
+  // Used if neither the user nor the token file gives one; "": unknown.
+  std::function<std::string(const RunKey&)> otherwise;
 };
 
-// The others' side: waits until somebody listens at the coordinator's address, but not for longer.
-// Addresses may have names of hosts ("tcp:node1:29600"); the answer's is numeric.
+// The other processes' side: waits until the coordinator listens at its address, for at most
+// `patience`. Addresses may have host names ("tcp:node1:29600"); the one returned is numeric.
 Result<Invited> find_coordinator(const TokenPlace& place, const KnownAddress& known,
                                  Duration patience);
 
-// `address` is the coordinator's.
+// Asks the coordinator at `address` for the index of a worker that joins the run.
 Result<PlaceOffer> ask_for_place(const std::string& address, const RunKey& key, Duration patience);
 
 }  // namespace drover

@@ -37,7 +37,7 @@ class TokenFile : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(TokenFile, SaysTokenAndAddress) {
+TEST_F(TokenFile, HasTokenAndAddress) {
   ASSERT_TRUE(write_token_file(path(), kToken, "tcp:10.0.0.1:7").ok());
   const auto read = read_token_file(path());
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -48,7 +48,7 @@ TEST_F(TokenFile, SaysTokenAndAddress) {
   EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
-TEST_F(TokenFile, ThatOthersCanReadIsRefused) {
+TEST_F(TokenFile, IsRefusedIfOtherUsersCanRead) {
   for (const mode_t mode : {0604, 0640, 0666}) {
     write(std::string(kToken) + "\n", mode);
     const auto read = read_token_file(path());
@@ -57,7 +57,7 @@ TEST_F(TokenFile, ThatOthersCanReadIsRefused) {
   }
 }
 
-TEST_F(TokenFile, MayHaveAnyLongText) {
+TEST_F(TokenFile, MayHaveAnyLongToken) {
   write("correct horse battery staple\r\n");
   const auto read = read_token_file(path());
   ASSERT_TRUE(read.ok());
@@ -75,7 +75,7 @@ TEST_F(TokenFile, IsMadeAndRemovedByTheHost) {
   auto host = TokenHost::open({.text = {}, .file = path()}, 77);
   ASSERT_TRUE(host.ok());
   EXPECT_EQ(host.value().key().run, 77u);
-  // Nobody finds a file without an address.
+  // A file without an address does not lead to a coordinator.
   EXPECT_FALSE(std::filesystem::exists(path()));
   ASSERT_TRUE(host.value().invite("tcp:10.0.0.1:7").ok());
   const auto read = read_token_file(path());
@@ -85,7 +85,7 @@ TEST_F(TokenFile, IsMadeAndRemovedByTheHost) {
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
-TEST_F(TokenFile, OfSomebodyElseIsLeftAlone) {
+TEST_F(TokenFile, OfTheUserIsNotChanged) {
   write("correct horse battery staple");
   auto host = TokenHost::open({.text = {}, .file = path()}, 77);
   ASSERT_TRUE(host.ok());
@@ -95,7 +95,7 @@ TEST_F(TokenFile, OfSomebodyElseIsLeftAlone) {
   EXPECT_TRUE(std::filesystem::exists(path()));
 }
 
-TEST_F(TokenFile, LeftByALaunchThatWasKilledKeepsItsTokenAndGetsANewAddress) {
+TEST_F(TokenFile, OfAKilledLaunchKeepsItsTokenAndGetsANewAddress) {
   ASSERT_TRUE(write_token_file(path(), kToken, "tcp:10.0.0.1:7").ok());
   auto host = TokenHost::open({.text = {}, .file = path()}, 77);
   ASSERT_TRUE(host.ok());
@@ -104,12 +104,12 @@ TEST_F(TokenFile, LeftByALaunchThatWasKilledKeepsItsTokenAndGetsANewAddress) {
   EXPECT_EQ(read_token_file(path()).value().address, "tcp:10.0.0.2:8");
 }
 
-TEST_F(TokenFile, IsWaitedForUntilSomebodyListens) {
+TEST_F(TokenFile, IsReadAgainUntilTheCoordinatorListens) {
   boost::asio::io_context loop;
   const auto listener = Listener::open(loop, "tcp:127.0.0.1:0");
   ASSERT_TRUE(listener.ok());
   const std::string address = listener.value()->address();
-  // One that nobody listens at any more: as after a launch that was killed.
+  // An address where no process listens any more, as after a launch that was killed.
   std::string gone;
   {
     const auto other = Listener::open(loop, "tcp:127.0.0.1:0");
@@ -125,7 +125,7 @@ TEST_F(TokenFile, IsWaitedForUntilSomebodyListens) {
   EXPECT_EQ(found.value().address, address);
 }
 
-TEST_F(TokenFile, ThatNeverComesIsExplained) {
+TEST_F(TokenFile, ATimeoutExplainsAMissingFile) {
   const auto found = find_coordinator({.text = {}, .file = path()}, {}, Duration::zero());
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error(),
@@ -139,19 +139,19 @@ TEST(FindCoordinator, ByName) {
   const std::string address = listener.value()->address();
   const std::string named = "tcp:localhost" + address.substr(address.rfind(':'));
   const auto found = find_coordinator(
-      {.text = kToken, .file = {}}, {.said = {}, .otherwise = [&](const RunKey&) { return named; }},
-      std::chrono::minutes(1));
+      {.text = kToken, .file = {}},
+      {.given = {}, .otherwise = [&](const RunKey&) { return named; }}, std::chrono::minutes(1));
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(found.value().address, address);
-  // What the user says is not weighed against anything.
+  // The user's address takes precedence.
   const auto said = find_coordinator(
       {.text = kToken, .file = {}},
-      {.said = named, .otherwise = [](const RunKey&) { return std::string("tcp:0.0.0.0:1"); }},
+      {.given = named, .otherwise = [](const RunKey&) { return std::string("tcp:0.0.0.0:1"); }},
       std::chrono::minutes(1));
   EXPECT_TRUE(said.ok());
 }
 
-TEST(FindCoordinator, WhoeverCannotKnowIsToldAtOnce) {
+TEST(FindCoordinator, FailsAtOnceWithoutAnAddress) {
   const auto found = find_coordinator({.text = kToken, .file = {}}, {}, std::chrono::hours(1));
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error(), is_error(ErrorKind::kInvalidInput, "--coordinator HOST:PORT"));
@@ -179,22 +179,22 @@ ListenHost chosen(const ListenChoice& choice, const std::string& self = "",
   return host.ok() ? host.value() : ListenHost{};
 }
 
-TEST(ListenHost, IsOneThatOthersCanReach) {
+TEST(ListenHost, IsReachableFromOtherHosts) {
   EXPECT_EQ(chosen({}).bind, "10.0.0.5");
   EXPECT_EQ(chosen({}, "10.1.0.5").bind, "10.1.0.5");
   EXPECT_EQ(chosen({}, "10.1.0.5").announce, "10.1.0.5");
   EXPECT_EQ(chosen({.bind = {}, .interface = "ib0"}).bind, "10.1.0.5");
-  // Towards this host itself it is this host.
+  // The source address towards a loopback address is that address.
   EXPECT_EQ(chosen({}, "", "127.0.0.1").bind, "127.0.0.1");
 }
 
-TEST(ListenHost, OnAllAddressesStillTellsOne) {
+TEST(ListenHost, OnAllAddressesAnnouncesOne) {
   EXPECT_EQ(chosen({.bind = "0.0.0.0", .interface = {}}).bind, "0.0.0.0");
   EXPECT_EQ(chosen({.bind = "0.0.0.0", .interface = {}}).announce, "10.0.0.5");
   EXPECT_EQ(chosen({.bind = "0.0.0.0", .interface = "ib0"}).announce, "10.1.0.5");
 }
 
-TEST(ListenHost, ALoopbackAddressMustBeMeant) {
+TEST(ListenHost, ALoopbackAddressMustBeRequested) {
   EXPECT_EQ(chosen({.bind = "127.0.0.1", .interface = {}}).bind, "127.0.0.1");
   EXPECT_EQ(chosen({}, "127.0.0.1").bind, "127.0.0.1");
   const auto alone = choose_listen_host({}, "", "", {{"lo", "127.0.0.1", true}});
@@ -202,7 +202,7 @@ TEST(ListenHost, ALoopbackAddressMustBeMeant) {
   EXPECT_THAT(alone.error(), is_error(ErrorKind::kInvalidInput, "--bind 127.0.0.1"));
 }
 
-TEST(ListenHost, ThatIsNotOfThisHostIsRefusedWithWhatThereIs) {
+TEST(ListenHost, AnAddressOfAnotherHostIsRefusedWithAListOfThoseOfThisHost) {
   for (const ListenChoice& choice : {ListenChoice{.bind = "10.9.9.9", .interface = {}},
                                      ListenChoice{.bind = {}, .interface = "eth7"}}) {
     const auto host = choose_listen_host(choice, "", "", kAddresses);
@@ -214,7 +214,7 @@ TEST(ListenHost, ThatIsNotOfThisHostIsRefusedWithWhatThereIs) {
       choose_listen_host({.bind = "10.0.0.5", .interface = "eth0"}, "", "", kAddresses).ok());
 }
 
-TEST(TcpAddress, HasBracketsWhereTheyAreNeeded) {
+TEST(TcpAddress, HasBracketsForIpv6) {
   EXPECT_EQ(tcp_address("10.0.0.1", 7), "tcp:10.0.0.1:7");
   EXPECT_EQ(tcp_address("::1", 7), "tcp:[::1]:7");
   EXPECT_EQ(tcp_address("[::1]", 7), "tcp:[::1]:7");

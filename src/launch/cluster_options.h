@@ -1,4 +1,4 @@
-// ClusterOptions: how a process finds the others of a run on several hosts.
+// ClusterOptions: how a process finds the other processes of a run on several hosts.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Part: what one process starts of a run of which others start the rest.
+// Part: the processes of a run that one launcher starts. On several hosts there are several parts.
 #pragma once
 
 #include <chrono>
@@ -15,20 +15,22 @@ namespace drover {
 struct Part {
   RunKey key;
   Duties duties;
-  // Where the coordinator listens; where it is not ours, the address to find it at.
+  // The coordinator's address: where to listen, or, if it is in another part, where to connect.
   std::string coordinator;
-  std::string announced;  // ours: the host that others are told instead, if it listens on all
-  // Our shards listen on any port of this host; empty: on Unix sockets named after the key.
+  std::string announced;  // the host to announce if this part's coordinator listens on all
+  // The shards of this part listen on any port of this host; empty: on Unix sockets named after the
+  // key.
   std::string shard_host;
-  Duration join_timeout = std::chrono::seconds(60);  // who has not come by then is left out
+  // Processes that have not joined by then are left out.
+  Duration join_timeout = std::chrono::seconds(60);
 };
 
-// What a transport means for memory.
+// Whether processes share memory with this transport.
 Sharing sharing_of(Transport transport);
-// How long a worker of this run tries in vain to join again.
+// The patience of a worker of this run with attempts to rejoin (node/attempts.h).
 Duration worker_rejoins_for(const Job& job);
 
-// How names of a run's Unix sockets begin.
+// The prefix of the names of a run's Unix sockets.
 std::string socket_name(const RunKey& key);
 
 }  // namespace drover

@@ -12,8 +12,8 @@
 namespace drover {
 namespace {
 
-// Ports of launches that have a number are made from it, so that two jobs on one host do not meet.
-// They are below those that Linux gives out by itself.
+// The port of a launch is computed from its number, so that two jobs on one host use different
+// ports. They are below Linux's range of ephemeral ports.
 constexpr uint16_t kFirstPort = 20'000;
 constexpr uint64_t kPorts = 10'000;
 // torchrun's own store listens on MASTER_PORT. With its default, 29500, this makes kClusterPort.
@@ -28,7 +28,7 @@ bool read_number(std::string_view text, Number& number) {
   return trouble == std::errc{} && stop == end && !text.empty();
 }
 
-// Reads the variables of one launcher, and remembers the first that will not do.
+// Reads the variables of one launcher, and keeps the first error.
 class Variables {
  public:
   Variables(const Environment& environment, std::string launcher)
@@ -65,10 +65,10 @@ class Variables {
   Status status() const {
     if (trouble_.empty()) return done();
     return invalid_input(
-        "cannot tell which part of a run this process is: it seems to be started by " + launcher_ +
+        "cannot determine this process's part of the run: it seems to be started by " + launcher_ +
         ", but " + trouble_ +
-        ". Say it with --role, --rank and --coordinator, or unset the variables "
-        "to run on this machine alone.");
+        ". Give --role, --rank and --coordinator, or unset the variables to run on this machine "
+        "alone.");
   }
 
  private:
@@ -77,7 +77,7 @@ class Variables {
   std::string trouble_;
 };
 
-// The same on every host, whatever library computes it.
+// A hash that is the same on all hosts, which std::hash need not be.
 uint64_t number_from(std::string_view text) {
   uint64_t number = 0;
   for (const char letter : text) number = number * 31 + static_cast<unsigned char>(letter);
@@ -117,7 +117,7 @@ Result<Placement> by_slurm(const Environment& environment) {
   return placement;
 }
 
-// Which host a rank is on, and where rank 0 is, Open MPI tells only to programs that link it.
+// Open MPI's environment does not say which host a rank is on, or where rank 0 is.
 Result<Placement> by_open_mpi(const Environment& environment) {
   Variables variables(environment, "mpirun");
   Placement placement{.launcher = LaunchedBy::kOpenMpi};
@@ -167,8 +167,8 @@ Result<Placement> by_torchrun(const Environment& environment) {
   return placement;
 }
 
-// A Job with completionMode: Indexed gives each pod its number; how many there are and where the
-// first one is, the manifest has to say.
+// A Job with completionMode: Indexed sets each pod's number. Its manifest must set the number of
+// pods and the address of the first one.
 Result<Placement> by_kubernetes(const Environment& environment) {
   Variables variables(environment, "Kubernetes");
   Placement placement{.launcher = LaunchedBy::kKubernetes};
@@ -198,7 +198,7 @@ Result<Placement> by_flags(const PlacementFlags& flags) {
   if (!head && flags.coordinator.empty())
     return invalid_input("where is the coordinator? Add --coordinator HOST:PORT");
   placement.rank = flags.rank.value_or(0);
-  placement.hosts = 2;  // who says where things are has more than one
+  placement.hosts = 2;  // or more; with these flags processes are on several hosts
   placement.port = kClusterPort;
   return placement;
 }
@@ -206,8 +206,7 @@ Result<Placement> by_flags(const PlacementFlags& flags) {
 bool made_by_srun(const Environment& environment) {
   const auto step = environment.find("SLURM_STEP_ID");
   uint64_t number = 0;
-  // A batch script and the shell of salloc have an allocation, but nobody started them several
-  // times.
+  // A batch script and the shell of salloc are in an allocation, but are not tasks of an srun.
   return step != environment.end() &&
          (!read_number(step->second, number) || number < kFirstSpecialStep);
 }
@@ -221,12 +220,12 @@ Result<Placement> by_launcher(const Environment& environment) {
   if (has("DROVER_RANKS")) return by_kubernetes(environment);
   if (has("PMIX_RANK")) {
     return invalid_input(
-        "cannot tell which part of a run this process is: PMIX_RANK is set, but how many ranks "
-        "there are is not. Start it with srun or with Open MPI's mpirun, or say it with --role, "
-        "--rank and --coordinator.");
+        "cannot determine this process's part of the run: PMIX_RANK is set, but not the number of "
+        "ranks. Start it with srun or with Open MPI's mpirun, or give --role, --rank and "
+        "--coordinator.");
   }
   const int set = int{has("RANK")} + int{has("WORLD_SIZE")} + int{has("MASTER_ADDR")};
-  // One alone may mean anything.
+  // A single one of them may belong to something else.
   if (set >= 2) return by_torchrun(environment);
   return Placement{};
 }
@@ -240,10 +239,10 @@ Status check_agreement(const Environment& environment, const Placement& placemen
   for (const auto& [name, ours] : pairs) {
     const auto found = environment.find(name);
     if (found == environment.end() || found->second == std::to_string(ours)) continue;
-    return invalid_input("cannot tell which part of a run this process is: " + name + " is " +
+    return invalid_input("cannot determine this process's part of the run: " + name + " is " +
                          found->second + ", but " + std::string(name_of(placement.launcher)) +
                          " says " + std::to_string(ours) + ". Unset " + name +
-                         ", or say it with --role, --rank and --coordinator.");
+                         ", or give --role, --rank and --coordinator.");
   }
   return done();
 }
@@ -259,7 +258,7 @@ Status apply_coordinator(const std::string& text, Placement& placement) {
   std::string host = bare ? text : text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
-  if (host.empty()) return invalid_input("the coordinator's address '" + text + "' names no host");
+  if (host.empty()) return invalid_input("the coordinator's address '" + text + "' has no host");
   placement.coordinator = host;
   return done();
 }
@@ -267,7 +266,7 @@ Status apply_coordinator(const std::string& text, Placement& placement) {
 }  // namespace
 
 std::string_view name_of(LaunchedBy launcher) {
-  constexpr std::array<std::string_view, 6> kNames = {"nobody",   "srun",       "mpirun",
+  constexpr std::array<std::string_view, 6> kNames = {"nothing",  "srun",       "mpirun",
                                                       "torchrun", "Kubernetes", "flags"};
   return kNames[static_cast<size_t>(launcher)];
 }
@@ -280,20 +279,19 @@ Result<Placement> find_placement(const Environment& environment, const Placement
   Placement& placement = found.value();
   if (const Status agree = check_agreement(environment, placement); !agree) return agree.error();
   if (placement.ranks == 0)
-    return invalid_input("a launch by " + std::string(name_of(placement.launcher)) +
-                         " of no process at all");
+    return invalid_input(std::string(name_of(placement.launcher)) +
+                         " says that it has started 0 processes");
   if (!placement.of_many()) {
     if (!flags.coordinator.empty())
       return invalid_input(
           "--coordinator is for processes of a run on several hosts. Add --role shard or --role "
-          "worker, or start with srun or mpirun; to join a run that goes on already: drover "
-          "worker");
+          "worker, or start with srun or mpirun; to join a run that is under way: drover worker");
     placement = Placement{};
   }
-  const std::string told =
+  const std::string address =
       flags.coordinator.empty() ? std::exchange(placement.coordinator, "") : flags.coordinator;
-  if (!told.empty()) {
-    if (const Status status = apply_coordinator(told, placement); !status) return status.error();
+  if (!address.empty()) {
+    if (const Status status = apply_coordinator(address, placement); !status) return status.error();
   }
   if (flags.port) placement.port = *flags.port;
   const auto mpi_rank = environment.find("PMIX_RANK");
@@ -319,7 +317,7 @@ Duties duties_of(const Placement& placement, uint32_t workers, uint32_t shards) 
   for (WorkerId worker = placement.rank; worker < workers; worker += placement.ranks)
     duties.workers.push_back(worker);
   for (ShardId shard = 0; shard < shards; ++shard) {
-    // Which host it is on, or which rank's it is; its standby is the next one's.
+    // The number of its host, or, if hosts are not known, of its rank. The standby is at the next.
     const auto place =
         static_cast<uint32_t>(placement.host ? shard : uint64_t{shard} * placement.ranks / shards);
     const uint32_t places = placement.host ? placement.hosts : placement.ranks;

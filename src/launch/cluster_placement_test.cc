@@ -1,4 +1,4 @@
-// Who a process is, from environments that real launchers have made.
+// Placements from recorded environments of real launchers.
 #include "launch/cluster_placement.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ Environment mpirun_environment() {
           {"PMIX_RANK", "1"}};
 }
 
-// Recorded: `mpirun -np 3` in a job of Slurm on two nodes, the third process, which a daemon has
-// started that is itself task 1 of 2 of a step.
+// Recorded: `mpirun -np 3` in a job of Slurm on two nodes, the third process. It was started by a
+// daemon that is itself task 1 of 2 of a step.
 Environment mpirun_in_slurm() {
   Environment environment = mpirun_environment();
   environment["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
@@ -85,7 +85,7 @@ Environment mpirun_in_slurm() {
   return environment;
 }
 
-// The variables that the torchrun of PyTorch 1.13 was seen to set; values as of
+// The variables that torchrun of PyTorch 1.13 sets, with values of
 // `torchrun --nnodes 2 --nproc_per_node 2`.
 Environment torchrun_environment() {
   return {{"GROUP_RANK", "1"},
@@ -116,7 +116,7 @@ std::string trouble(const Environment& environment, const PlacementFlags& flags 
   return placement.ok() ? "" : placement.error().message;
 }
 
-TEST(Placement, IsAloneWithoutALauncher) {
+TEST(Placement, WithoutALauncherIsASingleProcess) {
   EXPECT_EQ(found({}), Placement{});
   EXPECT_FALSE(found({{"HOME", "/home/me"}, {"RANK", "3"}}).of_many());
 }
@@ -148,7 +148,7 @@ TEST(Placement, AnAllocationWithoutSrunIsNotALaunch) {
   Environment salloc = sbatch_environment();
   for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"}) salloc.erase(name);
   EXPECT_FALSE(found(salloc).of_many());
-  // The shell of an interactive job is a step of its own kind.
+  // The shell of an interactive job is a special step.
   Environment shell = sbatch_environment();
   shell["SLURM_STEP_ID"] = "4294967290";
   EXPECT_FALSE(found(shell).of_many());
@@ -165,7 +165,7 @@ TEST(Placement, OfMpirun) {
   EXPECT_EQ(placement.launch, "mpi-440467457");
 }
 
-TEST(Placement, MpirunInsideAJobOfSlurmIsMpiruns) {
+TEST(Placement, MpirunInAJobOfSlurmTakesPrecedence) {
   const Placement placement = found(mpirun_in_slurm());
   EXPECT_EQ(placement.launcher, LaunchedBy::kOpenMpi);
   EXPECT_EQ(placement.rank, 2u);
@@ -195,11 +195,11 @@ TEST(Placement, OfKubernetes) {
   EXPECT_EQ(placement.host, 2u);
   EXPECT_EQ(placement.coordinator, "drover-0.drover");
   EXPECT_EQ(placement.port, 29600);
-  // Somebody's indexed job of trainings that have nothing to do with each other.
+  // An indexed job whose pods are independent trainings.
   EXPECT_FALSE(found({{"JOB_COMPLETION_INDEX", "2"}}).of_many());
 }
 
-TEST(Placement, OneRankIsNotALaunchOfMany) {
+TEST(Placement, OneRankIsASingleProcess) {
   Environment environment = mpirun_environment();
   environment["OMPI_COMM_WORLD_SIZE"] = environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
   environment["OMPI_COMM_WORLD_RANK"] = environment["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
@@ -219,13 +219,13 @@ TEST(Placement, OfFlags) {
   EXPECT_EQ(found({}, {.role = "shard", .rank = 0, .coordinator = "node1"}).port, kClusterPort);
 }
 
-TEST(Placement, ACoordinatorThatIsSaidWins) {
+TEST(Placement, ACoordinatorFlagTakesPrecedence) {
   const Placement placement = found(srun_environment(), {.coordinator = "10.1.1.1:99", .port = 7});
   EXPECT_EQ(placement.coordinator, "10.1.1.1");
   EXPECT_EQ(placement.port, 7);
 }
 
-TEST(Placement, HalfSetEnvironmentsAreErrorsThatSayWhatIsMissing) {
+TEST(Placement, IncompleteEnvironmentsAreErrorsThatNameTheMissingVariable) {
   const std::map<std::string, Environment> cases = {
       {"SLURM_PROCID", srun_environment()},
       {"SLURM_JOB_ID", srun_environment()},
@@ -263,7 +263,7 @@ TEST(Placement, ContradictionsAreErrors) {
   EXPECT_NE(trouble(environment), "");
 }
 
-TEST(Placement, FlagsThatMakeNoSenseAreErrors) {
+TEST(Placement, InvalidFlagsAreErrors) {
   EXPECT_NE(trouble({}, {.role = "boss"}), "");
   EXPECT_NE(trouble({}, {.role = "worker", .coordinator = "a:1"}), "");
   EXPECT_NE(trouble({}, {.role = "worker", .rank = 1}), "");
@@ -274,7 +274,7 @@ TEST(Placement, FlagsThatMakeNoSenseAreErrors) {
   EXPECT_NE(trouble({}, {.role = "worker", .rank = 1, .coordinator = ":1"}), "");
 }
 
-TEST(Hosts, InSlurmsWords) {
+TEST(Hosts, InSlurmsNotation) {
   const auto hosts = [](const char* list) { return expand_hosts(list).value(); };
   using Names = std::vector<std::string>;
   EXPECT_EQ(hosts("node1"), Names{"node1"});
@@ -286,7 +286,8 @@ TEST(Hosts, InSlurmsWords) {
     EXPECT_FALSE(expand_hosts(bad).ok()) << bad;
 }
 
-// However many there are of each, everything is started once, and by a rank that exists.
+// For all numbers of ranks, workers and shards: each process is started once, by a rank that
+// exists.
 void expect_everything_once(const std::vector<Placement>& ranks, uint32_t workers,
                             uint32_t shards) {
   std::multiset<WorkerId> all_workers;
@@ -302,7 +303,7 @@ void expect_everything_once(const std::vector<Placement>& ranks, uint32_t worker
     for (const ShardId standby : duties.standbys) {
       EXPECT_TRUE(ranks.size() == 1 || placement.hosts == 1 ||
                   std::count(duties.shards.begin(), duties.shards.end(), standby) == 0)
-          << "they would be lost together";
+          << "a shard and its standby would be lost together";
     }
   }
   EXPECT_EQ(heads, 1);
@@ -313,7 +314,7 @@ void expect_everything_once(const std::vector<Placement>& ranks, uint32_t worker
   EXPECT_EQ(std::set<ShardId>(all_shards.begin(), all_shards.end()).size(), shards);
 }
 
-TEST(Duties, EverybodyIsStartedOnce) {
+TEST(Duties, EveryProcessIsStartedOnce) {
   for (uint32_t hosts = 1; hosts <= 4; ++hosts) {
     for (uint32_t each = 1; each <= 3; ++each) {
       std::vector<Placement> known;
@@ -339,7 +340,7 @@ TEST(Duties, EverybodyIsStartedOnce) {
   }
 }
 
-TEST(Duties, ARankIsAWorkerAndTheFirstOfAHostHasItsShard) {
+TEST(Duties, ARankHasAWorkerAndTheFirstOfAHostHasItsShard) {
   const Placement second{.rank = 2, .ranks = 4, .local_rank = 0, .host = 1, .hosts = 2};
   EXPECT_EQ(duties_of(second, 4, 2),
             (Duties{.coordinator = false, .shards = {1}, .standbys = {0}, .workers = {2}}));
@@ -348,14 +349,14 @@ TEST(Duties, ARankIsAWorkerAndTheFirstOfAHostHasItsShard) {
             (Duties{.coordinator = false, .shards = {}, .standbys = {}, .workers = {3}}));
 }
 
-TEST(Duties, ARoleIsNothingElse) {
+TEST(Duties, WithARoleThereIsOneDuty) {
   EXPECT_EQ(duties_of({.rank = 3, .only = Duty::kShard}, 4, 4),
             (Duties{.coordinator = false, .shards = {3}, .standbys = {2}, .workers = {}}));
   EXPECT_EQ(duties_of({.rank = 0, .only = Duty::kCoordinator}, 4, 4),
             (Duties{.coordinator = true, .shards = {}, .standbys = {}, .workers = {}}));
 }
 
-TEST(Placement, KnowsWhetherItsLauncherSpeaksMpi) {
+TEST(Placement, KnowsWhetherItsLauncherSupportsMpi) {
   EXPECT_TRUE(found(mpirun_environment()).mpi);
   EXPECT_TRUE(found(mpirun_in_slurm()).mpi);
   EXPECT_FALSE(found(srun_environment()).mpi);
@@ -368,7 +369,7 @@ TEST(Placement, KnowsWhetherItsLauncherSpeaksMpi) {
   EXPECT_FALSE(found({}).mpi);
 }
 
-TEST(Duties, WithMpiARankIsAShardOrAWorkerAndEverybodyIsOne) {
+TEST(Duties, WithMpiEveryRankIsOneShardOrWorker) {
   for (uint32_t ranks = 2; ranks <= 40; ++ranks) {
     for (uint32_t shards = 1; shards < ranks; ++shards) {
       SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(shards) + " shards");
@@ -387,7 +388,7 @@ TEST(Duties, WithMpiARankIsAShardOrAWorkerAndEverybodyIsOne) {
   }
 }
 
-TEST(Duties, WithMpiEveryHostHasAShardWhereAllHaveAsManyRanks) {
+TEST(Duties, WithMpiEveryHostHasAShardIfAllHaveAsManyRanks) {
   for (const uint32_t rank : {0u, 4u, 8u})
     EXPECT_EQ(duties_with_mpi({.rank = rank, .ranks = 12}, 3).shards.size(), 1u) << rank;
 }

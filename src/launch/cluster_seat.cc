@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// The one place where it is decided that a run listens to other hosts.
+// Only here it is decided that a run listens on addresses that other hosts can reach.
 Result<ListenHost> listen_host(const Placement& placement, const ClusterOptions& options,
                                const std::string& towards) {
   ListenChoice choice = options.listen;
@@ -28,23 +28,22 @@ std::string host_of(const std::string& tcp) {
   return host;
 }
 
-// MPI needs a launcher that knows it, and nothing in it is encrypted.
+// MPI needs a launcher that supports it, and is not encrypted.
 Status fit_mpi_to(const Placement& placement, const Job& job) {
   if (!placement.mpi && !placement.of_many()) {
     return invalid_input(
-        "transport (--transport): mpi needs two ranks or more, which Open MPI's mpirun or srun "
-        "--mpi=pmix starts; this process is alone. Start more ranks, or take tcp, or auto");
+        "transport (--transport): mpi needs two ranks or more, started by Open MPI's mpirun or "
+        "srun --mpi=pmix; this process is the only one. Start more ranks, or use tcp or auto");
   }
   if (!placement.mpi) {
     return invalid_input(
-        "transport (--transport): mpi needs two ranks or more that Open MPI's mpirun has started, "
-        "or srun --mpi=pmix: PMIX_RANK does not say which of them this process is. Take tcp, or "
-        "auto");
+        "transport (--transport): mpi needs ranks that were started by Open MPI's mpirun or srun "
+        "--mpi=pmix, which set PMIX_RANK. Use one of these, or tcp or auto");
   }
   if (placement.hosts > 1 && !job.cluster.insecure) {
     return invalid_input(
-        "transport (--transport): mpi encrypts no blocks, also with --tls. On a network that is "
-        "trusted, say --insecure; on another, take tcp with --tls");
+        "transport (--transport): mpi does not encrypt blocks, not even with --tls. On a trusted "
+        "network add --insecure; elsewhere use tcp with --tls");
   }
   return done();
 }
@@ -67,7 +66,7 @@ Result<Job> defaults_with_mpi(const Placement& placement, uint32_t shards) {
         "transport (--transport): with mpi a rank is a shard or a worker, and {} rank{} cannot be "
         "{} shard{} and at least one worker. Start more ranks{}",
         placement.ranks, placement.ranks == 1 ? "" : "s", shards, shards == 1 ? "" : "s",
-        shards == 1 ? "" : ", or say --shards 1"));
+        shards == 1 ? "" : ", or add --shards 1"));
   }
   Job job;
   job.cluster.shards = shards;
@@ -92,15 +91,15 @@ Status fit_to(const Placement& placement, const ClusterOptions& options, Job& jo
   if (!elsewhere || job.cluster.transport == Transport::kTcp) return done();
   if (job.cluster.transport != Transport::kAuto) {
     return invalid_input(
-        "transport (--transport): processes on several hosts share no memory and no Unix sockets. "
-        "Take tcp, or auto");
+        "transport (--transport): processes on several hosts cannot share memory or Unix sockets. "
+        "Use tcp or auto");
   }
   job.cluster.transport = Transport::kTcp;
   return done();
 }
 
 std::string describe(const Placement& placement) {
-  if (placement.only) return "several, by hand";
+  if (placement.only) return "several processes, by --role";
   return fmt::format("{} ranks on {} host{}, by {}", placement.ranks, placement.hosts,
                      placement.hosts == 1 ? "" : "s", name_of(placement.launcher));
 }
@@ -108,7 +107,7 @@ std::string describe(const Placement& placement) {
 Result<ClusterSeat> ClusterSeat::prepare(const Placement& placement, const ClusterOptions& options,
                                          const Job& job, RunId run) {
   std::string launch = placement.launch;
-  // A run of one machine has a name too, if others may join it.
+  // The launch of a run on one machine needs a name if workers may join later.
   if (!placement.of_many()) launch = "train-" + std::to_string(::getpid());
   // Launches of one host each may have equal names, and homes are often shared between hosts.
   if (placement.hosts == 1 && !launch.empty()) launch += "-" + host_name();
@@ -138,9 +137,9 @@ Status ClusterSeat::open(RunId run) {
   }
   const auto listen = listen_host(placement_, options_, "");
   if (!listen) return listen.error();
-  // Who joins from elsewhere has to be told a port, which had better be the one that is documented.
-  const bool asked = !options_.listen.bind.empty() || !options_.listen.interface.empty();
-  const uint16_t port = placement_.port == 0 && asked ? kClusterPort : placement_.port;
+  // A run that listens for workers of other hosts uses the documented port.
+  const bool chosen = !options_.listen.bind.empty() || !options_.listen.interface.empty();
+  const uint16_t port = placement_.port == 0 && chosen ? kClusterPort : placement_.port;
   part_.coordinator = tcp_address(listen.value().bind, port);
   if (listen.value().bind != listen.value().announce) part_.announced = listen.value().announce;
   part_.shard_host = listen.value().announce;
@@ -152,7 +151,7 @@ Status ClusterSeat::join() {
                                   ? std::string()
                                   : tcp_address(placement_.coordinator, placement_.port);
   KnownAddress known;
-  if (!options_.placement.coordinator.empty()) known.said = address;
+  if (!options_.placement.coordinator.empty()) known.given = address;
   known.otherwise = [&](const RunKey& key) { return tcp_ ? address : unix_address(key); };
   const auto found = find_coordinator(place_, known, part_.join_timeout);
   if (!found) return found.error();
@@ -166,9 +165,10 @@ Status ClusterSeat::join() {
 }
 
 int ClusterSeat::run(const Job& job, const WorkerFactory& factory, const RunHeader& header,
-                     const Company& company, bool tell) {
+                     const Company& company, bool print_invitation) {
   if (!part_.duties.coordinator) {
-    // What ends the first rank at once would otherwise be found out by waiting for it in vain.
+    // Rank 0 fails with the same error; without this check the other ranks would wait for it until
+    // a timeout.
     const bool elsewhere = tcp_ && placement_.hosts > 1 && !placement_.only;
     const Status may =
         elsewhere ? may_listen("tcp:0.0.0.0:0", !job.cluster.tls.empty(), job.cluster.insecure)
@@ -183,17 +183,19 @@ int ClusterSeat::run(const Job& job, const WorkerFactory& factory, const RunHead
     }
     return launch_part(part_, job, factory, header, company);
   }
-  const int status = launch_part(part_, job, factory, header, company, [&](const Invitation& told) {
-    const Status invited = host_.invite(told.address);
-    if (invited && tell && job.cluster.workers_max > job.cluster.workers) {
+  const auto invite = [&](const Invitation& invitation) {
+    const std::string& address = invitation.address;
+    const Status invited = host_.invite(address);
+    if (invited && print_invitation && job.cluster.workers_max > job.cluster.workers) {
       fmt::print(
           stderr, "{:<9} drover worker --join {}{}{}\n", "joiners",
-          told.address.starts_with("tcp:") ? told.address.substr(4) : told.address,
+          address.starts_with("tcp:") ? address.substr(4) : address,
           job.cluster.tls.empty() ? "" : " --tls " + job.cluster.tls,
           place_.file.empty() ? ", with the same DROVER_TOKEN" : " --token-file " + place_.file);
     }
     return invited;
-  });
+  };
+  const int status = launch_part(part_, job, factory, header, company, invite);
   host_.close();
   return status;
 }

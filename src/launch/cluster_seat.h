@@ -1,5 +1,5 @@
-// ClusterSeat: this process's part of a run on several hosts, from its meeting the others to its
-// end.
+// ClusterSeat: this launcher's part of a run on several hosts, from finding the other parts to the
+// end of the run.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@
 
 namespace drover {
 
-// What a job has that does not say it: a worker for each rank, a shard for each host.
+// Default numbers of workers and shards: a worker for each rank, a shard for each host.
 Job defaults_for(const Placement& placement);
 
 // The same with MPI, where a rank is either a shard or a worker. An error if no rank is left to be
 // a worker.
 Result<Job> defaults_with_mpi(const Placement& placement, uint32_t shards);
 
-// What this process starts of it.
+// The duties of this launcher.
 Duties duties_in(const Placement& placement, const Job& job);
 
-// Whether the others of the run, or some that come later, have to be met.
+// Whether the run has processes that this launcher does not start, now or later.
 bool has_others(const Placement& placement, const Job& job);
 
-// A job as it can be run there: between hosts only TCP will do, or MPI where its launcher is.
+// Sets the transport: between hosts it must be TCP, or MPI under a launcher that supports it. An
+// error if the job requires another one.
 Status fit_to(const Placement& placement, const ClusterOptions& options, Job& job);
 
 // "4 ranks on 2 hosts, by srun".
@@ -38,10 +39,10 @@ class ClusterSeat {
   static Result<ClusterSeat> prepare(const Placement& placement, const ClusterOptions& options,
                                      const Job& job, RunId run);
 
-  // Waits until the coordinator is there, unless it is ours; then runs the part to its end.
-  // `tell`: say on the terminal how others can join.
+  // Waits for the coordinator if it is in another part, then runs this part to its end and returns
+  // the exit status. `print_invitation`: print the command with which workers can join.
   int run(const Job& job, const WorkerFactory& factory, const RunHeader& header,
-          const Company& company, bool tell);
+          const Company& company, bool print_invitation);
 
  private:
   ClusterSeat() = default;

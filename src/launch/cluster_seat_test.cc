@@ -1,4 +1,4 @@
-// What a job becomes where a launcher has put it.
+// How a job is fitted to the placement by a launcher.
 #include "launch/cluster_seat.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(ClusterSeat, MpiStaysMpi) {
   EXPECT_EQ(job.cluster.transport, Transport::kMpi);
 }
 
-TEST(ClusterSeat, MpiNeedsALauncherThatSpeaksIt) {
+TEST(ClusterSeat, MpiNeedsALauncherThatSupportsIt) {
   EXPECT_THAT(trouble({}, mpi_job()),
               AllOf(mentions("--transport", "mpi", "mpirun"), Not(mentions("PMIX_RANK"))));
   EXPECT_THAT(trouble({.launcher = LaunchedBy::kSlurm, .ranks = 4}, mpi_job()),

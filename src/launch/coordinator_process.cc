@@ -20,27 +20,27 @@
 namespace drover {
 namespace {
 
-// How long is waited for workers that somebody else starts, or that have much to load; who dies
-// meanwhile is not waited for.
-constexpr Duration kComesByItself = std::chrono::hours(24);
-constexpr Duration kLoadsItself = std::chrono::minutes(10);
-// How long a run that starts over waits for workers, if some are there: a host may be gone. Who
-// comes later takes part from then on.
-constexpr Duration kReturnsWithin = std::chrono::seconds(15);
+// How long to wait for workers that are started elsewhere, and for workers that load a model. A
+// worker that dies meanwhile is not waited for.
+constexpr Duration kExternalWorkersTimeout = std::chrono::hours(24);
+constexpr Duration kLoadingTimeout = std::chrono::minutes(10);
+// How long a run that restarts waits for its other workers once some have rejoined: a host may be
+// lost. A worker that comes later takes part from then on.
+constexpr Duration kRejoinTimeout = std::chrono::seconds(15);
 
 int exit_status_of(RunOutcome outcome) {
   if (outcome == RunOutcome::kCompleted) return 0;
   return outcome == RunOutcome::kInterrupted ? kExitInterrupted : kExitFailed;
 }
 
-// Of a run whose coordinator was killed; 0 if it cannot be known.
+// The number of steps in the run file; 0 if it cannot be read.
 Step steps_on_record(const std::string& run_file) {
   const auto reader = RunReader::open(run_file);
   const auto totals = reader ? reader.value().totals() : Result<RunTotals>(reader.error());
   return totals ? totals.value().steps : 0;
 }
 
-// How the run ended, if it has: a coordinator may be killed while it only takes leave.
+// How the run ended, if it has: a coordinator may be killed after it has recorded the end.
 std::optional<RunOutcome> end_on_record(const std::string& run_file) {
   const auto reader = RunReader::open(run_file);
   if (!reader) return std::nullopt;
@@ -56,7 +56,7 @@ Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version bef
   if (!machine) return machine.error();
   auto checkpoints = prepare_checkpoints(job, of.factory.brings_model, before);
   if (!checkpoints) return checkpoints.error();
-  for (const std::string& news : checkpoints.value().news) spdlog::warn("{}", news);
+  for (const std::string& warning : checkpoints.value().warnings) spdlog::warn("{}", warning);
   CoordinatorSettings& settings = machine.value();
   apply(job, checkpoints.value(), settings);
   settings.evaluator = of.factory.evaluator != nullptr;
@@ -65,16 +65,16 @@ Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version bef
   settings.standby = job.cluster.standby;
   settings.join_timeout = of.part.join_timeout;
   settings.worker_options.job = of.header.job;
-  if (!of.factory.worker) settings.join_timeout = kComesByItself;
-  if (of.factory.worker && of.factory.brings_model) settings.join_timeout = kLoadsItself;
+  if (!of.factory.worker) settings.join_timeout = kExternalWorkersTimeout;
+  if (of.factory.worker && of.factory.brings_model) settings.join_timeout = kLoadingTimeout;
   if (sharing_of(job.cluster.transport) != Sharing::kNo)
     settings.block_floats = kBlockFloatsInPlace;
   checkpoints.value().keeping.run = of.header.run_id;
   return Prepared{std::move(machine).value(), std::move(checkpoints.value().keeping)};
 }
 
-// The checkpoint of the last step does not count: what is missing then is the evaluation and the
-// digest of the parameters, and both come with a step.
+// The checkpoint of the last step is ignored: the run still needs the evaluation and the digest of
+// the final parameters, and both are made with a step.
 Result<Prepared> prepare_again(const CoordinatorParts& of) {
   Job job = of.job;
   if (!job.record.checkpoint.empty()) job.record.resume = job.record.checkpoint;
@@ -91,28 +91,29 @@ Status CoordinatorIncarnations::prepare_next(const std::optional<ResumeFrom>& co
     if (!again) return again.error();
     prepared_ = std::move(again).value();
   }
-  prepared_->machine.return_timeout = kReturnsWithin;
+  prepared_->machine.return_timeout = kRejoinTimeout;
   const auto& resume = prepared_->machine.resume;
   return writer_.restart_at(resume ? resume->step : 0);
 }
 
-// What a killed process leaves to this one: nothing of the run is in memory.
+// Takes over from a coordinator process that was killed: all state comes from the run file and from
+// checkpoints.
 Status CoordinatorIncarnations::take_over() {
   const Step lost_at = steps_on_record(of_.job.record.run_file);
   if (const Status ready = prepare_next(std::nullopt); !ready) return ready;
-  training_since_ = of_.began;  // at the earliest: who knew it was killed
+  training_since_ = of_.began;  // a lower bound: the exact time is lost with the process
   const TimePoint at = clock_now() - of_.began;
   const auto record_of = [&](EventPayload payload) {
     return EventRecord{
         .at = at, .step = lost_at, .peer = kCoordinatorPeer, .payload = std::move(payload)};
   };
-  const std::array<EventRecord, 2> told = {
+  const std::array<EventRecord, 2> events = {
       record_of(event::Lost{.loss = {.cause = LossCause::kKilled}}),
       record_of(event::Restarted{.cause = event::RestartCause::kCoordinatorLost,
                                  .from = prepared_->machine.resume
                                              ? RestartPoint::kCheckpoint
                                              : RestartPoint::kBeginningNoneYet})};
-  for (const EventRecord& each : told) {
+  for (const EventRecord& each : events) {
     if (const Status status = writer_.on_event(each); !status) return status;
     static_cast<void>(view_.on_event(each));
   }
@@ -165,11 +166,11 @@ RunEnd CoordinatorIncarnations::run() {
 
 namespace {
 
-// The first coordinator of a run makes the run file; another goes on with it.
+// The first coordinator process of a run creates the run file; a further one reopens it.
 int coordinator_main(const CoordinatorParts& of, std::optional<Prepared> prepared, int ready_fd) {
   const bool first = prepared.has_value();
   if (const auto ended = first ? std::nullopt : end_on_record(of.job.record.run_file)) {
-    fold_log(of.job.record.run_file);  // which the one who was killed had no time for
+    fold_log(of.job.record.run_file);  // the killed process may not have done so
     return exit_status_of(*ended);
   }
   auto writer = first ? RunWriter::create(of.job.record.run_file, of.header)

@@ -1,5 +1,5 @@
-// The coordinator's process: one incarnation of the coordinator after another, until the run has
-// ended.
+// The coordinator's process: runs one incarnation of the coordinator after another, until the run
+// has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,8 @@ namespace drover {
 
 inline constexpr Peer kCoordinatorPeer{Role::kCoordinator, 0};
 
-// What every incarnation of the coordinator is made of. What it refers to outlives the process.
+// What every incarnation of the coordinator is made of. REQUIRES: the references stay valid in the
+// process.
 struct CoordinatorParts {
   const Part& part;
   const Job& job;
@@ -36,28 +37,28 @@ struct CoordinatorParts {
   TimePoint began{};  // of the run
 };
 
-// What the next incarnation begins with.
+// The settings of the next incarnation.
 struct Prepared {
   CoordinatorSettings machine;
   CheckpointKeeping checkpoints;
 };
 
-// For the first one. An error: the job or its checkpoints make no sense. Checkpoints of step
-// `before` and later are left out of account.
+// For the first incarnation. An error: the job or its checkpoints are invalid. Checkpoints of step
+// `before` and later are ignored.
 Result<Prepared> prepare(const CoordinatorParts& of, const Job& job, Version before = kEndless);
-// For another one: a run that starts over continues from its own newest checkpoint; without one,
-// from where it began.
+// For a further incarnation: a run that restarts continues from its own newest checkpoint; without
+// one, from its first step.
 Result<Prepared> prepare_again(const CoordinatorParts& of);
 
 class CoordinatorIncarnations {
  public:
-  // `prepared`: for the first one; absent: the process before this one was killed. REQUIRES: the
-  // others outlive this.
+  // `prepared`: for the first incarnation; absent: an earlier coordinator process was killed.
+  // REQUIRES: the other arguments outlive this.
   CoordinatorIncarnations(const CoordinatorParts& of, std::optional<Prepared> prepared,
                           RunWriter& writer, RunView& view)
       : of_(of), prepared_(std::move(prepared)), writer_(writer), view_(view) {}
 
-  // ENSURES: how the run ended is in the run file, as far as that can be written.
+  // ENSURES: the run's end is in the run file, unless that cannot be written.
   RunEnd run();
 
  private:
@@ -73,8 +74,8 @@ class CoordinatorIncarnations {
   std::optional<TimePoint> training_since_;
 };
 
-// Starts the process and waits until it has made the run file. False: it could not, and has said
-// why. REQUIRES: what `of` refers to stays where it is while the group lives.
+// Starts the process and waits until it has made the run file. False: it could not, and has logged
+// the reason. REQUIRES: the references of `of` stay valid while the group exists.
 Result<bool> start_coordinator(ProcessGroup& processes, const CoordinatorParts& of);
 
 }  // namespace drover

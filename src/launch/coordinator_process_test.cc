@@ -70,7 +70,7 @@ class PrepareTest : public ::testing::Test {
   Company company_;
 };
 
-TEST_F(PrepareTest, TheFirstBeginsAsTheJobAndTheCrewSay) {
+TEST_F(PrepareTest, TheFirstIncarnationFollowsJobAndFactory) {
   const auto first = prepare(parts(), job_);
   ASSERT_TRUE(first.ok()) << first.error().message;
   EXPECT_EQ(first.value().machine.steps, 10u);
@@ -81,7 +81,7 @@ TEST_F(PrepareTest, TheFirstBeginsAsTheJobAndTheCrewSay) {
   EXPECT_EQ(first.value().checkpoints.run, 5u);
 }
 
-TEST_F(PrepareTest, WorkersThatLoadMuchOrComeByThemselvesHaveTimeToDoSo) {
+TEST_F(PrepareTest, WorkersThatLoadAModelOrAreStartedElsewhereHaveMoreTime) {
   factory_.brings_model = false;
   EXPECT_EQ(prepare(parts(), job_).value().machine.join_timeout, std::chrono::seconds(7));
   factory_.brings_model = true;
@@ -90,14 +90,14 @@ TEST_F(PrepareTest, WorkersThatLoadMuchOrComeByThemselvesHaveTimeToDoSo) {
   EXPECT_GE(prepare(parts(), job_).value().machine.join_timeout, std::chrono::hours(1));
 }
 
-TEST_F(PrepareTest, AnotherContinuesFromTheNewestCheckpointOfItsOwn) {
-  EXPECT_EQ(next(), std::nullopt) << "from its beginning";
+TEST_F(PrepareTest, AFurtherIncarnationContinuesFromItsNewestCheckpoint) {
+  EXPECT_EQ(next(), std::nullopt) << "from the first step";
   save(job_.record.checkpoint, 4);
   save(job_.record.checkpoint, 6);
   EXPECT_EQ(next(), 6u);
 }
 
-TEST_F(PrepareTest, AnotherContinuesFromWhereTheRunBeganIfItHasNoneOfItsOwn) {
+TEST_F(PrepareTest, AFurtherIncarnationWithoutACheckpointContinuesFromWhereTheRunBegan) {
   job_.record.resume = folder_ + "/before";
   save(job_.record.resume, 3);
   EXPECT_EQ(next(), 3u);
@@ -105,7 +105,7 @@ TEST_F(PrepareTest, AnotherContinuesFromWhereTheRunBeganIfItHasNoneOfItsOwn) {
   EXPECT_EQ(next(), 5u);
 }
 
-TEST_F(PrepareTest, AnotherDoesNotContinueFromTheLastStep) {
+TEST_F(PrepareTest, AFurtherIncarnationDoesNotContinueFromTheLastStep) {
   save(job_.record.checkpoint, 10);
   EXPECT_EQ(next(), std::nullopt);
 }

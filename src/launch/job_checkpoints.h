@@ -1,4 +1,4 @@
-// What a job says of checkpoints, held against what is on the disk before anything is started.
+// Checks a job's checkpoint settings against the files on the disk, before processes are started.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,20 @@
 namespace drover {
 
 struct JobCheckpoints {
-  std::optional<ResumeFrom> resume;  // absent: the run begins at step 0
-  CheckpointKeeping keeping;         // without the run's id
-  std::vector<std::string> news;     // for the user: what was skipped, and why
+  std::optional<ResumeFrom> resume;   // absent: the run begins at step 0
+  CheckpointKeeping keeping;          // without the run's id
+  std::vector<std::string> warnings;  // for the user: which checkpoints were skipped, and why
 };
 
-// Finds and reads through the checkpoint that the job goes on from, and refuses one of another
-// model, data, optimiser, seed or mini-batch, naming the difference. Workers, shards, steps and
-// policy may differ. Makes room for those to be written: what lies in that folder and is newer is
-// set aside. `brings_model`: what is learned, and how, is the workers' to say
-// (coordinator/model_agreement.h). Checkpoints of step `before` and later are left out of
-// account.
+// Finds and verifies the checkpoint that the job resumes from. An error names the difference if it
+// is of another model, data set, optimiser, seed or mini-batch; workers, shards, steps and policy
+// may differ. Newer checkpoints in the folder that the run will write to are moved aside.
+// `brings_model`: model, data and optimiser are the workers' (coordinator/model_agreement.h) and
+// are not compared here. Checkpoints of step `before` and later are ignored.
 Result<JobCheckpoints> prepare_checkpoints(const Job& job, bool brings_model,
                                            Version before = kEndless);
 
-// What these mean for the coordinator.
+// Applies them to the coordinator's settings.
 void apply(const Job& job, const JobCheckpoints& checkpoints, CoordinatorSettings& machine);
 
 }  // namespace drover

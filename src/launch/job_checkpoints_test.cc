@@ -25,7 +25,7 @@ class JobCheckpointsTest : public ::testing::Test {
   }
   ~JobCheckpointsTest() override { fs::remove_all(job_.record.checkpoint); }
 
-  // Of another model and another way to learn than the job's.
+  // A checkpoint of another model and optimiser than the job's.
   void save(Version step) {
     const std::string folder = checkpoint_folder(job_.record.checkpoint, step);
     ASSERT_TRUE(make_folder(folder).ok());
@@ -51,7 +51,7 @@ class JobCheckpointsTest : public ::testing::Test {
   Job job_;
 };
 
-TEST_F(JobCheckpointsTest, ThoseOfAnotherRunAreNotWrittenOver) {
+TEST_F(JobCheckpointsTest, CheckpointsOfAnotherRunAreNotOverwritten) {
   save(10);
   const auto prepared = prepare_checkpoints(job_, false);
   ASSERT_FALSE(prepared.ok());
@@ -61,7 +61,7 @@ TEST_F(JobCheckpointsTest, ThoseOfAnotherRunAreNotWrittenOver) {
   EXPECT_TRUE(is_there("step-0000000010"));
 }
 
-TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
+TEST_F(JobCheckpointsTest, DamagedCheckpointsAreAnErrorAndNotIgnored) {
   save(5);
   std::ofstream(checkpoint_folder(job_.record.checkpoint, 5) + "/" + kManifestName) << "not this";
   job_.record.resume = job_.record.checkpoint;
@@ -72,7 +72,7 @@ TEST_F(JobCheckpointsTest, WhereAllAreDamagedNothingBeginsAnewInSilence) {
   EXPECT_TRUE(is_there("step-0000000005")) << "nothing is moved or removed";
 }
 
-TEST_F(JobCheckpointsTest, OneThatWasNeverFinishedIsNothingToGoOnFrom) {
+TEST_F(JobCheckpointsTest, AnUnfinishedCheckpointIsIgnored) {
   ASSERT_TRUE(make_folder(checkpoint_folder(job_.record.checkpoint, 5)).ok());
   job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false);
@@ -80,14 +80,14 @@ TEST_F(JobCheckpointsTest, OneThatWasNeverFinishedIsNothingToGoOnFrom) {
   EXPECT_FALSE(prepared.value().resume);
 }
 
-// As when a shard is lost while the last version is evaluated.
-TEST_F(JobCheckpointsTest, ARunThatStartsOverMayHaveNoneButThatOfItsLastStep) {
+// A shard may be lost while the final version is evaluated.
+TEST_F(JobCheckpointsTest, ARunThatRestartsIgnoresTheCheckpointOfItsLastStep) {
   save(10);
   job_.record.resume = job_.record.checkpoint;
   const auto prepared = prepare_checkpoints(job_, false, job_.steps);
   ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   EXPECT_FALSE(prepared.value().resume);
-  EXPECT_TRUE(is_there("step-0000000010.aside")) << "nothing is thrown away";
+  EXPECT_TRUE(is_there("step-0000000010.aside")) << "it is moved aside, not removed";
   EXPECT_FALSE(is_there("step-0000000010"));
 }
 

@@ -1,4 +1,4 @@
-// What a job means for the state machines: the same for real processes and for simulated ones.
+// Translates a job into settings of the state machines, for real and for simulated runs.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace drover {
 
-// An error if the job's policy cannot be understood.
+// An error if the job's policy is invalid.
 Result<CoordinatorSettings> coordinator_settings(const Job& job);
 
-// Null if workers run freely. `foresight` is for simulations; without it the oracle is refused.
+// Null in asynchronous training. `foresight` is for simulations; without it the oracle is refused.
 Result<std::unique_ptr<Policy>> policy_of(const Job& job, const Foresight& foresight,
                                           const FitterMaker& fitter);
 

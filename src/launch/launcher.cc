@@ -31,37 +31,39 @@
 namespace drover {
 namespace {
 
-// After the coordinator is gone everybody leaves by themselves; who has not by then is made to.
-constexpr Duration kLeavingTimeout = std::chrono::seconds(3);
-// With MPI nobody leaves before all have come to the end, on whatever host they are.
-constexpr Duration kLeavingTogetherTimeout = std::chrono::seconds(30);
-// How long members of a supervised run look for a coordinator that was lost. Workers may also have
-// been told to stay away for a while.
+// Processes that have not ended so long after the coordinator are killed.
+constexpr Duration kExitTimeout = std::chrono::seconds(3);
+// With MPI a process ends only after those of all other hosts have reached the end, too.
+constexpr Duration kMpiExitTimeout = std::chrono::seconds(30);
+// How long members of a supervised run try to reconnect to a lost coordinator. Workers may have to
+// wait for the end of a quarantine, too.
 constexpr Duration kRejoinFor = std::chrono::seconds(60);
 constexpr Duration kWorkerRejoinsFor = Quarantine::kLongest + kRejoinFor;
-// Ctrl-C, scancel or timeout reach every process of a run at once. The coordinator acts on them and
-// tells the others; who left by itself would be missed first, and the run would end as failed.
+// Ctrl-C, scancel or timeout signal every process of a run at once. Only the coordinator acts on
+// them and notifies the others. A process that ended by itself would count as lost, and the run
+// would fail.
 void leave_signals_to_the_coordinator() { std::signal(SIGTERM, SIG_IGN); }
 
 Duration rejoin_for(const Job& job) {
   return job.cluster.supervise ? kRejoinFor : Duration::zero();
 }
 
-// The body of a shard's or a worker's process: `live` with what its blocks travel by, if that is
-// not its sockets. MPI begins here and not earlier, because who speaks it must not fork.
-int live_with_port(const Job& job,
-                   const std::function<int(const std::shared_ptr<MessagePort>&)>& live) {
-  if (job.cluster.transport != Transport::kMpi) return live(nullptr);
+// The body of a shard's or a worker's process: calls `body` with a port if the transport is MPI,
+// and with null otherwise. MPI is initialised here, after the fork, because a process that uses it
+// must not fork.
+int run_with_port(const Job& job,
+                  const std::function<int(const std::shared_ptr<MessagePort>&)>& body) {
+  if (job.cluster.transport != Transport::kMpi) return body(nullptr);
   leave_signals_to_the_coordinator();
   const auto port = open_mpi_port();
   if (!port) {
     spdlog::error("{}", port.error().message);
     return kExitFailed;
   }
-  return live(port.value());
+  return body(port.value());
 }
 
-// REQUIRES: all of these stay where they are while the group lives, here and below.
+// REQUIRES: the references stay valid while the group exists, here and below.
 Status start_server(ProcessGroup& processes, const Part& part, const Job& job, Role role,
                     ShardId shard) {
   const std::string name = role == Role::kShard ? "-shard-" : "-standby-";
@@ -70,7 +72,7 @@ Status start_server(ProcessGroup& processes, const Part& part, const Job& job, R
                                  : tcp_address(part.shard_host, 0);
   return processes.add({role, shard}, SIGKILL, [&part, &job, role, shard, listen] {
     leave_signals_to_the_coordinator();
-    return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+    return run_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
       return run_shard({.id = shard,
                         .role = role,
                         .key = part.key,
@@ -87,7 +89,7 @@ Status start_server(ProcessGroup& processes, const Part& part, const Job& job, R
 Status start_worker(ProcessGroup& processes, const Part& part, const Job& job,
                     const WorkerFactory& factory, WorkerId worker) {
   return processes.add({Role::kWorker, worker}, SIGKILL, [&part, &job, &factory, worker] {
-    return live_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
+    return run_with_port(job, [&](const std::shared_ptr<MessagePort>& port) {
       return factory.worker({.identity = {Role::kWorker, worker, part.key, part.coordinator},
                              .own_part = job.task.partition != DataPartition::kNone,
                              .partial = job.waiting.pull != 1.0,
@@ -101,7 +103,7 @@ Status start_worker(ProcessGroup& processes, const Part& part, const Job& job,
 Status start_evaluator(ProcessGroup& processes, const Part& part, const Job& job,
                        const WorkerFactory& factory) {
   return processes.add({Role::kEvaluator, 0}, SIGKILL, [&part, &job, &factory] {
-    // Measuring must not slow down what is measured.
+    // Evaluation must not slow down training.
     [[maybe_unused]] const int niceness = ::nice(10);
     return factory.evaluator({.identity = {Role::kEvaluator, 0, part.key, part.coordinator},
                               .save_model = job.record.save_model,
@@ -129,7 +131,8 @@ Status start_others(ProcessGroup& processes, const Part& part, const Job& job,
   return started;
 }
 
-// What others are told of where the coordinator listens: on all addresses is none.
+// The coordinator's address for other hosts. It differs from `listening` if it listens on all
+// addresses of its host.
 std::string announced_address(const Part& part, const std::string& listening) {
   if (part.announced.empty()) return listening;
   uint16_t port = 0;
@@ -138,7 +141,7 @@ std::string announced_address(const Part& part, const std::string& listening) {
   return tcp_address(part.announced, port);
 }
 
-// Starts everything, first the coordinator. `part` is told where that really listens.
+// Starts all processes, the coordinator first, and sets part.coordinator to its real address.
 Status start_all(ProcessGroup& processes, Part& part, const Job& job, const WorkerFactory& factory,
                  const RunHeader& header, int exits_fd, const Company& company,
                  const std::function<Status(const Invitation&)>& invite) {
@@ -158,14 +161,14 @@ Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Work
                                                    .exits_fd = exits_fd,
                                                    .launcher = ::getpid(),
                                                    .began = clock_now()});
-  // Only the coordinator's from here on: when it dies, nobody must be left waiting to be accepted;
-  // unless another takes its place.
+  // From here on only the coordinator has the listening socket, so that connecting fails when it
+  // has died. A supervised run keeps it for the next coordinator process.
   if (!job.cluster.supervise) ::close(fd.value());
   if (!ready) return ready.error();
   if (!ready.value()) return done();
-  // Not before: a coordinator that was killed while it made the run file leaves nothing that
-  // another could go on with.
-  if (job.cluster.supervise) processes.restart_the_killed();
+  // Not earlier: if the coordinator is killed before the run file is complete, another one could
+  // not continue from it.
+  if (job.cluster.supervise) processes.restart_killed();
   if (invite) {
     const Status invited = invite({.address = part.coordinator, .token = to_text(part.key)});
     if (!invited) return invited;
@@ -173,13 +176,13 @@ Status start_all(ProcessGroup& processes, Part& part, const Job& job, const Work
   return start_others(processes, part, job, factory);
 }
 
-int status_without_coordinator(int status, const Peer& who) {
+int status_without_coordinator(int status, const Peer& first) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  spdlog::error("lost {}: {}", name_of(who), describe_exit(status));
+  spdlog::error("lost {}: {}", name_of(first), describe_exit(status));
   return kExitFailed;
 }
 
-// Nobody listens where others on a network could hear, unless it is encrypted or the user says so.
+// Loads the TLS files, and refuses to listen for other hosts without encryption or --insecure.
 Status secure(Part& part, const Job& job) {
   if (const Status loaded = use_tls(part.key, job.cluster.tls); !loaded) return loaded;
   Status may = done();
@@ -193,7 +196,8 @@ Status secure(Part& part, const Job& job) {
   return may;
 }
 
-// The process that stands for those of a host without the coordinator; nothing: there are none.
+// The process whose exit status is that of a part without the coordinator; nothing: the part has no
+// processes.
 std::optional<Peer> first_of(const Duties& duties, const Job& job) {
   if (!duties.workers.empty()) return Peer{Role::kWorker, duties.workers.front()};
   if (!duties.shards.empty()) return Peer{Role::kShard, duties.shards.front()};
@@ -202,7 +206,7 @@ std::optional<Peer> first_of(const Duties& duties, const Job& job) {
   return std::nullopt;
 }
 
-// Those who find the coordinator elsewhere. Interruptions are its to act on; who insists is obeyed.
+// Launches a part without the coordinator.
 int launch_members(const Part& part, const Job& job, const WorkerFactory& factory) {
   const std::optional<Peer> first = first_of(part.duties, job);
   if (!first) return 0;
@@ -211,8 +215,8 @@ int launch_members(const Part& part, const Job& job, const WorkerFactory& factor
     spdlog::error("{}", started.error().message);
     return kExitFailed;
   }
-  // Nobody here is the run's head: whoever is done first, the others go on.
-  if (job.cluster.supervise) processes.restart_the_killed(ProcessGroup::Restart::kAlways);
+  // The first process is not the head of the run: when it is done, the others continue.
+  if (job.cluster.supervise) processes.restart_killed(ProcessGroup::Restart::kAlways);
   return status_without_coordinator(processes.supervise(*first, -1, std::nullopt), *first);
 }
 
@@ -230,24 +234,23 @@ int launch_with_coordinator(Part part, const Job& job, const WorkerFactory& fact
   if (!job.cluster.supervise) ::close(exits.value().from);
   if (!started) {
     spdlog::error("{}", started.error().message);
-    processes.terminate(kCoordinatorPeer);  // which closes the run file and tells the others
+    processes.terminate(kCoordinatorPeer);  // It closes the run file and notifies the others.
   }
-  const Duration leaving =
-      job.cluster.transport == Transport::kMpi ? kLeavingTogetherTimeout : kLeavingTimeout;
+  const Duration timeout =
+      job.cluster.transport == Transport::kMpi ? kMpiExitTimeout : kExitTimeout;
   const int status =
       processes.supervise(kCoordinatorPeer, exits.value().to,
-                          factory.may_stay && started ? std::nullopt : std::optional(leaving));
+                          factory.may_stay && started ? std::nullopt : std::optional(timeout));
   ::close(exits.value().to);
   if (!started) return kExitFailed;
   if (!WIFEXITED(status) && processes.interrupted()) {
-    // So early that the coordinator could not yet hear it, or so often that nobody was asked any
-    // more.
+    // Before the coordinator handled signals, or a third time, which kills all processes.
     spdlog::error("interrupted");
     return kExitInterrupted;
   }
   if (!WIFEXITED(status)) {
-    spdlog::error("lost the coordinator: {}; {} keeps what was recorded until then",
-                  describe_exit(status), job.record.run_file);
+    spdlog::error("lost the coordinator: {}; the record up to then is in {}", describe_exit(status),
+                  job.record.run_file);
     return kExitFailed;
   }
   return WEXITSTATUS(status);
@@ -265,7 +268,7 @@ Sharing sharing_of(Transport transport) {
 }
 
 std::string socket_name(const RunKey& key) {
-  // Everybody can see names of sockets, so no part of the token is in them.
+  // All users can see names of sockets, so they contain no part of the token.
   return "drover-" + to_hex(key.run);
 }
 

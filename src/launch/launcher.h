@@ -1,8 +1,8 @@
-// Launcher: starts a whole run on this machine, a process for each part, and sees that all of them
+// Launcher: starts a run on this machine, a process for each role, and makes sure that all of them
 // end.
 //
-// All processes are forked from the caller. Where it has loaded a task (and with it libtorch and
-// the data) the children share that memory instead of each loading its own.
+// All processes are forked from the caller. If it has loaded a task, and with it libtorch and the
+// data, the children share that memory.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@
 
 namespace drover {
 
-// Shows a run while it goes; lives in the coordinator's process.
+// Shows a run while it is under way, in the coordinator's process.
 class RunView : public RunObserver {
  public:
   // Called a few times a second.
   virtual void tick() = 0;
 };
 
-// What lives in the coordinator's process beside the coordinator, and is made there.
+// Objects beside the coordinator in its process. They are made there.
 struct Company {
   std::function<std::unique_ptr<RunView>()> view;
   FitterMaker fitter;  // empty: no model can be fitted
@@ -34,21 +34,21 @@ struct EvaluatorSettings;
 struct Part;
 struct WorkerSettings;
 
-// Who computes.
+// The bodies of the processes that compute.
 struct WorkerFactory {
-  // The body of a worker's process, which returns its exit status. Empty: workers come by
-  // themselves.
+  // The body of a worker's process, which returns its exit status. Empty: workers are started
+  // elsewhere.
   std::function<int(const WorkerSettings&)> worker;
   std::function<int(const EvaluatorSettings&)> evaluator;  // the same; empty: there is none
-  bool brings_model = false;  // workers say what the model is and how to learn it
-  // Workers may have something left to do when the run is over, such as to save the model.
+  bool brings_model = false;  // the model and the optimiser come from the workers
+  // Workers may continue after the run is over, for example to save the model.
   bool may_stay = false;
 };
 
-// A factory that computes a built-in task, which must outlive it.
+// A factory for a built-in task. REQUIRES: `task` outlives it.
 WorkerFactory worker_factory_for(Task& task);
 
-// What somebody needs to join a run.
+// What a process needs to join a run.
 struct Invitation {
   std::string address;  // of the coordinator
   std::string token;    // to_text(RunKey)
@@ -58,14 +58,15 @@ inline constexpr int kExitFailed = 1;
 inline constexpr int kExitInterrupted = 130;
 
 // Runs `job` to its end and returns the exit status: 0, kExitFailed or kExitInterrupted. The run is
-// recorded in job.run_file. `invite` is told where to join before anybody is waited for; an error
-// ends the run. REQUIRES: no thread has been started in this process; job.run_file is set.
+// recorded in job.record.run_file. `invite` is called when the coordinator listens, before other
+// processes are started; its error ends the run. REQUIRES: no thread has been started in this
+// process; job.record.run_file is set.
 int launch(const Job& job, const WorkerFactory& factory, const RunHeader& header,
            const Company& company,
            const std::function<Status(const Invitation&)>& invite = nullptr);
 
-// The same for a part of it (launch/cluster_part.h). Without the coordinator nothing is recorded or
-// shown, and the status is that of the part's worker, or of its shard.
+// The same for a part of a run (launch/cluster_part.h). A part without the coordinator records and
+// shows nothing, and the status is that of its first worker, or else of its first shard.
 int launch_part(Part part, const Job& job, const WorkerFactory& factory, const RunHeader& header,
                 const Company& company,
                 const std::function<Status(const Invitation&)>& invite = nullptr);

@@ -8,7 +8,7 @@
 namespace drover {
 namespace {
 
-// About what a fit takes in the background of a run whose steps take a second.
+// How many steps a fit takes: about that of a background fit in a run with steps of a second.
 constexpr Step kFitSteps = 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where models are fitted: in the background of a run, and in the virtual time of a replay or a
-// simulation. libtorch is loaded when the first fit begins, and not before.
+// Fitting of models: in the background of a run, and in the virtual time of a replay or a
+// simulation. libtorch is loaded when the first fit begins.
 #pragma once
 
 #include "forecast/learned/fitting.h"
@@ -7,13 +7,13 @@
 
 namespace drover {
 
-// That it could not be loaded is the answer of the fit.
+// Loads libtorch at its first call, and returns an error if that fails.
 FitFunction lazy_fit_function();
 
-// Beside a live run.
+// For live runs.
 FitterMaker background_fitters();
-// For replays and simulations: a fit is there a fixed number of steps after it began. Ends early
-// when the user interrupts.
+// For replays and simulations: the result is available a fixed number of steps after the fit began.
+// A fit ends early when the user interrupts.
 FitterMaker stepped_fitters();
 
 }  // namespace drover

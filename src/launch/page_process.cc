@@ -22,8 +22,7 @@ namespace {
 
 int page_main(PageListener listener, RunChooser choose, const PageServerSettings& settings,
               int stop_fd) {
-  // Ctrl-C reaches all processes of a terminal at once; the run is told, and tells us when it
-  // ended.
+  // Ctrl-C signals all processes of a terminal at once. The page continues until the run has ended.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   ::prctl(PR_SET_NAME, "drover page");
@@ -68,7 +67,7 @@ Status PageProcess::start(RunChooser choose, const PageServerSettings& settings)
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return system_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-  // Once, and also with --quiet: whoever asked for any free port must hear which.
+  // Also with --quiet: with --dashboard 0 the user does not know the port.
   fmt::print(stderr, "{:<9} {}{}\n", metrics_ ? "metrics" : "page", listener.url(),
              metrics_ ? "metrics" : "");
   std::fflush(nullptr);
@@ -95,7 +94,7 @@ Status PageProcess::start(RunChooser choose, const PageServerSettings& settings)
 
 void PageProcess::finish() {
   if (pid_ < 0) return;
-  // It may be gone already.
+  // The child may have ended already.
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   [[maybe_unused]] const ssize_t written = ::write(stop_fd_, "e", 1);
   std::signal(SIGPIPE, before);

@@ -1,7 +1,6 @@
-// PageProcess: the live page and the metrics of runs that this process makes, served by a process
-// of its own.
+// PageProcess: serves the live page and the metrics of this process's runs, in a child process.
 //
-// It only reads the run file, with a low priority: the run does not notice.
+// The child only reads the run file, with a low priority, so that it does not slow down the run.
 #pragma once
 
 #include <sys/types.h>
@@ -16,22 +15,22 @@ namespace drover {
 
 class PageProcess {
  public:
-  // Takes the port, if one is wanted: told before anything is started whether it is free.
-  // `metrics`: it is they that were asked for, though the page is there too.
+  // Opens the port, if one is given: an error before processes are started if it is in use.
+  // `metrics`: the user asked for metrics, so their URL is printed; the page is served too.
   static Result<PageProcess> prepare(const std::optional<uint16_t>& port, bool metrics = false);
 
   ~PageProcess() { finish(); }
   PageProcess(PageProcess&& other) noexcept;
   PageProcess& operator=(PageProcess&&) = delete;
 
-  // Forks it, and prints the page's address. The run file need not be there yet.
+  // Forks the child and prints the page's URL. The run file need not exist yet.
   // REQUIRES: this process has no other thread, and has not opened the run file.
   Status start(const std::string& run_file);
-  // ... of one run after the other, and without metrics. `choose` is asked in the other process.
+  // The same for a sequence of runs, without metrics. `choose` is called in the child.
   Status start(RunChooser choose);
 
-  // When the run has ended and nobody writes to its file any more: whoever looks at the page is
-  // told the last of it, and the process ends.
+  // Ends the child after it has sent the end of the record to open pages. REQUIRES: the run has
+  // ended, and its file is not written to any more.
   void finish();
 
  private:
@@ -40,9 +39,9 @@ class PageProcess {
 
   std::optional<PageListener> listener_;
   bool metrics_ = false;
-  std::string run_file_;  // to be made one file at the end; empty: somebody else does
+  std::string run_file_;  // its log is folded into it at the end; empty: not done here
   pid_t pid_ = -1;
-  int stop_fd_ = -1;  // a byte written to it is the order to end
+  int stop_fd_ = -1;  // a byte written to it ends the child
 };
 
 }  // namespace drover

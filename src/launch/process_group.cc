@@ -18,7 +18,7 @@
 namespace drover {
 namespace {
 
-// The kernel keeps 15 letters: rather than its number, a name loses letters of its word.
+// The kernel keeps 15 letters. A longer name is shortened before its number.
 std::string process_title(const std::string& name) {
   constexpr size_t kLetters = 15;
   std::string title = "drover " + name;
@@ -29,7 +29,7 @@ std::string process_title(const std::string& name) {
 }
 
 constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 200'000'000};
-constexpr Duration kQuick = std::chrono::seconds(10);  // a life that is too short
+constexpr Duration kQuick = std::chrono::seconds(10);  // a death within this counts as quick
 constexpr int kQuickDeathsMax = 5;                     // in a row
 
 }  // namespace
@@ -69,15 +69,14 @@ Status ProcessGroup::start(Child child) {
     ::prctl(PR_SET_PDEATHSIG, child.signal_if_orphaned);
     if (::getppid() != parent) ::_exit(1);
     ::prctl(PR_SET_NAME, process_title(name).c_str());
-    // Ctrl-C reaches all processes of a terminal at once; only the head acts on it, and tells the
-    // others.
+    // Ctrl-C signals all processes of a terminal at once. Only the head acts on it.
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGHUP, SIG_IGN);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
     set_log_name(name);
     const int status = child.body();
     std::fflush(nullptr);
-    // Not exit(): what the parent registered to be done at its end is not the child's to do.
+    // Not exit(): the child must not run the parent's exit handlers.
     ::_exit(status);
   }
   child.started = clock_now();
@@ -85,18 +84,19 @@ Status ProcessGroup::start(Child child) {
   return done();
 }
 
-// Whoever ends by itself had a reason, and is let go.
-bool ProcessGroup::start_again(Child child, int wait_status) {
+// Restarts a child that was killed. One that exited by itself is not restarted.
+bool ProcessGroup::restart(Child child, int wait_status) {
   if (!restarts_ || interrupts_ > 0 || !WIFSIGNALED(wait_status)) return false;
   const bool quick = clock_now() - child.started < kQuick;
   child.quick_deaths = quick ? child.quick_deaths + 1 : 0;
   const std::string name = name_of(child.peer);
   if (child.quick_deaths > kQuickDeathsMax) {
-    spdlog::error("{} was {} {} times in a row as soon as it had started; it is not started again",
-                  name, describe_exit(wait_status), child.quick_deaths);
+    spdlog::error("{} was {} {} times in a row within {} s of its start; not restarting it", name,
+                  describe_exit(wait_status), child.quick_deaths,
+                  std::chrono::duration_cast<std::chrono::seconds>(kQuick).count());
     return false;
   }
-  spdlog::warn("{} was {}; it is started again", name, describe_exit(wait_status));
+  spdlog::warn("{} was {}; restarting it", name, describe_exit(wait_status));
   if (const Status started = start(std::move(child)); !started) {
     spdlog::error("{}", started.error().message);
     return false;
@@ -116,7 +116,7 @@ int ProcessGroup::supervise(const Peer& head_peer, int exits_fd, std::optional<D
       ++interrupts_;
       if (interrupts_ == 1 && !head.gone) ::kill(head.pid, SIGTERM);
       if (head.gone) terminate_all();
-      if (interrupts_ == 3) kill_all();  // somebody insists
+      if (interrupts_ == 3) kill_all();
     }
     reap(head, exits_fd);
     if (head.gone && !deadline && patience) deadline = clock_now() + *patience;
@@ -132,9 +132,9 @@ void ProcessGroup::reap(Head& head, int exits_fd) {
     if (found.empty()) continue;  // this process has other children too
     const Peer peer = found.mapped().peer;
     const bool may = !head.gone || restarts_ == Restart::kAlways;
-    const bool again = may && start_again(std::move(found.mapped()), status);
+    const bool again = may && restart(std::move(found.mapped()), status);
     if (pid != head.pid) {
-      // A full pipe or a head that is gone loses only this report.
+      // A report may be lost, if the pipe is full or the head has ended.
       const ExitReportBytes report =
           bytes_of({.peer = peer, .exit = exit_of(status), .restarted = again});
       [[maybe_unused]] const ssize_t written = ::write(exits_fd, report.data(), report.size());

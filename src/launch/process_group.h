@@ -1,5 +1,5 @@
-// ProcessGroup: the processes of a run, forked from this one, and the signals that concern them
-// all.
+// ProcessGroup: the processes of a run, forked from this one: restarts, interruptions and their
+// end.
 #pragma once
 
 #include <sys/types.h>
@@ -17,13 +17,13 @@
 
 namespace drover {
 
-// How a process ended, from what wait() says.
+// How a process ended, from the status of wait().
 ProcessExit exit_of(int wait_status);
-// The same in words: "killed by signal 9 (Killed)" or "exited with status 1".
+// The same as text: "killed by signal 9 (Killed)" or "exited with status 1".
 std::string describe_exit(int wait_status);
 
-// From its making until its end this process handles SIGINT, SIGTERM, SIGHUP and SIGCHLD only in
-// supervise(). Its end kills whoever is left.
+// While a group exists, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and handled in supervise().
+// The destructor kills the remaining children.
 class ProcessGroup {
  public:
   ProcessGroup();
@@ -31,26 +31,26 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  // Forks a child that runs `body` and exits with its result. If this process dies first, the child
-  // gets `signal_if_orphaned`. REQUIRES: this process has no other thread.
+  // Forks a child that runs `body` and exits with its result. If this process dies first, the
+  // kernel sends the child `signal_if_orphaned`. REQUIRES: this process has no other thread.
   Status add(const Peer& peer, int signal_if_orphaned, const std::function<int()>& body);
 
-  enum class Restart : uint8_t { kWhileHeadLives, kAlways };
-  // From here on, children that are killed by a signal are started again, unless they are killed
-  // again and again as soon as they have started. REQUIRES: what add() was given stays valid.
-  void restart_the_killed(Restart when = Restart::kWhileHeadLives) { restarts_ = when; }
+  enum class Restart : uint8_t { kWhileHeadRuns, kAlways };
+  // From here on, children that are killed by a signal are restarted, unless they die repeatedly
+  // right after starting. REQUIRES: the arguments of add() stay valid.
+  void restart_killed(Restart when = Restart::kWhileHeadRuns) { restarts_ = when; }
 
-  // Waits until all children are gone and returns the wait status of `head`.
-  // The first interruption is handed on to it, the third ends everybody. When it is gone the others
-  // have `patience` to leave by themselves; without one they are let finish what they do, until
-  // somebody interrupts. How each of the others ended is written to `exits_fd`, an ExitReport each.
+  // Waits until all children have ended and returns the wait status of `head`.
+  // The first interruption is forwarded to the head, the third kills all children. When the head
+  // has ended, the other children are killed after `patience`; absent: they may run until the next
+  // interruption. How each of the others ended is written to `exits_fd`, an ExitReport each.
   int supervise(const Peer& head, int exits_fd, std::optional<Duration> patience);
 
-  // Somebody interrupted supervise().
+  // Whether supervise() has received an interruption.
   bool interrupted() const { return interrupts_ > 0; }
 
   void kill_all();
-  // Asks a child to end.
+  // Sends a child SIGTERM.
   void terminate(const Peer& peer);
   void terminate_all();
 
@@ -68,13 +68,13 @@ class ProcessGroup {
     bool gone = false;
   };
   Status start(Child child);
-  bool start_again(Child child, int wait_status);
+  bool restart(Child child, int wait_status);
   void reap(Head& head, int exits_fd);
 
   sigset_t watched_{};
   sigset_t before_{};
   std::map<pid_t, Child> children_;
-  std::optional<Restart> restarts_;  // nothing: nobody is
+  std::optional<Restart> restarts_;  // absent: children are not restarted
   int interrupts_ = 0;
 };
 

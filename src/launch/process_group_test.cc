@@ -17,15 +17,15 @@ namespace {
 constexpr Peer kHead{Role::kShard, 0};
 constexpr Peer kOther{Role::kShard, 1};
 
-// What the processes share.
+// Memory that the processes share.
 struct Board {
   std::atomic<pid_t> head;
-  std::atomic<int> lives;  // of the other
+  std::atomic<int> starts;  // of kOther
 };
 
-// A head that ends at once, and another that is killed as soon as nobody knows the head any more.
-// Returns how often the other lived.
-int lives_of_the_other(std::optional<ProcessGroup::Restart> restart) {
+// Runs a head that ends at once, and another process that is killed when the head has been reaped.
+// Returns how often the other process was started.
+int starts_of_the_other(std::optional<ProcessGroup::Restart> restart) {
   void* const memory =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   EXPECT_NE(memory, MAP_FAILED);
@@ -41,25 +41,25 @@ int lives_of_the_other(std::optional<ProcessGroup::Restart> restart) {
   EXPECT_TRUE(processes
                   .add(kOther, SIGKILL,
                        [&board] {
-                         if (++board.lives > 1) return 0;
+                         if (++board.starts > 1) return 0;
                          while (board.head == 0 || ::kill(board.head, 0) == 0) ::sched_yield();
                          ::kill(::getpid(), SIGKILL);
                          return 1;
                        })
                   .ok());
-  if (restart) processes.restart_the_killed(*restart);
+  if (restart) processes.restart_killed(*restart);
   const int status = processes.supervise(kHead, -1, std::nullopt);
   EXPECT_EQ(WEXITSTATUS(status), 7);
-  const int lives = board.lives;
+  const int starts = board.starts;
   ::munmap(memory, sizeof(Board));
-  return lives;
+  return starts;
 }
 
-TEST(ProcessGroup, WhoIsKilledIsStartedAgainIfThatWasAsked) {
-  EXPECT_EQ(lives_of_the_other(std::nullopt), 1);
-  EXPECT_EQ(lives_of_the_other(ProcessGroup::Restart::kWhileHeadLives), 1) << "the run is over";
-  EXPECT_EQ(lives_of_the_other(ProcessGroup::Restart::kAlways), 2)
-      << "nobody here is the run's head";
+TEST(ProcessGroup, KilledProcessesAreRestartedIfRequested) {
+  EXPECT_EQ(starts_of_the_other(std::nullopt), 1);
+  EXPECT_EQ(starts_of_the_other(ProcessGroup::Restart::kWhileHeadRuns), 1) << "the run is over";
+  EXPECT_EQ(starts_of_the_other(ProcessGroup::Restart::kAlways), 2)
+      << "the run has no head in this group";
 }
 
 }  // namespace

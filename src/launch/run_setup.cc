@@ -50,8 +50,7 @@ Status check_run_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return invalid_input("the run file " + path +
-                         " is a folder. Give the name of a file with --run-file, such as " + path +
-                         "/run.db.");
+                         " is a folder. Name a file with --run-file, such as " + path + "/run.db.");
   }
   if (std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0) {
     return invalid_input("the run file " + path +
@@ -65,11 +64,11 @@ Status check_model_path(std::string_view flag, const std::string& path) {
   std::error_code ignored;
   const auto folder = std::filesystem::absolute(path, ignored).parent_path();
   if (std::filesystem::is_directory(path, ignored)) {
-    return invalid_input(fmt::format("{} {} is a folder; give the name of a file", flag, path));
+    return invalid_input(fmt::format("{} {} is a folder; name a file", flag, path));
   }
   if (!std::filesystem::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0) {
-    return invalid_input(fmt::format(
-        "the model cannot be saved to {}: there is no writable folder {}", path, folder.string()));
+    return invalid_input(fmt::format("cannot save the model to {}: there is no writable folder {}",
+                                     path, folder.string()));
   }
   return done();
 }
@@ -92,7 +91,7 @@ RunHeader make_run_header(const Job& job,
             static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())});
   header.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
   header.command = command_line;
-  // Names of files belong to this run alone: whoever repeats it wants others.
+  // Without the names of files: a run that repeats the job must use others.
   Job repeatable = job;
   repeatable.record.run_file.clear();
   repeatable.record.save_model.clear();
@@ -109,7 +108,7 @@ RunHeader make_run_header(const Job& job,
 
 Status check_listen(const JobCluster& cluster) {
   const std::string address = "tcp:" + cluster.listen;
-  // What is no address is refused when the run starts, with the reason.
+  // An invalid address is refused when the run starts.
   if (cluster.transport != Transport::kTcp || !parse_endpoint(address)) return done();
   const Status may = may_listen(address, !cluster.tls.empty(), cluster.insecure);
   return may ? done() : invalid_input("listen (--listen): " + may.error().message);

@@ -1,5 +1,4 @@
-// Before a run starts: where it is recorded, what its header says, and whether its files can be
-// written and read.
+// Preparation of a run: its default run file, its header, and checks of its files and addresses.
 #pragma once
 
 #include <ctime>
@@ -14,17 +13,18 @@
 
 namespace drover {
 
-// runs/20260701-120000-<what>.db, with a number if that is taken.
+// runs/20260701-120000-<what>.db, with a number if that exists.
 std::string default_run_file(std::string_view what, std::time_t now);
 
-// Known before the data is read and anybody is started: that the run can be recorded there.
+// The checks are made before data is read and processes are started. This one: whether a run can be
+// recorded in `path`.
 Status check_run_file(const std::string& path);
-// ... that a model can be saved there; `flag` is the one that named the place.
+// Whether a model can be saved to `path`, which was given with `flag`.
 Status check_model_path(std::string_view flag, const std::string& path);
-// ... that the data sets are where the job says.
+// Whether the folder of the data sets exists.
 Status check_data_dir(const TaskSpec& task);
 
-// `about`: what a person would like to know of the task.
+// `about`: names and values that describe the task, for people.
 RunHeader make_run_header(const Job& job,
                           const std::vector<std::pair<std::string, std::string>>& about,
                           const std::string& command_line, std::time_t now);

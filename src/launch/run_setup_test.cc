@@ -1,4 +1,4 @@
-// What is wrong with a run's files and addresses must be known before anything is started.
+// Errors in a run's files and addresses are found before processes are started.
 #include "launch/run_setup.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class RunSetupTest : public ::testing::Test {
   const std::filesystem::path folder_;
 };
 
-TEST_F(RunSetupTest, ListensForOtherHostsOnlyWithTlsOrOnPurpose) {
+TEST_F(RunSetupTest, ListensForOtherHostsOnlyWithTlsOrInsecure) {
   JobCluster cluster{.transport = Transport::kTcp, .listen = "0.0.0.0:0"};
   const Status refused = check_listen(cluster);
   ASSERT_FALSE(refused.ok());
@@ -51,19 +51,19 @@ TEST_F(RunSetupTest, TheAddressMattersOnlyWithTcp) {
 TEST_F(RunSetupTest, NeverOverwritesARunFile) {
   EXPECT_TRUE(check_run_file(path("run.db")).ok());
   { std::ofstream file(path("run.db")); }
-  EXPECT_TRUE(check_run_file(path("run.db")).ok()) << "empty: a draft that was never begun";
+  EXPECT_TRUE(check_run_file(path("run.db")).ok()) << "an empty file";
   std::ofstream(path("run.db")) << "a run";
   EXPECT_FALSE(check_run_file(path("run.db")).ok());
   EXPECT_FALSE(check_run_file(folder_.string()).ok()) << "a folder";
 }
 
-TEST_F(RunSetupTest, SavesAModelOnlyIntoAFolderThatIsThere) {
+TEST_F(RunSetupTest, SavesAModelOnlyIntoAnExistingFolder) {
   EXPECT_TRUE(check_model_path("--save-model", path("model.pt")).ok());
   EXPECT_FALSE(check_model_path("--save-model", path("missing/model.pt")).ok());
   EXPECT_FALSE(check_model_path("--save-model", folder_.string()).ok());
 }
 
-TEST_F(RunSetupTest, LooksForTheDataBeforeTheRun) {
+TEST_F(RunSetupTest, ChecksTheFolderOfTheData) {
   EXPECT_TRUE(check_data_dir({.data_dir = ""}).ok());
   EXPECT_TRUE(check_data_dir({.data_dir = folder_.string()}).ok());
   const Status missing = check_data_dir({.data_dir = path("missing")});

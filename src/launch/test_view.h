@@ -1,4 +1,4 @@
-// A view of a run that shows nothing, for tests that start a run in their own process.
+// SilentView: a view of a run that shows nothing, for tests that start a run in their own process.
 #pragma once
 
 #include "launch/launcher.h"

@@ -57,7 +57,7 @@ void introduce(const std::shared_ptr<Channel>& channel, const RunKey& key,
       Handshake{key, {}, std::move(introduction), std::move(callbacks)});
   state->nonces.connector = make_nonce();
   Channel::Callbacks first;
-  // A weak pointer: the channel owns this callback.
+  // A weak_ptr: the channel owns this callback.
   first.on_control = [state, observed = std::weak_ptr(channel)](const Control& message) -> Status {
     const auto self = observed.lock();
     return self ? answer(*state, *self, message) : done();
