@@ -1,1 +1,1 @@
-"""Runs of Drover that are broken on purpose, by schedules that follow from a seed (tools/faults)."""
+"""Faults in real runs of Drover, by seeded schedules (tools/faults)."""

@@ -1,4 +1,4 @@
-"""A run, started as its schedule says, and broken as its schedule says."""
+"""Starts the run of a schedule and injects its faults."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ from .schedules import (
     Schedule,
 )
 
-PATIENCE = 100.0  # seconds until a run that has not ended hangs
-COMES_WITHIN = 8.0  # a process that is to be hit, and was killed just before
-LOOK_EVERY = 0.0005
-PORT = 29600  # in a network namespace of its own nobody else has it
+PATIENCE = 100.0  # seconds after which a run that has not ended counts as hanging
+APPEARS_WITHIN = 8.0  # seconds for a target that was killed just before and is being restarted
+POLL_EVERY = 0.0005
+PORT = 29600  # free, because the network namespace is new
 
 
 @dataclass
 class Hit:
-    """A fault that was carried out, and when, on the run's clock."""
+    """A fault that was injected, and when, on the run's clock."""
 
     fault: Fault
     at: float
-    whom: List[str]
+    targets: List[str]
 
 
 @dataclass
 class Outcome:
     statuses: Dict[str, int]  # of the commands that were started; negative: ended by that signal
-    hung: Dict[str, str]  # who was still there when patience ended, and where it was
+    hung: Dict[str, str]  # processes that were still there after PATIENCE, and their states
     hits: List[Hit]
-    missed: List[Fault]  # the run was over before
-    left: Dict[str, str]  # who was still there when all commands had ended
+    missed: List[Fault]  # faults whose time had not come when the run was over
+    left: Dict[str, str]  # processes that were still there after all commands had ended
     seconds: float = 0.0
 
 
@@ -67,11 +67,11 @@ class Outcome:
 class _Command:
     name: str
     process: subprocess.Popen
-    born: List[int] = field(default_factory=list)  # children that were ever seen, in order
+    children: List[int] = field(default_factory=list)  # all that were ever seen, in order
 
 
 class BrokenRun:
-    """Use as a context: at its end nothing of it is left, whatever happened."""
+    """A context manager: at its end all processes, mounts and namespaces of the run are gone."""
 
     def __init__(self, schedule: Schedule, drover: Path, tools: Path, keep_folder: bool = False) -> None:
         self.schedule, self._drover, self._tools = schedule, drover, tools
@@ -81,7 +81,7 @@ class BrokenRun:
         self.scratch = self.folder / "scratch"  # TMPDIR of the run
         self.work = self.folder / "work"  # where it runs
         self.commands: List[_Command] = []
-        self.began: Optional[float] = None  # the coordinator, on CLOCK_BOOTTIME
+        self.began: Optional[float] = None  # when the coordinator was started, on CLOCK_BOOTTIME
         self._undo: List[Callable[[], object]] = []
         self._hosts: List[Host] = []
         self._mirror: Optional[Mirror] = None
@@ -166,33 +166,33 @@ class BrokenRun:
         for worker in range(self.schedule.job.workers):
             self._start(f"worker {worker}", [*common, "--role", "worker", "--rank", str(worker), *join], workers)
 
-    # --- looking
+    # --- observing
 
     def over(self) -> bool:
         return all(command.process.poll() is not None for command in self.commands)
 
-    def _look(self) -> int:
-        """Notes who has come; returns how many ever have."""
+    def _observe(self) -> int:
+        """Records new child processes. Returns how many there have been."""
         for command in self.commands:
             for pid in processes.children_of(command.process.pid):
-                if pid not in command.born:
-                    command.born.append(pid)
+                if pid not in command.children:
+                    command.children.append(pid)
                     if self.began is None:
                         self.began = processes.started_at(pid)
-        return sum(len(command.born) for command in self.commands)
+        return sum(len(command.children) for command in self.commands)
 
     def _pids(self) -> Dict[str, int]:
-        self._look()
+        self._observe()
         pids = {}
         for command in self.commands:
             pids["launcher"] = self.commands[0].process.pid
-            for pid in command.born:
+            for pid in command.children:
                 name = processes.name_of(pid)
                 if name and processes.alive(pid):
                     pids[name] = pid
         return pids
 
-    def _wait(self, condition: Callable[[], bool], patience: float, every: float = LOOK_EVERY) -> bool:
+    def _wait(self, condition: Callable[[], bool], patience: float, every: float = POLL_EVERY) -> bool:
         deadline = time.monotonic() + patience
         while not condition():
             if self.over() or time.monotonic() > deadline:
@@ -201,31 +201,31 @@ class BrokenRun:
         return True
 
     def _begun_step(self) -> int:
-        """The newest checkpoint that somebody has begun to write."""
+        """The step of the newest checkpoint that has been begun."""
         try:
             names = os.listdir(self.work / "kept")
         except OSError:
             return 0
         return max((int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit()), default=0)
 
-    # --- breaking
+    # --- injecting faults
 
-    def break_it(self) -> Outcome:
+    def inject_faults(self) -> Outcome:
         began = time.monotonic()
         deadline = began + PATIENCE + sum(fault.seconds for fault in self.schedule.faults)
         hits, missed = [], []
         lasting: List[threading.Thread] = []
         for fault in self.schedule.faults:
-            hit = self._carry_out(fault, lasting, deadline)
+            hit = self._inject_when_due(fault, lasting, deadline)
             (hits if hit else missed).append(hit or fault)
         for thread in lasting:
             thread.join()
         while not self.over() and time.monotonic() < deadline:
-            self._look()
+            self._observe()
             time.sleep(0.01)
         hung = processes.where_it_hangs(processes.marked(self.mark)) if not self.over() else {}
         taken = time.monotonic() - began
-        # Whoever is left may be just leaving: a launcher that was killed takes seconds to be missed.
+        # Remaining processes may be about to end: they notice a killed launcher only after seconds.
         patience = time.monotonic() + 10.0
         while not hung and processes.marked(self.mark) and time.monotonic() < patience:
             time.sleep(0.02)
@@ -234,24 +234,24 @@ class BrokenRun:
         statuses = {command.name: command.process.wait() for command in self.commands}
         return Outcome(statuses, hung, hits, missed, left, taken)
 
-    def _carry_out(self, fault: Fault, lasting: List[threading.Thread], deadline: float) -> Optional[Hit]:
+    def _inject_when_due(self, fault: Fault, lasting: List[threading.Thread], deadline: float) -> Optional[Hit]:
         patience = max(0.0, deadline - time.monotonic())
-        if fault.born is not None:
-            wanted = fault.born
-            come = self._wait(lambda: self._look() > wanted, patience)
+        if fault.process is not None:
+            wanted = fault.process
+            reached = self._wait(lambda: self._observe() > wanted, patience)
         else:
-            come = self._wait(lambda: self._look() >= 0 and self._begun_step() >= fault.step, patience)
-        if not come:
+            reached = self._wait(lambda: self._observe() >= 0 and self._begun_step() >= fault.step, patience)
+        if not reached:
             return None
         time.sleep(fault.after_ms / 1000)
         at = processes.boot_time() - (self.began or processes.boot_time())
-        whom = self._break(fault, lasting)
-        return Hit(fault, at, whom) if whom else None
+        targets = self._inject(fault, lasting)
+        return Hit(fault, at, targets) if targets else None
 
-    def _break(self, fault: Fault, lasting: List[threading.Thread]) -> List[str]:
-        if fault.born is not None:
-            pid = [each for command in self.commands for each in command.born][fault.born]
-            name = processes.name_of(pid) or f"process {fault.born}"
+    def _inject(self, fault: Fault, lasting: List[threading.Thread]) -> List[str]:
+        if fault.process is not None:
+            pid = [each for command in self.commands for each in command.children][fault.process]
+            name = processes.name_of(pid) or f"process {fault.process}"
             return [name] if processes.send(pid, signal.SIGKILL) else []
         if fault.kind in (KILL, PAUSE, INTERRUPT):
             return self._hit_processes(fault, lasting)
@@ -259,7 +259,7 @@ class BrokenRun:
 
     def _hit_processes(self, fault: Fault, lasting: List[threading.Thread]) -> List[str]:
         wanted: Set[str] = set(fault.targets)
-        self._wait(lambda: wanted <= set(self._pids()), COMES_WITHIN)
+        self._wait(lambda: wanted <= set(self._pids()), APPEARS_WITHIN)
         pids = {name: pid for name, pid in self._pids().items() if name in wanted}
         number = {KILL: signal.SIGKILL, PAUSE: signal.SIGSTOP, INTERRUPT: signal.SIGINT}[fault.kind]
         hit = [name for name, pid in pids.items() if processes.send(pid, number)]
@@ -279,7 +279,7 @@ class BrokenRun:
             weather = mirror.weather
             if fault.kind in (CUT, HALF_OPEN):
                 for proxy in mirror.proxies():
-                    proxy.cut_all() if fault.kind == CUT else proxy.open_halves()
+                    proxy.cut_all() if fault.kind == CUT else proxy.make_half_open()
                 return ["connections"]
             if fault.kind == CORRUPT:
                 weather.corrupt_next()
@@ -294,11 +294,11 @@ class BrokenRun:
                 self._for_a_while(fault, lambda: None, lambda: setattr(weather, "rate", 0.0), lasting)
             return ["connections"]
         if link is not None:
-            begin, end = (link.pull, link.plug) if fault.kind == LINK_DOWN else (link.slow_down, link.speed_up)
+            begin, end = (link.set_down, link.set_up) if fault.kind == LINK_DOWN else (link.slow_down, link.speed_up)
             assert fault.kind in (LINK_DOWN, LINK_SLOW)
             self._for_a_while(fault, begin, end, lasting)
             return ["link"]
-        raise AssertionError(f"there is no network to break: {fault}")
+        raise AssertionError(f"the run of this schedule has no proxy or link: {fault}")
 
     def _for_a_while(
         self, fault: Fault, begin: Callable[[], object], end: Callable[[], object], lasting: List[threading.Thread]
@@ -317,8 +317,8 @@ class BrokenRun:
         thread.start()
         lasting.append(thread)
 
-    def said(self) -> str:
-        """The last words of everybody."""
+    def logs(self) -> str:
+        """The end of the error output of every command."""
         texts = []
         for command in self.commands:
             text = (self.folder / f"{command.name}.err").read_text(errors="replace")

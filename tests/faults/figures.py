@@ -1,4 +1,4 @@
-"""What a hunt has done, in figures."""
+"""Statistics of all runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .judging import Verdict
 from .schedules import Schedule
 
 
-def _middle_and_worst(values: List[float], unit: str) -> str:
+def _median_and_worst(values: List[float], unit: str) -> str:
     if not values:
         return "–"
     ordered = sorted(values)
@@ -33,7 +33,7 @@ class Figures:
         self.bad[schedule.family] += bool(verdict.findings)
         self.ends.setdefault(schedule.family, Counter())[verdict.outcome] += 1
         for hit in outcome.hits:
-            for name in hit.whom:
+            for name in hit.targets:
                 role = name.split()[0]
                 self.faults[f"{hit.fault.kind} {role}" if role not in ("connections", "link") else hit.fault.kind] += 1
         if schedule.place != "plain" and not schedule.faults:
@@ -50,9 +50,9 @@ class Figures:
             lines.append(f"| {family} | {self.runs[family]} | {ends} | {self.bad[family] or '–'} |")
         lines += ["", "| fault | times |", "|---|---|"]
         lines += [f"| {name} | {count} |" for name, count in sorted(self.faults.items())]
-        lines += ["", "| middle, worst (of how many) | |", "|---|---|"]
-        lines.append(f"| from a kill or pause to the next step that is done | {_middle_and_worst(self.next_step, ' s')} |")
-        lines.append(f"| from a worker's loss to its return | {_middle_and_worst(self.came_back, ' s')} |")
-        lines.append(f"| steps lost by a start over | {_middle_and_worst(self.steps_lost, '')} |")
-        lines.append(f"| faults whose moment did not come before the run was over | {self.missed} |")
+        lines += ["", "| median, worst (count) | |", "|---|---|"]
+        lines.append(f"| from a kill or pause to the end of the next step | {_median_and_worst(self.next_step, ' s')} |")
+        lines.append(f"| from a worker's loss until it rejoins | {_median_and_worst(self.came_back, ' s')} |")
+        lines.append(f"| steps lost by a restart | {_median_and_worst(self.steps_lost, '')} |")
+        lines.append(f"| faults whose time had not come when the run was over | {self.missed} |")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What must hold of a run that was broken, whatever was done to it. Each rule that does not hold is a sentence."""
+"""Checks what must hold of every run with faults. A violated rule is a finding, which is a sentence."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _KILLED, _INTERRUPTED = -9, 130
 @dataclass
 class Verdict:
     findings: List[str] = field(default_factory=list)
-    outcome: str = "none"  # what the run file says; none: there is none
+    outcome: str = "none"  # as recorded; "none": there is no run file
     digest: str = ""
-    next_step_after: List[float] = field(default_factory=list)  # seconds from a fault to the next step that was done
-    steps_lost: List[int] = field(default_factory=list)  # by each start over
-    came_back_after: List[float] = field(default_factory=list)  # seconds from a worker's loss to its return
+    next_step_after: List[float] = field(default_factory=list)  # seconds from a fault to the end of the next step
+    steps_lost: List[int] = field(default_factory=list)  # by each restart
+    came_back_after: List[float] = field(default_factory=list)  # seconds from a worker's loss until it rejoined
 
 
 def judge(run: BrokenRun, outcome: Outcome, drover: Path, undisturbed: Optional[str]) -> Verdict:
@@ -37,17 +37,17 @@ def judge(run: BrokenRun, outcome: Outcome, drover: Path, undisturbed: Optional[
     if outcome.hung:
         verdict.findings.append(f"the run hangs: {outcome.hung}")
     if outcome.left:
-        verdict.findings.append(f"processes are left: {outcome.left}")
+        verdict.findings.append(f"processes were not ended: {outcome.left}")
     run_id = _judge_run_file(run, outcome, drover, verdict)
     _judge_statuses(schedule, outcome, verdict)
     if schedule.place in (PLAIN,) or verdict.outcome == "completed":
         _judge_checkpoints(run, drover, verdict)
-    _judge_what_is_left(run, run_id, verdict)
-    lost_workers = {name for hit in outcome.hits if hit.fault.kind == KILL for name in hit.whom if "worker" in name}
+    _judge_remains(run, run_id, verdict)
+    lost_workers = {name for hit in outcome.hits if hit.fault.kind == KILL for name in hit.targets if "worker" in name}
     if undisturbed and schedule.same_parameters and verdict.outcome == "completed" and not lost_workers:
         if verdict.digest != undisturbed:
             verdict.findings.append(
-                f"the parameters are not those of a run that nobody disturbs: {verdict.digest}, not {undisturbed}"
+                f"the parameters differ from those of a run without faults: {verdict.digest}, not {undisturbed}"
             )
     return verdict
 
@@ -58,15 +58,15 @@ def _judge_statuses(schedule: Schedule, outcome: Outcome, verdict: Verdict) -> N
     if outcome.hung:
         return
     head = next(iter(outcome.statuses))
-    launcher_killed = any("launcher" in hit.whom for hit in outcome.hits if hit.fault.kind == KILL)
+    launcher_killed = any("launcher" in hit.targets for hit in outcome.hits if hit.fault.kind == KILL)
     interrupted = any(hit.fault.kind == INTERRUPT for hit in outcome.hits)
-    right = {"completed": {0}, "interrupted": {_INTERRUPTED}, "failed": {1}, "running": {1}, "none": {1}}
-    wanted: Set[int] = right.get(verdict.outcome, set())
+    permitted = {"completed": {0}, "interrupted": {_INTERRUPTED}, "failed": {1}, "running": {1}, "none": {1}}
+    expected: Set[int] = permitted.get(verdict.outcome, set())
     if launcher_killed:
-        wanted = wanted | {_KILLED}
+        expected = expected | {_KILLED}
     if interrupted:
-        wanted = wanted | {_INTERRUPTED}
-    if outcome.statuses[head] not in wanted:
+        expected = expected | {_INTERRUPTED}
+    if outcome.statuses[head] not in expected:
         verdict.findings.append(
             f"the {head} ended with {outcome.statuses[head]} although the run was '{verdict.outcome}'"
         )
@@ -88,7 +88,7 @@ def _judge_run_file(run: BrokenRun, outcome: Outcome, drover: Path, verdict: Ver
     if summary.returncode != 0:
         verdict.findings.append(f"the run file cannot be read: {summary.stderr.strip()}")
         return None
-    # A copy: on a full disk even reading wants to write.
+    # A copy: SQLite also writes when it reads, which fails on a full disk.
     copied = run.folder / "copy.db"
     for ending in ("", "-wal"):
         source = Path(str(path) + ending)
@@ -146,7 +146,7 @@ def _measure(schedule: Schedule, outcome: Outcome, steps: list, events: list, ve
             before = max(before, step)
         if kind == "resumed":
             resumed_from = version
-            # The last step is done again: with it come the evaluation and the digest.
+            # The last step is always repeated, for the evaluation and the digest.
             verdict.steps_lost.append(max(0, min(before, schedule.job.steps - 1) - resumed_from))
             before = 0
         if kind == "lost" and peer.startswith("worker"):
@@ -154,7 +154,7 @@ def _measure(schedule: Schedule, outcome: Outcome, steps: list, events: list, ve
         if kind == "joined" and peer in lost:
             verdict.came_back_after.append(at / 1e9 - lost.pop(peer))
     if schedule.loses_no_step and any(verdict.steps_lost):
-        verdict.findings.append(f"{max(verdict.steps_lost)} steps were lost, which a standby had")
+        verdict.findings.append(f"{max(verdict.steps_lost)} steps were lost, although a standby had them")
 
 
 # --- checkpoints and the model
@@ -165,11 +165,11 @@ def _judge_checkpoints(run: BrokenRun, drover: Path, verdict: Verdict) -> None:
     job = run.schedule.job
     if kept.exists():
         words = [str(drover), "checkpoint", "inspect", str(kept), "--json"]
-        told = subprocess.run(words, capture_output=True, text=True)
-        if told.returncode != 0:
-            verdict.findings.append(f"checkpoints cannot be inspected: {told.stderr.strip()}")
+        inspected = subprocess.run(words, capture_output=True, text=True)
+        if inspected.returncode != 0:
+            verdict.findings.append(f"checkpoints cannot be inspected: {inspected.stderr.strip()}")
             return
-        found = json.loads(told.stdout)
+        found = json.loads(inspected.stdout)
         whole = [each for each in found if each["complete"]]
         if verdict.outcome == "completed" and run.schedule.place not in (SMALL_DISK, FEW_FILES):
             if not whole or max(each["step"] for each in whole) != job.steps:
@@ -184,7 +184,7 @@ def _judge_checkpoints(run: BrokenRun, drover: Path, verdict: Verdict) -> None:
 
 
 def all_finite(safetensors: bytes) -> bool:
-    """Whether all its numbers (float32) are."""
+    """Whether all float32 values of the file are finite."""
     (length,) = struct.unpack_from("<Q", safetensors)
     header = json.loads(safetensors[8 : 8 + length])
     for name, tensor in header.items():
@@ -194,32 +194,32 @@ def all_finite(safetensors: bytes) -> bool:
         numbers = array.array("f", safetensors[begin:end])
         if sys.byteorder != "little":
             numbers.byteswap()
-        # A sum of finite floats is finite as a double, and one that is not stays so.
+        # A sum of finite floats is finite in double precision; infinity and NaN propagate.
         if not math.isfinite(sum(numbers)):
             return False
     return True
 
 
-# --- what a run leaves behind
+# --- remaining files and sockets
 
 
-def _judge_what_is_left(run: BrokenRun, run_id: Optional[str], verdict: Verdict) -> None:
+def _judge_remains(run: BrokenRun, run_id: Optional[str], verdict: Verdict) -> None:
     if run_id and processes.unix_sockets(f"drover-{run_id}"):
-        verdict.findings.append(f"sockets are left: {processes.unix_sockets(f'drover-{run_id}')}")
+        verdict.findings.append(f"sockets remain: {processes.unix_sockets(f'drover-{run_id}')}")
     scratch = os.listdir(run.scratch)
     if scratch:
-        verdict.findings.append(f"temporary files are left: {scratch}")
+        verdict.findings.append(f"temporary files remain: {scratch}")
     ours = [name for name in os.listdir("/dev/shm") if "drover" in name]
     if ours:
-        verdict.findings.append(f"memory is left: {ours}")
+        verdict.findings.append(f"shared memory remains: {ours}")
     expected = {"run.db", "kept", "keys", "model.pt", "token"}
     if verdict.outcome in ("running", "none", "failed"):
         expected |= {"run.db-wal", "run.db-shm"}
     others = [name for name in os.listdir(run.work) if name not in expected]
-    if verdict.outcome == "none":  # whoever made the run file was killed meanwhile
+    if verdict.outcome == "none":  # the coordinator was killed while it made the run file
         others = [name for name in others if not name.startswith("run.db.new-")]
     if others:
-        verdict.findings.append(f"files are left: {others}")
-    halves = [str(path.relative_to(run.work)) for path in run.work.glob("kept/*/*.partial")]
-    if halves and verdict.outcome == "completed":
-        verdict.findings.append(f"halves of files are left: {halves}")
+        verdict.findings.append(f"files remain: {others}")
+    partial = [str(path.relative_to(run.work)) for path in run.work.glob("kept/*/*.partial")]
+    if partial and verdict.outcome == "completed":
+        verdict.findings.append(f"unfinished files remain: {partial}")

@@ -1,7 +1,7 @@
-"""Hosts of a run that are network namespaces of this machine, and a proxy or a link between two of them.
+"""Network namespaces of this machine as hosts of a run, and a proxy or a link between two of them.
 
-Both have only a loopback interface. What listens at 127.0.0.1 on the servers' host is mirrored on the workers' host at the same
-port by a proxy, so members connect to where they are told, and no address has to be changed for the sake of the test.
+With proxies, both have only a loopback interface. For each port that is open at 127.0.0.1 on the servers' host, a proxy listens at
+the same port on the workers' host, so that members use the same addresses as without the test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SERVERS, WORKERS = "10.78.0.1", "10.78.0.2"  # where there is a link
 
 
 def can_make_hosts() -> bool:
-    """Whether this machine lets us: root, and the tools of iproute2 and util-linux."""
+    """Whether namespaces can be made: that needs root, iproute2 and util-linux."""
     try:
         return subprocess.run(["unshare", "-n", "ip", "link", "set", "lo", "up"], capture_output=True).returncode == 0
     except OSError:
@@ -30,7 +30,7 @@ def can_make_hosts() -> bool:
 
 class Host:
     def __init__(self) -> None:
-        # It lives as long as somebody is in it: this one, until its input is closed.
+        # The namespace exists as long as a process is in it. This one exits when its input is closed.
         script = "ip link set lo up && echo up && exec cat"
         self._keeper = subprocess.Popen(
             ["unshare", "-n", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -44,14 +44,14 @@ class Host:
         return self._keeper.pid
 
     def words(self) -> List[str]:
-        """What makes the command behind it run there."""
+        """The prefix of a command that runs on this host."""
         return ["nsenter", f"--net=/proc/{self.pid}/ns/net"]
 
     def run(self, *words: str) -> None:
         subprocess.run([*self.words(), *words], check=True, capture_output=True)
 
     def inside(self, work: Callable[[], T]) -> T:
-        """Does it there. A socket stays where it was made, whoever uses it; a thread of its own moves, not this one."""
+        """Calls `work` on this host, in a new thread. A socket belongs to the host on which it was made."""
         results: List[T] = []
         troubles: List[BaseException] = []
 
@@ -61,7 +61,7 @@ class Host:
                     if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NEW_NET) != 0:
                         raise OSError(ctypes.get_errno(), "cannot enter a network namespace")
                 results.append(work())
-            except BaseException as trouble:  # told to whoever asked
+            except BaseException as trouble:  # raised again in the caller's thread
                 troubles.append(trouble)
 
         thread = threading.Thread(target=move_and_work)
@@ -92,7 +92,7 @@ def _connect(port: int) -> socket.socket:
 
 
 class Mirror:
-    """Makes whatever listens on one host reachable on another, through proxies in one weather."""
+    """Makes the listening ports of one host reachable on another, through proxies that share a Weather."""
 
     def __init__(self, servers: Host, workers: Host) -> None:
         self._servers, self._workers = servers, workers
@@ -116,7 +116,7 @@ class Mirror:
         try:
             listener = self._workers.inside(lambda: socket.create_server(("127.0.0.1", port)))
         except OSError:
-            return None  # its predecessor is still leaving
+            return None  # the previous proxy has not closed the port yet
         return Proxy(listener, lambda: self._servers.inside(lambda: _connect(port)), self.weather)
 
     def proxies(self) -> List[Proxy]:
@@ -131,7 +131,7 @@ class Mirror:
 
 
 class Link:
-    """A cable between the two."""
+    """A virtual cable between two hosts."""
 
     def __init__(self, servers: Host, workers: Host) -> None:
         self._workers = workers
@@ -140,10 +140,10 @@ class Link:
             host.run("ip", "address", "add", f"{address}/24", "dev", "eth0")
             host.run("ip", "link", "set", "eth0", "up")
 
-    def pull(self) -> None:
+    def set_down(self) -> None:
         self._workers.run("ip", "link", "set", "eth0", "down")
 
-    def plug(self) -> None:
+    def set_up(self) -> None:
         self._workers.run("ip", "link", "set", "eth0", "up")
 
     def slow_down(self) -> None:

@@ -1,4 +1,4 @@
-"""What /proc knows of the processes of a run: who there is, who was started when, what is left of them."""
+"""The processes of a run, from /proc: which exist, when they were started, and their states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Dict, List, Optional, Set
 
-MARK = "DROVER_FAULTS_RUN"  # in the environment of every process of a run: by it they are found again
+MARK = "DROVER_FAULTS_RUN"  # in the environment of every process of a run, to find them
 
 
 def _read(path: str) -> str:
@@ -24,7 +24,7 @@ def children_of(pid: int) -> List[int]:
 
 
 def name_of(pid: int) -> str:
-    """ "drover worker 1" -> "worker 1"; the kernel keeps 15 letters. Empty: it has none yet, or is gone."""
+    """ "drover worker 1" -> "worker 1"; the kernel keeps 15 letters. Empty: it has no name yet, or has ended."""
     name = _read(f"/proc/{pid}/comm").strip()
     if not name.startswith("drover "):
         return ""
@@ -36,7 +36,7 @@ def name_of(pid: int) -> str:
 
 
 def state_of(pid: int) -> str:
-    """R, S, T, Z, ...; empty: it is gone."""
+    """R, S, T, Z, ...; empty: there is no such process."""
     stat = _read(f"/proc/{pid}/stat")
     return stat.rsplit(")", 1)[1].split()[0] if ")" in stat else ""
 
@@ -46,7 +46,7 @@ def alive(pid: int) -> bool:
 
 
 def started_at(pid: int) -> Optional[float]:
-    """On CLOCK_BOOTTIME, to a hundredth of a second."""
+    """Its start time on CLOCK_BOOTTIME, to a hundredth of a second."""
     stat = _read(f"/proc/{pid}/stat")
     if ")" not in stat:
         return None
@@ -58,7 +58,7 @@ def boot_time() -> float:
 
 
 def marked(mark: str) -> Set[int]:
-    """Every process that was started with this mark, or forked from one that was."""
+    """All processes that were started with this mark, and their children."""
     wanted = f"{MARK}={mark}"
     found = set()
     for entry in os.listdir("/proc"):

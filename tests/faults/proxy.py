@@ -1,4 +1,4 @@
-"""A TCP proxy that does to what passes through it what a bad network does."""
+"""A TCP proxy that simulates a bad network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PIECE = 1 << 16
 
 
 class Weather:
-    """What happens to bytes now. Set by one thread, met by all."""
+    """The state of the simulated network. One thread sets it; it applies to all connections."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._stalled = False
         self.delay = 0.0  # seconds for every piece
-        self.rate = 0.0  # bytes a second of every connection; 0: as fast as can be
+        self.rate = 0.0  # bytes/s of every connection; 0: no limit
         self._to_corrupt = 0
 
     def stall(self, on: bool) -> None:
@@ -30,7 +30,7 @@ class Weather:
             self._to_corrupt += 1
 
     def pass_on(self, piece: bytes) -> bytes:
-        """Waits as long as the piece takes, and returns what arrives of it."""
+        """Waits as long as the piece takes, and returns it as it arrives."""
         with self._changed:
             while self._stalled:
                 self._changed.wait(1.0)
@@ -45,7 +45,7 @@ class Weather:
 
 
 def _end(one: socket.socket) -> None:
-    """Closes it; whoever waits in it wakes, which close() alone would not do."""
+    """Closes a socket and wakes threads that wait in it, which close() alone does not."""
     try:
         one.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -54,7 +54,7 @@ def _end(one: socket.socket) -> None:
 
 
 class _Pair:
-    """A connection to the proxy, and the proxy's own to whom it was meant for."""
+    """A connection to the proxy, and the proxy's connection to the server."""
 
     def __init__(self, near: socket.socket, far: socket.socket, weather: Weather) -> None:
         self.near, self.far, self.weather = near, far, weather
@@ -81,14 +81,14 @@ class _Pair:
         _end(self.near)
         _end(self.far)
 
-    def open_half(self) -> None:
-        """One end has lost the other and knows it; the other hears nothing ever again."""
+    def make_half_open(self) -> None:
+        """The far end's connection is closed. The near end's stays open, and receives nothing more."""
         self.half_open = True
         _end(self.far)
 
 
 class Proxy:
-    """Accepts on `listener`, and connects each who comes with what `connect` opens."""
+    """Accepts connections on `listener`, and forwards each to a connection that `connect` opens."""
 
     def __init__(self, listener: socket.socket, connect: Callable[[], socket.socket], weather: Weather) -> None:
         self._listener = listener
@@ -124,9 +124,9 @@ class Proxy:
         for pair in self._take():
             pair.cut()
 
-    def open_halves(self) -> None:
+    def make_half_open(self) -> None:
         for pair in self._take(keep=True):
-            pair.open_half()
+            pair.make_half_open()
 
     def _take(self, keep: bool = False) -> List[_Pair]:
         with self._lock:

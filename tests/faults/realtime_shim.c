@@ -1,5 +1,5 @@
-/* A clock on the wall that jumps by years, forwards and backwards, several times a second (LD_PRELOAD). Clocks that only go on
- * are left alone: nothing in a run but dates for people may notice. */
+/* A system clock that jumps by years, forwards and backwards, several times a second (LD_PRELOAD). Monotonic clocks are
+ * not changed: only dates in the record may be affected. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <sys/syscall.h>

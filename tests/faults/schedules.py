@@ -1,4 +1,4 @@
-"""A schedule: a small job, what is done to it and when, and how it must end. A function of its seed."""
+"""A schedule: a small job, the faults to inject and when, and the permitted outcomes. A function of its seed."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import random
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
-# What is done to a process.
+# Faults of processes.
 KILL, PAUSE, INTERRUPT = "kill", "pause", "interrupt"
-# What is done to the network between workers and servers.
+# Faults of the network between workers and servers.
 CUT, HALF_OPEN, STALL, DELAY, THROTTLE, CORRUPT = "cut", "half-open", "stall", "delay", "throttle", "corrupt"
 LINK_DOWN, LINK_SLOW = "link-down", "link-slow"
 
-# Where a run lives, beside the plain one of one launcher.
+# The environment of a run. PLAIN is one launcher on one host.
 PLAIN, PROXY, LINK, SMALL_DISK, FEW_FILES, WILD_CLOCK = "plain", "proxy", "link", "disk", "files", "clock"
 
 
 @dataclass(frozen=True)
 class Job:
-    """Every run has so few steps that it takes a second or two, and a checkpoint every few of them."""
+    """Runs are short, a second or two, and write a checkpoint every few steps."""
 
     workers: int
     shards: int
     steps: int
     checkpoint_every: int
-    delay_ms: int  # of every gradient: a step takes at least so long
+    delay_ms: int  # of every gradient, and so the minimum time of a step
     transport: str
     deterministic: bool
     optimizer: str = "sgd"
@@ -46,19 +46,19 @@ class Job:
 @dataclass(frozen=True)
 class Fault:
     kind: str
-    # The moment: so long after the n-th process was started, or after the checkpoint of a step was begun.
-    born: Optional[int]
+    # When: `after_ms` after the start of the n-th process, or after the checkpoint of `step` was begun.
+    process: Optional[int]
     step: int
     after_ms: float
-    targets: Tuple[str, ...] = ()  # names of processes; with `born` it is the newborn
-    seconds: float = 0.0  # how long it lasts, where it lasts
-    amount: float = 0.0  # of a delay in seconds, of a rate in bytes a second
+    targets: Tuple[str, ...] = ()  # names of processes; with `process` it is that one
+    seconds: float = 0.0  # duration; 0: instantaneous
+    amount: float = 0.0  # a delay in seconds, or a rate in bytes/s
 
     def __str__(self) -> str:
-        when = f"process {self.born}'s start" if self.born is not None else f"step {self.step}"
-        whom = " of " + ", ".join(self.targets) if self.targets else ""
-        lasting = f" for {self.seconds:.1f} s" if self.seconds else ""
-        return f"{self.kind}{whom}{lasting}, {self.after_ms:.0f} ms after {when}"
+        when = f"the start of process {self.process}" if self.process is not None else f"step {self.step}"
+        targets = " " + ", ".join(self.targets) if self.targets else ""
+        duration = f" for {self.seconds:.1f} s" if self.seconds else ""
+        return f"{self.kind}{targets}{duration}, {self.after_ms:.0f} ms after {when}"
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Schedule:
     job: Job
     faults: Tuple[Fault, ...]
     place: str = PLAIN
-    limit: int = 0  # bytes of the disk, or descriptors
-    may_end: Tuple[str, ...] = ("completed",)  # outcomes that are right
-    same_parameters: bool = False  # as a run that nobody disturbs
+    limit: int = 0  # size of the disk in bytes, or number of file descriptors
+    may_end: Tuple[str, ...] = ("completed",)  # permitted outcomes
+    same_parameters: bool = False  # the final parameters must be those of a run without faults
     loses_no_step: bool = False
 
     def __str__(self) -> str:
@@ -78,33 +78,33 @@ class Schedule:
         return f"seed {self.seed} ({self.family}, {self.job.transport}): {faults}"
 
 
-def _job(chance: random.Random, **fixed) -> Job:
-    every = chance.choice([3, 5, 8])
+def _job(draw: random.Random, **fixed) -> Job:
+    every = draw.choice([3, 5, 8])
     values = dict(
-        workers=chance.randint(2, 4),
-        shards=chance.randint(1, 3),
-        steps=every * chance.randint(4, 7) + chance.choice([0, 1]),
+        workers=draw.randint(2, 4),
+        shards=draw.randint(1, 3),
+        steps=every * draw.randint(4, 7) + draw.choice([0, 1]),
         checkpoint_every=every,
-        delay_ms=chance.choice([5, 15, 30]),
-        transport=chance.choice(["shm", "uds", "tcp"]),
-        deterministic=chance.random() < 0.5,
-        optimizer=chance.choice(["sgd", "momentum", "adamw"]),
-        save_model=chance.random() < 0.3,
+        delay_ms=draw.choice([5, 15, 30]),
+        transport=draw.choice(["shm", "uds", "tcp"]),
+        deterministic=draw.random() < 0.5,
+        optimizer=draw.choice(["sgd", "momentum", "adamw"]),
+        save_model=draw.random() < 0.3,
     )
-    values["tls"] = values["transport"] == "tcp" and chance.random() < 0.4
+    values["tls"] = values["transport"] == "tcp" and draw.random() < 0.4
     values.update(fixed)
     return Job(**values)
 
 
-def _at_a_step(chance: random.Random, job: Job, kind: str, targets: List[str], early=False, **more) -> Fault:
+def _at_a_step(draw: random.Random, job: Job, kind: str, targets: List[str], early=False, **more) -> Fault:
     begun = [*range(job.checkpoint_every, job.steps, job.checkpoint_every), job.steps]
     if early:
         begun = begun[: len(begun) // 2]
-    return Fault(kind, None, chance.choice(begun), chance.choice([0, 0, 1, 5, 20, 60, 150]), tuple(targets), **more)
+    return Fault(kind, None, draw.choice(begun), draw.choice([0, 0, 1, 5, 20, 60, 150]), tuple(targets), **more)
 
 
 def _in_order(faults: List[Fault]) -> Tuple[Fault, ...]:
-    return tuple(sorted(faults, key=lambda each: (each.born is None, each.born or 0, each.step, each.after_ms)))
+    return tuple(sorted(faults, key=lambda each: (each.process is None, each.process or 0, each.step, each.after_ms)))
 
 
 def _servers(job: Job) -> List[str]:
@@ -115,134 +115,134 @@ def _members(job: Job) -> List[str]:
     return _servers(job) + [f"worker {each}" for each in range(job.workers)]
 
 
-def _kills_of_servers(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, deterministic=True)
-    faults = [_at_a_step(chance, job, KILL, [chance.choice(_servers(job))]) for _ in range(chance.randint(1, 3))]
+def _kills_of_servers(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw, deterministic=True)
+    faults = [_at_a_step(draw, job, KILL, [draw.choice(_servers(job))]) for _ in range(draw.randint(1, 3))]
     return Schedule(seed, "servers killed", job, _in_order(faults), same_parameters=True)
 
 
-def _kills_with_standbys(seed: int, chance: random.Random) -> Schedule:
-    """One of the two processes of a shard each time, far enough apart for the other to have everything by then."""
-    job = _job(chance, deterministic=True, standby=True, delay_ms=30, steps=40, checkpoint_every=8)
-    steps = chance.sample([8, 24, 40], chance.randint(1, 3))
-    servers = lambda: [f"{chance.choice(['shard', 'standby'])} {each}" for each in range(job.shards)]  # noqa: E731
+def _kills_with_standbys(seed: int, draw: random.Random) -> Schedule:
+    """Kills one of the two processes of a shard at a time. Between two kills its new standby has time to receive everything."""
+    job = _job(draw, deterministic=True, standby=True, delay_ms=30, steps=40, checkpoint_every=8)
+    steps = draw.sample([8, 24, 40], draw.randint(1, 3))
+    servers = lambda: [f"{draw.choice(['shard', 'standby'])} {each}" for each in range(job.shards)]  # noqa: E731
     faults = [
-        Fault(KILL, None, step, chance.choice([0, 1, 5, 20, 60, 150]), tuple(chance.sample(servers(), chance.randint(1, job.shards))))
+        Fault(KILL, None, step, draw.choice([0, 1, 5, 20, 60, 150]), tuple(draw.sample(servers(), draw.randint(1, job.shards))))
         for step in steps
     ]
     return Schedule(seed, "standbys", job, _in_order(faults), same_parameters=True, loses_no_step=True)
 
 
-def _kills_of_anybody(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance)
+def _kills_of_any(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw)
     faults = []
-    for _ in range(chance.randint(1, 3)):
+    for _ in range(draw.randint(1, 3)):
         members = _members(job)
-        faults.append(_at_a_step(chance, job, KILL, chance.sample(members, chance.randint(1, len(members)))))
-    return Schedule(seed, "anybody killed", job, _in_order(faults))
+        faults.append(_at_a_step(draw, job, KILL, draw.sample(members, draw.randint(1, len(members)))))
+    return Schedule(seed, "any process killed", job, _in_order(faults))
 
 
-def _kills_at_birth(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance)
-    # The first is the coordinator: until it has made the run file there is nothing to go on with.
-    first = chance.random() < 0.2
-    births = {0} if first else set(chance.sample(range(1, len(_members(job)) + 2), chance.randint(1, 2)))
-    faults = [Fault(KILL, each, 0, chance.choice([0, 0, 1, 2, 5, 10, 30])) for each in sorted(births)]
+def _kills_at_start(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw)
+    # The first process is the coordinator. If it is killed before it has made the run file, the run cannot continue.
+    first = draw.random() < 0.2
+    starts = {0} if first else set(draw.sample(range(1, len(_members(job)) + 2), draw.randint(1, 2)))
+    faults = [Fault(KILL, each, 0, draw.choice([0, 0, 1, 2, 5, 10, 30])) for each in sorted(starts)]
     may_end = ("completed", "failed", "none") if first else ("completed",)
-    return Schedule(seed, "killed at birth", job, _in_order(faults), may_end=may_end)
+    return Schedule(seed, "killed at start", job, _in_order(faults), may_end=may_end)
 
 
-def _pauses(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, deterministic=True)
-    whom = lambda: chance.sample(_members(job), chance.randint(1, 2))  # noqa: E731
+def _pauses(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw, deterministic=True)
+    targets = lambda: draw.sample(_members(job), draw.randint(1, 2))  # noqa: E731
     faults = [
-        _at_a_step(chance, job, PAUSE, whom(), seconds=chance.choice([0.05, 0.3, 1.0, 2.0]))
-        for _ in range(chance.randint(1, 2))
+        _at_a_step(draw, job, PAUSE, targets(), seconds=draw.choice([0.05, 0.3, 1.0, 2.0]))
+        for _ in range(draw.randint(1, 2))
     ]
     return Schedule(seed, "pauses", job, _in_order(faults), same_parameters=True)
 
 
-def _long_pauses(seed: int, chance: random.Random) -> Schedule:
-    """Longer than the silence after which somebody is taken for dead."""
-    job = _job(chance)
-    fault = _at_a_step(chance, job, PAUSE, [chance.choice(_members(job))], seconds=chance.choice([11.0, 14.0, 18.0]))
+def _long_pauses(seed: int, draw: random.Random) -> Schedule:
+    """Longer than the silence after which a peer counts as dead (node/heartbeat.h)."""
+    job = _job(draw)
+    fault = _at_a_step(draw, job, PAUSE, [draw.choice(_members(job))], seconds=draw.choice([11.0, 14.0, 18.0]))
     return Schedule(seed, "long pauses", job, (fault,))
 
 
-def _launcher_killed(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, save_model=False)
-    faults = [_at_a_step(chance, job, KILL, ["launcher"])]
-    if chance.random() < 0.5:
-        faults.append(_at_a_step(chance, job, KILL, [chance.choice(_members(job))]))
+def _launcher_killed(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw, save_model=False)
+    faults = [_at_a_step(draw, job, KILL, ["launcher"])]
+    if draw.random() < 0.5:
+        faults.append(_at_a_step(draw, job, KILL, [draw.choice(_members(job))]))
     return Schedule(seed, "launcher killed", job, _in_order(faults), may_end=("completed", "failed", "running"))
 
 
-def _interrupted(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, save_model=False)
-    faults = [_at_a_step(chance, job, INTERRUPT, ["launcher"])]
-    if chance.random() < 0.6:
-        faults.append(_at_a_step(chance, job, KILL, [chance.choice(_members(job))]))
+def _interrupted(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw, save_model=False)
+    faults = [_at_a_step(draw, job, INTERRUPT, ["launcher"])]
+    if draw.random() < 0.6:
+        faults.append(_at_a_step(draw, job, KILL, [draw.choice(_members(job))]))
     may_end = ("interrupted", "completed", "running")
     return Schedule(seed, "interrupted", job, _in_order(faults), may_end=may_end)
 
 
-def _two_hosts(chance: random.Random, tls: bool) -> Job:
-    """Long enough for those who were cut off to come back: whoever comes when the run is over looks for it for a minute."""
-    return _job(chance, transport="tcp", tls=tls, save_model=False, deterministic=False, delay_ms=30, steps=60)
+def _two_hosts(draw: random.Random, tls: bool) -> Job:
+    """Long enough for workers that were cut off to rejoin: one that comes after the end of the run looks for it for a minute."""
+    return _job(draw, transport="tcp", tls=tls, save_model=False, deterministic=False, delay_ms=30, steps=60)
 
 
-def _weather(seed: int, chance: random.Random) -> Schedule:
-    """Workers reach the servers only through a proxy, which does what a bad network does."""
-    tls = chance.random() < 0.5
-    job = _two_hosts(chance, tls)
-    # A flipped bit within a gradient is noticed only where it is encrypted; TCP's own sums are for the others.
+def _weather(seed: int, draw: random.Random) -> Schedule:
+    """Workers reach the servers only through a proxy that simulates a bad network."""
+    tls = draw.random() < 0.5
+    job = _two_hosts(draw, tls)
+    # Only with TLS is a flipped bit in a gradient detected. Without it, real corruption is left to TCP's checksums.
     kinds = [CUT, CUT, STALL, DELAY, THROTTLE] + ([CORRUPT] if tls else [])
     faults = []
-    for _ in range(chance.randint(1, 3)):
-        kind = chance.choice(kinds)
-        amount = {DELAY: chance.choice([0.01, 0.1]), THROTTLE: chance.choice([2e5, 2e6])}.get(kind, 0.0)
-        lasting = 0.0 if kind in (CUT, CORRUPT) else chance.choice([0.2, 1.0, 2.0])
-        faults.append(_at_a_step(chance, job, kind, [], early=True, seconds=lasting, amount=amount))
+    for _ in range(draw.randint(1, 3)):
+        kind = draw.choice(kinds)
+        amount = {DELAY: draw.choice([0.01, 0.1]), THROTTLE: draw.choice([2e5, 2e6])}.get(kind, 0.0)
+        duration = 0.0 if kind in (CUT, CORRUPT) else draw.choice([0.2, 1.0, 2.0])
+        faults.append(_at_a_step(draw, job, kind, [], early=True, seconds=duration, amount=amount))
     return Schedule(seed, "weather", job, _in_order(faults), place=PROXY)
 
 
-def _half_open(seed: int, chance: random.Random) -> Schedule:
-    job = _two_hosts(chance, tls=chance.random() < 0.3)
-    return Schedule(seed, "half-open", job, (_at_a_step(chance, job, HALF_OPEN, [], early=True),), place=PROXY)
+def _half_open(seed: int, draw: random.Random) -> Schedule:
+    job = _two_hosts(draw, tls=draw.random() < 0.3)
+    return Schedule(seed, "half-open", job, (_at_a_step(draw, job, HALF_OPEN, [], early=True),), place=PROXY)
 
 
-def _links(seed: int, chance: random.Random) -> Schedule:
-    job = _two_hosts(chance, tls=False)
-    kind = chance.choice([LINK_DOWN, LINK_SLOW])
-    lasting = chance.choice([0.3, 2.0, 5.0, 13.0]) if kind == LINK_DOWN else chance.choice([1.0, 3.0])
-    return Schedule(seed, "links", job, (_at_a_step(chance, job, kind, [], early=True, seconds=lasting),), place=LINK)
+def _links(seed: int, draw: random.Random) -> Schedule:
+    job = _two_hosts(draw, tls=False)
+    kind = draw.choice([LINK_DOWN, LINK_SLOW])
+    duration = draw.choice([0.3, 2.0, 5.0, 13.0]) if kind == LINK_DOWN else draw.choice([1.0, 3.0])
+    return Schedule(seed, "links", job, (_at_a_step(draw, job, kind, [], early=True, seconds=duration),), place=LINK)
 
 
-def _full_disk(seed: int, chance: random.Random) -> Schedule:
-    """Run file and checkpoints on a disk that is full soon, or that has room for the run file alone. There may be none left to write
-    down how the run ended."""
-    job = _job(chance, deterministic=True, save_model=False)
-    limit = chance.choice([0, 64 << 10, 256 << 10, 700 << 10, 1500 << 10])
+def _full_disk(seed: int, draw: random.Random) -> Schedule:
+    """Run file and checkpoints on a disk that is soon full, or has space for the run file alone. The end of the run may not fit, so
+    the record may say that the run is still running."""
+    job = _job(draw, deterministic=True, save_model=False)
+    limit = draw.choice([0, 64 << 10, 256 << 10, 700 << 10, 1500 << 10])
     return Schedule(seed, "full disk", job, (), place=SMALL_DISK, limit=limit, may_end=("completed", "failed", "running", "none"))
 
 
-def _few_files(seed: int, chance: random.Random) -> Schedule:
-    job = _job(chance, save_model=False)
-    limit = chance.choice([8, 12, 16, 20, 24, 32, 48])
+def _few_files(seed: int, draw: random.Random) -> Schedule:
+    job = _job(draw, save_model=False)
+    limit = draw.choice([8, 12, 16, 20, 24, 32, 48])
     return Schedule(seed, "few files", job, (), place=FEW_FILES, limit=limit, may_end=("completed", "failed", "running", "none"))
 
 
-def _wild_clock(seed: int, chance: random.Random) -> Schedule:
-    # Without TLS: whether a certificate has expired is a question to the clock on the wall.
-    job = _job(chance, deterministic=True, save_model=False, tls=False)
-    faults = [_at_a_step(chance, job, KILL, [chance.choice(_servers(job))])] if chance.random() < 0.5 else []
+def _wild_clock(seed: int, draw: random.Random) -> Schedule:
+    # Without TLS: the expiry of certificates is checked against the system clock.
+    job = _job(draw, deterministic=True, save_model=False, tls=False)
+    faults = [_at_a_step(draw, job, KILL, [draw.choice(_servers(job))])] if draw.random() < 0.5 else []
     return Schedule(seed, "wild clock", job, tuple(faults), place=WILD_CLOCK, same_parameters=True)
 
 
-# Families with their weights. The first end as they do whatever the machine is busy with, and soon.
-_STEADY = [(_kills_of_servers, 5), (_kills_with_standbys, 4), (_pauses, 2), (_kills_of_anybody, 4), (_wild_clock, 1), (_full_disk, 1)]
+# Families with their weights. The steady ones end soon, and with the same outcome on a busy machine.
+_STEADY = [(_kills_of_servers, 5), (_kills_with_standbys, 4), (_pauses, 2), (_kills_of_any, 4), (_wild_clock, 1), (_full_disk, 1)]
 _ALL = _STEADY + [
-    (_kills_at_birth, 4),
+    (_kills_at_start, 4),
     (_launcher_killed, 2),
     (_interrupted, 2),
     (_few_files, 1),
@@ -254,8 +254,8 @@ _ALL = _STEADY + [
 
 
 def schedule_of(seed: int, steady: bool = False) -> Schedule:
-    """`steady`: only what ends in the same way however slow the machine is, and soon."""
-    chance = random.Random(f"drover faults {seed}")
+    """`steady`: only schedules that end soon, and with the same outcome on a slow machine."""
+    draw = random.Random(f"drover faults {seed}")
     families = _STEADY if steady else _ALL
-    family = chance.choices([each for each, _ in families], [weight for _, weight in families])[0]
-    return family(seed, chance)
+    family = draw.choices([each for each, _ in families], [weight for _, weight in families])[0]
+    return family(seed, draw)

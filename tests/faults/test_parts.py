@@ -1,4 +1,4 @@
-"""What the parts of a fault hunt promise, without a run: schedules, the proxy, reading checkpoints."""
+"""Tests of the parts of tools/faults without a run: schedules, the proxy, reading checkpoints."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ class Schedules(unittest.TestCase):
             self.assertEqual(schedule_of(seed), schedule_of(seed))
         self.assertGreater(len({str(schedule_of(seed)) for seed in _SEEDS}), 380)
 
-    def test_break_only_whom_there_is_and_when_there_is_a_checkpoint(self):
+    def test_have_existing_targets_and_steps_with_a_checkpoint(self):
         for seed in _SEEDS:
             schedule = schedule_of(seed)
             job = schedule.job
@@ -29,16 +29,16 @@ class Schedules(unittest.TestCase):
             names |= {f"standby {each}" for each in range(job.shards)} if job.standby else set()
             for fault in schedule.faults:
                 self.assertLessEqual(set(fault.targets), names, schedule)
-                if fault.born is None:
+                if fault.process is None:
                     self.assertTrue(fault.step == job.steps or fault.step % job.checkpoint_every == 0, schedule)
                     self.assertLessEqual(fault.step, job.steps, schedule)
 
-    def test_nobody_is_killed_more_often_than_a_supervised_run_bears(self):
+    def test_do_not_kill_a_process_more_often_than_it_is_restarted(self):
         for seed in _SEEDS:
             kills = [name for fault in schedule_of(seed).faults if fault.kind == KILL for name in fault.targets]
             self.assertLessEqual(max((kills.count(name) for name in kills), default=0), 5)
 
-    def test_steady_ones_kill_no_worker_where_parameters_are_compared_and_pause_nobody_for_long(self):
+    def test_steady_ones_have_short_pauses_and_kill_no_worker_if_parameters_are_compared(self):
         for seed in _SEEDS:
             schedule = schedule_of(seed, steady=True)
             for fault in schedule.faults:
@@ -47,11 +47,11 @@ class Schedules(unittest.TestCase):
                 elif schedule.same_parameters:
                     self.assertFalse([name for name in fault.targets if "worker" in name], schedule)
 
-    def test_meet_every_family(self):
+    def test_cover_every_family(self):
         self.assertEqual(len({schedule_of(seed).family for seed in _SEEDS}), 14)
 
 
-class AProxy(unittest.TestCase):
+class ProxyTest(unittest.TestCase):
     def setUp(self):
         self.server = socket.create_server(("127.0.0.1", 0))
         self.weather = Weather()
@@ -68,7 +68,7 @@ class AProxy(unittest.TestCase):
         for each in (self.near, self.far, self.server):
             each.close()
 
-    def test_passes_on_what_it_is_given_both_ways_and_the_end(self):
+    def test_forwards_bytes_and_the_end_in_both_directions(self):
         self.near.sendall(b"there")
         self.assertEqual(self.far.recv(10), b"there")
         self.far.sendall(b"and back")
@@ -83,7 +83,7 @@ class AProxy(unittest.TestCase):
         self.near.sendall(b"\0\0")
         self.assertEqual(self.far.recv(10), b"\0\0")
 
-    def test_holds_everything_back_while_it_stalls(self):
+    def test_forwards_nothing_while_it_stalls(self):
         self.weather.stall(True)
         self.near.sendall(b"later")
         self.far.settimeout(0.05)
@@ -93,7 +93,7 @@ class AProxy(unittest.TestCase):
         self.weather.stall(False)
         self.assertEqual(self.far.recv(10), b"later")
 
-    def test_takes_its_time_where_it_is_slow(self):
+    def test_limits_the_rate(self):
         self.weather.rate = 1000.0
         began = time.monotonic()
         self.near.sendall(b"x" * 100)
@@ -107,12 +107,12 @@ class AProxy(unittest.TestCase):
         for each in (self.near, self.far):
             self.assertEqual(each.recv(10), b"")
 
-    def test_a_half_open_connection_ends_for_one_and_is_silent_for_the_other(self):
+    def test_a_half_open_connection_is_closed_at_one_end_and_silent_at_the_other(self):
         self.near.sendall(b"a")
         self.far.recv(1)
-        self.proxy.open_halves()
+        self.proxy.make_half_open()
         self.assertEqual(self.far.recv(10), b"")
-        self.near.sendall(b"is anybody there?")
+        self.near.sendall(b"are you there?")
         self.near.settimeout(0.05)
         with self.assertRaises(socket.timeout):
             self.near.recv(10)
