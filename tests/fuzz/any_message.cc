@@ -25,11 +25,11 @@ Duration any_duration(Choices& choices) {
 
 std::vector<StepClosed::Arrival> any_arrivals(Choices& choices, Step step) {
   std::vector<StepClosed::Arrival> arrivals;
-  const uint32_t who = choices.any<uint8_t>();
+  const uint32_t arrived = choices.any<uint8_t>();
   for (WorkerId worker = 0; worker < 6; ++worker) {
-    if ((who >> worker & 1) != 0) arrivals.push_back({worker, any_duration(choices), step});
+    if ((arrived >> worker & 1) != 0) arrivals.push_back({worker, any_duration(choices), step});
   }
-  if (who >= 192 && !arrivals.empty()) arrivals.push_back(arrivals.front());
+  if (arrived >= 192 && !arrivals.empty()) arrivals.push_back(arrivals.front());
   return arrivals;
 }
 
@@ -101,7 +101,7 @@ Control any_message(Choices& choices, Step step) {
     case 14:
       return LearningRate{.from = choices.around(step), .rate = any_double(choices)};
     default: {
-      // Anything that can be read at all.
+      // Any message that can be decoded.
       auto read = decode_control(choices.take(choices.below(256)));
       return read ? std::move(read).value() : Control(WantInitial{});
     }

@@ -1,4 +1,5 @@
-// Control messages with any content, near enough to what makes sense at a step to get somewhere.
+// Control messages with arbitrary content, close enough to a step's valid messages to be accepted
+// sometimes.
 #pragma once
 
 #include "core/ids.h"
@@ -7,7 +8,7 @@
 
 namespace drover::fuzz {
 
-// Whether it is within the limits of the wire is not said: encode it and see.
+// The message may exceed the limits of the wire: encoding it shows that.
 Control any_message(Choices& choices, Step step);
 
 }  // namespace drover::fuzz

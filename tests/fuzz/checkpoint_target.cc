@@ -1,5 +1,5 @@
-// Files of a checkpoint: a manifest, a zero byte, and a shard's part. Whatever they say is refused,
-// or can be read whole.
+// Files of a checkpoint: a manifest, a zero byte, and a shard's part. They are refused or can be
+// read completely.
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ std::string hex(uint32_t number) {
   return text.data();
 }
 
-// Everything before the arrays, as the file itself says how long that is.
+// Everything before the arrays, by the length that the file gives.
 std::string_view head_of(std::string_view part) {
   uint64_t length = 0;
   if (part.size() < sizeof(length)) return part;
@@ -32,7 +32,7 @@ std::string_view head_of(std::string_view part) {
   return part.substr(0, sizeof(length) + std::min<uint64_t>(length, part.size()));
 }
 
-// With checksums and sizes that are right, so that what lies behind them is reached.
+// With correct checksums and sizes, so that the code behind those checks is reached.
 std::string mended(std::string_view text, std::string_view part) {
   json manifest = json::parse(text, nullptr, false);
   if (!manifest.is_object()) return std::string(text);
@@ -66,11 +66,12 @@ void checkpoint(Bytes input) {
   const BlockPlan plan = plan_blocks(layout, 2);
   const auto read = opened.value().read(plan.blocks);
   const Status verified = opened.value().verify();
-  promise(read.ok() || !verified.ok(), "what is whole can be read");
+  promise(read.ok() || !verified.ok(), "a verified checkpoint can be read");
   if (!read) return;
   promise(read.value().size() == plan.blocks.size(), "every block is read");
   for (const SavedBlock& block : read.value())
-    promise(block.parameters && block.parameters->size() == block.length, "every block is whole");
+    promise(block.parameters && block.parameters->size() == block.length,
+            "every block is complete");
 }
 
 }  // namespace drover::fuzz

@@ -1,5 +1,5 @@
-// Choices: reads the bytes of an input as a row of decisions, so that whatever changes bytes
-// changes what happens. An input that is over chooses zero.
+// Choices: reads the bytes of an input as a sequence of decisions, so that a change of a byte
+// changes what happens. After the end of the input every choice is zero.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Choices {
   // REQUIRES: 1 <= limit <= 256.
   uint32_t below(uint32_t limit) { return any<uint8_t>() % limit; }
   bool flip() { return below(2) == 1; }
-  // Mostly a number nearby; also those at which things wrap around, and any at all.
+  // Mostly a number near `near`; also numbers at which integers wrap around, and any others.
   uint64_t around(uint64_t near) {
     constexpr std::array<uint64_t, 6> kEdges = {
         0, 1, ~uint64_t{0}, ~uint64_t{0} - 1, uint64_t{1} << 63, (uint64_t{1} << 63) - 1};
@@ -42,7 +42,7 @@ class Choices {
     if (choice < 252) return kEdges[choice % kEdges.size()];
     return any<uint64_t>();
   }
-  // Up to some seconds.
+  // From zero to some seconds.
   Duration pause() {
     const uint32_t choice = any<uint8_t>();
     return Duration(int64_t{choice & 15} << (choice / 16 * 2));

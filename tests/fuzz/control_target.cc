@@ -1,4 +1,4 @@
-// Control messages: what is taken is written and read again as the same message.
+// Control messages: an accepted message is encoded and decoded as the same message.
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
 #include "wire/control.h"

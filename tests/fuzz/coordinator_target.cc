@@ -1,6 +1,7 @@
-// A coordinator, told whatever its node lets through: peers that come, go and say anything at all.
-// What it sends can be read by those it is for, it never waits for more than there are, it tells
-// steps in order, and when it has ended it is silent, unless it was to go on and is interrupted.
+// A coordinator with any input that its node passes on: peers that join, leave and send arbitrary
+// messages. Its messages can be decoded, it never waits for more gradients than there are workers,
+// it reports steps in order, and it is silent after its end, unless it is to restart and is
+// interrupted.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -41,7 +42,7 @@ CoordinatorSettings make_settings(Choices& choices) {
   settings.batch = 8;
   settings.full_samples = uint64_t{settings.batch} * settings.workers;
   settings.limits.at_least = choices.below(3);
-  static_cast<void>(choices.below(3));  // keeps the meaning of the corpus
+  static_cast<void>(choices.below(3));  // unused; keeps the inputs of the corpus valid
   if (choices.flip()) settings.limits.max_wait = 0.01;
   settings.limits.min_inclusion = choices.below(3) / 4.0;
   settings.stragglers = choices.flip() ? StragglerRule::kStop : StragglerRule::kFinish;
@@ -69,7 +70,7 @@ CoordinatorSettings make_settings(Choices& choices) {
 }
 
 std::unique_ptr<Policy> any_policy(Choices& choices) {
-  // From the eighth on they have a forecast, and can decide again inside a step.
+  // The eighth and later ones have a forecast, and can decide again inside a step.
   constexpr std::array kNames = {"sync",           "static:0.5", "deadline:0.01", "mad",
                                  "bandit",         "dbw",        "dropcompute",   "elfving",
                                  "elfving-online", "ecdf",       "ecdf:hedge=on", "ewma"};
@@ -90,28 +91,28 @@ class CoordinatorRun {
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {
       const bool was_over = coordinator_.ended();
-      const bool was_to_go_on = coordinator_.restarts();
-      tell_something();
-      // Also who only makes room for its next life hears an interruption.
-      const bool interrupted = was_to_go_on && !coordinator_.restarts();
+      const bool was_to_restart = coordinator_.restarts();
+      give_input();
+      // An interruption also reaches a coordinator that only waits for its next incarnation.
+      const bool interrupted = was_to_restart && !coordinator_.restarts();
       promise(!was_over || interrupted || (out_.messages.empty() && out_.records.empty()),
-              "who has ended is silent");
+              "a coordinator that has ended is silent");
       read_output();
-      promise(coordinator_.pending() <= 8'192, "what is kept is bounded");
+      promise(coordinator_.pending() <= 8'192, "memory is bounded");
     }
     promise(ends_ == (coordinator_.ended() && !coordinator_.restarts() ? 1 : 0), "a run ends once");
     promise(!coordinator_.committed() ||
                 (coordinator_.restarts() && coordinator_.committed()->step < settings_.steps),
-            "what another life goes on from is not the end");
+            "the step that the next incarnation continues from is not the last");
   }
 
  private:
   using PeerId = std::pair<Role, uint32_t>;
 
-  void tell_something() {
+  void give_input() {
     const uint32_t choice = choices_.below(16);
-    if (choice < 4 || (peers_.empty() && choice < 12)) return meet();
-    if (choice == 4) return lose(any_peer());
+    if (choice < 4 || (peers_.empty() && choice < 12)) return connect();
+    if (choice == 4) return disconnect(any_peer());
     if (choice < 7) return let_time_pass();
     if (choice == 7) return end_otherwise();
     if (choice == 8) return keep_checkpoint();
@@ -120,7 +121,7 @@ class CoordinatorRun {
     const std::string sent = encode_control(any_message(choices_, coordinator_.step()));
     const auto message = decode_control(std::as_bytes(std::span(sent)));
     if (!message || !coordinator_.on_message(peer.first, peer.second, message.value(), now_, out_))
-      lose(peer);
+      disconnect(peer);
   }
 
   PeerId any_peer() {
@@ -129,7 +130,7 @@ class CoordinatorRun {
     return *std::next(peers_.begin(), choice % static_cast<uint32_t>(peers_.size()));
   }
 
-  void meet() {
+  void connect() {
     const uint32_t choice = choices_.below(16);
     Hello hello{.role = choice < 4    ? Role::kShard
                         : choice < 13 ? Role::kWorker
@@ -154,9 +155,10 @@ class CoordinatorRun {
     if (coordinator_.on_hello(hello, now_, out_)) peers_.insert({hello.role, hello.index});
   }
 
-  void lose(PeerId peer) {
+  void disconnect(PeerId peer) {
     peers_.erase(peer);
-    coordinator_.on_lost(peer.first, peer.second, disconnected("it is gone"), now_, out_);
+    coordinator_.on_lost(peer.first, peer.second, disconnected("the connection was closed"), now_,
+                         out_);
   }
 
   void let_time_pass() {
@@ -167,7 +169,7 @@ class CoordinatorRun {
     coordinator_.on_time(now_, out_);
     coordinator_.on_tick(now_, out_);
     const auto next = coordinator_.wake_at();
-    promise(!next || *next != wake || *next > now_, "what was due is done");
+    promise(!next || *next != wake || *next > now_, "a due action is done");
   }
 
   void end_otherwise() {
@@ -201,14 +203,15 @@ class CoordinatorRun {
 
   void read_message(const Control& message) {
     const std::string sent = encode_control(message);
-    promise(decode_control(std::as_bytes(std::span(sent))).ok(), "what is sent can be read");
+    promise(decode_control(std::as_bytes(std::span(sent))).ok(), "messages can be decoded");
     const auto* decision = std::get_if<Decision>(&message);
     if (decision == nullptr) return;
     promise(decision->step < settings_.steps, "decisions are about the run's steps");
-    promise(decision->cutoff >= 1, "every step waits for somebody");
-    promise(decision->cutoff <= decision->alive.size(), "no step waits for more than there are");
+    promise(decision->cutoff >= 1, "every step waits for a gradient");
+    promise(decision->cutoff <= decision->alive.size(),
+            "no step waits for more gradients than there are workers");
     promise(decision->at_least <= decision->cutoff, "the least is no more than the cutoff");
-    promise(std::ranges::is_sorted(decision->alive), "workers are told in order");
+    promise(std::ranges::is_sorted(decision->alive), "workers are listed in order");
   }
 
   void read_record(const RunRecord& record) {
@@ -219,8 +222,8 @@ class CoordinatorRun {
       promise(!decision->reason.empty(), "a decision has a reason");
       decided_ = decision->step;
     }
-    if (const auto* story = std::get_if<StepSummary>(&record))
-      promise(story->step.step == told_++, "steps are told in order");
+    if (const auto* summary = std::get_if<StepSummary>(&record))
+      promise(summary->step.step == reported_++, "steps are reported in order");
   }
 
   Choices& choices_;
@@ -231,7 +234,7 @@ class CoordinatorRun {
   std::set<PeerId> peers_;
   std::vector<Version> unkept_;
   Step decided_ = 0;
-  Step told_ = settings_.resume ? settings_.resume->step : 0;
+  Step reported_ = settings_.resume ? settings_.resume->step : 0;
   int ends_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Every target keeps its promises for whatever is in its corpus, for parts of it, and for some of
-// what lies beside it.
+// Every target keeps its promises for all inputs of its corpus, for parts of them, and for small
+// changes of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One target as a program of libFuzzer's, which has main(). DROVER_FUZZ_TARGET is the target's
-// function: so only what it needs is linked.
+// A libFuzzer program of one target. DROVER_FUZZ_TARGET is the target's function, so that only its
+// dependencies are linked.
 #include <cstdint>
 
 #include "fuzz/targets.h"

@@ -1,4 +1,4 @@
-// Headers: what is taken is written again as the same bytes, and within every limit.
+// Headers: an accepted header is encoded as the same bytes, and is within every limit.
 #include <zlib.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace drover::fuzz {
 namespace {
 
-constexpr size_t kTypeAt = 5;  // before it: what every header begins with
+constexpr size_t kTypeAt = 5;  // behind the magic number and the version
 
 void try_header(const HeaderBytes& bytes) {
   const auto read = decode_header(bytes);
@@ -31,7 +31,7 @@ void header(Bytes input) {
   HeaderBytes bytes{};
   std::copy_n(input.begin(), std::min(input.size(), bytes.size()), bytes.begin());
   try_header(bytes);
-  // Once more with mark, version and checksum that are right.
+  // Again with the correct magic number, version and checksum.
   const HeaderBytes right = encode_header({});
   std::copy_n(right.begin(), kTypeAt, bytes.begin());
   const auto sum = static_cast<uint32_t>(

@@ -1,4 +1,4 @@
-// Job files: what is taken is written and read again as the same job.
+// Job files: an accepted job is written and read again as the same job.
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
 #include "job/job_file.h"
@@ -9,7 +9,7 @@ namespace drover::fuzz {
 
 void job(Bytes input) {
   const std::string_view text = text_of(input);
-  // These policies would read a model from wherever they are told.
+  // These policies would read a model file of any name.
   if (text.find("bayes") != std::string_view::npos) return;
   const auto read = parse_job(text, "an input");
   if (!read) {

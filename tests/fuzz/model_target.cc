@@ -1,4 +1,4 @@
-// Files of learned models: what is taken is written again as the same bytes.
+// Files of learned models: an accepted model is written again as the same bytes.
 #include <zlib.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace drover::fuzz {
 namespace {
 
-constexpr size_t kLengthAt = 12;  // of the whole file, in eight bytes
+constexpr size_t kLengthAt = 12;  // the position of the file's length, eight bytes
 constexpr size_t kChecksumBytes = 4;
 
 void try_model(const std::string& bytes) {
@@ -28,7 +28,7 @@ void try_model(const std::string& bytes) {
 void model(Bytes input) {
   std::string bytes(text_of(input));
   try_model(bytes);
-  // Once more with a length and a checksum that are right.
+  // Again with the correct length and checksum.
   if (bytes.size() < kLengthAt + sizeof(uint64_t) + kChecksumBytes) return;
   const uint64_t length = bytes.size();
   std::memcpy(bytes.data() + kLengthAt, &length, sizeof(length));

@@ -1,15 +1,14 @@
-// promise(): what a target holds the code to. A broken one ends the program, which is how a fuzzer
-// learns of it.
+// promise(): an assertion of a target. A violation ends the program, which the fuzzer reports.
 #pragma once
 
 #include <string>
 
 namespace drover::fuzz {
 
-// Ends the program with `what` and the name of the input, unless it is `kept`.
+// Ends the program with a message of `what` and the input's name, unless `kept`.
 void promise(bool kept, const char* what);
 
-// What is being tried, for that message; a fuzzer keeps its inputs itself.
+// Sets the input's name for that message. Fuzzers save their inputs themselves.
 void name_input(std::string name);
 
 }  // namespace drover::fuzz

@@ -1,4 +1,4 @@
-// Requests to the page's server: who does not bring the token, or names another host, gets nothing.
+// Requests to the page's server: without the token, or for another host, the answer has no content.
 #include <string>
 
 #include "fuzz/choices.h"

@@ -1,4 +1,4 @@
-// Scenario files: whatever they say, they are read or refused.
+// Scenario files: they are read or refused.
 #include "fuzz/promise.h"
 #include "fuzz/targets.h"
 #include "sim/scenario_file.h"
@@ -7,7 +7,7 @@ namespace drover::fuzz {
 
 void scenario(Bytes input) {
   const std::string_view text = text_of(input);
-  // Files that are named there would be read, and may be any of this machine.
+  // A scenario can name files, which would be read from this machine.
   for (const char* named : {"bayes", "trace"}) {
     if (text.find(named) != std::string_view::npos) return;
   }

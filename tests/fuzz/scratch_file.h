@@ -1,5 +1,5 @@
-// ScratchFolder: where inputs lie that the code reads from files. In memory where there is such a
-// folder, and gone at the end.
+// ScratchFolder: a folder for inputs that the code reads from files. In memory (/dev/shm) if
+// possible. It is removed at the end.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // Writes a file, in place of what it was; returns its path.
+  // Writes or overwrites a file; returns its path.
   std::string write(const std::string& name, std::string_view content) const;
 
  private:
   std::string path_;
 };
 
-// The one of this process.
+// The folder of this process.
 const ScratchFolder& scratch();
 
 }  // namespace drover::fuzz

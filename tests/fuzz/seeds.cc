@@ -1,5 +1,5 @@
-// fuzz_seeds FOLDER: writes what fuzzing begins with, one input for every thing that there is to
-// read. What `tools/fuzz minimise` keeps of it, and of what fuzzers found, is in corpus/.
+// fuzz_seeds FOLDER: writes the initial inputs of fuzzing, one for every kind of input. corpus/ has
+// those that `tools/fuzz minimise` keeps of them and of the fuzzers' findings.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -215,21 +215,21 @@ void add_requests(Seeds& seeds) {
   }
 }
 
-// Bytes as the machines' targets read them: each comment says what they choose. Who changes a
-// target makes these mean something else, which costs a fuzzer some minutes and nothing more.
+// Inputs of the state machines' targets: each comment says what the bytes choose. A change of a
+// target changes their meaning, which only costs a fuzzer some minutes.
 std::string bytes(std::initializer_list<int> numbers) {
   std::string made;
   for (const int number : numbers) made.push_back(static_cast<char>(number));
   return made;
 }
 
-// A shard with two workers, who push all blocks in every step and pull what becomes of it.
-std::string shard_play(int asynchronous, int weak) {
+// A shard with two workers, which push all blocks in every step and pull the new versions.
+std::string shard_play(int async, int partial) {
   const Layout layout({{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}});
   const int blocks = static_cast<int>(plan_blocks(layout, 2, 8).blocks_of_shard(0).size());
-  std::string play = bytes({1, 5, 0, 2, 1, 0, 0, 10, asynchronous});
-  if (asynchronous == 0) play += bytes({0});
-  if (asynchronous != 0) play += bytes({weak, 0});
+  std::string play = bytes({1, 5, 0, 2, 1, 0, 0, 10, async});
+  if (async == 0) play += bytes({0});
+  if (async != 0) play += bytes({partial, 0});
   play += bytes({2, 31});
   const auto push = [&](int worker, int block, int step) {
     play += bytes({8, worker, 0, block, 0, step, 0, 1, 0, 1, 1, 1, 140});
@@ -247,7 +247,7 @@ std::string shard_play(int asynchronous, int weak) {
   return play;
 }
 
-// A coordinator with a shard and two workers, that hears of every step and of every gradient.
+// A coordinator with a shard and two workers, which receives a report of every step and gradient.
 std::string coordinator_play(int policy) {
   std::string play =
       bytes({1, 0, 0, 6, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 2, 1, policy});
@@ -264,9 +264,8 @@ std::string coordinator_play(int policy) {
   return play;
 }
 
-// Two shards, of which the first is always a step behind, where workers need not wait for it; and
-// checkpoints.
-std::string weak_coordinator_play() {
+// Partial pull with two shards, the first of which is always a step behind; and checkpoints.
+std::string partial_pull_coordinator_play() {
   std::string play = bytes({1, 0, 1, 6, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 2, 1, 1});
   for (const int shard : {0, 1}) play += bytes({0, 0, shard});
   for (const int worker : {0, 1}) play += bytes({0, 5, worker, 1, 1});
@@ -283,12 +282,12 @@ std::string weak_coordinator_play() {
   return play;
 }
 
-// A worker that gets what it asks for, from two shards.
-std::string worker_play(int asynchronous, int weak) {
+// A worker whose requests are answered, by two shards.
+std::string worker_play(int async, int partial) {
   const Layout layout({{"a", 8}, {"b", 20}, {"c", 5, TensorKind::kAveraged}});
-  std::string play = bytes({1, 1, asynchronous, 0, 3});
-  if (asynchronous != 0) play += bytes({weak});
-  if (asynchronous != 0 && weak == 0) play += bytes({5});
+  std::string play = bytes({1, 1, async, 0, 3});
+  if (async != 0) play += bytes({partial});
+  if (async != 0 && partial == 0) play += bytes({5});
   play += bytes({0});
   for (int step = 0; step < 5; ++step) {
     play += bytes({1, 0});
@@ -296,21 +295,21 @@ std::string worker_play(int asynchronous, int weak) {
       play += bytes(
           {0, 5, static_cast<int>(block.shard), 0, static_cast<int>(block.id), 1, 0, 0, 0, 1});
     play += bytes({1, 0});
-    if (asynchronous != 0 && weak != 0) play += bytes({1});
+    if (async != 0 && partial != 0) play += bytes({1});
     for (int tensor = 0; tensor < 3; ++tensor) play += bytes({1, 0, 2});
     play += bytes({1, 0});
   }
   return play;
 }
 
-// Runs as they should be, and some rows of chance.
+// Normal runs, and some random bytes.
 void add_plays(Seeds& seeds) {
-  for (const auto& [asynchronous, weak] : {std::pair{1, 1}, {0, 1}, {1, 0}}) {
-    seeds.add("shard", shard_play(asynchronous, weak));
-    seeds.add("worker", worker_play(asynchronous, weak));
+  for (const auto& [async, partial] : {std::pair{1, 1}, {0, 1}, {1, 0}}) {
+    seeds.add("shard", shard_play(async, partial));
+    seeds.add("worker", worker_play(async, partial));
   }
   for (int policy = 0; policy < 12; ++policy) seeds.add("coordinator", coordinator_play(policy));
-  seeds.add("coordinator", weak_coordinator_play());
+  seeds.add("coordinator", partial_pull_coordinator_play());
   std::mt19937_64 random(1);
   for (const char* target : {"coordinator", "shard", "worker"}) {
     for (const size_t size : {100, 600, 1'200}) {

@@ -1,6 +1,6 @@
-// A shard, told whatever its node lets through: frames of any content from workers that come and
-// go, decisions, time. Every push is answered once, versions only grow, what is published never
-// changes, and what is kept is bounded.
+// A shard with any input that its node passes on: arbitrary frames of workers that join and leave,
+// decisions, time. Every push is answered once, versions only grow, published parameters never
+// change, and memory is bounded.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 constexpr ShardId kShard = 0;
 constexpr size_t kEventsMax = 400;
 
-// What a worker shares with the shard; it may write there at any time.
+// The memory that a worker shares with the shard; the worker may write to it at any time.
 struct SharedGradient {
   std::atomic<uint64_t> word{0};
   std::vector<float> floats;
@@ -63,31 +63,31 @@ class ShardRun {
 
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {
-      tell_something();
+      give_input();
       while (shard_.take_checkpoint()) {
       }
       keep_promises();
     }
     for (const auto& [values, copy] : published_)
-      promise(std::ranges::equal(values->span(), copy), "what is published never changes");
+      promise(std::ranges::equal(values->span(), copy), "published parameters never change");
   }
 
  private:
-  void tell_something() {
+  void give_input() {
     const uint32_t choice = choices_.below(16);
-    if (choice < 2) return come_or_go();
+    if (choice < 2) return join_or_leave();
     if (choice < 4) return decide();
     if (choice == 4) return let_time_pass();
     if (choice == 5) return shard_.set_window(choices_.below(256));
-    if (connected_.empty()) return come_or_go();
+    if (connected_.empty()) return join_or_leave();
     const WorkerId worker = *std::next(connected_.begin(), choices_.below(4) % connected_.size());
-    if (choice == 6) return tell_rate(worker);
+    if (choice == 6) return send_rate(worker);
     if (choice == 7) return overwrite(worker);
     receive(worker);
   }
 
-  // The node lets nobody in twice: an earlier life is lost first.
-  void come_or_go() {
+  // The node disconnects an earlier incarnation before it admits a worker again.
+  void join_or_leave() {
     const uint32_t choice = choices_.below(8);
     const WorkerId worker = choice == 7 ? kEvaluator : choice % plan_.workers;
     if (connected_.contains(worker)) lose(worker);
@@ -138,7 +138,7 @@ class ShardRun {
     read_outbox();
   }
 
-  void tell_rate(WorkerId worker) {
+  void send_rate(WorkerId worker) {
     if (!shard_.knows(worker)) return lose(worker);
     const LearningRate rate{.from = choices_.around(step_), .rate = choices_.below(8) / 8.0};
     if (!shard_.on_rate(worker, rate)) lose(worker);
@@ -182,7 +182,7 @@ class ShardRun {
     return header;
   }
 
-  // What the node does with a frame: see ShardNode::admit().
+  // Handles a frame as ShardNode does.
   void receive(WorkerId worker) {
     const auto header = decode_header(encode_header(any_frame()));
     if (!header) return lose(worker);
@@ -223,7 +223,7 @@ class ShardRun {
         on_answer(worker, header);
       if (header.type == FrameType::kAnswer) on_version(header.block, header.version);
       if (const auto* floats = std::get_if<FloatSlice>(&message.frame.payload)) {
-        promise(connected_.contains(worker), "parameters go to those who are here");
+        promise(connected_.contains(worker), "parameters go to connected workers");
         if ((header.flags & kSnapshotFlag) == 0) on_version(header.block, header.version);
         if (published_.size() < 64)
           published_.emplace_back(floats->buffer,
@@ -232,7 +232,7 @@ class ShardRun {
     }
   }
 
-  // A grant takes up an offer: what is then sent is another push.
+  // A grant consumes an offer: a block that is sent for it is another push.
   void on_answer(WorkerId worker, const FrameHeader& header) {
     if (!connected_.contains(worker)) return;
     const auto push = unanswered_.find({worker, header.step, header.block});
@@ -255,17 +255,17 @@ class ShardRun {
     for (size_t i = 0; i < closed->arrivals.size(); ++i) {
       promise(closed->arrivals[i].worker < plan_.workers, "only workers arrive");
       promise(i == 0 || closed->arrivals[i - 1].worker < closed->arrivals[i].worker,
-              "nobody arrives twice");
+              "no worker arrives twice");
     }
   }
 
   void keep_promises() {
     const size_t all = plan_.workers * blocks_.size();
-    // Pulls of two kinds, early pushes, offers of 64 steps; steps that were open, with who was late
-    // in them; learning rates of 1,024 steps.
+    // Pulls of two kinds, early pushes, offers of 64 steps; steps that were open, with their late
+    // workers; learning rates of 1,024 steps.
     const size_t most = all * (2 + 1 + kOffersOpenMax) + 2 * blocks_.size() +
                         (2 * plan_.workers + 3) * (64 + kDecidedAheadMax + kUndecidedMax) + 1'025;
-    promise(shard_.pending() <= most, "what is kept is bounded");
+    promise(shard_.pending() <= most, "memory is bounded");
     size_t open = 0;
     for (const auto& [push, times] : unanswered_) open += times;
     promise(open <= all * (kOffersOpenMax + 2), "every push is answered");

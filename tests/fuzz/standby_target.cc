@@ -1,5 +1,5 @@
-// A standby, sent whatever its link lets through; and the shard's side, told whatever a standby
-// says. What is kept is whole and of the sizes announced, and a step is told only when it is kept
+// A standby and the shard's side of its connection, each with any input from the other. Kept
+// versions are complete and of the announced sizes, and a step is reported only when it is kept
 // twice.
 #include <algorithm>
 #include <memory>
@@ -46,7 +46,7 @@ void receive(Choices& choices) {
     Outbox out;
     if (choices.below(4) == 0) {
       const Replica replica = any_replica(choices);
-      if (!intake.on_replica(replica, out)) return;  // it is shut out
+      if (!intake.on_replica(replica, out)) return;  // the link closes the connection
       announced = replica;
     } else {
       FrameHeader header{.type = choices.below(8) == 0 ? FrameType::kBlock : FrameType::kReplica,
@@ -54,12 +54,12 @@ void receive(Choices& choices) {
                          .block = choices.below(4),
                          .place = choices.below(5)};
       const auto floats = intake.payload_floats(header);
-      if (!floats) continue;  // a real link would be closed; here it may guess again
+      if (!floats) continue;  // a real link would be closed; here the input continues
       promise(floats.value() <= 8, "no more memory than was announced");
       promise(intake.on_floats(header, std::make_shared<FloatBuffer>(floats.value()), out).ok(),
               "what was measured is taken");
     }
-    promise(out.size() <= 1, "one version is whole at a time");
+    promise(out.size() <= 1, "one version at a time becomes complete");
     check(kept);
   }
 }
@@ -70,7 +70,7 @@ void send(Choices& choices) {
   Version version = 0;
   Version replicated = 0;
   bool attached = false;
-  Step told = 0;
+  Step reported = 0;
   while (!choices.over()) {
     Outbox out;
     switch (choices.below(6)) {
@@ -84,15 +84,16 @@ void send(Choices& choices) {
         source.on_standby_lost(out);
         break;
       case 2: {
-        const Version said = choices.around(version);
-        if (source.on_replicated({.version = said}, out)) {
-          promise(attached && said <= version && said >= replicated, "only what was sent is kept");
-          replicated = said;
+        const Version replied = choices.around(version);
+        if (source.on_replicated({.version = replied}, out)) {
+          promise(attached && replied <= version && replied >= replicated,
+                  "only what was sent is kept");
+          replicated = replied;
         }
         break;
       }
       case 3:
-        source.on_decision(std::min<Step>(choices.around(version), told));
+        source.on_decision(std::min<Step>(choices.around(version), reported));
         break;
       default: {
         ++version;
@@ -106,8 +107,8 @@ void send(Choices& choices) {
     for (const Outgoing& message : out) {
       if (message.to.role != Role::kCoordinator) continue;
       const Step step = std::get<StepClosed>(std::get<Control>(message.frame.payload)).step;
-      promise(step == told++, "steps are told in order");
-      promise(!attached || step < replicated, "and when they are kept twice");
+      promise(step == reported++, "steps are reported in order");
+      promise(!attached || step < replicated, "a step is reported when it is kept twice");
     }
   }
 }

@@ -1,5 +1,5 @@
-// The targets of fuzzing, by name. Each takes any bytes at all, and ends the program if the code
-// breaks a promise.
+// The targets of fuzzing, by name. Each accepts any bytes, and ends the program if the code breaks
+// a promise.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ using Bytes = std::span<const std::byte>;
 
 void checkpoint(Bytes input);   // the files of a checkpoint
 void control(Bytes input);      // control messages
-void coordinator(Bytes input);  // what peers tell a coordinator, in any order
+void coordinator(Bytes input);  // messages of peers to a coordinator, in any order
 void header(Bytes input);       // headers of frames
 void job(Bytes input);          // job files
 void model(Bytes input);        // files of learned models
 void request(Bytes input);      // requests to the page's server
 void scenario(Bytes input);     // scenario files
-void shard(Bytes input);        // what peers tell a shard, in any order
-void standby(Bytes input);      // what a shard and its standby tell each other
+void shard(Bytes input);        // messages of peers to a shard, in any order
+void standby(Bytes input);      // messages between a shard and its standby
 void trace(Bytes input);        // traces, as CSV or NPY
-void worker(Bytes input);       // what servers tell a worker, in any order
+void worker(Bytes input);       // messages of servers to a worker, in any order
 
 struct Target {
   std::string_view name;

@@ -1,4 +1,4 @@
-// Traces: whatever the file has, it is refused, or every step has somebody's run-time.
+// Traces: a file is refused, or every step has the run-time of at least one worker.
 #include <algorithm>
 #include <cmath>
 
@@ -18,12 +18,12 @@ void trace(Bytes input) {
     return;
   }
   const Trace& taken = read.value();
-  promise(taken.workers.size() >= 2, "there is somebody to wait for");
-  promise(taken.times.size() == taken.steps() * taken.workers.size(), "every row is whole");
+  promise(taken.workers.size() >= 2, "there are at least two workers");
+  promise(taken.times.size() == taken.steps() * taken.workers.size(), "every row is complete");
   for (Step step = 0; step < taken.steps(); ++step) {
     const auto row = taken.row(step);
     promise(std::ranges::any_of(row, [](double time) { return !std::isnan(time); }),
-            "every step has somebody");
+            "every step has a worker's run-time");
     promise(std::ranges::all_of(row,
                                 [](double time) {
                                   return std::isnan(time) ||

@@ -1,6 +1,6 @@
-// A worker, told whatever its session lets through: welcomes, frames of any content from shards,
-// orders of any content from the coordinator, while its loop asks, computes and offers. It never
-// computes on a mixture of versions, and goes only forward.
+// A worker with any input that its session passes on: welcomes, arbitrary frames of shards,
+// arbitrary orders of the coordinator, while its loop requests, computes and offers. It never
+// computes on a mixture of versions, and its steps only grow.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,7 +28,7 @@ const Layout& layout() {
   return made;
 }
 
-// What a coordinator says; or anything else that can be read.
+// A coordinator's message, or any other that can be decoded.
 std::optional<Welcome> any_welcome(Choices& choices) {
   if (choices.below(8) == 0) {
     auto read = decode_control(choices.take(choices.below(256)));
@@ -48,7 +48,7 @@ std::optional<Welcome> any_welcome(Choices& choices) {
   return welcome;
 }
 
-// The loop's side of a session, and that of its connections: see LiveSession and Member.
+// The training loop's side of a session and the connections' side: see LiveSession and Member.
 class WorkerRun {
  public:
   WorkerRun(Choices& choices, const Welcome& welcome)
@@ -63,7 +63,7 @@ class WorkerRun {
                      : std::nullopt),
         average_(kWorker, welcome.blocks, PullKind::kSnapshot) {}
 
-  // Until somebody breaks the protocol: then the connection ends.
+  // Ends when a server breaks the protocol, as the connection does.
   void run() {
     for (size_t events = 0; events < kEventsMax && !choices_.over(); ++events) {
       const bool going = choices_.flip() ? work() : hear();
@@ -120,8 +120,8 @@ class WorkerRun {
     const uint32_t choice = choices_.below(16);
     if (choice == 0) machine_.on_stop(choices_.around(last_.value_or(0)));
     if (choice == 1) {
-      const PullShare told{choices_.around(last_.value_or(0)), (1 + choices_.below(8)) / 8.0};
-      machine_.on_pull_share(told);
+      const PullShare share{choices_.around(last_.value_or(0)), (1 + choices_.below(8)) / 8.0};
+      machine_.on_pull_share(share);
     }
     if (choice == 2) {
       const uint32_t count = 1 + choices_.below(8);
@@ -171,12 +171,12 @@ class WorkerRun {
     return true;
   }
 
-  // What comes in a version is written as its number.
+  // The parameters of a version are written as its number.
   bool take_payload(ShardId shard, const FrameHeader& header) {
     const auto block = machine_.destination(shard, header);
     if (!block) return false;
     if ((header.flags & kSnapshotFlag) != 0 || !machine_.expects(header)) return true;
-    promise(mixed_ || ahead_or_asking(), "nobody writes to what is computed on");
+    promise(mixed_ || ahead_or_asking(), "parameters that are computed on are not overwritten");
     const SharedBuffer& into = machine_.begin_receiving(header);
     std::ranges::fill(into->span().subspan(block.value().offset, block.value().length),
                       static_cast<float>(header.version));
