@@ -90,7 +90,7 @@ TEST(Checkpoints, ARunThatIsKilledGoesOnAsIfItHadNotBeen) {
   ASSERT_TRUE(kept.ok()) << kept.error().message;
   killed.find_processes();
   killed.process().signal_group(SIGKILL);
-  ASSERT_TRUE(killed.everybody_ends());
+  ASSERT_TRUE(killed.all_processes_end());
 
   DroverRun again(words);
   EXPECT_EQ(again.process().wait(kRunPatience).value().exit_code, 0) << again.err();

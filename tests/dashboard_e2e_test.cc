@@ -179,7 +179,7 @@ TEST(TrainWithDashboard, LeavesWithItsLauncher) {
   EXPECT_TRUE(browser.read_to("event: all\n"));
   ASSERT_TRUE(run.find_processes().contains("page"));
   run.process().signal(SIGKILL);
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
 }
 
 TEST(TrainWithDashboard, DoesNotBeginIfThePortIsTaken) {

@@ -86,7 +86,7 @@ TEST(Faults, AllWorkersKilledEndTheRunAndSayWhoWasLast) {
   for (const char* worker : {"worker 0", "worker 1", "worker 2"}) {
     ::kill(processes.at(worker), SIGKILL);
   }
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   EXPECT_EQ(run.process().wait().value(), exited(1));
   run.expect_nothing_left(/*killed=*/false);
   const RunReader reader = run.reader();
@@ -104,7 +104,7 @@ TEST(Faults, AShardKilledEndsTheRunAndEverybodyLeaves) {
   ASSERT_TRUE(processes.contains("shard 0")) << run.err();
   ::kill(processes.at("shard 0"), SIGKILL);
 
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   EXPECT_EQ(run.process().wait().value(), exited(1));
   EXPECT_THAT(run.err(), mentions("shard 0"));
   run.expect_nothing_left(/*killed=*/false);
@@ -123,7 +123,7 @@ TEST(Faults, TheCoordinatorKilledEndsTheRunAndEverybodyLeaves) {
   ASSERT_TRUE(processes.contains("coordinator")) << run.err();
   ::kill(processes.at("coordinator"), SIGKILL);
 
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   EXPECT_EQ(run.process().wait().value(), exited(1));
   EXPECT_THAT(run.err(), mentions("coordinator", 9));
   run.expect_nothing_left(/*killed=*/true);
@@ -138,7 +138,7 @@ TEST(Faults, TheLauncherKilledEndsTheRunAndEverybodyLeaves) {
   run.find_processes();
   run.process().signal(SIGKILL);
 
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   EXPECT_EQ(run.process().wait().value(), (Ending{std::nullopt, SIGKILL}));
   EXPECT_THAT(run.err(), mentions("launcher"));
   // The coordinator has time to close the file: no side files.
@@ -191,7 +191,7 @@ TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) 
 // --- Ctrl-C
 
 void expect_interrupted(DroverRun& run) {
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   EXPECT_EQ(run.process().wait().value(), exited(130));
   EXPECT_THAT(run.err(), mentions(kStuckStep, kSteps));
   EXPECT_THAT(run.out(), mentions("interrupted"));
@@ -234,7 +234,7 @@ TEST(CtrlC, BeforeAnybodyIsThereStillEndsTheRun) {
   ASSERT_TRUE(run.process().wait_for_line("run.db", kRunPatience).ok());
   run.process().signal_group(SIGINT);
   run.find_processes();
-  EXPECT_TRUE(run.everybody_ends());
+  EXPECT_TRUE(run.all_processes_end());
   const Ending ending = run.process().wait().value();
   EXPECT_TRUE(ending == exited(130) || ending == (Ending{std::nullopt, SIGINT})) << to_text(ending);
   for (const auto& [name, pid] : run.find_processes()) EXPECT_TRUE(process_gone(pid)) << name;

@@ -1,5 +1,5 @@
 // Cluster: coordinator, shards and workers as state machines, joined by queues that a seeded
-// scheduler delivers from in random order, with workers that die and come back when told to.
+// scheduler delivers from in random order. Tests kill and revive workers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline float target(WorkerId worker, Step step) {
   return static_cast<float>((Step{worker} * 7 + step * 3) % 11) - 5.0f;
 }
 
-// Says the same in every step, whoever is alive.
+// Chooses the same in every step, whichever workers are alive.
 class FixedChoice : public Policy {
  public:
   explicit FixedChoice(uint32_t cutoff, double time_limit = kNoTimeLimit, uint32_t at_least = 1)
@@ -132,7 +132,7 @@ class Cluster {
     return all;
   }
 
-  // Where workers run freely: one update after the other, in the order in which they were accepted.
+  // In asynchronous training: one update after the other, in the order of acceptance.
   std::vector<float> parameters_after_each() const {
     std::vector<float> all(layout_.buffer_size(), 0.0f);
     for (const Block& block : blocks_.blocks) {
@@ -165,7 +165,7 @@ class Cluster {
     size_t shards_connected = 0;
     bool waiting = false;       // for parameters
     std::deque<uint32_t> left;  // tensors of the step that are still to be computed
-    Step next = 0;              // free-running: the number of its next gradient
+    Step next = 0;              // asynchronous: the number of its next gradient
     bool over = false;
   };
   // One ordered queue per direction and lane, as connections are.
@@ -182,7 +182,7 @@ class Cluster {
   void post_hello(Hello hello) {
     post(static_cast<int>(hello.role), hello.index, to_coordinator(), [this, hello] {
       if (hello.role == Role::kWorker && dead_.contains(hello.index)) return;
-      // Who comes back before its loss is noticed tries again.
+      // A worker that returns before its loss is noticed is refused, and tries again.
       if (hello.role == Role::kWorker && unnoticed_.contains({kCoordinator, hello.index}))
         return post_hello(hello);
       with_coordinator([&](CoordinatorOutput& out) {
@@ -211,7 +211,7 @@ class Cluster {
   void send(int from_role, uint32_t from, Outgoing message) {
     if (from_role == static_cast<int>(Role::kShard)) note_answer(message);
     if (message.to.role == Role::kWorker) {
-      // A connection that has ended carries nothing to the next life.
+      // A connection that has ended delivers nothing to the next incarnation.
       const int peer =
           from_role == static_cast<int>(Role::kShard) ? static_cast<int>(from) : kCoordinator;
       if (dead_.contains(message.to.index) || unnoticed_.contains({peer, message.to.index})) return;
@@ -251,7 +251,7 @@ class Cluster {
   void note_answer(const Outgoing& message) {
     const FrameHeader& header = message.frame.header;
     if (!is_accepted(header)) return;
-    if (asynchronous_ && revived_) return;  // another life may use its numbers again
+    if (asynchronous_ && revived_) return;  // a further incarnation may reuse its numbers
     auto& workers = accepted_[{header.block, header.step}];
     EXPECT_TRUE(workers.insert(header.worker).second)
         << "worker " << header.worker << " counted twice in step " << header.step;
@@ -345,7 +345,7 @@ class Cluster {
       with_coordinator([&](CoordinatorOutput& out) { coordinator_.on_time(now_, out); });
   }
 
-  // Nothing is left to do but to wait for an alarm. Returns whether there is one.
+  // Advances the clock to the next timer. False: there is none.
   bool sleep() {
     std::optional<TimePoint> next = coordinator_.wake_at();
     for (const auto& shard : shards_) {
@@ -355,7 +355,7 @@ class Cluster {
     return next.has_value();
   }
 
-  // A random lane's first parcel.
+  // Delivers the first message of a random lane.
   bool deliver_one() {
     std::vector<LaneKey> ready;
     for (const auto& [key, parcels] : lanes_) {
@@ -390,7 +390,7 @@ class Cluster {
       const float goal = target(id, worker.machine->step());
       for (size_t i = 0; i < worker.gradient->size(); ++i)
         worker.gradient->data()[i] = worker.parameters->data()[i] - goal;
-      // The parameters are not needed any more, as on a device that has its own copy.
+      // The parameters are not needed any more, as with a device that has its own copy.
       if (!asynchronous_ && random_() % 2 == 0) worker.machine->pull_ahead(out);
     }
     const uint32_t tensor = worker.left.front();
@@ -409,7 +409,7 @@ class Cluster {
     return true;
   }
 
-  // With a bound on staleness nobody begins a gradient that is further ahead of the slowest.
+  // With a bound on staleness no worker begins a gradient further ahead of the slowest worker.
   void expect_within_bound(Step step) {
     if (!asynchronous_ || !asynchronous_->staleness || revived_) return;
     for (WorkerId id = 0; id < workers_.size(); ++id) {
@@ -420,7 +420,7 @@ class Cluster {
 
   void kill(WorkerId id) {
     if (!dead_.insert(id).second) return;
-    // Its connections end, and what is under way on them is lost.
+    // Its connections end, and messages under way on them are lost.
     for (auto& [key, parcels] : lanes_) {
       const auto& [from_role, from, to_role, to, lane] = key;
       const int role = static_cast<int>(Role::kWorker);
@@ -473,10 +473,11 @@ class Cluster {
   std::map<size_t, WorkerId> deaths_;
   std::map<size_t, WorkerId> revivals_;
   std::set<WorkerId> dead_;
-  bool revived_ = false;                          // somebody was
-  std::set<std::pair<int, WorkerId>> unnoticed_;  // who has not heard of whose death
+  bool revived_ = false;  // a worker was revived
+  std::set<std::pair<int, WorkerId>>
+      unnoticed_;  // {server, worker}: losses that the server has not noticed
   std::map<std::pair<BlockId, Step>, std::set<WorkerId>> accepted_;
-  std::map<BlockId, std::vector<float>> applied_;  // what was accepted, in order
+  std::map<BlockId, std::vector<float>> applied_;  // accepted gradients, in order
   std::vector<EventRecord> events_;
   std::vector<StepSummary> stories_;
   std::optional<RunEnd> end_;

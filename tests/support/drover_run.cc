@@ -92,7 +92,7 @@ Outcome drover(const Words& words, const std::string& directory) {
 }
 
 Outcome drover_under(const std::string& setup, const Words& words, const std::string& directory) {
-  // "$@" hands the words on as they are.
+  // "$@" passes the arguments on unchanged.
   return run_to_end({.words = Words{"/bin/sh", "-c", setup + "; exec \"$@\"", "sh"} +
                               Words{DROVER_BINARY} + words,
                      .environment = {{"TERM", "dumb"}},
@@ -143,14 +143,14 @@ std::map<std::string, pid_t> DroverRun::find_processes() {
   return processes_;
 }
 
-bool DroverRun::everybody_ends() {
+bool DroverRun::all_processes_end() {
   const auto until = std::chrono::steady_clock::now() + kEndsWithin;
   const auto left = [&] {
     return std::max(std::chrono::milliseconds(0),
                     std::chrono::duration_cast<std::chrono::milliseconds>(
                         until - std::chrono::steady_clock::now()));
   };
-  // Its outputs are closed when the last process that holds them has ended.
+  // The outputs close when the last process that holds them has ended.
   const auto closed = process_.wait_for_line([](std::string_view) { return false; }, left());
   bool gone = closed.error().kind == ErrorKind::kDisconnected;
   if (!gone) ADD_FAILURE() << "outputs are still open; " << closed.error().message;

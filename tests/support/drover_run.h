@@ -1,4 +1,4 @@
-// DroverRun: a `drover train` under test, in a folder of its own, and what it leaves behind.
+// DroverRun: a `drover train` under test, in its own folder, and checks of what remains after it.
 #pragma once
 
 #include <sys/types.h>
@@ -24,14 +24,14 @@ inline constexpr int kStretch = 6;
 #else
 inline constexpr int kStretch = 1;
 #endif
-// Of whoever is left when a process without which a run cannot go on is gone.
+// How soon all processes end when one without which the run cannot continue is lost.
 inline constexpr std::chrono::milliseconds kEndsWithin = std::chrono::seconds(5 * kStretch);
 inline constexpr std::chrono::milliseconds kRunPatience = std::chrono::seconds(60 * kStretch);
 
 // For gtest.
 void PrintTo(const Ending& ending, std::ostream* out);
 
-// What a finished command said.
+// The result of a finished command.
 struct Outcome {
   Ending ending;
   std::string out;
@@ -43,15 +43,15 @@ struct Outcome {
 
 // Runs the drover binary with `words` in `directory` until it ends.
 Outcome drover(const Words& words, const std::string& directory);
-// The same of another program of the tree: its path, and its words.
+// The same for another program of the tree, by its path.
 Outcome run_program(const std::string& program, const Words& words, const std::string& directory);
 // The same under a shell's `setup`, such as "ulimit -f 100".
 Outcome drover_under(const std::string& setup, const Words& words, const std::string& directory);
 
-// The last line of `text`, read as JSON; null if it is none.
+// The last line of `text` as JSON; null if it is not JSON.
 nlohmann::json last_line_json(const std::string& text);
 
-// Small, quick training words: the model and generated data.
+// Arguments for a small, quick training: a model and generated data.
 Words small_job(const std::string& model = "mlp");
 Words operator+(Words words, const Words& more);
 
@@ -65,7 +65,7 @@ class DroverRun {
   std::string run_file() const { return folder_.file("run.db"); }
   RunReader reader() const;
 
-  // Waits for a progress line that says so many steps are done.
+  // Waits for a progress line that reports at least so many steps.
   void wait_for_step(uint64_t steps);
 
   // Processes of the run by name ("worker 1", "coordinator"), as they are now; the launcher is
@@ -74,7 +74,7 @@ class DroverRun {
 
   // Waits until every process found is gone and has closed its output. False if that takes longer
   // than kEndsWithin.
-  bool everybody_ends();
+  bool all_processes_end();
 
   // No process, no socket and no file but the run file (and, if `killed`, SQLite's side files).
   void expect_nothing_left(bool killed) const;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 bool is_source(std::string_view path) { return path.ends_with(".cc") || path.ends_with(".h"); }
 
-// "shard" of "src/shard/shard.cc"; "" for what is in no module.
+// "shard" of "src/shard/shard.cc"; "" for a file outside modules.
 std::string module_of(const std::string& path) {
   if (!path.starts_with("src/")) return {};
   const size_t end = path.find('/', 4);
@@ -70,8 +70,9 @@ const std::vector<WordRule>& word_rules() {
                   R"(|std::(condition_variable|random_device)\b)"
                   R"(|\b(asio|steady_clock|system_clock|high_resolution_clock)\b|\bs?rand\s*\()"
                   R"(|#\s*include\s*<(thread|mutex|condition_variable|random|sys/socket\.h)>)"),
-       "state machines have no clock, thread, lock, socket or chance of their own: they are told",
-       // Gives out buffers to several event loops at once; not a state machine.
+       "state machines must not use a clock, thread, lock, socket or random device: pass events "
+       "and times to them",
+       // Provides buffers to several event loops; not a state machine.
        {"src/core/float_buffer.cc"}},
       {std::regex(R"((src|tests|bench)/(?!tasks/|fit/).*)"),
        std::regex(R"(#\s*include\s*[<"](torch|ATen|c10|caffe2)/)"),
@@ -182,7 +183,7 @@ Complaints check_includes(const Tree& tree) {
 
 namespace {
 
-// What is behind USES in a CMakeLists.txt that calls drover_module(); nothing if it does not.
+// The modules after USES in a CMakeLists.txt; nothing if it does not call drover_module().
 std::optional<std::set<std::string>> linked_modules(const std::string& list) {
   static const std::regex call("drover_module\\(([^)]*)\\)");
   std::smatch found;
@@ -296,7 +297,7 @@ std::string code_only(std::string_view source) {
       if (code[i] != '\n') code[i] = ' ';
     }
   };
-  // The end of what begins at `begin`: just behind `mark`, or the end of the file.
+  // The end of the comment or literal at `begin`: just behind `mark`, or the end of the file.
   const auto behind = [&](std::string_view mark, size_t begin) {
     const size_t found = source.find(mark, begin);
     return found == std::string_view::npos ? source.size() : found + mark.size();

@@ -1,8 +1,7 @@
-// the boundaries between modules and the rules for code, as functions from a source tree to
-// complaints.
+// Checks of module boundaries and of rules for code: functions from a source tree to complaints.
 //
-// Trees are maps in memory, so that each rule can be shown a small tree that breaks it. Complaints
-// are lines for people; none means that all is well.
+// Trees are maps in memory, so that each rule can be tested with a small tree that breaks it.
+// Complaints are lines for people; an empty list means that the rule holds.
 #pragma once
 
 #include <map>
@@ -25,18 +24,18 @@ Tree read_tree(const std::string& root);
 ModuleTable read_module_table(std::string_view markdown);
 
 // The table itself: modules have folders and folders are modules, only known modules are used, and
-// nobody uses himself, not even by way of others.
+// no module depends on itself, directly or indirectly.
 Complaints check_table(const Tree& tree);
 // Every #include "..." under src/ names a module that the file's module may use.
 Complaints check_includes(const Tree& tree);
 // Every module that a row of the table may use is included by the module's own code, its tests
 // aside, and the row's CMakeLists.txt links the same modules.
 Complaints check_permissions(const Tree& tree);
-// Every source and header under src/ stands in its module's CMakeLists.txt.
+// Every source and header under src/ is listed in its module's CMakeLists.txt.
 Complaints check_listed(const Tree& tree);
 // Headers open with a sentence and have #pragma once.
 Complaints check_headers(const Tree& tree);
-// Words that may not be used: sleeping in tests; clocks, threads and chance in state machines;
+// Names that may not be used: sleeping in tests; clocks, threads and randomness in state machines;
 // libtorch elsewhere than in `tasks` and `fit`.
 Complaints check_words(const Tree& tree);
 

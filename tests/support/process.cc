@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Rounded up, so that a poll never ends just before the deadline and the caller turns in circles.
+// Rounded up: a poll that ended just before the deadline would make the caller poll again.
 int milliseconds_until(Clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1'000'000));
@@ -141,7 +141,7 @@ Process::Process(Process&& other) noexcept
 
 Process::~Process() {
   if (pid_ > 0) {
-    // The group keeps its number as long as anybody is in it, even after its leader is gone.
+    // A group's number stays in use as long as it has a process, also after its leader has ended.
     ::kill(-pid_, SIGKILL);
     if (!ending_) {
       int status = 0;
@@ -154,7 +154,7 @@ Process::~Process() {
 }
 
 bool Process::read_more(Clock::time_point until, bool also_end) {
-  // A negative descriptor is one that poll leaves alone.
+  // poll ignores negative descriptors.
   std::array<pollfd, 3> polled = {
       {{pipes_[0], POLLIN, 0}, {pipes_[1], POLLIN, 0}, {also_end ? pid_fd_ : -1, POLLIN, 0}}};
   const int ready = ::poll(polled.data(), polled.size(), milliseconds_until(until));
@@ -223,15 +223,15 @@ void Process::signal_group(int number) { ::kill(-pid_, number); }
 Result<Ending> Process::wait(std::chrono::milliseconds deadline) {
   const auto until = Clock::now() + deadline;
   while (!ending_) {
-    // Reading along the way, or the program would stop at a full pipe and never end.
+    // Read meanwhile: with a full pipe the program would block and never end.
     if (!read_more(until, true))
       return trouble(ErrorKind::kTimedOut, "the program did not end in time");
     int status = 0;
     if (::waitpid(pid_, &status, WNOHANG) != pid_) continue;
     ending_ = WIFEXITED(status) ? Ending{WEXITSTATUS(status), std::nullopt}
                                 : Ending{std::nullopt, WTERMSIG(status)};
-    // What it printed last is still in the pipes. Its children may hold them open, and print for
-    // ever: take what is there.
+    // The last output is still in the pipes. Children may hold them open and print for ever: read
+    // only what is there now.
     while ((pipes_[0] >= 0 || pipes_[1] >= 0) && Clock::now() < until &&
            read_more(Clock::now(), false)) {
     }

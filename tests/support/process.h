@@ -1,7 +1,7 @@
-// Process: a real program under test, its output read line by line, and nothing of it left behind.
+// Process: runs a real program under test, reads its output line by line, and kills all of its
+// processes at the end.
 //
-// Waiting blocks on pipes and process descriptors until something happens or a deadline passes;
-// nothing sleeps.
+// Waiting blocks on pipes and process descriptors until an event or a deadline; nothing sleeps.
 #pragma once
 
 #include <sys/types.h>
@@ -18,13 +18,13 @@
 
 namespace drover::testing_support {
 
-// Generous, because a loaded machine is not a failing test.
+// Generous, so that tests do not fail on a loaded machine.
 inline constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(60);
 
 struct Command {
   std::vector<std::string> words;                  // the program's path, then its arguments
-  std::map<std::string, std::string> environment;  // on top of ours
-  std::string directory;                           // empty: ours
+  std::map<std::string, std::string> environment;  // added to that of this process
+  std::string directory;                           // empty: that of this process
 };
 
 // How a process ended: exactly one of the two is set.
@@ -47,15 +47,14 @@ class Process {
 
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
-  // Kills the whole group: the program and whatever it started and did not move elsewhere.
+  // Kills the process group: the program and its descendants, unless they have left the group.
   ~Process();
 
   pid_t pid() const { return pid_; }
 
-  // The first line not asked for before, on stdout or stderr, that satisfies the predicate (or
-  // contains the text), without its newline. Lines before it are skipped for good, lines after it
-  // are kept for the next call. Fails when the deadline passes or both outputs are closed; the
-  // error then shows everything that was printed.
+  // Waits for a line on stdout or stderr that satisfies the predicate, or contains the text, and
+  // returns it without its newline. A further call continues behind that line. Fails when the
+  // deadline passes or both outputs are closed; the error has all output.
   Result<std::string> wait_for_line(const std::function<bool(std::string_view)>& wanted,
                                     std::chrono::milliseconds deadline = kPatience);
   Result<std::string> wait_for_line(std::string_view part,
@@ -65,18 +64,17 @@ class Process {
   void signal(int number);
   void signal_group(int number);
 
-  // Reads all output until the program ends. Fails when the deadline passes; the program then goes
-  // on. May be called again and answers the same.
+  // Reads all output until the program ends. Fails when the deadline passes; the program then
+  // continues. A further call returns the same.
   Result<Ending> wait(std::chrono::milliseconds deadline = kPatience);
 
-  // Everything printed so far, as far as it has been read by the waiting above.
+  // The output that has been read so far by the functions above.
   const std::string& output(Output which) const { return text_[static_cast<size_t>(which)]; }
 
  private:
   Process(pid_t pid, int pid_fd, int stdout_fd, int stderr_fd);
 
-  // Reads what is there from both outputs, waiting for it until `until`. False if nothing happened
-  // by then.
+  // Waits for output until `until` and reads it. False: there was none.
   bool read_more(std::chrono::steady_clock::time_point until, bool also_end);
   void collect_lines(size_t which);
   Error trouble(ErrorKind kind, const std::string& what) const;

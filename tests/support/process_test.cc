@@ -1,5 +1,5 @@
-// The harness must see what a program prints and how it ends, never hang past a deadline, and leave
-// no process behind.
+// Process reads all output and the exit status, never hangs past a deadline, and ends all
+// processes.
 #include "support/process.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// `exec` in scripts matters: without it the shell waits in between and signals reach only the
-// shell.
+// Scripts use `exec`: without it signals would reach only the shell.
 Process shell(const std::string& script, Command command = {}) {
   command.words = {"/bin/sh", "-c", script};
   Result<Process> process = Process::start(command);
@@ -26,7 +25,7 @@ Process shell(const std::string& script, Command command = {}) {
 Ending exited(int code) { return {code, std::nullopt}; }
 Ending killed(int signal) { return {std::nullopt, signal}; }
 
-TEST(Process, TellsHowAProgramEnded) {
+TEST(Process, ReportsHowAProgramEnded) {
   EXPECT_EQ(shell("exit 0").wait().value(), exited(0));
   EXPECT_EQ(shell("exit 3").wait().value(), exited(3));
   EXPECT_EQ(shell("kill -9 $$").wait().value(), killed(SIGKILL));
@@ -34,20 +33,20 @@ TEST(Process, TellsHowAProgramEnded) {
   EXPECT_EQ(to_text(killed(9)), "signal 9");
 }
 
-TEST(Process, AnswersTheSameWhenAskedTwice) {
+TEST(Process, ReturnsTheSameWhenCalledTwice) {
   Process process = shell("exit 5");
   EXPECT_EQ(process.wait().value(), exited(5));
   EXPECT_EQ(process.wait(0ms).value(), exited(5));
 }
 
-TEST(Process, KeepsOutputsApart) {
+TEST(Process, SeparatesOutputs) {
   Process process = shell("echo one; echo two >&2; printf three");
   ASSERT_TRUE(process.wait().ok());
   EXPECT_EQ(process.output(Output::kStdout), "one\nthree");
   EXPECT_EQ(process.output(Output::kStderr), "two\n");
 }
 
-TEST(Process, TakesMoreThanAPipeHolds) {
+TEST(Process, ReadsMoreThanAPipeHolds) {
   Process process = shell("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2");
   EXPECT_EQ(process.wait().value(), exited(0));
   EXPECT_EQ(process.output(Output::kStdout).size(), 1'000'000u);
@@ -70,7 +69,7 @@ TEST(Process, FindsLinesOnBothOutputsAndAfterTheEnd) {
   EXPECT_FALSE(process.wait_for_line([](std::string_view) { return true; }).ok());
 }
 
-TEST(Process, SaysWhatWasPrintedWhenALineNeverComes) {
+TEST(Process, ReportsTheOutputWhenALineNeverComes) {
   Process process = shell("echo something else");
   const Result<std::string> line = process.wait_for_line("expected");
   ASSERT_FALSE(line.ok());
@@ -86,13 +85,13 @@ TEST(Process, KeepsDeadlines) {
   EXPECT_FALSE(process_gone(process.pid()));
 }
 
-TEST(Process, PassesSignalsOn) {
+TEST(Process, SendsSignals) {
   Process process = shell("trap 'echo caught; exit 7' TERM; echo ready; while :; do :; done");
   ASSERT_TRUE(process.wait_for_line("ready").ok());
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait_for_line("caught").value(), "caught");
   EXPECT_EQ(process.wait().value(), exited(7));
-  process.signal(SIGTERM);  // must not hit whoever got the number next
+  process.signal(SIGTERM);  // must not reach another process with the same number
 }
 
 TEST(Process, SetsEnvironmentAndFolder) {
@@ -105,13 +104,13 @@ TEST(Process, SetsEnvironmentAndFolder) {
   EXPECT_EQ(process.wait_for_line("/").value(), std::filesystem::canonical(folder.path()).string());
 }
 
-TEST(Process, ReportsAProgramThatIsNotThere) {
+TEST(Process, ReportsAMissingProgram) {
   const Result<Process> process = Process::start({{"/no/such/program"}, {}, {}});
   ASSERT_FALSE(process.ok());
   EXPECT_NE(process.error().message.find("/no/such/program"), std::string::npos);
 }
 
-TEST(Process, LeavesNobodyBehind) {
+TEST(Process, KillsItsWholeGroup) {
   pid_t parent = 0;
   pid_t child = 0;
   {
@@ -125,12 +124,12 @@ TEST(Process, LeavesNobodyBehind) {
   EXPECT_TRUE(wait_until_gone(child));
 }
 
-TEST(Process, LeavesNobodyBehindAfterItsLeaderEnded) {
+TEST(Process, KillsItsGroupAfterTheLeaderHasEnded) {
   pid_t child = 0;
   {
     Process process = shell("cat /dev/zero >/dev/null & echo child $!");
     child = static_cast<pid_t>(std::stol(process.wait_for_line("child").value().substr(6)));
-    // The child still holds the pipes: the end of the leader alone must be enough.
+    // The child still holds the pipes: wait() must return when the leader has ended.
     EXPECT_EQ(process.wait().value(), exited(0));
     EXPECT_FALSE(process_gone(child));
   }
@@ -145,7 +144,7 @@ TEST(Process, RunsInItsOwnGroup) {
   EXPECT_EQ(process.wait().value(), killed(SIGINT));
 }
 
-TEST(Process, KnowsWhoIsGone) {
+TEST(Process, ProcessGoneRecognisesEndedProcesses) {
   EXPECT_FALSE(process_gone(::getpid()));
   Process process = shell("exit 0");
   EXPECT_TRUE(wait_until_gone(process.pid())) << "a zombie counts as gone";

@@ -1,5 +1,5 @@
-// For tests that are the launcher themselves: a task that does what another does, but for what the
-// test wants otherwise.
+// WrappedTask: forwards to another task, for tests that launch a run themselves and override parts
+// of its task.
 #pragma once
 
 #include <memory>
