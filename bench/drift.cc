@@ -22,7 +22,7 @@
 #include "forecast/forecasters.h"
 #include "forecast/learned/impute.h"
 #include "forecast/learned/stepped_fitter.h"
-#include "sim/what_was_seen.h"
+#include "sim/observed_times.h"
 
 namespace drover {
 namespace {
@@ -43,7 +43,7 @@ Measures follow(const std::vector<Recorded>& steps, Forecaster& forecaster, doub
     if (step >= kSteps - kJudged) judge.judge(recorded, forecast);
     probes.step_closed(step, now, recorded.times, recorded.close);
     now += recorded.close.elapsed;
-    forecaster.learn(what_was_seen(step, recorded.times, recorded.close));
+    forecaster.learn(observed_times(step, recorded.times, recorded.close));
     for (const LateArrival& late : probes.finished_by(now)) {
       forecaster.learn_late(late.step, late.worker, late.run_time);
     }
@@ -78,7 +78,7 @@ struct Given {
     if (weights) return weights;
     std::vector<StepTimes> record;
     for (Step step = 0; step < kFull; ++step) {
-      record.push_back(what_was_seen(step, steps[step].times, steps[step].close));
+      record.push_back(observed_times(step, steps[step].times, steps[step].close));
     }
     FitRequest request;
     request.shape = default_shape(emission, kCluster);

@@ -16,7 +16,7 @@
 #include "forecast/forecast.h"
 #include "forecast/normal.h"
 #include "forecast/sort_rows.h"
-#include "sim/what_was_seen.h"
+#include "sim/observed_times.h"
 
 namespace drover {
 

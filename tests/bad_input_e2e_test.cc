@@ -1,4 +1,5 @@
-// Mistakes, damaged files and strangers: a clear word on stderr, and nothing lost.
+// Wrong input, damaged files and unauthenticated peers give a clear error on stderr, and no data is
+// lost.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,37 +37,37 @@ using ::testing::Ne;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Runs `drover train` on small data, if not told otherwise, in `folder`.
+// Runs `drover train` in `folder`, on small data by default.
 Outcome train(const TemporaryFolder& folder, const Words& words) {
   return drover(Words{"train"} + words, folder.path());
 }
 
-void expect_told(const Words& words, const ::testing::Matcher<std::string>& told, int status) {
+void expect_error(const Words& words, const ::testing::Matcher<std::string>& error, int status) {
   const TemporaryFolder folder;
   const Outcome outcome = train(folder, words);
   EXPECT_EQ(outcome.status(), status) << outcome.err;
-  EXPECT_THAT(outcome.err, told);
+  EXPECT_THAT(outcome.err, error);
   EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(names_in(folder.path()), IsEmpty()) << "nothing is begun";
+  EXPECT_THAT(names_in(folder.path()), IsEmpty()) << "nothing was started";
 }
 
-// --- words
+// --- command lines
 
-TEST(WrongWords, AreAnsweredWithTheNearestRightOne) {
-  expect_told({"--workrs", "3"}, AllOf(mentions("--workrs"), proposes("--workers")), 2);
-  expect_told({"--policy", "snyc"}, AllOf(mentions("snyc"), proposes("sync")), 2);
-  expect_told({"--optimizer", "adma"}, AllOf(mentions("adma"), proposes("adam")), 2);
-  expect_told({"--model", "mpl", "--data", "generated"}, AllOf(mentions("mpl"), proposes("mlp")),
-              1);
-  expect_told({"--data", "genrated"}, AllOf(mentions("genrated"), proposes("generated")), 1);
-  expect_told({"--slow", "wroker=1,factor=2"}, AllOf(mentions("wroker"), proposes("worker")), 2);
-  expect_told({"--slow", "worker=9,factor=2"}, mentions("--slow", 9, 4), 2);
-  expect_told({"--workers", "0"}, mentions("--workers", 0), 2);
-  expect_told({"--steps", "many"}, mentions("--steps", "many"), 2);
-  expect_told({"--lr", "nan"}, mentions("--lr"), 2);
+TEST(WrongNames, AreAnsweredWithTheNearestKnownName) {
+  expect_error({"--workrs", "3"}, AllOf(mentions("--workrs"), proposes("--workers")), 2);
+  expect_error({"--policy", "snyc"}, AllOf(mentions("snyc"), proposes("sync")), 2);
+  expect_error({"--optimizer", "adma"}, AllOf(mentions("adma"), proposes("adam")), 2);
+  expect_error({"--model", "mpl", "--data", "generated"}, AllOf(mentions("mpl"), proposes("mlp")),
+               1);
+  expect_error({"--data", "genrated"}, AllOf(mentions("genrated"), proposes("generated")), 1);
+  expect_error({"--slow", "wroker=1,factor=2"}, AllOf(mentions("wroker"), proposes("worker")), 2);
+  expect_error({"--slow", "worker=9,factor=2"}, mentions("--slow", 9, 4), 2);
+  expect_error({"--workers", "0"}, mentions("--workers", 0), 2);
+  expect_error({"--steps", "many"}, mentions("--steps", "many"), 2);
+  expect_error({"--lr", "nan"}, mentions("--lr"), 2);
 }
 
-TEST(WrongWords, IncludeCommands) {
+TEST(WrongNames, IncludeCommands) {
   const TemporaryFolder folder;
   const Outcome outcome = drover({"trian"}, folder.path());
   EXPECT_EQ(outcome.status(), 2);
@@ -74,7 +75,7 @@ TEST(WrongWords, IncludeCommands) {
   EXPECT_EQ(drover({}, folder.path()).status(), 2);
 }
 
-TEST(JobFile, IsToldWithLineAndKey) {
+TEST(JobFile, ErrorsNameLineAndKey) {
   const std::vector<std::pair<std::string, ::testing::Matcher<std::string>>> wrong = {
       {"workers = 3\nsteps = \"ten\"\n", mentions("job.toml:2:9", "steps", "ten")},
       {"workers = 3\nwrkers = 4\n", AllOf(mentions("job.toml:2:1", "wrkers"), proposes("workers"))},
@@ -82,15 +83,15 @@ TEST(JobFile, IsToldWithLineAndKey) {
       {"momentum = 1.5\n", mentions("job.toml:1:12", "momentum", "1.5")},
       {"\n\nbatch = 0\n", mentions("job.toml:3:9", "batch", 0)},
   };
-  for (const auto& [text, told] : wrong) {
+  for (const auto& [text, error] : wrong) {
     const TemporaryFolder folder;
     std::ofstream(folder.file("job.toml")) << text;
     const Outcome outcome = train(folder, {"job.toml"});
     EXPECT_EQ(outcome.status(), 2);
-    EXPECT_THAT(outcome.err, told);
+    EXPECT_THAT(outcome.err, error);
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"job.toml"});
   }
-  expect_told({"nowhere.toml"}, mentions("nowhere.toml"), 2);
+  expect_error({"nowhere.toml"}, mentions("nowhere.toml"), 2);
 }
 
 // --- data
@@ -119,7 +120,7 @@ Words idx_job() {
           "--batch", "2",        "--workers", "2",     "--run-file", "run.db"};
 }
 
-TEST(Data, OfTheUserIsRead) {
+TEST(Data, FromTheUserIsRead) {
   const TemporaryFolder folder;
   write_idx(folder.file("idx"), 20);
   const Outcome outcome = train(folder, idx_job());
@@ -127,29 +128,29 @@ TEST(Data, OfTheUserIsRead) {
   EXPECT_THAT(outcome.err, mentions(20, "1 x 3 x 3"));
 }
 
-TEST(Data, ThatIsNotThereIsNamed) {
-  expect_told({"--data", "./nowhere", "--model", "mlp"}, mentions("./nowhere"), 1);
-  expect_told({"--data", "mnist", "--data-dir", "./empty", "--model", "mlp"},
-              mentions("./empty", "drover data get mnist --data-dir ./empty"), 1);
+TEST(Data, ErrorsNameMissingFiles) {
+  expect_error({"--data", "./nowhere", "--model", "mlp"}, mentions("./nowhere"), 1);
+  expect_error({"--data", "mnist", "--data-dir", "./empty", "--model", "mlp"},
+               mentions("./empty", "drover data get mnist --data-dir ./empty"), 1);
 }
 
-TEST(Data, ThatIsTruncatedIsNamedWithTheCheckThatFailed) {
+TEST(Data, ErrorsNameTruncatedFilesAndTheFailedCheck) {
   for (const char* name : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                            "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
     const TemporaryFolder folder;
     write_idx(folder.file("idx"), 20);
     const std::string path = folder.file("idx/" + std::string(name));
     const bool images = std::string(name).find("images") != std::string::npos;
-    const int bytes = images ? 20 * 9 : 20;  // behind the header
+    const int bytes = images ? 20 * 9 : 20;  // after the header
     fs::resize_file(path, fs::file_size(path) - 1);
     const Outcome outcome = train(folder, idx_job());
     EXPECT_EQ(outcome.status(), 1);
     EXPECT_THAT(outcome.err, mentions(name, bytes, bytes - 1)) << "file and check";
-    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"idx"}) << "no run is begun";
+    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"idx"}) << "no run was started";
   }
 }
 
-TEST(Data, ThatIsDamagedIsNamed) {
+TEST(Data, ErrorsNameDamagedFiles) {
   const TemporaryFolder folder;
   write_idx(folder.file("idx"), 20);
   const std::string path = folder.file("idx/train-images-idx3-ubyte");
@@ -166,7 +167,7 @@ TEST(Data, ThatIsDamagedIsNamed) {
 
 TEST(RunFile, IsNeverOverwritten) {
   const TemporaryFolder folder;
-  const std::string content = "somebody's thesis";
+  const std::string content = "a file of the user";
   std::ofstream(folder.file("run.db")) << content;
   const Outcome outcome =
       train(folder, Words{"--run-file", "run.db", "--steps", "2"} + small_job());
@@ -176,7 +177,7 @@ TEST(RunFile, IsNeverOverwritten) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"run.db"});
 }
 
-TEST(RunFile, ThatCannotBeMadeEndsTheRunBeforeItBegins) {
+TEST(RunFile, ThatCannotBeCreatedEndsTheRunBeforeTraining) {
   const TemporaryFolder folder;
   fs::create_directory(folder.file("folder"));
   std::ofstream(folder.file("file")) << "x";
@@ -189,14 +190,14 @@ TEST(RunFile, ThatCannotBeMadeEndsTheRunBeforeItBegins) {
     ASSERT_FALSE(outcome.err.empty());
     EXPECT_THAT(outcome.err.substr(outcome.err.rfind('\n', outcome.err.size() - 2) + 1),
                 mentions(place, "--run-file"))
-        << "one mistake, one message, and nothing behind it: " << outcome.err;
+        << "one error message, and nothing after it: " << outcome.err;
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"file", "folder"}));
   }
 }
 
 TEST(RunFile, OnADiskThatFillsUpEndsTheRunAndStaysReadable) {
   const TemporaryFolder folder;
-  // Files of at most 100 KB (a shell counts in 512 bytes), without the signal that kills.
+  // Limits files to 100 KB (the shell counts in units of 512 bytes), without the signal that kills.
   const Outcome outcome =
       drover_under("trap '' XFSZ; ulimit -f 200",
                    Words{"train", "--run-file", "run.db", "--steps", "1000000", "--batch", "1",
@@ -209,13 +210,13 @@ TEST(RunFile, OnADiskThatFillsUpEndsTheRunAndStaysReadable) {
   ASSERT_TRUE(reader.ok()) << reader.error().message;
   const auto steps = reader.value().steps().value();
   ASSERT_GT(steps.size(), 10U);
-  EXPECT_EQ(steps.back().step, steps.size() - 1) << "no hole";
+  EXPECT_EQ(steps.back().step, steps.size() - 1) << "no step is missing";
   EXPECT_NE(reader.value().end().value().outcome, RunOutcome::kCompleted);
   EXPECT_EQ(drover({"runs", "run.db"}, folder.path()).status(), 0);
 }
 
 TEST(RunFile, OnAFullDiskEndsEvenAShortRunWithAnError) {
-  // Somewhere between these limits lies a run that fails only when its end is written.
+  // At some limit in this range the run fails only when its end is written.
   for (int blocks = 90; blocks <= 200; blocks += 10) {
     SCOPED_TRACE(blocks);
     const TemporaryFolder folder;
@@ -228,7 +229,7 @@ TEST(RunFile, OnAFullDiskEndsEvenAShortRunWithAnError) {
     const bool completed = reader && reader.value().end() &&
                            reader.value().end().value().outcome == RunOutcome::kCompleted;
     EXPECT_EQ(outcome.status(), completed ? 0 : 1) << outcome.err;
-    if (completed) break;  // more room changes nothing
+    if (completed) break;  // larger limits change nothing
   }
 }
 
@@ -246,7 +247,7 @@ TEST(Diverging, EndsWithAdvice) {
   EXPECT_THAT(run.out(), Not(HasSubstr("nan")));
 }
 
-// --- strangers
+// --- unauthenticated peers
 
 TEST(Port, InUseIsAnErrorThatSaysSo) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -290,18 +291,19 @@ std::vector<uint16_t> listening_ports(pid_t pid) {
   return ports;
 }
 
-class Stranger {
+class UnauthenticatedPeer {
  public:
-  explicit Stranger(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit UnauthenticatedPeer(uint16_t port)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   }
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
-  ~Stranger() { ::close(fd_); }
+  UnauthenticatedPeer(const UnauthenticatedPeer&) = delete;
+  UnauthenticatedPeer& operator=(const UnauthenticatedPeer&) = delete;
+  ~UnauthenticatedPeer() { ::close(fd_); }
 
   void say(std::string_view bytes) const {
     EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -309,7 +311,7 @@ class Stranger {
   }
   void say_no_more() const { ::shutdown(fd_, SHUT_WR); }
 
-  // All that is answered until the connection is closed.
+  // All bytes received until the connection is closed.
   std::string answer() const {
     std::string all;
     std::array<char, 4096> some;
@@ -322,7 +324,7 @@ class Stranger {
     ADD_FAILURE() << "the connection was not closed";
     return all;
   }
-  // The reason in the refusal that is answered; a challenge comes before it.
+  // The reason in the refusal, which follows a challenge.
   std::string refusal() const {
     const std::string all = answer();
     auto bytes = std::as_bytes(std::span(all));
@@ -345,13 +347,13 @@ std::string text_of(const HeaderBytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
+TEST(UnauthenticatedPeers, GetTheReasonAndDoNotDisturbTheRun) {
   DroverRun run(small_job() + Words{"--workers", "3", "--shards", "2", "--steps", "8", "--batch",
                                     "4", "--transport", "tcp", "--slow", "delay=20ms", "--slow",
                                     "worker=1,steps=3,delay=600s"});
   run.wait_for_step(3);
   const auto processes = run.find_processes();
-  // The step has been recorded when its progress is shown again.
+  // The step has been recorded when the progress line shows it.
   ASSERT_TRUE(run.process().wait_for_line(" 3/", kRunPatience).ok());
   const RunId run_id = run.reader().header().value().run_id;
 
@@ -360,52 +362,52 @@ TEST(Strangers, AreToldWhyAndDoNotDisturbTheRun) {
     const std::vector<uint16_t> ports = listening_ports(processes.at(name));
     ASSERT_FALSE(ports.empty());
     for (const uint16_t port : ports) {
-      const Stranger silent(port);  // stays until the others have been served
+      const UnauthenticatedPeer silent(port);  // stays until the others have been served
 
-      const Stranger browser(port);
+      const UnauthenticatedPeer browser(port);
       browser.say(
           "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a browser that is lost\r\nAccept: "
           "*/*\r\n\r\n");
       EXPECT_THAT(browser.refusal(), mentions("drover"));
 
-      const Stranger brief(port);
+      const UnauthenticatedPeer brief(port);
       brief.say("hello?");
       brief.say_no_more();
       EXPECT_EQ(brief.refusal(), "(no refusal)");
 
-      const Stranger newer(port);
+      const UnauthenticatedPeer newer(port);
       HeaderBytes header = encode_header({.run = run_id});
       header[4] = std::byte{kProtocolVersion + 1};
       newer.say(text_of(header));
       EXPECT_THAT(newer.refusal(), mentions(kProtocolVersion + 1, kProtocolVersion));
 
-      const Stranger large(port);
+      const UnauthenticatedPeer large(port);
       large.say(text_of(encode_header({.run = run_id, .length = 0xffff'ffff})));
       EXPECT_THAT(large.refusal(), mentions(0xffff'ffff));
 
-      const Stranger elsewhere(port);
+      const UnauthenticatedPeer elsewhere(port);
       const std::string hello = encode_control(Hello{.role = Role::kWorker, .index = 1});
       const auto length = static_cast<uint32_t>(hello.size());
       elsewhere.say(text_of(encode_header({.run = run_id + 1, .length = length})) + hello);
       EXPECT_THAT(elsewhere.refusal(), mentions("--token-file", "DROVER_TOKEN"));
 
-      const Stranger hasty(port);
+      const UnauthenticatedPeer hasty(port);
       hasty.say(text_of(encode_header({.run = run_id, .length = length})) + hello);
       const std::string without_greeting = hasty.refusal();
       EXPECT_THAT(without_greeting, Not(AnyOf(StartsWith("("), mentions("DROVER_TOKEN"))));
 
-      const Stranger impostor(port);
+      const UnauthenticatedPeer impostor(port);
       for (const Challenge& challenge : {Challenge{.nonce = std::string(kNonceBytes, 'n')},
                                          Challenge{.proof = std::string(kProofBytes, 'p')}}) {
-        const std::string told = encode_control(challenge);
-        impostor.say(
-            text_of(encode_header({.run = run_id, .length = static_cast<uint32_t>(told.size())})) +
-            told);
+        const std::string answered = encode_control(challenge);
+        impostor.say(text_of(encode_header(
+                         {.run = run_id, .length = static_cast<uint32_t>(answered.size())})) +
+                     answered);
       }
       EXPECT_THAT(impostor.refusal(), AllOf(Not(StartsWith("(")), Ne(without_greeting)));
     }
   }
-  ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
+  ::kill(processes.at("worker 1"), SIGKILL);  // the run continues
   EXPECT_EQ(run.process().wait(kRunPatience).value(), (Ending{0, std::nullopt})) << run.err();
   const RunReader reader = run.reader();
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);

@@ -1,4 +1,5 @@
-// The policy bayes as people use it: it fits models on the way, or starts with one of a file.
+// End-to-end tests of the policy bayes. It fits models during a run, or starts with one from a
+// file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Not;
 
-// Workers of different speed, and chance: forecasters that know more than others there are not.
+// Workers of different speed with independent random delays. So no forecaster has an advantage.
 void write_trace(const std::string& path, uint32_t steps, uint32_t workers) {
   std::ofstream text(path);
   text << "step";
@@ -30,7 +31,7 @@ void write_trace(const std::string& path, uint32_t steps, uint32_t workers) {
   text << "\n";
 }
 
-// A replay whose decisions are looked at. Of the JSON, without what depends on the machine's speed.
+// A replay with its decisions. `json` has no numbers that depend on the machine's speed.
 struct Replayed {
   nlohmann::json json;
   std::vector<std::string> decisions;  // by step: "step,policy,cutoff,..."
@@ -50,7 +51,7 @@ Replayed replay(const TemporaryFolder& folder, const Words& words) {
 
 // The first step after the warm-up.
 constexpr size_t kFirst = 20;
-// Before the first fit on the way.
+// Before the first fit during the replay.
 constexpr const char* kEarlySteps = ":28";
 
 void fit(const TemporaryFolder& folder, const std::string& emission) {
@@ -60,21 +61,22 @@ void fit(const TemporaryFolder& folder, const std::string& emission) {
   ASSERT_EQ(outcome.status(), 0) << outcome.err;
 }
 
-TEST(Bayes, RepeatsExactlyWithTheModelsItFitsOnTheWay) {
+TEST(Bayes, IsReproducibleWithModelsFittedDuringTheReplay) {
   const TemporaryFolder folder;
   write_trace(folder.file("t.csv"), 56, 3);
   const Words words = {"--trace", "t.csv", "--policy", "bayes"};
   const Replayed first = replay(folder, words);
   ASSERT_EQ(first.decisions.size(), 56U);
   EXPECT_THAT(first.decisions[kFirst], AllOf(mentions("ecdf"), Not(mentions(30))));
-  EXPECT_THAT(first.decisions[51], mentions("model", 30)) << "the steps that it was fitted to";
+  EXPECT_THAT(first.decisions[51], mentions("model", 30))
+      << "the steps that the model was fitted to";
   const Replayed again = replay(folder, words);
   EXPECT_EQ(again.json, first.json);
   EXPECT_EQ(again.decisions, first.decisions);
   EXPECT_NE(replay(folder, words + Words{"--seed", "8"}).decisions, first.decisions);
 }
 
-TEST(Bayes, UsesAModelThatItIsGivenFromTheFirstDecisionOn) {
+TEST(Bayes, UsesAGivenModelFromTheFirstDecisionOn) {
   const TemporaryFolder folder;
   write_trace(folder.file("twelve.csv"), 60, 12);
   write_trace(folder.file("thirteen.csv"), 30, 13);
@@ -90,9 +92,9 @@ TEST(Bayes, UsesAModelThatItIsGivenFromTheFirstDecisionOn) {
     };
     const auto used = mentions("model", 100, 60);
     EXPECT_THAT(first_decision("twelve.csv"), used);
-    EXPECT_THAT(first_decision("thirteen.csv"), used) << "one more is none too many";
+    EXPECT_THAT(first_decision("thirteen.csv"), used) << "one more worker than in the model";
     if (emission == "shared") {
-      EXPECT_THAT(first_decision("thirty.csv"), used) << "nor are any";
+      EXPECT_THAT(first_decision("thirty.csv"), used) << "any number of workers";
     } else {
       EXPECT_THAT(first_decision("thirty.csv"),
                   AllOf(mentions("ecdf", 100, 12, 18, 30, "'shared'"), Not(mentions(60))));

@@ -1,4 +1,5 @@
-// system_bench as people use it. How fast it is depends on the machine; what it prints does not.
+// End-to-end tests of system_bench. Measured values depend on the machine; the output format does
+// not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ Outcome bench(const Words& words) {
   return run_program(SYSTEM_BENCH, Words{"decide"} + words, folder.path());
 }
 
-TEST(BenchDecide, GivesJsonForEveryNumberOfWorkers) {
+TEST(BenchDecide, PrintsJsonForEachNumberOfWorkers) {
   for (const char* emission : {"shared", "workers", "sorted"}) {
     const Outcome outcome = bench({"--workers", "3,70", "--samples", "20", "--repeat", "5",
                                    "--emission", emission, "--json"});
@@ -48,33 +49,33 @@ TEST(BenchDecide, GivesJsonForEveryNumberOfWorkers) {
   }
 }
 
-TEST(BenchDecide, ShowsATable) {
+TEST(BenchDecide, PrintsATable) {
   const Outcome outcome = bench({"--workers", "16", "--repeat", "3"});
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(mentions("'shared'", "99 %"), HasSubstr("\n      16      128 ")));
 }
 
-TEST(BenchDecide, SaysWhatIsWrong) {
-  const auto told = [](const Words& words) {
+TEST(BenchDecide, ReportsWrongFlags) {
+  const auto error_of = [](const Words& words) {
     const Outcome outcome = bench(words);
     EXPECT_EQ(outcome.status(), 2);
     EXPECT_THAT(outcome.out, IsEmpty());
     return outcome.err;
   };
-  EXPECT_THAT(told({"--workers", "16,,4"}), mentions("--workers", "''", 1));
-  EXPECT_THAT(told({"--workers", "16,many"}), mentions("--workers", "'many'", 1));
-  EXPECT_THAT(told({"--workers", "0"}), mentions("--workers", "'0'", 1));
-  EXPECT_THAT(told({"--workers", "99999999999"}), mentions("--workers", "'99999999999'", 1));
-  EXPECT_THAT(told({"--emission", "shard"}),
+  EXPECT_THAT(error_of({"--workers", "16,,4"}), mentions("--workers", "''", 1));
+  EXPECT_THAT(error_of({"--workers", "16,many"}), mentions("--workers", "'many'", 1));
+  EXPECT_THAT(error_of({"--workers", "0"}), mentions("--workers", "'0'", 1));
+  EXPECT_THAT(error_of({"--workers", "99999999999"}), mentions("--workers", "'99999999999'", 1));
+  EXPECT_THAT(error_of({"--emission", "shard"}),
               AllOf(mentions("--emission", "shard"), proposes("shared")));
-  EXPECT_THAT(told({"--samples", "1000000"}), mentions("--samples", 1000000));
-  EXPECT_THAT(told({"--workers", "3,90000", "--samples", "10000"}),
+  EXPECT_THAT(error_of({"--samples", "1000000"}), mentions("--samples", 1000000));
+  EXPECT_THAT(error_of({"--workers", "3,90000", "--samples", "10000"}),
               mentions("--samples", 10000, 90000));
-  EXPECT_THAT(told({"--repeat", "0"}), mentions("--repeat", 1, 0));
-  EXPECT_THAT(told({"--repaet", "3"}), AllOf(mentions("--repaet"), proposes("--repeat")));
+  EXPECT_THAT(error_of({"--repeat", "0"}), mentions("--repeat", 1, 0));
+  EXPECT_THAT(error_of({"--repaet", "3"}), AllOf(mentions("--repaet"), proposes("--repeat")));
 }
 
-// One JSON object, whose figures have all that they should.
+// One JSON object whose figures are complete.
 nlohmann::json figures(const Words& words) {
   const TemporaryFolder folder;
   const Outcome outcome = run_program(SYSTEM_BENCH, words + Words{"--json"}, folder.path());
@@ -95,7 +96,7 @@ void expect_beside(const nlohmann::json& figure, const std::string& name,
   EXPECT_GE(figure.at("ratio_to_" + name + "_max"), figure.at("ratio_to_" + name));
 }
 
-TEST(BenchOptimizer, HoldsEveryKindAgainstItsFloor) {
+TEST(BenchOptimizer, ComparesEachKindWithItsFloor) {
   const std::vector<std::pair<std::string, double>> streams = {{"sgd", 3.0},      {"momentum", 5.0},
                                                                {"nesterov", 5.0}, {"rmsprop", 5.0},
                                                                {"adam", 7.0},     {"adamw", 7.0}};
@@ -106,7 +107,7 @@ TEST(BenchOptimizer, HoldsEveryKindAgainstItsFloor) {
   }
 }
 
-TEST(BenchTransport, HoldsAChannelAgainstPlainAsio) {
+TEST(BenchTransport, ComparesAChannelWithPlainAsio) {
   for (const char* transport : {"shm", "uds", "tcp"}) {
     const auto all =
         figures({"transport", "--transport", transport, "--volume-mb", "1", "--rounds", "2"});
@@ -121,8 +122,8 @@ TEST(BenchTransport, HoldsAChannelAgainstPlainAsio) {
   }
 }
 
-// It checks the sums itself, and fails if one is wrong.
-TEST(BenchServer, HoldsAShardAgainstThePlainSum) {
+// The benchmark checks the sums, and fails if one is wrong.
+TEST(BenchServer, ComparesAShardWithThePlainSum) {
   for (const char* transport : {"shm", "uds", "tcp"}) {
     const auto all = figures(
         {"server", "--transport", transport, "--workers", "3", "--mb", "1", "--rounds", "2"});
@@ -136,7 +137,7 @@ TEST(BenchServer, HoldsAShardAgainstThePlainSum) {
   }
 }
 
-// Blocks that travel with their offers, and a last one that is shorter than the others.
+// Blocks that are sent with their offers, and a last block that is shorter than the others.
 TEST(BenchServer, TakesGradientsOfAnySize) {
   for (const char* kb : {"1", "300"}) {
     const auto all = figures({"server", "--workers", "2", "--kb", kb, "--rounds", "1"});
@@ -144,7 +145,7 @@ TEST(BenchServer, TakesGradientsOfAnySize) {
   }
 }
 
-TEST(BenchDataPath, ShowsATable) {
+TEST(BenchDataPath, PrintsATable) {
   const TemporaryFolder folder;
   const Outcome outcome = run_program(
       SYSTEM_BENCH, {"server", "--workers", "2", "--mb", "1", "--rounds", "1"}, folder.path());
@@ -153,26 +154,26 @@ TEST(BenchDataPath, ShowsATable) {
               AllOf(mentions(2, "uds", "floor"), HasSubstr("\npush "), HasSubstr("\npublish ")));
 }
 
-TEST(BenchDataPath, SaysWhatIsWrong) {
-  const auto told = [](const Words& words, int status = 2) {
+TEST(BenchDataPath, ReportsWrongFlags) {
+  const auto error_of = [](const Words& words, int status = 2) {
     const TemporaryFolder folder;
     const Outcome outcome = run_program(SYSTEM_BENCH, words, folder.path());
     EXPECT_EQ(outcome.status(), status);
     EXPECT_THAT(outcome.out, IsEmpty());
     return outcome.err;
   };
-  EXPECT_THAT(told({"optimizer", "--kind", "adan"}),
+  EXPECT_THAT(error_of({"optimizer", "--kind", "adan"}),
               AllOf(mentions("--kind", "adan"), proposes("adam")));
-  EXPECT_THAT(told({"optimizer", "--mb", "0"}), mentions("--mb", 1, 0));
-  EXPECT_THAT(told({"transport", "--transport", "udp"}),
+  EXPECT_THAT(error_of({"optimizer", "--mb", "0"}), mentions("--mb", 1, 0));
+  EXPECT_THAT(error_of({"transport", "--transport", "udp"}),
               AllOf(mentions("--transport", "udp"), proposes("uds")));
-  EXPECT_THAT(told({"transport", "--rounds", "0"}), mentions("--rounds", 1, 0));
-  EXPECT_THAT(told({"server", "--workers", "0"}), mentions("--workers", 1, 0));
-  EXPECT_THAT(told({"server", "--workers", "1000", "--mb", "1000"}), mentions("--mb", 1000));
-  EXPECT_THAT(told({"server", "--window", "0"}), mentions("--window", 1, 0));
-  EXPECT_THAT(told({"server", "--transport", "tcp", "--listen", "nowhere:1"}, 1),
+  EXPECT_THAT(error_of({"transport", "--rounds", "0"}), mentions("--rounds", 1, 0));
+  EXPECT_THAT(error_of({"server", "--workers", "0"}), mentions("--workers", 1, 0));
+  EXPECT_THAT(error_of({"server", "--workers", "1000", "--mb", "1000"}), mentions("--mb", 1000));
+  EXPECT_THAT(error_of({"server", "--window", "0"}), mentions("--window", 1, 0));
+  EXPECT_THAT(error_of({"server", "--transport", "tcp", "--listen", "nowhere:1"}, 1),
               mentions("nowhere:1", "tcp:HOST:PORT"));
-  EXPECT_THAT(told({"transport", "--transport", "tcp", "--netns", "no-such"}, 1),
+  EXPECT_THAT(error_of({"transport", "--transport", "tcp", "--netns", "no-such"}, 1),
               mentions("no-such"));
 }
 

@@ -1,5 +1,5 @@
-// A run that is stopped, killed or extended goes on from its newest checkpoint, and ends as if it
-// had never been interrupted.
+// A run that was stopped, killed or extended continues from its newest checkpoint, and has the
+// result of a run without interruption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,21 +35,21 @@ Outcome train(const TemporaryFolder& folder, const std::string& name, const Word
   return drover(Words{"train", "--run-file", folder.file(name)} + words, folder.path());
 }
 
-// Of the final parameters.
+// The digest of the final parameters.
 uint64_t digest_of(const TemporaryFolder& folder, const std::string& name) {
   const auto reader = RunReader::open(folder.file(name));
   if (!reader) return 0;
   return reader.value().end().value().parameters_digest;
 }
 
-// The evaluation of the last version: with an average, that of the average.
+// The evaluation of the last version. With averaging, that of the average.
 double last_loss(const TemporaryFolder& folder, const std::string& name) {
   return RunReader::open(folder.file(name)).value().evaluations().value().back().loss;
 }
 
 class Resume : public ::testing::TestWithParam<Words> {};
 
-TEST_P(Resume, TwentyStepsAndTwentyMoreAreForty) {
+TEST_P(Resume, TwentyStepsAndTwentyMoreGiveTheResultOfForty) {
   const TemporaryFolder folder;
   ASSERT_EQ(train(folder, "whole.db", job(GetParam(), 40) + Words{"--shards", "2"}).status(), 0);
   const Outcome half =
@@ -75,16 +75,16 @@ TEST_P(Resume, TwentyStepsAndTwentyMoreAreForty) {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Resume, ::testing::Values(momentum(), adamw_with_average()),
                          [](const auto& each) { return each.param[1]; });
 
-// The run comes to stand in step 25, where a worker takes ten minutes; the checkpoint of step 20 is
-// then made, and everybody is killed. It is the first: none before it can be in its way.
-TEST(Checkpoints, ARunThatIsKilledGoesOnAsIfItHadNotBeen) {
+// The run hangs in step 25, where a worker takes ten minutes. When the checkpoint of step 20 is
+// written, all processes are killed. It is the first checkpoint, so no earlier one can delay it.
+TEST(Checkpoints, AKilledRunResumesWithTheResultOfAnUninterruptedOne) {
   const TemporaryFolder ck;
   const Words words =
       job(adamw_with_average(), 40) + Words{"--shards",           "2",  "--checkpoint", ck.path(),
                                             "--checkpoint-every", "20", "--resume",     ck.path()};
   DroverRun killed(words + Words{"--slow", "worker=1,steps=25,delay=600s"});
   const std::string manifest = checkpoint_folder(ck.path(), 20) + "/" + kManifestName;
-  // Progress is printed all the time, and the checkpoint is told of once it is there.
+  // Progress is printed periodically, and the checkpoint is reported once it is written.
   const auto kept = killed.process().wait_for_line(
       [&](std::string_view) { return fs::exists(manifest); }, kRunPatience);
   ASSERT_TRUE(kept.ok()) << kept.error().message;
@@ -109,7 +109,7 @@ TEST(Checkpoints, ARunThatIsKilledGoesOnAsIfItHadNotBeen) {
   EXPECT_EQ(there.back().step, 40u);
 }
 
-TEST(Checkpoints, ADamagedOneIsSkippedAndNamed) {
+TEST(Checkpoints, ADamagedCheckpointIsSkippedAndReported) {
   const TemporaryFolder folder;
   ASSERT_EQ(train(folder, "a.db",
                   job(momentum(), 10) + Words{"--checkpoint", "ck", "--checkpoint-every", "5"})
@@ -126,7 +126,7 @@ TEST(Checkpoints, ADamagedOneIsSkippedAndNamed) {
   EXPECT_EQ(rest.status() == 0, has_earlier) << rest.err;
 }
 
-TEST(Checkpoints, AnotherModelOptimiserOrSeedIsRefusedByName) {
+TEST(Checkpoints, AnotherModelOptimizerOrSeedIsRefused) {
   const TemporaryFolder folder;
   ASSERT_EQ(train(folder, "a.db", job(momentum(), 4) + Words{"--checkpoint", "ck"}).status(), 0);
   const auto refused = [&](const Words& words) {
@@ -147,9 +147,9 @@ TEST(Checkpoints, AnotherModelOptimiserOrSeedIsRefusedByName) {
               mentions(checkpoint_folder("ck", 4), "--resume ck", "--checkpoint"));
 }
 
-// The other ways to wait: blocks are at versions of their own, and every one of them is kept as it
-// was when it came to the step of the checkpoint.
-TEST(Checkpoints, AreKeptHoweverWorkersWait) {
+// With other waiting rules each block has its own version, and is saved as it was when it reached
+// the step of the checkpoint.
+TEST(Checkpoints, AreWrittenWithEachWaitingRule) {
   const std::vector<Words> ways = {{"--policy", "async"},
                                    {"--policy", "ssp:2"},
                                    {"--policy", "static:0.5"},
@@ -169,14 +169,14 @@ TEST(Checkpoints, AreKeptHoweverWorkersWait) {
     const auto steps = RunReader::open(folder.file("b.db")).value().steps().value();
     ASSERT_EQ(steps.size(), 30u);
     EXPECT_EQ(steps.front().step, 30u);
-    // It goes on learning and does not begin anew.
+    // Training continues instead of restarting.
     EXPECT_LT(last_loss(folder, "b.db"), last_loss(folder, "a.db") * 1.05);
     EXPECT_EQ(drover({"runs", "b.db"}, folder.path()).status(), 0);
     EXPECT_EQ(drover({"report", "b.db", "--out", "b.html"}, folder.path()).status(), 0);
   }
 }
 
-TEST(Checkpoints, ADiskThatIsFullDoesNotEndTheRun) {
+TEST(Checkpoints, AFullDiskDoesNotEndTheRun) {
   const TemporaryFolder folder;
   // Files of at most 512000 bytes: the run file is smaller, a checkpoint of Adam is not.
   const Outcome outcome =
@@ -188,7 +188,7 @@ TEST(Checkpoints, ADiskThatIsFullDoesNotEndTheRun) {
                    folder.path());
   EXPECT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_THAT(outcome.err, mentions(std::strerror(EFBIG)));
-  size_t refused = 0;  // and others while one was being written
+  size_t refused = 0;  // others were skipped while one was being written
   const auto events = RunReader::open(folder.file("a.db")).value().events().value();
   for (const EventRecord& event : events) {
     const auto* failed = event.as<event::CheckpointFailed>();

@@ -1,5 +1,5 @@
-// Shards hand out all their blocks as they were at one version, and a run that goes on from that is
-// the run that was never interrupted; the coordinator makes checkpoints of what all have saved.
+// Shards save all their blocks at one version, and a run that continues from them has the result of
+// a run without interruption. The coordinator makes a checkpoint when all shards have saved.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ const Layout kLayout({{"a", 700, TensorKind::kTrained},
                       {"c", 90, TensorKind::kAveraged},
                       {"d", 1300, TensorKind::kTrained}});
 
-// A gradient that follows from where it is and when.
+// A gradient that is a function of its position and step.
 float gradient_at(uint64_t place, WorkerId worker, Step step) {
   return static_cast<float>(static_cast<double>((place * 31 + worker * 17 + step * 7) % 97) / 97.0 -
                             0.5);
 }
 
-// One shard and two workers that push everything, block by block.
+// One shard and two workers that push all blocks, one after the other.
 class Driven {
  public:
   Driven(const Plan& plan, const std::vector<SavedBlock>* saved) : plan_(plan), shard_(0) {
@@ -52,7 +52,7 @@ class Driven {
     }
   }
 
-  // Told with the last step's closing.
+  // Sent with the closing of the last step.
   uint64_t digest() const {
     uint64_t digest = 0;
     for (const Outgoing& each : out_) {
@@ -63,7 +63,7 @@ class Driven {
     return digest;
   }
 
-  // What an evaluator would get of the last version: the average of the parameters, if there is
+  // The parameters that an evaluator would get of the last version: their average, if there is
   // one.
   std::vector<float> evaluated() {
     std::vector<float> all;
@@ -86,7 +86,7 @@ class Driven {
     for (const Block& block : plan_.blocks.blocks) {
       auto values = std::make_shared<FloatBuffer>(block.length);
       for (uint32_t i = 0; i < block.length; ++i) {
-        // Between tensors that are one block nothing is learned.
+        // Padding between tensors of a block is not trained.
         values->data()[i] = gradient_at(block.offset + i, worker, step == kInitialStep ? 5 : step);
       }
       const FrameHeader header{.type = FrameType::kOffer,
@@ -117,7 +117,7 @@ Plan plan_of(OptimizerKind kind, double ema, uint32_t block_floats = 256) {
           .blocks = plan_blocks(kLayout, 1, block_floats)};
 }
 
-TEST(ShardCheckpoint, ARunThatGoesOnIsTheRunThatWasNeverInterrupted) {
+TEST(ShardCheckpoint, AResumedRunEqualsAnUninterruptedOne) {
   for (const OptimizerKind kind :
        {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
         OptimizerKind::kRmsProp, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
@@ -142,12 +142,12 @@ TEST(ShardCheckpoint, ARunThatGoesOnIsTheRunThatWasNeverInterrupted) {
     EXPECT_EQ(rest.digest(), whole.digest());
     EXPECT_EQ(rest.evaluated(), whole.evaluated());
     EXPECT_EQ(rest.shard().take_checkpoint()->version, 10u);
-    EXPECT_EQ(rest.shard().take_checkpoint()->version, 12u) << "there is one at the end";
+    EXPECT_EQ(rest.shard().take_checkpoint()->version, 12u) << "the last step has a checkpoint";
   }
 }
 
-// What was handed out does not change when training goes on: it is being written meanwhile.
-TEST(ShardCheckpoint, APartStaysAsItWas) {
+// A saved part does not change while training continues, since it is still being written.
+TEST(ShardCheckpoint, ASavedPartDoesNotChange) {
   Plan plan = plan_of(OptimizerKind::kAdam, 0.9);
   plan.checkpoint_every = 3;
   Driven run(plan, nullptr);
@@ -173,7 +173,7 @@ TEST(ShardCheckpoint, APartStaysAsItWas) {
   EXPECT_EQ(at, before.size());
 }
 
-TEST(ShardCheckpoint, WithoutAFolderNothingIsKept) {
+TEST(ShardCheckpoint, WithoutAFolderNothingIsSaved) {
   Driven run(plan_of(OptimizerKind::kAdam, 0.0), nullptr);
   run.run_until(12);
   EXPECT_FALSE(run.shard().take_checkpoint().has_value());
@@ -181,11 +181,11 @@ TEST(ShardCheckpoint, WithoutAFolderNothingIsKept) {
 
 class CheckpointCoordinator : public ::testing::Test {
  protected:
-  class Everybody : public Policy {
+  class WaitForAll : public Policy {
    public:
     Choice decide(const Situation& situation) override {
       decided.push_back(situation.step);
-      return {.cutoff = 2, .reason = "everybody"};
+      return {.cutoff = 2, .reason = "all"};
     }
     void learn(const StepTimes&) override {}
     void learn_late(Step, WorkerId, double) override {}
@@ -196,7 +196,7 @@ class CheckpointCoordinator : public ::testing::Test {
     settings.workers = settings.shards = 2;
     settings.evaluator = false;
     settings.workers_bring_model = brings_;
-    coordinator_.emplace(settings, std::make_unique<Everybody>(), now_);
+    coordinator_.emplace(settings, std::make_unique<WaitForAll>(), now_);
   }
   Status hello(Role role, uint32_t index, std::vector<TensorSpec> tensors = {},
                OptimizerSettings optimizer = {}) {
@@ -211,21 +211,21 @@ class CheckpointCoordinator : public ::testing::Test {
     for (const uint32_t index : {0u, 1u}) ASSERT_TRUE(hello(Role::kShard, index).ok());
     for (const uint32_t index : {0u, 1u})
       ASSERT_TRUE(hello(Role::kWorker, index, kLayout.tensors()).ok());
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, Ready{});
-    for (const uint32_t index : {0u, 1u}) tell(Role::kWorker, index, Ready{});
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+    for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
   }
-  void tell(Role role, uint32_t index, const Control& message) {
+  void receive(Role role, uint32_t index, const Control& message) {
     const Status status = coordinator_->on_message(role, index, message, now_, out_);
     EXPECT_TRUE(status.ok()) << status.error().message;
   }
   void close(Step step) {
     StepClosed closed{.step = step, .elapsed = 10ms};
     for (const WorkerId worker : {0u, 1u}) closed.arrivals.push_back({worker, 10ms, step});
-    for (const uint32_t index : {0u, 1u}) tell(Role::kShard, index, closed);
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, closed);
     for (const WorkerId worker : {0u, 1u})
-      tell(Role::kWorker, worker, StepReport{.step = step, .samples = 4});
+      receive(Role::kWorker, worker, StepReport{.step = step, .samples = 4});
   }
-  // `os_error`: why it is not kept; 0: it is.
+  // `os_error`: why the part is not saved; 0: it is saved.
   void saved(ShardId shard, Version version, int os_error = 0) {
     CheckpointSaved saved{.version = version,
                           .file = "shard-" + std::to_string(shard),
@@ -235,7 +235,7 @@ class CheckpointCoordinator : public ::testing::Test {
       saved.failure = CheckpointFailure::kSystem;
       saved.error = "cannot write ck/step-" + std::to_string(version) + "/" + saved.file;
     }
-    tell(Role::kShard, shard, saved);
+    receive(Role::kShard, shard, saved);
   }
   std::vector<EventRecord> events(EventKind kind) const {
     std::vector<EventRecord> events;
@@ -260,7 +260,7 @@ class CheckpointCoordinator : public ::testing::Test {
   CoordinatorOutput out_;
 };
 
-TEST_F(CheckpointCoordinator, MakesOneWhenAllShardsHaveSavedTheirs) {
+TEST_F(CheckpointCoordinator, MakesACheckpointWhenAllShardsHaveSaved) {
   start({.steps = 4, .checkpoint_every = 2, .checkpoint_dir = "ck"});
   gather();
   EXPECT_EQ(plan()->checkpoint_every, 2u);
@@ -282,7 +282,7 @@ TEST_F(CheckpointCoordinator, MakesOneWhenAllShardsHaveSavedTheirs) {
             (event::CheckpointKept{.version = 2, .bytes = 2'000'000, .took = 500ms}));
 }
 
-TEST_F(CheckpointCoordinator, WaitsAtTheEndForTheLastOne) {
+TEST_F(CheckpointCoordinator, WaitsAtTheEndForTheLastCheckpoint) {
   start({.steps = 2, .checkpoint_every = 200});
   gather();
   close(0);
@@ -308,7 +308,7 @@ TEST_F(CheckpointCoordinator, DoesNotWaitForEver) {
   EXPECT_EQ(events(EventKind::kCheckpointFailed).size(), 1u);
 }
 
-TEST_F(CheckpointCoordinator, OneThatFailsIsToldOnceAndTheRunGoesOn) {
+TEST_F(CheckpointCoordinator, AFailureIsReportedOnceAndTheRunContinues) {
   start({.steps = 8, .checkpoint_every = 2});
   gather();
   for (const Step step : {0, 1, 2, 3, 4, 5}) close(step);
@@ -327,15 +327,16 @@ TEST_F(CheckpointCoordinator, OneThatFailsIsToldOnceAndTheRunGoesOn) {
   ASSERT_EQ(out_.checkpoints.size(), 1u);
   coordinator_->on_checkpoint_kept(6, done(), 1s, now_, out_);
   EXPECT_EQ(events(EventKind::kCheckpointKept).size(), 1u);
-  // After one that was kept, trouble is news again; also at the end, which waits for nothing more.
+  // After a successful checkpoint a failure is reported again; also at the end, which then waits
+  // for nothing more.
   for (const Step step : {6, 7}) close(step);
   saved(0, 8, ENOSPC);
   saved(1, 8, EIO);
-  EXPECT_EQ(events(EventKind::kCheckpointFailed).size(), 3u) << "another cause is news, too";
+  EXPECT_EQ(events(EventKind::kCheckpointFailed).size(), 3u) << "another cause is reported, too";
   EXPECT_TRUE(coordinator_->ended());
 }
 
-TEST_F(CheckpointCoordinator, OneThatWasNotWantedBreaksTheProtocol) {
+TEST_F(CheckpointCoordinator, ACheckpointThatWasNotRequestedBreaksTheProtocol) {
   start({.steps = 8, .checkpoint_every = 2});
   gather();
   for (const Version version : {1, 7, 10}) {
@@ -347,16 +348,16 @@ TEST_F(CheckpointCoordinator, OneThatWasNotWantedBreaksTheProtocol) {
       coordinator_->on_message(Role::kWorker, 0, CheckpointSaved{.version = 2}, now_, out_).ok());
 }
 
-TEST_F(CheckpointCoordinator, OneOfStepsFarAheadBreaksTheProtocol) {
-  // What is kept for parts that are missing would otherwise have no end.
+TEST_F(CheckpointCoordinator, ACheckpointFarAheadBreaksTheProtocol) {
+  // Otherwise the state that is kept for missing parts would grow without bound.
   start({.steps = kEndless, .checkpoint_every = 2});
   gather();
-  const auto told = [&](Version version) {
+  const auto report = [&](Version version) {
     return coordinator_->on_message(Role::kShard, 0, CheckpointSaved{.version = version}, now_,
                                     out_);
   };
-  EXPECT_TRUE(told(Coordinator::kEarlyMax).ok());
-  EXPECT_FALSE(told(Coordinator::kEarlyMax + 2).ok());
+  EXPECT_TRUE(report(Coordinator::kEarlyMax).ok());
+  EXPECT_FALSE(report(Coordinator::kEarlyMax + 2).ok());
 }
 
 ResumeFrom resumed() {
@@ -368,7 +369,7 @@ ResumeFrom resumed() {
   return from;
 }
 
-TEST_F(CheckpointCoordinator, GoesOnAtTheStepOfTheCheckpoint) {
+TEST_F(CheckpointCoordinator, ContinuesAtTheStepOfTheCheckpoint) {
   start({.steps = 8, .resume = resumed()});
   gather();
   EXPECT_EQ(plan()->first_step, 5u);
@@ -381,7 +382,7 @@ TEST_F(CheckpointCoordinator, GoesOnAtTheStepOfTheCheckpoint) {
   EXPECT_EQ(events(EventKind::kEnded)[0].as<event::Ended>()->cause, EndCause::kCompleted);
 }
 
-TEST_F(CheckpointCoordinator, RefusesAModelThatIsNotTheCheckpoints) {
+TEST_F(CheckpointCoordinator, RefusesAModelThatDiffersFromTheCheckpoint) {
   start({.steps = 8, .resume = resumed()});
   std::vector<TensorSpec> other = kLayout.tensors();
   other[1].size = 41;
@@ -391,7 +392,7 @@ TEST_F(CheckpointCoordinator, RefusesAModelThatIsNotTheCheckpoints) {
   EXPECT_TRUE(hello(Role::kWorker, 0, kLayout.tensors()).ok());
 }
 
-TEST_F(CheckpointCoordinator, RefusesAScriptThatLearnsOtherwise) {
+TEST_F(CheckpointCoordinator, RefusesAScriptWithOtherOptimizerSettings) {
   brings_ = true;
   start({.steps = 8, .resume = resumed()});
   const Status refused =

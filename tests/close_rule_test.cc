@@ -12,8 +12,8 @@
 namespace drover {
 namespace {
 
-// Random run-times, many of them equal, under random choices: step by step the shard ends as the
-// rule of replays says.
+// Random run-times, many of them equal, under random choices: the shard closes each step as the
+// rule of replays does.
 TEST_F(ShardTimeTest, AgreesWithTheCloseRule) {
   std::mt19937_64 random(1);
   start(7, 2'000);

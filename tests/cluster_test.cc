@@ -1,6 +1,6 @@
-// The whole protocol without a network: coordinator, shards and workers as state machines, whose
-// messages come in random order. Whatever the order, training must equal plain SGD, and workers
-// that die and come back must neither hang nor spoil it.
+// The whole protocol without a network: the messages of the state machines of coordinator, shards
+// and workers arrive in random order. For all orders, training must equal plain SGD, and workers
+// that die and restart must neither block nor corrupt the run.
 #include "support/cluster.h"
 
 #include <gtest/gtest.h>
@@ -37,12 +37,12 @@ TEST(Cluster, EqualsPlainSgdUnderAnyOrderOfMessages) {
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster.stories().size(), 12u);
-    for (const StepSummary& story : cluster.stories()) {
-      ASSERT_EQ(story.step.contributors, workers);
-      ASSERT_EQ(story.step.samples, workers * (workers + 1) / 2);
-      if (story.step.step + 1 == 12) continue;  // the run ends before its last reports are in
-      for (const ArrivalRecord& arrival : story.arrivals) ASSERT_EQ(arrival.compute, Duration(7));
+    ASSERT_EQ(cluster.summaries().size(), 12u);
+    for (const StepSummary& summary : cluster.summaries()) {
+      ASSERT_EQ(summary.step.contributors, workers);
+      ASSERT_EQ(summary.step.samples, workers * (workers + 1) / 2);
+      if (summary.step.step + 1 == 12) continue;  // the run ends before its last reports arrive
+      for (const ArrivalRecord& arrival : summary.arrivals) ASSERT_EQ(arrival.compute, Duration(7));
     }
     const float expected = expected_parameter(workers, 12);
     const auto parameters = cluster.parameters();
@@ -72,7 +72,7 @@ void expect_plain_sgd(Cluster& cluster) {
   for (size_t i = 0; i < parameters.size(); ++i) ASSERT_NEAR(parameters[i], expected[i], 1e-5f);
 }
 
-// A fixed count that is more than what is left must not be waited for.
+// A fixed cutoff above the number of remaining workers must not block the run.
 TEST(Cluster, AFixedCutoffNeverHangsWhenThePoolShrinks) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -82,11 +82,11 @@ TEST(Cluster, AFixedCutoffNeverHangsWhenThePoolShrinks) {
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster.stories().size(), 4u);
+    ASSERT_EQ(cluster.summaries().size(), 4u);
   }
 }
 
-// A cutoff, everybody, or a time limit that may be shorter or longer than a step.
+// A cutoff, all workers, or a time limit that may be shorter or longer than a step.
 std::unique_ptr<Policy> random_choice(std::mt19937_64& random, uint32_t workers) {
   const auto cutoff = static_cast<uint32_t>(random() % 2 == 0 ? workers : 1 + random() % workers);
   if (random() % 2 == 0) return std::make_unique<FixedChoice>(cutoff);
@@ -106,13 +106,13 @@ TEST(Cluster, CutoffsLimitsAndDeathsNeverHangTheRun) {
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster.stories().size(), 8u);
+    ASSERT_EQ(cluster.summaries().size(), 8u);
     expect_plain_sgd(cluster);
   }
 }
 
-// Workers die and come back, at any moment, some of them several times, and with cutoffs.
-TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
+// Workers die and restart at any time, some of them several times, with cutoffs.
+TEST(Cluster, RestartedWorkersNeitherBlockNorCorruptTheRun) {
   size_t joined = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -129,11 +129,11 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster.stories().size(), 12u);
-    for (const StepSummary& story : cluster.stories()) {
-      ASSERT_LE(story.step.contributors, workers);
-      ASSERT_LE(story.step.samples, workers * (workers + 1) / 2);
-      ASSERT_LE(story.arrivals.size(), workers);
+    ASSERT_EQ(cluster.summaries().size(), 12u);
+    for (const StepSummary& summary : cluster.summaries()) {
+      ASSERT_LE(summary.step.contributors, workers);
+      ASSERT_LE(summary.step.samples, workers * (workers + 1) / 2);
+      ASSERT_LE(summary.arrivals.size(), workers);
     }
     expect_plain_sgd(cluster);
     joined += cluster.count_events(EventKind::kJoined);
@@ -141,7 +141,7 @@ TEST(Cluster, WorkersThatComeBackNeitherHangNorSpoilTheRun) {
   EXPECT_GT(joined, 200u) << "the test is about joining";
 }
 
-// --- workers that do not wait for a step together
+// --- asynchronous runs
 
 std::unique_ptr<Cluster> free_cluster(uint64_t seed, uint32_t workers, uint32_t shards, Step steps,
                                       std::optional<uint64_t> staleness) {
@@ -156,7 +156,7 @@ void expect_each_applied(Cluster& cluster) {
   for (size_t i = 0; i < parameters.size(); ++i) ASSERT_NEAR(parameters[i], expected[i], 1e-4f);
 }
 
-TEST(FreeCluster, EveryGradientIsUsedOnceAndARoundIsAsManyAsThereAreWorkers) {
+TEST(AsynchronousCluster, EachGradientIsUsedOnceAndARoundHasOneForEachWorker) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -168,10 +168,10 @@ TEST(FreeCluster, EveryGradientIsUsedOnceAndARoundIsAsManyAsThereAreWorkers) {
     const auto end = cluster->run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster->stories().size(), 10u);
-    for (const StepSummary& story : cluster->stories()) {
-      ASSERT_EQ(story.step.contributors, workers);
-      for (const ArrivalRecord& arrival : story.arrivals) ASSERT_FALSE(arrival.censored);
+    ASSERT_EQ(cluster->summaries().size(), 10u);
+    for (const StepSummary& summary : cluster->summaries()) {
+      ASSERT_EQ(summary.step.contributors, workers);
+      for (const ArrivalRecord& arrival : summary.arrivals) ASSERT_FALSE(arrival.censored);
     }
     for (const Block& block : cluster->blocks().blocks)
       ASSERT_EQ(cluster->applied().at(block.id).size(), 10u * workers);
@@ -179,7 +179,7 @@ TEST(FreeCluster, EveryGradientIsUsedOnceAndARoundIsAsManyAsThereAreWorkers) {
   }
 }
 
-TEST(FreeCluster, OneWorkerComputesPlainSgd) {
+TEST(AsynchronousCluster, OneWorkerComputesPlainSgd) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto cluster = free_cluster(seed, 1, static_cast<uint32_t>(1 + seed % 3), 12, {});
@@ -193,7 +193,7 @@ TEST(FreeCluster, OneWorkerComputesPlainSgd) {
   }
 }
 
-TEST(FreeCluster, DeathsAndReturnsNeitherHangNorSpoilTheRun) {
+TEST(AsynchronousCluster, DeathsAndRestartsNeitherBlockNorCorruptTheRun) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -211,8 +211,9 @@ TEST(FreeCluster, DeathsAndReturnsNeitherHangNorSpoilTheRun) {
     const auto end = cluster->run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster->stories().size(), 12u);
-    for (const StepSummary& story : cluster->stories()) ASSERT_LE(story.step.contributors, workers);
+    ASSERT_EQ(cluster->summaries().size(), 12u);
+    for (const StepSummary& summary : cluster->summaries())
+      ASSERT_LE(summary.step.contributors, workers);
     expect_each_applied(*cluster);
   }
 }
@@ -223,16 +224,17 @@ TEST(Cluster, DeathOfWorkersNeverHangsTheRun) {
     std::mt19937_64 random(seed);
     const auto workers = static_cast<uint32_t>(2 + random() % 4);
     Cluster cluster(seed, workers, static_cast<uint32_t>(1 + random() % 3), 8, random() % 2 == 0);
-    // All but one may die, at any moment from before the greeting to after the end.
+    // All workers but one may die, at any time from before the handshake to after the end.
     const uint32_t deaths = static_cast<uint32_t>(1 + random() % (workers - 1));
     for (uint32_t i = 0; i < deaths; ++i)
       cluster.kill_at(random() % 1500, static_cast<WorkerId>(random() % (workers - 1)));
     const auto end = cluster.run();
     ASSERT_TRUE(end) << "the run hangs";
     ASSERT_EQ(end->outcome, RunOutcome::kCompleted) << end->reason;
-    ASSERT_EQ(cluster.stories().size(), 8u);
+    ASSERT_EQ(cluster.summaries().size(), 8u);
     expect_plain_sgd(cluster);
-    for (const StepSummary& story : cluster.stories()) ASSERT_GE(story.step.contributors + 0u, 1u);
+    for (const StepSummary& summary : cluster.summaries())
+      ASSERT_GE(summary.step.contributors + 0u, 1u);
   }
 }
 

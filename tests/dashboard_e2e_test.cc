@@ -1,4 +1,4 @@
-// The live page and the report of real runs, as people start them.
+// End-to-end tests of the live page and the report, with real runs.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,15 +45,15 @@ class Browser {
     EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // Reads until `part` has come. False if the connection ends before.
+  // Reads until `part` is received. False if the connection ends before.
   bool read_to(const std::string& part) {
     while (text_.find(part) == std::string::npos) {
       if (!read_some()) return false;
     }
     return true;
   }
-  // Reads until there is a warning behind what has been read before. False if the connection ends
-  // before.
+  // Reads until there is a warning after the text that was already read. False if the connection
+  // ends before.
   bool read_to_next_warning() {
     const size_t from = text_.size();
     const std::regex warning(R"re("warning":"[^"])re");
@@ -89,7 +89,7 @@ uint16_t port_in(const Result<std::string>& line) {
   return static_cast<uint16_t>(std::stoi(line.value().substr(colon + 1)));
 }
 
-// A port of this machine that somebody has.
+// A port of this machine that is in use.
 class TakenPort {
  public:
   TakenPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -124,13 +124,13 @@ TEST(TrainWithDashboard, IsSeenFromBeginningToEnd) {
   EXPECT_EQ(ending.value().exit_code, 0) << run.err();
   EXPECT_THAT(browser.read_to_end(), HasSubstr("\"outcome\":\"completed\""));
   EXPECT_THAT(names_in(run.folder().path()), ElementsAre("run.db"));
-  EXPECT_FALSE(Browser(port).connected()) << "nobody is left to serve it";
+  EXPECT_FALSE(Browser(port).connected()) << "no process serves it any more";
 }
 
-TEST(TrainWithMetrics, TellsThemWhileItGoes) {
+TEST(TrainWithMetrics, ServesThemDuringTheRun) {
   DroverRun run(small_job() + Words{"--steps", "1000000", "--workers", "2", "--metrics", "0"});
   const uint16_t port = port_in(run.process().wait_for_line("http://127.0.0.1:"));
-  // The run file may not be there yet.
+  // The run file may not exist yet.
   std::string answer;
   while (answer.find("drover_steps_total") == std::string::npos) {
     Browser browser(port);
@@ -159,7 +159,7 @@ TEST(TrainWithDashboard, EndsInOrderWhenItIsInterrupted) {
   EXPECT_THAT(names_in(run.folder().path()), ElementsAre("run.db"));
 }
 
-TEST(TrainWithDashboard, GoesOnWhenItsPageIsLost) {
+TEST(TrainWithDashboard, ContinuesWhenItsPageIsLost) {
   DroverRun run(small_job() + Words{"--steps", "1000", "--workers", "2", "--dashboard", "0"});
   Browser browser(port_in(run.process().wait_for_line("http://127.0.0.1:")));
   browser.get("/api/events");
@@ -172,7 +172,7 @@ TEST(TrainWithDashboard, GoesOnWhenItsPageIsLost) {
   EXPECT_EQ(ending.value().exit_code, 0) << run.err();
 }
 
-TEST(TrainWithDashboard, LeavesWithItsLauncher) {
+TEST(TrainWithDashboard, EndsWithItsLauncher) {
   DroverRun run(small_job() + Words{"--steps", "1000000", "--workers", "2", "--dashboard", "0"});
   Browser browser(port_in(run.process().wait_for_line("http://127.0.0.1:")));
   browser.get("/api/events");
@@ -182,7 +182,7 @@ TEST(TrainWithDashboard, LeavesWithItsLauncher) {
   EXPECT_TRUE(run.all_processes_end());
 }
 
-TEST(TrainWithDashboard, DoesNotBeginIfThePortIsTaken) {
+TEST(TrainWithDashboard, DoesNotStartIfThePortIsInUse) {
   const TakenPort taken;
   const TemporaryFolder folder;
   const Outcome outcome =
@@ -255,7 +255,7 @@ name = "sync"
   TemporaryFolder folder_;
 };
 
-TEST_F(ExperimentWithDashboard, GoesOnToTheNextCellOnTheSameConnection) {
+TEST_F(ExperimentWithDashboard, ContinuesWithTheNextCellOnTheSameConnection) {
   Process experiment = start("0");
   const uint16_t port = port_in(experiment.wait_for_line("http://127.0.0.1:"));
   Browser browser(port);
@@ -264,7 +264,7 @@ TEST_F(ExperimentWithDashboard, GoesOnToTheNextCellOnTheSameConnection) {
   ASSERT_TRUE(browser.read_to(R"("cell":{"number":1,"of":2,"title":"small / sync / seed 1"})"));
   const pid_t first = cell_of(experiment);
   ASSERT_GT(first, 0);
-  ::kill(first, SIGKILL);  // it fails, and the next begins
+  ::kill(first, SIGKILL);  // it fails, and the next one starts
   ASSERT_TRUE(browser.read_to(R"("cell":{"number":2,"of":2,"title":"small / sync / seed 2"})"));
   experiment.signal(SIGINT);
   EXPECT_TRUE(browser.read_to_next_warning()) << "it was interrupted, and nothing of it is kept";
@@ -274,7 +274,7 @@ TEST_F(ExperimentWithDashboard, GoesOnToTheNextCellOnTheSameConnection) {
   EXPECT_THAT(names_in(folder_.file("experiments/grid/cells")),
               ElementsAre("small-sync-1.cell", "small-sync-1.failed", "small-sync-1.log",
                           "small-sync-2.cell"));
-  EXPECT_FALSE(Browser(port).connected()) << "nobody is left to serve it";
+  EXPECT_FALSE(Browser(port).connected()) << "no process serves it any more";
 }
 
 TEST_F(ExperimentWithDashboard, ShowsTheEndOfTheLastCell) {
@@ -287,8 +287,8 @@ TEST_F(ExperimentWithDashboard, ShowsTheEndOfTheLastCell) {
   Browser browser(port_in(experiment.wait_for_line("http://127.0.0.1:")));
   browser.get("/api/events");
   ASSERT_TRUE(browser.read_to(R"("title":"small / sync / seed 1")"));
-  ::kill(cell_of(experiment), SIGKILL);  // somebody looks, so the short one may begin
-  // Though it may have been too short to be seen running.
+  ::kill(cell_of(experiment), SIGKILL);  // a browser is connected, so the short cell may start
+  // It may have been too short to be seen running.
   EXPECT_TRUE(browser.read_to(R"("file":"experiments/grid/cells/short-sync-1.db")"));
   EXPECT_TRUE(browser.read_to(R"("outcome":"completed")"));
   const auto ending = experiment.wait(kRunPatience);
@@ -298,7 +298,7 @@ TEST_F(ExperimentWithDashboard, ShowsTheEndOfTheLastCell) {
                           "small-sync-1.failed", "small-sync-1.log"));
 }
 
-TEST_F(ExperimentWithDashboard, DoesNotBeginIfThePortIsTaken) {
+TEST_F(ExperimentWithDashboard, DoesNotStartIfThePortIsInUse) {
   const TakenPort taken;
   const Outcome outcome =
       drover({"experiment", "grid.toml", "--dashboard", taken.text()}, folder_.path());
@@ -332,7 +332,7 @@ TEST(Dashboard, ShowsAFinishedRunUntilItIsInterrupted) {
   EXPECT_THAT(names_in(folder.path()), ElementsAre("run.db"));
 }
 
-TEST(Dashboard, SaysWhatItCannotShow) {
+TEST(Dashboard, ReportsFilesThatItCannotShow) {
   const TemporaryFolder folder;
   const Outcome missing = drover({"dashboard", "missing.db", "--port", "0"}, folder.path());
   EXPECT_EQ(missing.status(), 1);

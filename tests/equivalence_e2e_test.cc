@@ -1,7 +1,6 @@
-// Many workers must compute what one computes: compared by the parameters themselves.
-//
-// The test process is the launcher here, with a task that writes the final parameters as raw floats
-// instead of a PyTorch file; all processes and sockets are those of any run.
+// Many workers must compute the same parameters as one worker. The test process is the launcher,
+// with a task that writes the final parameters as raw floats instead of a PyTorch file. All
+// processes and sockets are those of a normal run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +33,7 @@ class RawTask : public WrappedTask {
 
 constexpr uint32_t kBatchOfAll = 24;
 
-// Runs `task` with so many workers and gives the final parameters.
+// Runs `task` with `workers` workers and returns the final parameters.
 std::vector<float> trained(Task& task, const TemporaryFolder& folder, Job job, uint32_t workers) {
   const std::string name = std::to_string(workers);
   job.cluster.workers = workers;
@@ -66,8 +65,8 @@ double distance(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(sum) / norm(b);
 }
 
-// How far the parameters of many workers are from those of one, at most: over all tensors and a few
-// numbers of workers.
+// The largest distance of the parameters of many workers from those of one worker, over all tensors
+// and a few numbers of workers.
 double farthest(const std::string& model, uint64_t seed) {
   const TemporaryFolder folder;
   Job job;
@@ -86,7 +85,7 @@ double farthest(const std::string& model, uint64_t seed) {
   std::vector<float> initial(task.layout().buffer_size());
   task.initial_parameters(initial);
   const std::vector<float> alone = trained(task, folder, job, 1);
-  EXPECT_GT(distance(initial, alone), 1e-3) << "there is something to compare";
+  EXPECT_GT(distance(initial, alone), 1e-3) << "training changes the parameters";
   double most = 0.0;
   for (const uint32_t workers : {2U, 4U, 6U}) {
     const std::vector<float> together = trained(task, folder, job, workers);
@@ -103,14 +102,14 @@ double farthest(const std::string& model, uint64_t seed) {
 
 class Equivalence : public ::testing::TestWithParam<std::string> {};
 
-// Sums of other mini-batches are rounded otherwise. On some processor that tips over, in some run,
-// which of two values is the larger one for a layer that takes the maximum, and from there on the
-// parameters differ visibly, if little. Whoever computed something else would do so in every run.
-TEST_P(Equivalence, ManyWorkersComputeWhatOneComputes) {
+// Sums over other mini-batches are rounded differently. On some processors this changes, in some
+// runs, which of two values is the maximum in a pooling layer. From then on the parameters differ
+// slightly. A wrong computation would differ in every run.
+TEST_P(Equivalence, ManyWorkersComputeTheParametersOfOne) {
   std::vector<double> distances;
   for (const uint64_t seed : {5U, 6U, 7U}) distances.push_back(farthest(GetParam(), seed));
   std::sort(distances.begin(), distances.end());
-  EXPECT_LE(distances[1], 1e-6) << "of three runs, two differ";
+  EXPECT_LE(distances[1], 1e-6) << "two of three runs differ";
   EXPECT_LE(distances[2], 1e-2);
 }
 

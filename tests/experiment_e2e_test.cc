@@ -1,5 +1,5 @@
-// drover experiment as people use it: interrupted and resumed, killed, and with real processes
-// beside something else.
+// End-to-end tests of drover experiment: interrupted and resumed, killed, and with real processes
+// beside another program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,14 +83,14 @@ class ExperimentE2eTest : public ::testing::Test {
     return folder_.file("experiments/grid/cells/" + name);
   }
 
-  // Looked at whenever something is printed, which it is when a cell is done.
+  // Checked whenever output is printed, which happens when a cell is done.
   bool first_is_done() const { return std::filesystem::exists(cell("small-learns-1.db")); }
 
   TemporaryFolder folder_;
 };
 
-TEST_F(ExperimentE2eTest, IsInterruptedAndGoesOnWithoutLosingOrRepeatingACell) {
-  // The second variant would take a billion steps, so there is always something to interrupt.
+TEST_F(ExperimentE2eTest, ResumesWithoutLosingOrRepeatingACell) {
+  // The second variant would take a billion steps, so it is always interrupted.
   write("grid.toml", grid("1000000000"));
   {
     Process process = start({"--jobs", "1"});
@@ -107,7 +107,7 @@ TEST_F(ExperimentE2eTest, IsInterruptedAndGoesOnWithoutLosingOrRepeatingACell) {
     for (const pid_t child : children) EXPECT_TRUE(process_gone(child));
   }
   for (const std::string& name : cells())
-    EXPECT_THAT(name, Not(HasSubstr("part"))) << "half a cell";
+    EXPECT_THAT(name, Not(HasSubstr("part"))) << "an unfinished cell";
   ASSERT_TRUE(std::filesystem::exists(cell("small-learns-1.db")));
   const std::string before = content_of(cell("small-learns-1.db"));
 
@@ -115,23 +115,24 @@ TEST_F(ExperimentE2eTest, IsInterruptedAndGoesOnWithoutLosingOrRepeatingACell) {
   EXPECT_EQ(refused.status(), 2);
   EXPECT_THAT(refused.err, mentions("--resume"));
 
-  // What is not there yet may still be changed.
+  // Cells that have not run yet may still be changed.
   write("grid.toml", grid("10"));
   const Outcome resumed = experiment({"--resume", "--quiet"});
   EXPECT_EQ(resumed.status(), 0) << resumed.err;
   EXPECT_EQ(resumed.err, "");
-  EXPECT_EQ(content_of(cell("small-learns-1.db")), before) << "it was not run again";
+  EXPECT_EQ(content_of(cell("small-learns-1.db")), before) << "the cell was not run again";
   EXPECT_THAT(resumed.out, mentions("small", "loss=2.2", "2/2", "0/2", "sleeps", 10));
   for (const char* name : {"results.csv", "summary.csv", "summary.md", "experiment.toml"})
     EXPECT_NE(content_of(folder_.file("experiments/grid/" + std::string(name))), "") << name;
 
-  // What is there must not be.
+  // Cells that have run must not be changed.
   write("grid.toml", grid("10", "0.2"));
   const Outcome changed = experiment({"--resume"});
   EXPECT_EQ(changed.status(), 2);
   EXPECT_THAT(changed.err, mentions("small-learns-1", "--lr 0.1", "--lr 0.2"));
 
-  // With nothing to do it only tells; and a cell alone gives the same as in company.
+  // With nothing to do it only prints the results. A cell that runs alone gives the same result as
+  // with others.
   write("grid.toml", grid("10"));
   const auto again = last_line_json(experiment({"--resume", "--json"}).out);
   const auto elsewhere =
@@ -142,7 +143,7 @@ TEST_F(ExperimentE2eTest, IsInterruptedAndGoesOnWithoutLosingOrRepeatingACell) {
   EXPECT_GT(again["places"][0]["variants"][0]["idle_share"], 0.0);
 }
 
-TEST_F(ExperimentE2eTest, TakesItsCellsAlongWhenItIsKilled) {
+TEST_F(ExperimentE2eTest, CellsEndWhenItIsKilled) {
   write("grid.toml", grid("1000000000"));
   Process process = start({"--jobs", "2"});
   const auto first =
@@ -157,11 +158,11 @@ TEST_F(ExperimentE2eTest, TakesItsCellsAlongWhenItIsKilled) {
 }
 
 TEST_F(ExperimentE2eTest, ACellThatFailsDoesNotStopTheOthers) {
-  // Gradients of one worker alone, with NaN in every step: the run cannot go on.
+  // The only worker sends gradients with NaN in each step: the run cannot continue.
   std::string scenario = kScenario;
   scenario.replace(scenario.find("workers = 4"), 11, "workers = 1");
   for (int step = 0; step < 4; ++step)
-    scenario += "[[poison]]\nworker = 0\nstep = " + std::to_string(step) + "\n";
+    scenario += "[[corrupt_gradient]]\nworker = 0\nstep = " + std::to_string(step) + "\n";
   write("bad.toml", scenario);
   std::string text = grid("10");
   text.insert(text.find("[[variant]]"), "[[place]]\nname = \"bad\"\nscenario = \"bad.toml\"\n\n");
@@ -177,7 +178,7 @@ TEST_F(ExperimentE2eTest, ACellThatFailsDoesNotStopTheOthers) {
               HasSubstr("\nbad,learns,1,failed,"));
 }
 
-TEST_F(ExperimentE2eTest, RealCellsHaveSomethingBesideThatEndsWithThem) {
+TEST_F(ExperimentE2eTest, RealCellsRunBesideAProgramThatEndsWithThem) {
   write("job.toml",
         "model = \"logistic\"\ndata = \"generated\"\ngenerated_samples = 256\nworkers = 2\n"
         "shards = 1\nbatch = 4\n");
@@ -209,7 +210,7 @@ name = "sync"
   EXPECT_TRUE(wait_until_gone(sleeper));
 }
 
-TEST_F(ExperimentE2eTest, SaysWhatIsWrongBeforeAnythingStarts) {
+TEST_F(ExperimentE2eTest, ReportsErrorsBeforeAnythingStarts) {
   std::string text = grid("10");
   text.replace(text.find("static:k=3"), 10, "statik:k=3");
   write("grid.toml", text);

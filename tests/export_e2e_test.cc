@@ -1,5 +1,4 @@
-// drover export as people use it: from a real run to files that other tools read, and what is wrong
-// otherwise.
+// End-to-end tests of drover export: from a real run to files that other tools read, and errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ Outcome exported(const TemporaryFolder& folder, const std::string& format, const
   return drover(Words{"export", "run.db", "--format", format, "--out", out} + more, folder.path());
 }
 
-// A replay that is saved is a run file without any training: quick to make.
+// A saved replay is a run file without training, and is created quickly.
 void make_run(const TemporaryFolder& folder) {
   std::ofstream(folder.file("made.csv")) << [] {
     std::string text = "step,w0,w1,w2\n";
@@ -74,7 +73,7 @@ TEST(Export, OfARealRunCanBeReplayed) {
     EXPECT_TRUE(tracks.contains(name)) << name;
 }
 
-TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {
+TEST(Export, EachFormatWritesOnlyItsFiles) {
   const TemporaryFolder folder;
   make_run(folder);
   EXPECT_EQ(exported(folder, "csv", "tables", {"--steps", "10:20"}).status(), 0);
@@ -84,14 +83,14 @@ TEST(Export, OfEveryFormatLeavesItsFilesAndNothingElse) {
   EXPECT_EQ(exported(folder, "perfetto", "t.json").status(), 0);
   EXPECT_THAT(names_in(folder.path()),
               ElementsAre("made.csv", "run.db", "t.bounds.npy", "t.json", "t.npy", "tables"));
-  // What was cut is left out, and the user is told.
+  // Censored times are omitted, and the user is informed.
   const Outcome trace = exported(folder, "trace", "t.csv", {"--quiet"});
   EXPECT_EQ(trace.status(), 0);
   EXPECT_THAT(trace.err, mentions(60, 180));
   EXPECT_THAT(trace.out, IsEmpty());
 }
 
-TEST(Export, ReplacesNothingUnlessItIsTold) {
+TEST(Export, ReplacesFilesOnlyWithForce) {
   const TemporaryFolder folder;
   make_run(folder);
   std::ofstream(folder.file("t.json")) << "precious";
@@ -101,41 +100,43 @@ TEST(Export, ReplacesNothingUnlessItIsTold) {
   EXPECT_EQ(content_of(folder.file("t.json")), "precious");
   EXPECT_EQ(exported(folder, "perfetto", "t.json", {"--force"}).status(), 0);
   EXPECT_THAT(content_of(folder.file("t.json")), StartsWith("{"));
-  EXPECT_NE(exported(folder, "perfetto", "run.db", {"--force"}).status(), 0) << "the run itself";
+  EXPECT_NE(exported(folder, "perfetto", "run.db", {"--force"}).status(), 0)
+      << "the run file itself";
   EXPECT_THAT(content_of(folder.file("run.db")), StartsWith("SQLite"));
 }
 
-TEST(Export, TellsWhatIsWrong) {
+TEST(Export, ReportsErrors) {
   const TemporaryFolder folder;
   make_run(folder);
-  const auto told = [&](const Outcome& outcome, int status,
-                        const ::testing::Matcher<std::string>& words) {
+  const auto expect_error = [&](const Outcome& outcome, int status,
+                                const ::testing::Matcher<std::string>& words) {
     EXPECT_EQ(outcome.status(), status) << outcome.err;
     EXPECT_THAT(outcome.err, words);
   };
-  told(exported(folder, "perfeto", "x"), 2, proposes("perfetto"));
-  told(exported(folder, "csv", "x", {"--steps", "50:90"}), 1, mentions(60, 0, 59));
-  told(exported(folder, "csv", "x", {"--steps", "9"}), 2, mentions("--steps", "100:200"));
-  told(exported(folder, "csv", "made.csv"), 1, mentions("made.csv", "--out"));
-  told(exported(folder, "npy", "no/where.npy"), 1, mentions("no/where.npy"));
-  told(drover({"export", "run.db", "--format", "csv"}, folder.path()), 2, mentions("--out"));
+  expect_error(exported(folder, "perfeto", "x"), 2, proposes("perfetto"));
+  expect_error(exported(folder, "csv", "x", {"--steps", "50:90"}), 1, mentions(60, 0, 59));
+  expect_error(exported(folder, "csv", "x", {"--steps", "9"}), 2, mentions("--steps", "100:200"));
+  expect_error(exported(folder, "csv", "made.csv"), 1, mentions("made.csv", "--out"));
+  expect_error(exported(folder, "npy", "no/where.npy"), 1, mentions("no/where.npy"));
+  expect_error(drover({"export", "run.db", "--format", "csv"}, folder.path()), 2,
+               mentions("--out"));
   const auto of_file = [&](const std::string& name) {
     return drover({"export", name, "--format", "csv", "--out", "x"}, folder.path());
   };
-  told(of_file("made.csv"), 1, mentions("made.csv"));
-  told(of_file("none.db"), 1, mentions("none.db"));
+  expect_error(of_file("made.csv"), 1, mentions("made.csv"));
+  expect_error(of_file("none.db"), 1, mentions("none.db"));
   auto newer = Database::open(folder.file("run.db"), Database::Mode::kReadWrite);
   ASSERT_TRUE(newer);
   ASSERT_TRUE(newer.value().execute("PRAGMA user_version = 99"));
-  told(of_file("run.db"), 1, mentions("run.db", 99));
+  expect_error(of_file("run.db"), 1, mentions("run.db", 99));
   ASSERT_TRUE(newer.value().execute(
       "PRAGMA user_version = 3; DELETE FROM steps; DELETE FROM arrivals; UPDATE run SET outcome = "
       "'running'"));
-  told(of_file("run.db"), 1, AllOf(mentions("run.db"), Not(mentions(99))));
-  EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db")) << "nothing is left";
+  expect_error(of_file("run.db"), 1, AllOf(mentions("run.db"), Not(mentions(99))));
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("made.csv", "run.db")) << "no output is left";
 }
 
-TEST(Export, ToADiskThatIsFullLeavesNothing) {
+TEST(Export, ToAFullDiskLeavesNothing) {
   const TemporaryFolder folder;
   make_run(folder);
   for (const char* format : {"csv", "npy", "perfetto", "trace"}) {
@@ -150,9 +151,9 @@ TEST(Export, ToADiskThatIsFullLeavesNothing) {
   }
 }
 
-TEST(Export, OfARunThatStillGoesOnSaysSo) {
+TEST(Export, OfALiveRunPrintsANote) {
   DroverRun run(small_job() + Words{"--workers", "2", "--steps", "100000"});
-  // What the first line tells of is on the disk when the second comes.
+  // The steps of the first line are on the disk when the second line is printed.
   for (int line = 0; line < 2; ++line)
     ASSERT_TRUE(run.process().wait_for_line("/100000", kRunPatience));
   const Outcome outcome = exported(run.folder(), "npy", "t.npy");

@@ -1,7 +1,6 @@
-// What a run does when one of its processes is killed, or when somebody presses Ctrl-C.
-//
-// Every run here comes to stand in step 3, where worker 1 takes ten minutes: what happens then
-// happens in mid-step, and nothing depends on how fast this machine is.
+// A run in which a process is killed, or which is interrupted by Ctrl-C. Each run hangs in step 3,
+// where worker 1 takes ten minutes. So the fault happens within a step, and the tests do not depend
+// on the speed of the machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,7 +36,7 @@ std::vector<EventRecord> events_of(const RunReader& reader, EventKind kind, cons
   return events;
 }
 
-// What holds however a run ends: steps from 0 on without a gap, each with its arrivals.
+// Checks what holds for all run files: steps from 0 on without a gap, each with its arrivals.
 void expect_consistent(const RunReader& reader) {
   const std::vector<StepRecord> steps = reader.steps().value();
   for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].step, i);
@@ -46,8 +45,8 @@ void expect_consistent(const RunReader& reader) {
   }
 }
 
-TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
-  // The last step takes a second, so that the launcher can tell how the worker ended.
+TEST(Faults, AWorkerKilledWithinAStepIsDroppedAndTheRunCompletes) {
+  // The last step takes a second, so that the launcher can report how the worker ended.
   DroverRun run(stuck_job() + Words{"--slow", "worker=0,steps=7,delay=1s"});
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
@@ -79,7 +78,7 @@ TEST(Faults, AWorkerKilledInMidStepIsLeftBehindAndTheRunCompletes) {
   EXPECT_EQ(reader.evaluations().value()[0].version, kSteps);
 }
 
-TEST(Faults, AllWorkersKilledEndTheRunAndSayWhoWasLast) {
+TEST(Faults, AllWorkersKilledEndTheRunAndTheReasonNamesTheLast) {
   DroverRun run(stuck_job());
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
@@ -97,7 +96,7 @@ TEST(Faults, AllWorkersKilledEndTheRunAndSayWhoWasLast) {
   }
 }
 
-TEST(Faults, AShardKilledEndsTheRunAndEverybodyLeaves) {
+TEST(Faults, AKilledShardEndsTheRunAndAllProcesses) {
   DroverRun run(stuck_job());
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
@@ -116,7 +115,7 @@ TEST(Faults, AShardKilledEndsTheRunAndEverybodyLeaves) {
   expect_consistent(reader);
 }
 
-TEST(Faults, TheCoordinatorKilledEndsTheRunAndEverybodyLeaves) {
+TEST(Faults, AKilledCoordinatorEndsTheRunAndAllProcesses) {
   DroverRun run(stuck_job());
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
@@ -132,7 +131,7 @@ TEST(Faults, TheCoordinatorKilledEndsTheRunAndEverybodyLeaves) {
   expect_consistent(reader);
 }
 
-TEST(Faults, TheLauncherKilledEndsTheRunAndEverybodyLeaves) {
+TEST(Faults, AKilledLauncherEndsTheRunAndAllProcesses) {
   DroverRun run(stuck_job());
   run.wait_for_step(kStuckStep);
   run.find_processes();
@@ -150,7 +149,7 @@ TEST(Faults, TheLauncherKilledEndsTheRunAndEverybodyLeaves) {
   expect_consistent(reader);
 }
 
-TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
+TEST(Faults, AKilledEvaluatorDoesNotEndTheRun) {
   DroverRun run(stuck_job());
   run.wait_for_step(kStuckStep);
   const auto processes = run.find_processes();
@@ -158,7 +157,7 @@ TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
   ::kill(processes.at("evaluator"), SIGKILL);
   const auto line = run.process().wait_for_line("evaluator", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
-  ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
+  ::kill(processes.at("worker 1"), SIGKILL);  // the run continues
 
   EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(0)) << run.err();
   run.expect_nothing_left(/*killed=*/false);
@@ -169,7 +168,7 @@ TEST(Faults, TheEvaluatorKilledDoesNotEndTheRun) {
   EXPECT_EQ(events_of(reader, EventKind::kLost, {Role::kEvaluator, 0}).size(), 1U);
 }
 
-TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) {
+TEST(Faults, AKilledEvaluatorKeepsTheOldModelAndReportsThatThereIsNoNewOne) {
   const TemporaryFolder models;
   const std::string model = models.file("model.pt");
   std::ofstream(model) << "of last week";
@@ -179,7 +178,7 @@ TEST(Faults, TheEvaluatorKilledLeavesAnOldModelAloneAndSaysThatThereIsNoNewOne) 
   ::kill(processes.at("evaluator"), SIGKILL);
   const auto line = run.process().wait_for_line("evaluator", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
-  ::kill(processes.at("worker 1"), SIGKILL);  // the run goes on
+  ::kill(processes.at("worker 1"), SIGKILL);  // the run continues
 
   EXPECT_EQ(run.process().wait(kRunPatience).value(), exited(1)) << run.err();
   EXPECT_THAT(run.err(), mentions(model));
@@ -228,8 +227,8 @@ TEST(CtrlC, ToTheLauncherAloneDoesTheSame) {
   }
 }
 
-TEST(CtrlC, BeforeAnybodyIsThereStillEndsTheRun) {
-  // At an unknown moment between fork and first step: whatever it hits, nobody stays.
+TEST(CtrlC, BeforeAnyProcessHasJoinedStillEndsTheRun) {
+  // The signal arrives at an unknown time between fork and first step. No process must remain.
   DroverRun run(stuck_job());
   ASSERT_TRUE(run.process().wait_for_line("run.db", kRunPatience).ok());
   run.process().signal_group(SIGINT);

@@ -1,4 +1,4 @@
-// drover fit as people use it.
+// End-to-end tests of drover fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Workers of different speed in a cluster that has slow and fast spells of ten steps.
+// Workers of different speed in a cluster with slow and fast periods of ten steps.
 std::string csv(uint32_t steps, uint32_t workers) {
   std::ostringstream text;
   text << "step";
@@ -44,7 +44,7 @@ Outcome fit(const TemporaryFolder& folder, const Words& words) {
   return drover(Words{"fit"} + words, folder.path());
 }
 
-TEST(Fit, MakesAModelOfATraceAndSaysHowWellItForecasts) {
+TEST(Fit, FitsAModelToATraceAndPrintsItsScores) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(150, 6));
   const Outcome outcome =
@@ -68,7 +68,7 @@ TEST(Fit, MakesAModelOfATraceAndSaysHowWellItForecasts) {
   EXPECT_GT(last_line_json(used.out)["oracle_share_total"], 0.5);
 }
 
-TEST(Fit, RepeatsExactlyAndReplacesAModel) {
+TEST(Fit, IsReproducibleAndReplacesAModel) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(120, 4));
   const Words words = {"--trace", "t.csv",   "--out",      "m.model", "--iterations",
@@ -92,7 +92,7 @@ TEST(Fit, RepeatsExactlyAndReplacesAModel) {
   EXPECT_EQ(json["forecasts"][1]["run_times"]["judged"], 24 * 4);
 }
 
-TEST(Fit, TakesRunsInWhichSomebodyWasCutShort) {
+TEST(Fit, AcceptsRunsWithCensoredTimes) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(80, 5));
   write(folder.file("other.csv"), csv(80, 6));
@@ -132,45 +132,46 @@ TEST(Fit, InterruptedKeepsTheBestSoFar) {
   EXPECT_EQ(ending.value().exit_code, 130);
   const nlohmann::json json = last_line_json(process.value().output(Output::kStdout));
   EXPECT_EQ(json["interrupted"], true);
-  EXPECT_EQ(json["emission"], "shared") << "the other was not begun";
+  EXPECT_EQ(json["emission"], "shared") << "the other fit was not started";
   EXPECT_EQ(fit(folder, {"--show", "m.model"}).status(), 0);
 }
 
-void expect_told(const Words& words, int status, const ::testing::Matcher<std::string>& told) {
+void expect_error(const Words& words, int status, const ::testing::Matcher<std::string>& error) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(30, 3));
   const Outcome outcome = fit(folder, words);
   EXPECT_EQ(outcome.status(), status) << outcome.err;
-  EXPECT_THAT(outcome.err, told);
+  EXPECT_THAT(outcome.err, error);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(names_in(folder.path()), ElementsAre("t.csv")) << "nothing is begun";
   EXPECT_EQ(content_of(folder.file("t.csv")), csv(30, 3));
 }
 
-TEST(Fit, WrongInputIsTold) {
-  expect_told({"--out", "m"}, 2, mentions("--trace", "--run"));
-  expect_told({"--trace", "t.csv"}, 2, mentions("--out"));
-  expect_told({"--trace", "t.csv", "--run", "t.csv", "--out", "m"}, 2,
-              mentions("--trace", "--run"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--emission", "shard"}, 2,
-              mentions("'shard'", "shared", "auto"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--iterations", "0"}, 2, mentions("--iterations"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "9"}, 2,
-              mentions("--steps", "100:200"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--steps", "20:99"}, 1,
-              mentions("--steps", 20, 98, 30));
-  expect_told({"--trace", "t.csv", "--out", "."}, 1, mentions("--out"));
-  expect_told({"--trace", "t.csv", "--out", "no/m"}, 1, mentions("no/m"));
-  expect_told({"--trace", "t.csv", "--out", "t.csv"}, 1, mentions("t.csv", "--out"));
-  expect_told({"--trace", "none.csv", "--out", "m"}, 1, mentions("none.csv"));
-  expect_told({"--run", "t.csv", "--out", "m"}, 1, mentions("t.csv"));
-  expect_told({"--show", "t.csv"}, 1, mentions("t.csv", "drover fit"));
-  expect_told({"--show", "t.csv", "--out", "m"}, 2, mentions("--show"));
-  expect_told({"--trace", "t.csv", "--out", "m", "--steps", ":9", "--emission", "workers"}, 1,
-              mentions(9, 20));
+TEST(Fit, ReportsWrongInput) {
+  expect_error({"--out", "m"}, 2, mentions("--trace", "--run"));
+  expect_error({"--trace", "t.csv"}, 2, mentions("--out"));
+  expect_error({"--trace", "t.csv", "--run", "t.csv", "--out", "m"}, 2,
+               mentions("--trace", "--run"));
+  expect_error({"--trace", "t.csv", "--out", "m", "--emission", "shard"}, 2,
+               mentions("'shard'", "shared", "auto"));
+  expect_error({"--trace", "t.csv", "--out", "m", "--iterations", "0"}, 2,
+               mentions("--iterations"));
+  expect_error({"--trace", "t.csv", "--out", "m", "--steps", "9"}, 2,
+               mentions("--steps", "100:200"));
+  expect_error({"--trace", "t.csv", "--out", "m", "--steps", "20:99"}, 1,
+               mentions("--steps", 20, 98, 30));
+  expect_error({"--trace", "t.csv", "--out", "."}, 1, mentions("--out"));
+  expect_error({"--trace", "t.csv", "--out", "no/m"}, 1, mentions("no/m"));
+  expect_error({"--trace", "t.csv", "--out", "t.csv"}, 1, mentions("t.csv", "--out"));
+  expect_error({"--trace", "none.csv", "--out", "m"}, 1, mentions("none.csv"));
+  expect_error({"--run", "t.csv", "--out", "m"}, 1, mentions("t.csv"));
+  expect_error({"--show", "t.csv"}, 1, mentions("t.csv", "drover fit"));
+  expect_error({"--show", "t.csv", "--out", "m"}, 2, mentions("--show"));
+  expect_error({"--trace", "t.csv", "--out", "m", "--steps", ":9", "--emission", "workers"}, 1,
+               mentions(9, 20));
 }
 
-TEST(Fit, OfTooFewStepsForOneEmissionKeepsTheOther) {
+TEST(Fit, WithTooFewStepsForOneEmissionKeepsTheOther) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(24, 3));
   const Outcome outcome = fit(

@@ -1,4 +1,5 @@
-// One of four workers lies, in a real run: a guard keeps the model from it, and says who it was.
+// One of four workers of a real run has a Byzantine fault. A guard protects the model from it, and
+// reports the worker.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,11 +20,11 @@ namespace {
 constexpr WorkerId kLiar = 2;
 constexpr Step kHonestAtFirst = 5;
 
-// Turns the sign of every gradient round, and makes it longer.
+// Reverses the sign of each gradient and enlarges it.
 class LyingTask : public WrappedTask {
  public:
   using WrappedTask::WrappedTask;
-  float factor = 1.0F;  // as its worker's process sees it
+  float factor = 1.0F;  // set in the worker's process
 
   GradientReport gradient(std::span<const float> parameters, const Batch& batch,
                           std::span<float> gradient, GradientListener& listener) override {
@@ -59,7 +60,7 @@ struct Ended {
   std::vector<OutlierStatistics> outliers;
 };
 
-Ended run_with_a_liar(GuardRule guard, Transport transport, float factor) {
+Ended run_with_byzantine_worker(GuardRule guard, Transport transport, float factor) {
   const TemporaryFolder folder;
   Job job;
   job.task.model = "mlp";
@@ -92,25 +93,25 @@ Ended run_with_a_liar(GuardRule guard, Transport transport, float factor) {
           .outliers = reader.value().outliers().value()};
 }
 
-TEST(Guard, ALiarRuinsARunThatHasNone) {
-  const Ended ended = run_with_a_liar(GuardRule::kOff, Transport::kAuto, -10.0F);
+TEST(Guard, AByzantineWorkerRuinsARunWithoutAGuard) {
+  const Ended ended = run_with_byzantine_worker(GuardRule::kOff, Transport::kAuto, -10.0F);
   EXPECT_TRUE(ended.outliers.empty());
-  EXPECT_FALSE(ended.loss < 2.0) << "a model that knows nothing of ten classes has 2.3";
+  EXPECT_FALSE(ended.loss < 2.0) << "an untrained model of ten classes has a loss of 2.3";
 }
 
-TEST(Guard, WithOneTheModelIsLearnedAndTheLiarIsKnown) {
+TEST(Guard, AGuardProtectsTheModelAndReportsTheWorker) {
   for (const GuardRule guard : {GuardRule::kNorm, GuardRule::kRefuse}) {
     for (const Transport transport : {Transport::kShm, Transport::kUnix}) {
       SCOPED_TRACE((guard == GuardRule::kNorm ? "norm, " : "refuse, ") +
                    std::string(transport == Transport::kShm ? "shm" : "uds"));
-      const Ended ended = run_with_a_liar(guard, transport, -100.0F);
+      const Ended ended = run_with_byzantine_worker(guard, transport, -100.0F);
       EXPECT_LT(ended.loss, 1.5);
       ASSERT_FALSE(ended.outliers.empty());
       const auto most =
           std::max_element(ended.outliers.begin(), ended.outliers.end(),
                            [](const auto& a, const auto& b) { return a.steps < b.steps; });
       EXPECT_EQ(most->worker, kLiar);
-      EXPECT_GT(most->steps, 40U) << "of 55 in which it lied";
+      EXPECT_GT(most->steps, 40U) << "of 55 steps with the fault";
     }
   }
 }

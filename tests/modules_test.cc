@@ -1,5 +1,5 @@
-// the boundaries between modules (ARCHITECTURE.md) and the rules for code (CONTRIBUTING.md) hold in
-// this source tree, and each check notices when they do not.
+// The boundaries between modules (ARCHITECTURE.md) and the rules for code (CONTRIBUTING.md) hold in
+// this source tree, and each check finds violations.
 #include "support/modules.h"
 
 #include <gtest/gtest.h>
@@ -20,23 +20,23 @@ const Tree& this_tree() {
   return tree;
 }
 
-TEST(ThisTree, IsReadWhole) {
+TEST(ThisTree, IsReadCompletely) {
   EXPECT_TRUE(this_tree().contains("src/core/result.h"));
   EXPECT_TRUE(this_tree().contains("src/core/CMakeLists.txt"));
   EXPECT_TRUE(this_tree().contains("tests/modules_test.cc"));
   EXPECT_TRUE(read_module_table(this_tree().at("ARCHITECTURE.md")).contains("core"));
 }
-TEST(ThisTree, HasATableOfModulesThatFitsItsFolders) {
+TEST(ThisTree, HasATableOfModulesThatMatchesItsFolders) {
   EXPECT_EQ(joined(check_table(this_tree())), "");
 }
-TEST(ThisTree, IncludesOnlyWhatItsModulesMayUse) {
+TEST(ThisTree, IncludesOnlyModulesThatItMayUse) {
   EXPECT_EQ(joined(check_includes(this_tree())), "");
 }
 TEST(ThisTree, UsesEveryModuleThatItsModulesMayUse) {
   EXPECT_EQ(joined(check_permissions(this_tree())), "");
 }
 TEST(ThisTree, ListsEveryFile) { EXPECT_EQ(joined(check_listed(this_tree())), ""); }
-TEST(ThisTree, HasHeadersThatSayWhatTheyAreFor) {
+TEST(ThisTree, HasHeadersThatStateTheirPurpose) {
   EXPECT_EQ(joined(check_headers(this_tree())), "");
 }
 TEST(ThisTree, KeepsToTheForbiddenWords) { EXPECT_EQ(joined(check_words(this_tree())), ""); }
@@ -61,11 +61,11 @@ Tree good_tree() {
           {"src/cli/main.cc", "#include \"wire/b.h\"\n#include \"core/a.h\"\n"}};
 }
 
-// The complaints of `check` about the good tree with one file more, or another.
+// The complaints of `check` about the valid tree with one file added or replaced.
 std::string after(Complaints (*check)(const Tree&), const std::string& path,
                   const std::string& content) {
   Tree tree = good_tree();
-  EXPECT_EQ(joined(check(tree)), "") << "the tree is good before the change";
+  EXPECT_EQ(joined(check(tree)), "") << "the tree is valid before the change";
   tree[path] = content;
   return joined(check(tree));
 }
@@ -155,17 +155,17 @@ TEST(CheckPermissions, NoticesLinksThatTheTableDoesNotHave) {
             "src/core/CMakeLists.txt: USES wire, but ARCHITECTURE.md allows nothing\n");
 }
 
-TEST(CheckListed, NoticesFilesThatNobodyBuilds) {
+TEST(CheckListed, NoticesFilesThatNoTargetBuilds) {
   EXPECT_EQ(after(check_listed, "src/core/b.cc", ""),
             "src/core/b.cc: is not listed in src/core/CMakeLists.txt\n");
   EXPECT_EQ(after(check_listed, "src/core/aa.cc", ""),
             "src/core/aa.cc: is not listed in src/core/CMakeLists.txt\n")
-      << "the end of another name is not enough";
+      << "a suffix of another name is not enough";
   EXPECT_EQ(after(check_listed, "src/cli/CMakeLists.txt", "# main.cc\n"),
             "src/cli/main.cc: is not listed in src/cli/CMakeLists.txt\n");
 }
 
-TEST(CheckHeaders, NoticesHeadersThatSayNothing) {
+TEST(CheckHeaders, NoticesHeadersWithoutAPurpose) {
   EXPECT_NE(after(check_headers, "src/core/a.h", "#pragma once\n").find("does not open"),
             std::string::npos);
   EXPECT_NE(after(check_headers, "src/core/a.h", "// A.\nint a;\n").find("no #pragma once"),
@@ -181,7 +181,7 @@ TEST(CheckWords, NoticesSleepInTests) {
   EXPECT_EQ(after(check_words, "src/core/a_test.cc", "oversleep(1);"), "");
 }
 
-TEST(CheckWords, NoticesStateMachinesThatHelpThemselves) {
+TEST(CheckWords, NoticesInputAndOutputInStateMachines) {
   for (const char* code : {"std::thread t;", "std::mutex m;", "boost::asio::io_context c;",
                            "int x = rand();", "auto now = std::chrono::steady_clock::now();",
                            "#include <mutex>", "std::random_device r;"}) {
@@ -205,7 +205,7 @@ TEST(CheckWords, NoticesLibtorchOutsideItsModule) {
   EXPECT_EQ(after(check_words, "src/cli/main.cc", "#include \"tasks/torch/net.h\"\n"), "");
 }
 
-TEST(CheckWords, SaysWhere) {
+TEST(CheckWords, NamesTheLine) {
   EXPECT_TRUE(after(check_words, "src/core/a.cc", "// one\n/* two\n*/ std::thread t;\n")
                   .starts_with("src/core/a.cc:3: 'std::thread': "));
 }

@@ -36,8 +36,8 @@ bool is_open_mpi(const std::string& mpirun) {
          process.value().output(Output::kStdout).find("Open MPI") != std::string::npos;
 }
 
-// The process of a rank that calls itself `name`; 0 if there is none. mpirun's children are
-// launchers, and theirs are what they have forked.
+// The process with the name `name`; 0 if there is none. The children of mpirun are launchers, and
+// their children are the processes of the run.
 pid_t rank_process(pid_t mpirun, const std::string& name) {
   for (const pid_t launcher : children_of(mpirun)) {
     for (const pid_t process : children_of(launcher)) {
@@ -54,12 +54,12 @@ class Mpi : public ::testing::Test {
   void SetUp() override {
     mpirun_ = find_mpirun();
     if (mpirun_.empty() || !is_open_mpi(mpirun_))
-      GTEST_SKIP() << "there is no mpirun of Open MPI (Debian: openmpi-bin)";
+      GTEST_SKIP() << "mpirun of Open MPI is not installed (Debian: openmpi-bin)";
     if (!fs::exists(fs::path(DROVER_BINARY).parent_path() / "libdrover_mpi.so"))
       GTEST_SKIP() << "this tree was built without MPI (Debian: libopenmpi-dev)";
   }
 
-  // So many ranks of `drover train`, with what an mpirun of a test needs.
+  // Runs `ranks` ranks of `drover train`, with the flags that mpirun needs in a test.
   Process start(int ranks, const Words& words) {
     auto process = Process::start(
         {.words = Words{mpirun_, "-n", std::to_string(ranks), DROVER_BINARY, "train"} + words,
@@ -70,7 +70,8 @@ class Mpi : public ::testing::Test {
                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                          {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                          {"OMPI_MCA_btl", "vader,self,tcp"},
-                         // Each rank writes to whom it has sent how many bytes.
+                         // Each rank writes the number of bytes that it has sent to each other
+                         // rank.
                          {"OMPI_MCA_pml_monitoring_enable", "2"},
                          {"OMPI_MCA_pml_monitoring_enable_output", "3"},
                          {"OMPI_MCA_pml_monitoring_filename", folder_.file("sent")}},
@@ -90,7 +91,7 @@ class Mpi : public ::testing::Test {
     return RunReader::open(folder_.file(run_file)).value().end().value();
   }
 
-  // What rank `from` has sent to rank `to` by MPI, as MPI itself has counted.
+  // The bytes that rank `from` has sent to rank `to`, as counted by MPI.
   uint64_t bytes_sent(int from, int to) const {
     std::ifstream file(folder_.file("sent." + std::to_string(from) + ".prof"));
     for (std::string line; std::getline(file, line);) {
@@ -116,14 +117,14 @@ Words job(const std::string& run_file) {
                                     "--shards", "2", "--run-file", run_file};
 }
 
-TEST_F(Mpi, TheBlocksTravelByMpiAndTheBitsAreThoseOfSharedMemory) {
+TEST_F(Mpi, BlocksAreSentByMpiAndResultsEqualThoseOfSharedMemory) {
   ASSERT_EQ(drover(Words{"train", "--workers", "3"} + job("shm.db"), folder_.path()).status(), 0);
   const Outcome outcome = run(5, job("mpi.db") + Words{"--transport", "mpi"});
   ASSERT_EQ(outcome.status(), 0) << outcome.err;
   EXPECT_EQ(end_of("mpi.db").outcome, RunOutcome::kCompleted);
   ASSERT_NE(end_of("shm.db").parameters_digest, 0u);
   EXPECT_EQ(end_of("mpi.db").parameters_digest, end_of("shm.db").parameters_digest);
-  // Of 5 ranks with 2 shards, ranks 0 and 2 are these, and 1, 3 and 4 workers.
+  // Of 5 ranks, ranks 0 and 2 are the two shards, and ranks 1, 3 and 4 are workers.
   for (const int shard : {0, 2}) {
     for (const int worker : {1, 3, 4}) {
       EXPECT_GT(bytes_sent(worker, shard), 20u * 16'384) << worker << " to " << shard;
@@ -131,10 +132,10 @@ TEST_F(Mpi, TheBlocksTravelByMpiAndTheBitsAreThoseOfSharedMemory) {
     }
   }
   EXPECT_EQ(bytes_sent(1, 3), 0u);
-  EXPECT_TRUE(fs::is_empty(folder_.file(".cache/drover"))) << "a token is left behind";
+  EXPECT_TRUE(fs::is_empty(folder_.file(".cache/drover"))) << "a token was not deleted";
 }
 
-TEST_F(Mpi, ShortNumbersAndCutoffsAreThere) {
+TEST_F(Mpi, SupportsShortNumbersAndCutoffs) {
   const Outcome outcome =
       run(4, small_job("lenet") + Words{"--batch", "4", "--steps", "40", "--transport", "mpi",
                                         "--wire-dtype", "bfloat16", "--policy", "static:0.67",
@@ -143,15 +144,15 @@ TEST_F(Mpi, ShortNumbersAndCutoffsAreThere) {
   EXPECT_EQ(end_of("run.db").outcome, RunOutcome::kCompleted);
 }
 
-// The run stands in step 15, where a worker takes ten minutes; then another is killed.
-TEST_F(Mpi, ARunThatLosesARankEndsAndGoesOnFromItsNewestCheckpoint) {
+// The run hangs in step 15, where a worker takes ten minutes. Then another worker is killed.
+TEST_F(Mpi, ARunThatLosesARankEndsAndResumesFromItsNewestCheckpoint) {
   const Words kept = {"--transport", "mpi", "--checkpoint", "ck", "--checkpoint-every", "10"};
   ASSERT_EQ(run(5, job("whole.db") + Words{"--transport", "mpi"}).status(), 0);
   {
     Process process =
         start(5, job("lost.db") + kept + Words{"--slow", "worker=1,steps=15,delay=600s"});
     const std::string manifest = checkpoint_folder(folder_.file("ck"), 10) + "/" + kManifestName;
-    // Something is printed once it is there.
+    // A line is printed once it is written.
     const auto saved =
         process.wait_for_line([&](std::string_view) { return fs::exists(manifest); }, kRunPatience);
     ASSERT_TRUE(saved.ok()) << saved.error().message;
@@ -172,7 +173,7 @@ TEST_F(Mpi, ARunThatLosesARankEndsAndGoesOnFromItsNewestCheckpoint) {
   EXPECT_EQ(end_of("rest.db").parameters_digest, end_of("whole.db").parameters_digest);
 }
 
-TEST_F(Mpi, WhatCannotBeIsToldBeforeAnythingStarts) {
+TEST_F(Mpi, ReportsErrorsBeforeAnythingStarts) {
   EXPECT_THAT(run(3, job("a.db") + Words{"--transport", "mpi", "--workers", "3"}).err,
               mentions(3, 2, 1));
   EXPECT_THAT(run(2, job("a.db") + Words{"--transport", "mpi"}).err,

@@ -1,8 +1,6 @@
-// What a supervised run does when one of its processes is killed: it goes on, and ends with the
-// parameters that it would have had.
-//
-// Every run here takes three seconds over step 5, in which somebody is killed: progress is told
-// every two. Which checkpoint is the newest then may vary; the parameters may not.
+// A supervised run continues when one of its processes is killed, and has the parameters of a run
+// without faults. In each run step 5 takes three seconds, and a process is killed in it; progress
+// is printed every two seconds. The newest checkpoint may vary, but the parameters must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -52,7 +50,7 @@ std::vector<EventRecord> events_of(const RunReader& reader, EventKind kind) {
 
 uint64_t digest_of(const RunReader& reader) { return reader.end().value().parameters_digest; }
 
-// Kills these when a slow step has begun.
+// Kills these processes when the slow step has begun.
 void kill_in_step(Step step, const std::vector<std::string>& victims, DroverRun& run) {
   run.wait_for_step(step);
   const auto processes = run.find_processes();
@@ -71,7 +69,7 @@ void expect_completes(DroverRun& run) {
   Duration before{};
   for (size_t i = 0; i < steps.size(); ++i) {
     EXPECT_EQ(steps[i].step, i);
-    EXPECT_GE(steps[i].at, before) << "time goes on";
+    EXPECT_GE(steps[i].at, before) << "times increase";
     before = steps[i].at;
   }
   EXPECT_GE(reader.end().value().elapsed, steps.back().at - steps.front().at);
@@ -94,7 +92,7 @@ uint64_t undisturbed_digest() {
   return digest;
 }
 
-TEST(Recovery, AShardThatIsKilledComesBackAndNothingIsLostButTime) {
+TEST(Recovery, AKilledShardIsRestartedAndOnlyTimeIsLost) {
   DroverRun run(supervised_job());
   run_and_kill({"shard 1"}, run);
   const RunReader reader = run.reader();
@@ -105,7 +103,7 @@ TEST(Recovery, AShardThatIsKilledComesBackAndNothingIsLostButTime) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, ACoordinatorThatIsKilledComesBackAndNothingIsLostButTime) {
+TEST(Recovery, AKilledCoordinatorIsRestartedAndOnlyTimeIsLost) {
   DroverRun run(supervised_job());
   run_and_kill({"coordinator"}, run);
   const RunReader reader = run.reader();
@@ -115,14 +113,14 @@ TEST(Recovery, ACoordinatorThatIsKilledComesBackAndNothingIsLostButTime) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, EverybodyButTheLauncherMayBeKilledAtOnce) {
+TEST(Recovery, AllProcessesExceptTheLauncherMayBeKilledAtOnce) {
   DroverRun run(supervised_job());
   run_and_kill(
       {"coordinator", "shard 0", "shard 1", "worker 0", "worker 1", "worker 2", "evaluator"}, run);
   EXPECT_EQ(digest_of(run.reader()), undisturbed_digest());
 }
 
-TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
+TEST(Recovery, AKilledWorkerIsRestartedWhileTheOthersContinue) {
   DroverRun run(supervised_job() + Words{"--slow", "worker=0,steps=6-8,delay=1s"});
   run_and_kill({"worker 1"}, run);
   const RunReader reader = run.reader();
@@ -130,16 +128,17 @@ TEST(Recovery, AWorkerThatIsKilledComesBackWhileTheOthersGoOn) {
   EXPECT_EQ(reader.steps().value().back().contributors, 3U) << run.err();
 }
 
-// Nothing closes its connections: only its silence tells. When it wakes, it is welcome again.
-TEST(Recovery, AWorkerThatIsStoppedIsLeftBehindAndComesBackWhenItWakes) {
+// Its connections stay open, so only missing heartbeats show the fault. It is admitted again when
+// it wakes.
+TEST(Recovery, AStoppedWorkerTimesOutAndRejoinsWhenItWakes) {
   DroverRun run(small_job() + Words{"--workers", "2", "--shards", "1", "--steps", "1000000",
                                     "--batch", "4", "--slow", "delay=20ms", "--slow",
                                     "worker=0,steps=5,delay=3s"});
   run.wait_for_step(kSlowStep);
   const auto processes = run.find_processes();
   ::kill(processes.at("worker 1"), SIGSTOP);
-  // Of worker 1, in order: whether it was lost and whether it has joined after that. The run file
-  // is looked at whenever something is printed.
+  // The events of worker 1 in order: whether it was lost, and whether it joined after that. The run
+  // file is read whenever output is printed.
   const auto has = [&](bool joined) {
     const auto events = run.reader().events().value();
     const auto is = [](EventKind kind) {
@@ -169,13 +168,13 @@ Words job_without_checkpoints() {
   return words;
 }
 
-TEST(Recovery, WithoutCheckpointsARunBeginsAnew) {
+TEST(Recovery, WithoutCheckpointsARunRestartsFromTheBeginning) {
   DroverRun run(job_without_checkpoints());
   run_and_kill({"shard 0"}, run);
   EXPECT_EQ(digest_of(run.reader()), undisturbed_digest());
 }
 
-// There is no checkpoint: what is not kept in memory is lost.
+// There is no checkpoint: steps that are not kept in memory are lost.
 Words job_with_standbys() {
   return job_without_checkpoints() + Words{"--standby", "--slow", "worker=1,steps=7,delay=3s"};
 }
@@ -196,7 +195,7 @@ TEST(Recovery, AStandbyTakesOverAndNoStepIsLost) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, WhoWasKilledStandsByForWhoTookOver) {
+TEST(Recovery, ARestartedShardBecomesTheStandby) {
   DroverRun run(job_with_standbys());
   ASSERT_NO_FATAL_FAILURE(kill_in_step(kSlowStep, {"shard 1"}, run));
   ASSERT_NO_FATAL_FAILURE(kill_in_step(7, {"standby 1"}, run));
@@ -206,7 +205,7 @@ TEST(Recovery, WhoWasKilledStandsByForWhoTookOver) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, AllShardsMayBeKilledIfTheirStandbysAreNot) {
+TEST(Recovery, AllShardsMayBeKilledIfTheirStandbysLive) {
   DroverRun run(job_with_standbys() + Words{"--transport", "tcp"});
   run_and_kill({"shard 0", "shard 1"}, run);
   const RunReader reader = run.reader();
@@ -214,7 +213,7 @@ TEST(Recovery, AllShardsMayBeKilledIfTheirStandbysAreNot) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, AStandbyThatIsKilledIsNotMissed) {
+TEST(Recovery, AKilledStandbyDoesNotInterruptTheRun) {
   DroverRun run(job_with_standbys());
   run_and_kill({"standby 0"}, run);
   const RunReader reader = run.reader();
@@ -222,12 +221,12 @@ TEST(Recovery, AStandbyThatIsKilledIsNotMissed) {
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 
-TEST(Recovery, WhatNobodyKeepsHasToBeDoneAgain) {
+TEST(Recovery, StepsThatNoProcessKeepsAreRepeated) {
   DroverRun run(job_with_standbys());
   run_and_kill({"shard 0", "standby 0"}, run);
   const RunReader reader = run.reader();
   EXPECT_EQ(events_of(reader, EventKind::kRestarted).size(), 2U)
-      << "in vain, and from the beginning";
+      << "once without result, and once from the beginning";
   EXPECT_EQ(digest_of(reader), undisturbed_digest());
 }
 

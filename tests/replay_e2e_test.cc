@@ -1,4 +1,4 @@
-// drover replay and drover policies as people use them.
+// End-to-end tests of drover replay and drover policies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ constexpr uint32_t kWorkers = 5;
 // Run-times in milliseconds: worker w takes 10 + w, worker 4 three times as long in every fourth
 // step.
 double time_of(uint32_t step, uint32_t worker) {
-  const double usual = 10.0 + worker + 0.125 * (step % 3);
-  return worker == 4 && step % 4 == 0 ? 3.0 * usual : usual;
+  const double typical = 10.0 + worker + 0.125 * (step % 3);
+  return worker == 4 && step % 4 == 0 ? 3.0 * typical : typical;
 }
 
 std::string csv(uint32_t steps) {
@@ -59,13 +59,13 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
-// Without what depends on the machine's speed and on the file's name.
+// Removes values that depend on the speed of the machine and on the file's name.
 nlohmann::json numbers_of(nlohmann::json line) {
   for (const char* key : {"decision_us_p50", "decision_us_p99", "trace"}) line.erase(key);
   return line;
 }
 
-TEST(Replay, ShowsATable) {
+TEST(Replay, PrintsATable) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
   const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "sync"});
@@ -75,7 +75,7 @@ TEST(Replay, ShowsATable) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
-TEST(Replay, GivesJsonForEveryPolicyInTheOrderGiven) {
+TEST(Replay, PrintsJsonForEachPolicyInTheGivenOrder) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
   const Outcome outcome =
@@ -92,7 +92,7 @@ TEST(Replay, GivesJsonForEveryPolicyInTheOrderGiven) {
   EXPECT_EQ(line["time_vs_sync"], 1.0);
   EXPECT_EQ(line["inclusion_min"], 1.0);
   EXPECT_EQ(numbers_of(line), numbers_of(lines[2]));
-  // Beside the obvious way to count.
+  // Compared with a direct calculation.
   double time = 0.0;
   double best_gradients = 0.0;
   double best_time = 0.0;
@@ -107,7 +107,7 @@ TEST(Replay, GivesJsonForEveryPolicyInTheOrderGiven) {
                    5.0 * 40 / time / (best_gradients / best_time));
 }
 
-TEST(Replay, OfAllIsEveryPolicyThatNeedsNoTelling) {
+TEST(Replay, AllMeansEachPolicyWithoutRequiredOptions) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
   for (const std::string objective : {"throughput", "rate", "goodput"}) {
@@ -137,7 +137,7 @@ TEST(Replay, OfAllIsEveryPolicyThatNeedsNoTelling) {
   EXPECT_THAT(refused.err, mentions("--policy", "async", "drover simulate"));
 }
 
-TEST(Replay, TakesTheSameNumbersFromCsvNpyAndRunFile) {
+TEST(Replay, ReadsTheSameTimesFromCsvNpyAndRunFile) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(50));
   std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (50, 5), }";
@@ -188,7 +188,7 @@ TEST(Replay, SavesRunsThatDroverRunsReadsAndNeverOverwritesThem) {
   const Outcome again = replay(folder, words);
   EXPECT_EQ(again.status(), 1);
   EXPECT_THAT(again.err, mentions("out-sync.db", "--save"));
-  EXPECT_THAT(again.out, IsEmpty()) << "found out before the replay, not after";
+  EXPECT_THAT(again.out, IsEmpty()) << "refused before the replay starts";
   EXPECT_EQ(content_of(folder.file("out-sync.db")), before);
 }
 
@@ -208,7 +208,7 @@ TEST(Replay, WritesItsDecisions) {
   EXPECT_THAT(lines[2], StartsWith("5,sync,5,14.25,5,"));
 }
 
-TEST(Replay, ReplaysOnlyTheStepsAskedFor) {
+TEST(Replay, ReplaysOnlyTheGivenSteps) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
   const auto steps_of = [&](const std::string& range) {
@@ -238,7 +238,7 @@ TEST(Replay, KeepsToTheLimitsOfARun) {
   EXPECT_GE(least_included({"--min-inclusion", "0.25"}), 0.25);
 }
 
-TEST(Replay, InterruptedShowsWhatItHas) {
+TEST(Replay, InterruptedPrintsTheFinishedPolicies) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(200'000));
   Result<Process> process =
@@ -247,7 +247,7 @@ TEST(Replay, InterruptedShowsWhatItHas) {
                       .environment = {},
                       .directory = folder.path()});
   ASSERT_TRUE(process.ok()) << process.error().message;
-  // The first policy is through; the second takes many times as long.
+  // The first policy is finished; the second one takes many times as long.
   const auto line = process.value().wait_for_line("\"policy\":\"sync\"", kRunPatience);
   ASSERT_TRUE(line.ok()) << line.error().message;
   process.value().signal(SIGINT);
@@ -259,10 +259,10 @@ TEST(Replay, InterruptedShowsWhatItHas) {
   EXPECT_EQ(summary["outcome"], "interrupted");
 }
 
-TEST(Replay, LetsAShareOfThoseCutFinishIfAskedTo) {
+TEST(Replay, ProbesLetAShareOfStragglersFinish) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(60));
-  const auto left_behind = [&](const std::string& share) {
+  const auto late_and_unknown = [&](const std::string& share) {
     const std::string file = "probe-" + share + ".db";
     const Outcome outcome = replay(folder, {"--trace", "t.csv", "--policy", "static:0.5", "--probe",
                                             share, "--save", file, "--quiet"});
@@ -277,15 +277,16 @@ TEST(Replay, LetsAShareOfThoseCutFinishIfAskedTo) {
     }
     return std::pair(late, censored);
   };
-  const auto [none_late, none_known] = left_behind("0");
+  const auto [none_late, none_known] = late_and_unknown("0");
   EXPECT_EQ(none_late, 0U);
-  const auto [late, unknown] = left_behind("0.5");
+  const auto [late, unknown] = late_and_unknown("0.5");
   EXPECT_GT(late, none_known / 4);
-  EXPECT_EQ(late + unknown, none_known) << "static decides alike whatever it is told";
-  EXPECT_LT(left_behind("1").second, none_known / 10) << "only who has not finished at the end";
+  EXPECT_EQ(late + unknown, none_known) << "static does not depend on what it learns";
+  EXPECT_LT(late_and_unknown("1").second, none_known / 10)
+      << "only probes that have not finished at the end";
 }
 
-void expect_told(const Words& words, int status, const ::testing::Matcher<std::string>& told) {
+void expect_error(const Words& words, int status, const ::testing::Matcher<std::string>& error) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(30));
   write(folder.file("empty.csv"), "");
@@ -295,61 +296,62 @@ void expect_told(const Words& words, int status, const ::testing::Matcher<std::s
   const auto before = names_in(folder.path());
   const Outcome outcome = replay(folder, words);
   EXPECT_EQ(outcome.status(), status) << outcome.err;
-  EXPECT_THAT(outcome.err, told);
+  EXPECT_THAT(outcome.err, error);
   EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_EQ(names_in(folder.path()), before) << "nothing is begun";
+  EXPECT_EQ(names_in(folder.path()), before) << "no file was written";
 }
 
-TEST(Replay, WrongFlagsAreAnsweredWithTheRightOnes) {
+TEST(Replay, ErrorsOfFlagsNameTheRightOnes) {
   const Words sync = {"--policy", "sync"};
   const Words both = sync + Words{"--trace", "t.csv"};
-  expect_told(sync, 2, mentions("--trace"));
-  expect_told({"--trace", "t.csv"}, 2, mentions("--policy"));
-  expect_told(both + Words{"--policy-warmpu", "3"}, 2,
-              AllOf(mentions("--policy-warmpu"), proposes("--policy-warmup")));
-  expect_told({"--trace", "t.csv", "--policy", "snyc"}, 2,
-              AllOf(mentions("snyc"), proposes("sync")));
-  expect_told({"--trace", "t.csv", "--policy", "sync,,sync"}, 2, mentions("--policy"));
-  expect_told({"--trace", "t.csv", "--policy", ""}, 2, mentions("--policy"));
-  expect_told(both + Words{"--objective", "rat"}, 2,
-              AllOf(mentions("--objective", "rat"), proposes("rate")));
-  expect_told(both + Words{"--steps", "7"}, 2, mentions("--steps", "100:200"));
-  expect_told(both + Words{"--objective", "goodput"}, 2,
-              mentions("--objective", "goodput", "--noise"));
-  expect_told(both + Words{"--noise", "0"}, 2, mentions("--noise", 0));
-  expect_told(both + Words{"--noise", "inf"}, 2, mentions("--noise", 0));
-  expect_told(both + Words{"--overhead", "-1"}, 2, mentions("--overhead"));
-  expect_told(both + Words{"--overhead", "nan"}, 2, mentions("--overhead"));
-  expect_told(both + Words{"--overhead", "1e308"}, 2, mentions("--overhead"));
-  expect_told(both + Words{"--max-wait", "10s"}, 2, mentions("--max-wait", "10s"));
-  expect_told(both + Words{"--probe", "1.5"}, 2, mentions("--probe", 0, 1, "1.5"));
-  expect_told(both + Words{"--min-inclusion", "2"}, 2, mentions("--min-inclusion", 2));
-  expect_told(both + Words{"--max-wait", "0"}, 2, mentions("--max-wait", 0));
-  expect_told(both + Words{"--min-contributors", "0"}, 2, mentions("--min-contributors", 0));
-  expect_told(both + Words{"--policy-warmup", "some"}, 2, mentions("--policy-warmup", "some"));
+  expect_error(sync, 2, mentions("--trace"));
+  expect_error({"--trace", "t.csv"}, 2, mentions("--policy"));
+  expect_error(both + Words{"--policy-warmpu", "3"}, 2,
+               AllOf(mentions("--policy-warmpu"), proposes("--policy-warmup")));
+  expect_error({"--trace", "t.csv", "--policy", "snyc"}, 2,
+               AllOf(mentions("snyc"), proposes("sync")));
+  expect_error({"--trace", "t.csv", "--policy", "sync,,sync"}, 2, mentions("--policy"));
+  expect_error({"--trace", "t.csv", "--policy", ""}, 2, mentions("--policy"));
+  expect_error(both + Words{"--objective", "rat"}, 2,
+               AllOf(mentions("--objective", "rat"), proposes("rate")));
+  expect_error(both + Words{"--steps", "7"}, 2, mentions("--steps", "100:200"));
+  expect_error(both + Words{"--objective", "goodput"}, 2,
+               mentions("--objective", "goodput", "--noise"));
+  expect_error(both + Words{"--noise", "0"}, 2, mentions("--noise", 0));
+  expect_error(both + Words{"--noise", "inf"}, 2, mentions("--noise", 0));
+  expect_error(both + Words{"--overhead", "-1"}, 2, mentions("--overhead"));
+  expect_error(both + Words{"--overhead", "nan"}, 2, mentions("--overhead"));
+  expect_error(both + Words{"--overhead", "1e308"}, 2, mentions("--overhead"));
+  expect_error(both + Words{"--max-wait", "10s"}, 2, mentions("--max-wait", "10s"));
+  expect_error(both + Words{"--probe", "1.5"}, 2, mentions("--probe", 0, 1, "1.5"));
+  expect_error(both + Words{"--min-inclusion", "2"}, 2, mentions("--min-inclusion", 2));
+  expect_error(both + Words{"--max-wait", "0"}, 2, mentions("--max-wait", 0));
+  expect_error(both + Words{"--min-contributors", "0"}, 2, mentions("--min-contributors", 0));
+  expect_error(both + Words{"--policy-warmup", "some"}, 2, mentions("--policy-warmup", "some"));
   for (const std::string flag : {"--policy-warmup", "--seed", "--min-contributors"})
-    expect_told(both + Words{flag, "-1"}, 2, mentions(flag, -1));
+    expect_error(both + Words{flag, "-1"}, 2, mentions(flag, -1));
 }
 
-TEST(Replay, BadTracesAreNamedWithWhatToDo) {
+TEST(Replay, ErrorsOfTracesNameTheRemedy) {
   const auto with = [](const std::string& trace) {
     return Words{"--policy", "sync", "--trace", trace};
   };
-  expect_told(with("nowhere.csv"), 1, mentions("nowhere.csv"));
-  expect_told(with("."), 1, mentions("'.'"));
-  expect_told(with("empty.csv"), 1, mentions("empty.csv", "CSV", "NPY"));
-  expect_told(with("ragged.csv"), 1, mentions("ragged.csv", 3, 2));
-  expect_told(with("one.csv"), 1, AllOf(mentions("one.csv"), Not(mentions("NPY"))));
-  expect_told(with("noise"), 1, mentions("noise", "CSV", "NPY"));
-  expect_told(with("t.csv") + Words{"--steps", "10:31"}, 1, mentions("--steps", 30));
-  expect_told(with("t.csv") + Words{"--policy-warmup", "30"}, 1, mentions(30, "--policy-warmup 7"));
-  expect_told(with("t.csv") + Words{"--steps", ":10"}, 1, mentions(10, 20, "--policy-warmup 2"));
-  expect_told(with("t.csv") + Words{"--decisions", "t.csv"}, 1, mentions("--decisions", "t.csv"));
-  expect_told(with("t.csv") + Words{"--save", "."}, 1, mentions("'.'", "--save"));
-  expect_told(with("t.csv") + Words{"--decisions", "no/d.csv"}, 1, mentions("no/d.csv"));
+  expect_error(with("nowhere.csv"), 1, mentions("nowhere.csv"));
+  expect_error(with("."), 1, mentions("'.'"));
+  expect_error(with("empty.csv"), 1, mentions("empty.csv", "CSV", "NPY"));
+  expect_error(with("ragged.csv"), 1, mentions("ragged.csv", 3, 2));
+  expect_error(with("one.csv"), 1, AllOf(mentions("one.csv"), Not(mentions("NPY"))));
+  expect_error(with("noise"), 1, mentions("noise", "CSV", "NPY"));
+  expect_error(with("t.csv") + Words{"--steps", "10:31"}, 1, mentions("--steps", 30));
+  expect_error(with("t.csv") + Words{"--policy-warmup", "30"}, 1,
+               mentions(30, "--policy-warmup 7"));
+  expect_error(with("t.csv") + Words{"--steps", ":10"}, 1, mentions(10, 20, "--policy-warmup 2"));
+  expect_error(with("t.csv") + Words{"--decisions", "t.csv"}, 1, mentions("--decisions", "t.csv"));
+  expect_error(with("t.csv") + Words{"--save", "."}, 1, mentions("'.'", "--save"));
+  expect_error(with("t.csv") + Words{"--decisions", "no/d.csv"}, 1, mentions("no/d.csv"));
 }
 
-TEST(Replay, TellsOfRunTimesThatNeverBecameKnown) {
+TEST(Replay, WarnsOfCensoredTimes) {
   const TemporaryFolder folder;
   write(folder.file("t.csv"), csv(40));
   const Words words = {"--policy", "sync", "--quiet", "--trace"};

@@ -1,4 +1,4 @@
-// drover simulate as people use it: what a scenario leaves behind, and what is wrong with one.
+// End-to-end tests of drover simulate: the run file of a scenario, and errors in scenarios.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ Outcome simulate(const TemporaryFolder& folder, const Words& words) {
   return drover(Words{"simulate"} + words, folder.path());
 }
 
-// Every row of every table of a run file, but for what depends on when and as what it was written.
+// All rows of all tables of a run file, except values that depend on the time and the name.
 std::map<std::string, std::vector<std::string>> tables_of(const std::string& path) {
   const auto database = Database::open(path, Database::Mode::kReadOnly);
   EXPECT_TRUE(database.ok()) << database.error().message;
@@ -91,7 +91,7 @@ std::map<std::string, std::vector<std::string>> tables_of(const std::string& pat
   return tables;
 }
 
-TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
+TEST(Simulate, TrainsAndRecordsLikeALiveRun) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), kSmall);
   const Outcome outcome = simulate(folder, {"small.toml", "--run-file", "run.db", "--json"});
@@ -105,29 +105,28 @@ TEST(Simulate, TrainsAndRecordsAsALiveRunDoes) {
   EXPECT_EQ(summary["scenario"], "small.toml");
   EXPECT_GT(summary["test_accuracy"], 0.5);
   EXPECT_GT(summary["gradients_left_behind"], 20) << "worker 3, once the warm-up is over";
-  EXPECT_GT(summary["seconds"], 40.0) << "virtual: a second a step, or more";
+  EXPECT_GT(summary["seconds"], 40.0) << "virtual time, at least 1 s per step";
   EXPECT_LT(summary["step_seconds_median"], 2.0) << "worker 3 takes four seconds";
   const Outcome runs = drover({"runs", "run.db"}, folder.path());
   EXPECT_THAT(runs.out, mentions("small.toml", "worker 3", "worker 1", 20));
 }
 
-// From step 5 on, one of the workers sends gradients that are a hundred times too long, the other
-// way.
-TEST(Simulate, AGuardKeepsALiarFromSpoilingTheModelAndShowsWhoItIs) {
+// From step 5 on one of the workers sends gradients that are multiplied by -100.
+TEST(Simulate, AGuardProtectsTheModelAndReportsTheByzantineWorker) {
   const TemporaryFolder folder;
-  std::string liar = replaced(kSmall, "factor = 4.0", "factor = 1.0");
-  liar = replaced(liar, "policy = \"ecdf\"", "policy = \"sync\"");
-  liar = replaced(liar, "steps = 40", "steps = 60");
-  liar += "\n[[lie]]\nworker = 2\nfactor = -100.0\nstep = 5\n";
-  write(folder.file("liar.toml"), liar);
+  std::string byzantine = replaced(kSmall, "factor = 4.0", "factor = 1.0");
+  byzantine = replaced(byzantine, "policy = \"ecdf\"", "policy = \"sync\"");
+  byzantine = replaced(byzantine, "steps = 40", "steps = 60");
+  byzantine += "\n[[byzantine]]\nworker = 2\nfactor = -100.0\nstep = 5\n";
+  write(folder.file("byzantine.toml"), byzantine);
   const auto run = [&](const std::string& guard) {
-    const Outcome outcome = simulate(
-        folder, {"liar.toml", "--guard", guard, "--run-file", guard + ".db", "--json", "--quiet"});
+    const Outcome outcome = simulate(folder, {"byzantine.toml", "--guard", guard, "--run-file",
+                                              guard + ".db", "--json", "--quiet"});
     EXPECT_EQ(outcome.status(), 0) << outcome.err;
     return last_line_json(outcome.out);
   };
   const auto off = run("off");
-  EXPECT_LT(off["test_accuracy"], 0.5) << "it does what it was meant to";
+  EXPECT_LT(off["test_accuracy"], 0.5) << "without a guard the model is ruined";
   EXPECT_TRUE(off["outliers"].empty());
   for (const std::string guard : {"norm", "refuse"}) {
     SCOPED_TRACE(guard);
@@ -135,13 +134,13 @@ TEST(Simulate, AGuardKeepsALiarFromSpoilingTheModelAndShowsWhoItIs) {
     EXPECT_GT(summary["test_accuracy"], 0.9);
     ASSERT_FALSE(summary["outliers"].empty());
     EXPECT_EQ(summary["outliers"][0]["worker"], 2);
-    EXPECT_EQ(summary["outliers"][0]["steps"], 55) << "every time, and from the first";
+    EXPECT_EQ(summary["outliers"][0]["steps"], 55) << "in all steps with the fault";
     const Outcome runs = drover({"runs", guard + ".db"}, folder.path());
     EXPECT_THAT(runs.out, mentions("worker 2", 55));
   }
 }
 
-TEST(Simulate, OneSeedGivesOneRunFileButForItsNameAndTheTimeOfDay) {
+TEST(Simulate, OneSeedGivesOneRunFileExceptForNameAndTime) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), kSmall);
   const auto tables = [&](const std::string& name, const Words& words) {
@@ -156,7 +155,7 @@ TEST(Simulate, OneSeedGivesOneRunFileButForItsNameAndTheTimeOfDay) {
   EXPECT_NE(tables("other.db", {"--seed", "2"}).at("arrivals"), first.at("arrivals"));
 }
 
-TEST(Simulate, WhatItRecordsCanBeReplayed) {
+TEST(Simulate, ARecordedRunCanBeReplayed) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), kSmall);
   const Outcome outcome =
@@ -172,7 +171,7 @@ TEST(Simulate, WhatItRecordsCanBeReplayed) {
   EXPECT_LT(ecdf["time_vs_sync"], 0.6) << "without worker 3 a step takes a quarter";
 }
 
-TEST(Simulate, FlagsWinOverTheScenario) {
+TEST(Simulate, FlagsOverrideTheScenario) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), replaced(kSmall, "worker = 5", "worker = 8"));
   const Outcome outcome = simulate(
@@ -182,7 +181,7 @@ TEST(Simulate, FlagsWinOverTheScenario) {
   EXPECT_EQ(last_line_json(outcome.out)["steps"], 3);
 }
 
-TEST(Simulate, InterruptedKeepsWhatThereIs) {
+TEST(Simulate, InterruptedKeepsTheRecordedSteps) {
   const TemporaryFolder folder;
   write(folder.file("small.toml"), kSmall);
   Result<Process> process =
@@ -203,7 +202,7 @@ TEST(Simulate, InterruptedKeepsWhatThereIs) {
   EXPECT_GT(summary["steps"], 0);
 }
 
-TEST(Simulate, AHuntThatFindsNothingSaysSo) {
+TEST(Simulate, AHuntReportsThatItFoundNothing) {
   const TemporaryFolder folder;
   const Outcome outcome = simulate(folder, {"--hunt", "50"});
   EXPECT_EQ(outcome.status(), 0) << outcome.out << outcome.err;
@@ -213,21 +212,21 @@ TEST(Simulate, AHuntThatFindsNothingSaysSo) {
   EXPECT_EQ(last_line_json(again.out)["found"], 0);
 }
 
-void expect_told(const std::string& scenario, const Words& words,
-                 const ::testing::Matcher<std::string>& told) {
+void expect_error(const std::string& scenario, const Words& words,
+                  const ::testing::Matcher<std::string>& error) {
   const TemporaryFolder folder;
   write(folder.file("s.toml"), scenario);
   const Outcome outcome = simulate(folder, words);
   EXPECT_EQ(outcome.status(), 2) << outcome.err;
-  EXPECT_THAT(outcome.err, told);
+  EXPECT_THAT(outcome.err, error);
   EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(names_in(folder.path()), ElementsAre("s.toml")) << "nothing is begun";
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("s.toml")) << "no run was started";
 }
 
-TEST(Simulate, WrongScenariosAreNamedWithFileAndLine) {
+TEST(Simulate, ErrorsInScenariosNameFileAndLine) {
   const auto change = [](const std::string& from, const std::string& to,
-                         const ::testing::Matcher<std::string>& told) {
-    expect_told(replaced(kSmall, from, to), {"s.toml"}, told);
+                         const ::testing::Matcher<std::string>& error) {
+    expect_error(replaced(kSmall, from, to), {"s.toml"}, error);
   };
   change("factor = 4.0", "facotr = 4.0",
          AllOf(mentions("s.toml:22:1", "facotr"), proposes("factor")));
@@ -238,16 +237,16 @@ TEST(Simulate, WrongScenariosAreNamedWithFileAndLine) {
   change("\"ecdf\"", "\"edcf\"", AllOf(mentions("s.toml:12:10", "edcf"), proposes("ecdf")));
 }
 
-TEST(Simulate, WhatItCannotDoIsRefusedAndNotIgnored) {
-  expect_told(kSmall, {"s.toml", "--slow", "worker=1,factor=2"}, mentions("[[slow]]"));
-  expect_told(kSmall, {"s.toml", "--save-model", "m.pt"}, mentions("--save-model"));
-  expect_told(kSmall, {"s.toml", "--transport", "tcp"}, mentions("[[link]]"));
-  expect_told(kSmall, {"s.toml", "--hunt", "3"},
-              AllOf(mentions("--hunt"), Not(HasSubstr("examples/"))));
-  expect_told(kSmall, {"--hunt", "3", "--policy", "sync"}, mentions("--policy"));
-  expect_told(kSmall, {"--hunt", "-1"}, mentions("--hunt", -1));
-  expect_told(kSmall, {}, mentions("examples/scenarios/one-slow-node.toml", "--hunt"));
-  expect_told(kSmall, {"gone.toml"}, mentions("gone.toml"));
+TEST(Simulate, UnsupportedFlagsAreRefused) {
+  expect_error(kSmall, {"s.toml", "--slow", "worker=1,factor=2"}, mentions("[[slow]]"));
+  expect_error(kSmall, {"s.toml", "--save-model", "m.pt"}, mentions("--save-model"));
+  expect_error(kSmall, {"s.toml", "--transport", "tcp"}, mentions("[[link]]"));
+  expect_error(kSmall, {"s.toml", "--hunt", "3"},
+               AllOf(mentions("--hunt"), Not(HasSubstr("examples/"))));
+  expect_error(kSmall, {"--hunt", "3", "--policy", "sync"}, mentions("--policy"));
+  expect_error(kSmall, {"--hunt", "-1"}, mentions("--hunt", -1));
+  expect_error(kSmall, {}, mentions("examples/scenarios/one-slow-node.toml", "--hunt"));
+  expect_error(kSmall, {"gone.toml"}, mentions("gone.toml"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whole runs of the program: what they compute, what they record, what they print.
+// End-to-end tests of runs: their results, records and output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ RunReader train(const TemporaryFolder& folder, const std::string& name, const Wo
   return reader;
 }
 
-// --- repeatable
+// --- reproducibility
 
 uint64_t digest_of(const RunReader& reader) {
   const uint64_t digest = reader.end().value().parameters_digest;
@@ -46,7 +46,7 @@ uint64_t digest_of(const RunReader& reader) {
   return digest;
 }
 
-TEST(Deterministic, OneSeedGivesOneResultBitForBit) {
+TEST(Deterministic, OneSeedGivesIdenticalResults) {
   const TemporaryFolder folder;
   const auto digest = [&](const std::string& name, const Words& words) {
     return digest_of(train(folder, name,
@@ -66,13 +66,13 @@ TEST(Deterministic, OneSeedGivesOneResultBitForBit) {
   }
   EXPECT_NE(digest("short.db", {"--seed", "1", "--transport", "uds", "--wire-dtype", "bfloat16"}),
             first)
-      << "gradients travel in other numbers";
+      << "gradients have another number type in messages";
   EXPECT_EQ(digest("slow.db", {"--seed", "1", "--slow", "share=0.3,delay=10ms"}), first)
-      << "whoever is slow";
+      << "a slow worker changes nothing";
   EXPECT_NE(digest("other.db", {"--seed", "2"}), first) << "another seed";
 }
 
-// --- what is printed
+// --- output
 
 TEST(Json, IsOneObjectOnTheLastLine) {
   const TemporaryFolder folder;
@@ -96,7 +96,7 @@ TEST(Json, IsOneObjectOnTheLastLine) {
   EXPECT_EQ(json.at("run_file"), "a.db");
   EXPECT_EQ(json.at("outcome"), "completed");
 
-  // The run's file knows the same.
+  // The run file has the same values.
   const Outcome again = drover({"runs", "a.db", "--json"}, folder.path());
   EXPECT_EQ(again.status(), 0) << again.err;
   EXPECT_EQ(last_line_json(again.out), json);
@@ -109,26 +109,26 @@ TEST(Runs, SummarisesARunFromItsFile) {
       Words{"train", "--run-file", "a.db", "--steps", "5", "--batch", "8", "--quiet"} + small_job(),
       folder.path());
   ASSERT_EQ(trained.status(), 0) << trained.err;
-  EXPECT_THAT(trained.err, IsEmpty()) << "--quiet means quiet";
+  EXPECT_THAT(trained.err, IsEmpty()) << "--quiet prints nothing";
   const Outcome shown = drover({"runs", "a.db"}, folder.path());
   EXPECT_EQ(shown.status(), 0) << shown.err;
   EXPECT_THAT(shown.out, mentions("completed", "mlp", "generated", 4, 2));
-  EXPECT_THAT(trained.out, HasSubstr(shown.out)) << "train ends with the same words";
+  EXPECT_THAT(trained.out, HasSubstr(shown.out)) << "train prints the same summary";
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a.db"});
 }
 
-TEST(RunFile, HasANameOfItsOwnUnlessTold) {
+TEST(RunFile, HasAUniqueNameByDefault) {
   const TemporaryFolder folder;
   const Words words =
       Words{"train", "--steps", "2", "--batch", "2", "--workers", "1"} + small_job();
   ASSERT_EQ(drover(words, folder.path()).status(), 0);
   ASSERT_EQ(drover(words, folder.path()).status(), 0);
   const auto names = names_in(folder.file("runs"));
-  EXPECT_EQ(names.size(), 2U) << "the second run does not touch the first";
+  EXPECT_EQ(names.size(), 2U) << "the second run does not overwrite the first";
   for (const std::string& name : names) EXPECT_THAT(name, HasSubstr("-mlp-generated"));
 }
 
-TEST(RunFile, KeepsTheJobThatRepeatsTheRun) {
+TEST(RunFile, KeepsTheJobFile) {
   const TemporaryFolder folder;
   const RunReader first = train(folder, "first.db",
                                 small_job("logistic") + Words{"--deterministic", "--steps", "10",
@@ -139,7 +139,7 @@ TEST(RunFile, KeepsTheJobThatRepeatsTheRun) {
   EXPECT_EQ(digest_of(read_run(folder.file("again.db"))), digest_of(first));
 }
 
-TEST(PrintJob, ReadsBackAsTheSameJob) {
+TEST(PrintJob, CanBeReadAsTheSameJob) {
   const TemporaryFolder folder;
   const Outcome first =
       drover(Words{"train", "--print-job", "--workers", "7", "--lr", "0.0125", "--optimizer",
@@ -153,10 +153,10 @@ TEST(PrintJob, ReadsBackAsTheSameJob) {
   const Outcome again = drover({"train", "job.toml", "--print-job"}, folder.path());
   ASSERT_EQ(again.status(), 0) << again.err;
   EXPECT_EQ(again.out, first.out);
-  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"job.toml"}) << "nothing was trained";
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"job.toml"}) << "no run was started";
 }
 
-TEST(PrintJob, FlagsWinOverTheFile) {
+TEST(PrintJob, FlagsOverrideTheFile) {
   const TemporaryFolder folder;
   std::ofstream(folder.file("job.toml")) << "workers = 7\nsteps = 30\noptimizer = \"adam\"\n";
   const Outcome outcome = drover(
@@ -168,9 +168,9 @@ TEST(PrintJob, FlagsWinOverTheFile) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("\"adam\"")));
 }
 
-// --- how long a step waits
+// --- waiting
 
-TEST(Policy, ACutoffLeavesTheSlowBehindAndSaysSo) {
+TEST(Policy, ACutoffDropsSlowWorkersAndReportsIt) {
   const TemporaryFolder folder;
   const RunReader reader =
       train(folder, "a.db",
@@ -193,7 +193,7 @@ TEST(Policy, MaxWaitEndsAStepByTheClock) {
                                           "2", "--steps", "5", "--batch", "4", "--slow",
                                           "worker=1,delay=30s"});
   const auto steps = reader.steps().value();
-  ASSERT_EQ(steps.size(), 5U) << "nobody waits for half a minute";
+  ASSERT_EQ(steps.size(), 5U) << "no step waits for half a minute";
   for (const StepRecord& step : steps) EXPECT_EQ(step.contributors, 1U);
   const auto arrivals = reader.arrivals().value();
   for (const RecordedArrival& each : arrivals) {
@@ -212,7 +212,7 @@ Words with_a_straggler() {
                "300",      "--batch",    "4",         "--slow", "worker=1,delay=10ms"};
 }
 
-TEST(Stragglers, ThatAreStoppedSayWhenTheyBeginAgain) {
+TEST(Stragglers, ThatAreStoppedReportTheNextStep) {
   const TemporaryFolder folder;
   const RunReader reader = train(folder, "a.db", with_a_straggler());
   const auto abandoned = reader.abandoned().value();
@@ -229,7 +229,7 @@ TEST(Stragglers, ThatAreStoppedSayWhenTheyBeginAgain) {
   EXPECT_GT(json.at("restart_seconds_median"), 0.0);
 }
 
-TEST(Stragglers, ThatFinishAreNotStoppedAndBecomeKnown) {
+TEST(Stragglers, ThatFinishAreNotStoppedAndTheirTimesAreRecorded) {
   const TemporaryFolder folder;
   for (const Words& how : {Words{"--stragglers", "finish"}, Words{"--probe", "1"}}) {
     SCOPED_TRACE(how[0]);
@@ -247,7 +247,7 @@ TEST(Stragglers, ThatFinishAreNotStoppedAndBecomeKnown) {
   }
 }
 
-TEST(Adaptive, DecidesInsideStepsAndDealsOutWork) {
+TEST(Adaptive, RevisesDecisionsAndBalancesBatches) {
   const TemporaryFolder folder;
   const RunReader run =
       train(folder, "run.db",
@@ -259,9 +259,9 @@ TEST(Adaptive, DecidesInsideStepsAndDealsOutWork) {
   for (const RecordedArrival& each : arrivals) {
     if (each.arrival.samples > 0) samples[each.arrival.worker].insert(each.arrival.samples);
   }
-  // However quick the machine is, the warm-up moves shares up and down.
+  // On any machine the warm-up raises and lowers shares.
   for (const uint32_t worker : {0u, 1u})
-    EXPECT_GT(samples[worker].size(), 1u) << "worker " << worker << " was told of its shares";
+    EXPECT_GT(samples[worker].size(), 1u) << "worker " << worker << " got different shares";
   const auto settings = run.header().value().settings;
   EXPECT_TRUE(std::any_of(settings.begin(), settings.end(), [](const auto& each) {
     return each.first == "live" && each.second == "true";
@@ -269,7 +269,7 @@ TEST(Adaptive, DecidesInsideStepsAndDealsOutWork) {
   EXPECT_EQ(run.steps().value().size(), 60u);
 }
 
-TEST(Pieces, OfAGradientMakeTheSameGradient) {
+TEST(Pieces, OfABatchGiveTheSameGradient) {
   const TemporaryFolder folder;
   const Words job = small_job() + Words{"--deterministic", "--steps", "20", "--batch", "16"};
   const auto whole = train(folder, "whole.db", job).steps().value();
@@ -281,7 +281,7 @@ TEST(Pieces, OfAGradientMakeTheSameGradient) {
   }
 }
 
-TEST(Partition, GivesEveryWorkerItsOwnSamplesAndStillLearns) {
+TEST(Partition, GivesEachWorkerItsOwnSamplesAndTrains) {
   const TemporaryFolder folder;
   const Words job = small_job() + Words{"--steps", "60", "--batch", "16", "--deterministic"};
   std::set<uint64_t> digests;
@@ -293,12 +293,13 @@ TEST(Partition, GivesEveryWorkerItsOwnSamplesAndStillLearns) {
     EXPECT_LT(steps.back().loss, 0.7 * steps.front().loss) << partition;
   }
   EXPECT_EQ(digests.size(), 3U);
-  EXPECT_EQ(digest_of(train(folder, "usual.db", job)), digest_of(read_run(folder.file("none.db"))));
+  EXPECT_EQ(digest_of(train(folder, "default.db", job)),
+            digest_of(read_run(folder.file("none.db"))));
 }
 
-class FreePolicy : public ::testing::TestWithParam<std::string> {};
+class AsynchronousPolicy : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(FreePolicy, TrainsWithoutWaitingForAStepTogether) {
+TEST_P(AsynchronousPolicy, TrainsWithoutCommonSteps) {
   for (const std::string& model : {std::string("logistic"), std::string("mlp")}) {
     SCOPED_TRACE(model);
     const TemporaryFolder folder;
@@ -310,7 +311,7 @@ TEST_P(FreePolicy, TrainsWithoutWaitingForAStepTogether) {
     const auto steps = reader.steps().value();
     ASSERT_EQ(steps.size(), 150U);
     for (const StepRecord& step : steps) {
-      EXPECT_EQ(step.contributors, 3U) << "a round is as many gradients as there are workers";
+      EXPECT_EQ(step.contributors, 3U) << "a round has one gradient per worker";
       EXPECT_EQ(step.samples, 48U);
     }
     EXPECT_LT(steps.back().loss, 0.5 * steps.front().loss);
@@ -323,21 +324,21 @@ TEST_P(FreePolicy, TrainsWithoutWaitingForAStepTogether) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FreePolicy, ::testing::Values("async", "ssp:2"),
+INSTANTIATE_TEST_SUITE_P(All, AsynchronousPolicy, ::testing::Values("async", "ssp:2"),
                          [](const auto& each) {
                            return each.param.substr(0, each.param.find(':'));
                          });
 
-TEST(Async, AsyncIsNotHeldUpByTheSlow) {
+TEST(Async, IsNotDelayedBySlowWorkers) {
   const TemporaryFolder folder;
   const RunReader reader =
       train(folder, "a.db",
             small_job("logistic") + Words{"--policy", "async", "--workers", "2", "--steps", "20",
                                           "--batch", "4", "--slow", "worker=1,delay=20s"});
-  EXPECT_EQ(reader.steps().value().size(), 20U) << "all of them worker 0's";
+  EXPECT_EQ(reader.steps().value().size(), 20U) << "all of worker 0";
 }
 
-TEST(Async, IsNotDeterministicAndSaysSo) {
+TEST(Async, ReportsThatItIsNotDeterministic) {
   const TemporaryFolder folder;
   const Outcome outcome =
       drover(Words{"train", "--policy", "async", "--deterministic"} + small_job(), folder.path());
@@ -345,7 +346,7 @@ TEST(Async, IsNotDeterministicAndSaysSo) {
   EXPECT_THAT(outcome.err, mentions("--deterministic", "async"));
 }
 
-// --- slowness on purpose
+// --- artificial delays
 
 double median(std::vector<double> values) {
   DROVER_CHECK(!values.empty());
@@ -354,7 +355,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-TEST(Slow, AFactorMakesAWorkerReallySlower) {
+TEST(Slow, AFactorSlowsAWorkerDown) {
   const TemporaryFolder folder;
   const RunReader reader = train(folder, "a.db",
                                  small_job() + Words{"--workers", "3", "--steps", "40", "--batch",
@@ -369,10 +370,10 @@ TEST(Slow, AFactorMakesAWorkerReallySlower) {
   const auto workers = reader.workers().value();
   const auto most_waited = std::max_element(
       workers.begin(), workers.end(), [](const auto& a, const auto& b) { return a.last < b.last; });
-  EXPECT_EQ(most_waited->worker, 1U) << "and it is the one waited for";
+  EXPECT_EQ(most_waited->worker, 1U) << "the steps waited for it";
 }
 
-TEST(Slow, HitsTheStepsAndWorkersThatTheSeedSays) {
+TEST(Slow, SlowsTheStepsAndWorkersDrawnByTheSeed) {
   const TemporaryFolder folder;
   const std::vector<std::string> texts = {"share=0.5,steps=2-11,delay=100ms",
                                           "worker=0,steps=14-17,delay=100ms"};
@@ -400,13 +401,13 @@ TEST(Slow, HitsTheStepsAndWorkersThatTheSeedSays) {
   }
   EXPECT_GT(hit, 10U);
   EXPECT_GT(spared, 20U);
-  // Not none: a busy machine may hold up anybody.
+  // Other workers may be delayed too on a busy machine.
   EXPECT_LE(spared_but_slow, spared / 4);
 }
 
-// --- what is recorded
+// --- records
 
-TEST(RunFile, KnowsTheReportOfEveryGradientThatWasUsed) {
+TEST(RunFile, HasTheReportOfEachUsedGradient) {
   const TemporaryFolder folder;
   const RunReader reader = train(folder, "a.db",
                                  small_job("logistic") + Words{"--workers", "3", "--steps", "400",
@@ -420,9 +421,9 @@ TEST(RunFile, KnowsTheReportOfEveryGradientThatWasUsed) {
   EXPECT_EQ(unreported, 0U);
 }
 
-// --- many, and of every kind
+// --- many workers, and all optimizers
 
-TEST(Train, AHundredWorkersWork) {
+TEST(Train, TrainsWithAHundredWorkers) {
   const TemporaryFolder folder;
   const uint32_t workers = kStretch == 1 ? 100 : 20;
   const RunReader reader = train(
@@ -446,7 +447,7 @@ TEST(Train, WorksOverTcpWithSeveralShards) {
   EXPECT_EQ(reader.totals().value().shards, 3U);
 }
 
-TEST(Train, MoreShardsThanBlocksIsNoTrouble) {
+TEST(Train, WorksWithMoreShardsThanBlocks) {
   const TemporaryFolder folder;
   const RunReader reader = train(folder, "a.db",
                                  small_job("logistic") + Words{"--workers", "2", "--shards", "6",
@@ -485,7 +486,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer,
                                            "adamw"),
                          [](const auto& each) { return each.param; });
 
-TEST(Train, LearnsAndSavesTheModel) {
+TEST(Train, TrainsAndSavesTheModel) {
   const TemporaryFolder folder;
   const Outcome outcome = drover(
       Words{"train", "--run-file", "a.db", "--json", "--steps", "150", "--batch", "16", "--workers",
@@ -498,7 +499,7 @@ TEST(Train, LearnsAndSavesTheModel) {
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.db", "model.pt"}));
 }
 
-TEST(SaveModel, ThatCannotWorkIsToldBeforeTraining) {
+TEST(SaveModel, ReportsErrorsBeforeTraining) {
   const TemporaryFolder folder;
   std::ofstream(folder.file("file")) << "x";
   const Outcome outcome = drover(Words{"train", "--run-file", "a.db", "--steps", "3", "--batch",
@@ -507,21 +508,21 @@ TEST(SaveModel, ThatCannotWorkIsToldBeforeTraining) {
                                  folder.path());
   EXPECT_EQ(outcome.status(), 1) << outcome.err;
   EXPECT_THAT(outcome.err, mentions("file/model.pt"));
-  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"file"}) << "no run is begun";
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"file"}) << "no run was started";
 }
 
 // --- doctor
 
-TEST(Doctor, SaysWhatItFound) {
+TEST(Doctor, PrintsWhatItFound) {
   const TemporaryFolder folder;
   const Outcome outcome = drover({"doctor"}, folder.path());
   EXPECT_TRUE(outcome.status() == 0 || outcome.status() == 1) << outcome.err;
   EXPECT_THAT(outcome.out, mentions("cores", "disk"));
   EXPECT_THAT(outcome.err, IsEmpty());
-  EXPECT_THAT(names_in(folder.path()), IsEmpty()) << "it only looks";
+  EXPECT_THAT(names_in(folder.path()), IsEmpty()) << "it writes nothing";
 }
 
-TEST(Doctor, SpeaksJson) {
+TEST(Doctor, PrintsJson) {
   const TemporaryFolder folder;
   const Outcome outcome = drover({"doctor", "--json", "--workers", "8"}, folder.path());
   const nlohmann::json json = last_line_json(outcome.out);

@@ -16,7 +16,7 @@ namespace {
 
 void print_finding(uint64_t seed, const HuntCase& hunt, const HuntResult& found) {
   fmt::print("FOUND: {}\n", found.verdict);
-  for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
+  for (const std::string& line : hunt.description) fmt::print("  {}\n", line);
   fmt::print("Repeat it with:   drover simulate --hunt 1 --seed {}\n", seed);
 }
 
@@ -38,7 +38,7 @@ int hunt_command(const HuntOptions& options) {
     }
     completed += found.end.outcome == RunOutcome::kCompleted ? 1 : 0;
     if (options.runs == 1) {
-      for (const std::string& line : hunt.story) fmt::print("  {}\n", line);
+      for (const std::string& line : hunt.description) fmt::print("  {}\n", line);
     }
     if (progress.style() == ProgressStyle::kTerminal && progress.due()) {
       progress.show([&](size_t width) {

@@ -264,7 +264,7 @@ class ReplayJob {
         command_line_(command_line),
         plan_(std::move(plan)),
         trace_(std::move(trace)),
-        hindsight_(hindsight_of(trace_, plan_.replay.overhead)),
+        oracle_(oracle_of(trace_, plan_.replay.overhead)),
         progress_(choose_progress_style(options.quiet), plan_.policies.size(), trace_.steps()) {
     plan_.policy.foresight = foresight_of(trace_);
   }
@@ -336,7 +336,7 @@ class ReplayJob {
       }
       return recorder ? recorder->add(step) : done();
     };
-    auto result = replay(trace_, hindsight_, decider, plan_.replay, clock_now, listen);
+    auto result = replay(trace_, oracle_, decider, plan_.replay, clock_now, listen);
     const bool stopped = !result && result.error().kind == ErrorKind::kStopped;
     if (!recorder || (!result && !stopped)) return result;
     const Status status = recorder->finish(stopped ? result.error().message : "");
@@ -347,7 +347,7 @@ class ReplayJob {
   const std::string& command_line_;
   ReplayPlan plan_;
   const Trace trace_;
-  const OracleShares hindsight_;
+  const OracleCloses oracle_;
   ReplayProgress progress_;
   std::unique_ptr<DecisionsFile> decisions_;
 };

@@ -23,32 +23,34 @@ void Connections::connect(Party client, uint64_t number, Party server) {
   });
 }
 
-void Connections::close_all(Party who, uint64_t number) {
+void Connections::close_all(Party party, uint64_t number) {
   const auto close = [&](Party server, Party client, Lane lane) {
-    const bool ended = server == who;
+    const bool ended = server == party;
     const uint64_t other = world_.processes.number(ended ? client : server);
     plan_close(server, client, lane, ended ? number : other, ended ? other : number, ended);
   };
-  if (who == kCoordinatorEnd) {
-    for (const Party client : world_.processes.clients_of(who)) close(who, client, Lane::kControl);
+  if (party == kCoordinatorParty) {
+    for (const Party client : world_.processes.clients_of(party))
+      close(party, client, Lane::kControl);
     return;
   }
-  close(kCoordinatorEnd, who, Lane::kControl);
-  if (is_server(who)) {
-    for (const Party server : world_.processes.servers_of(who)) {
-      if (server != kCoordinatorEnd) close(server, who, Lane::kBulk);
+  close(kCoordinatorParty, party, Lane::kControl);
+  if (is_server(party)) {
+    for (const Party server : world_.processes.servers_of(party)) {
+      if (server != kCoordinatorParty) close(server, party, Lane::kBulk);
     }
   } else {
     for (ShardId shard = 0; shard < world_.settings.coordinator.shards; ++shard) {
       // The process that serves now may not be the one that it is connected to.
       const Party standby{Role::kStandby, shard};
       const Party server =
-          world_.processes.connected(standby, who) ? standby : Party{Role::kShard, shard};
-      for (const Lane lane : {Lane::kControl, Lane::kBulk}) close(server, who, lane);
+          world_.processes.connected(standby, party) ? standby : Party{Role::kShard, shard};
+      for (const Lane lane : {Lane::kControl, Lane::kBulk}) close(server, party, lane);
     }
   }
-  if (!is_server(who)) return;
-  for (const Party client : world_.processes.clients_of(who)) close(who, client, Lane::kControl);
+  if (!is_server(party)) return;
+  for (const Party client : world_.processes.clients_of(party))
+    close(party, client, Lane::kControl);
 }
 
 void Connections::plan_close(Party server, Party client, Lane lane, uint64_t server_number,

@@ -1,5 +1,5 @@
-// Connections: how processes of a simulated run connect to each other, and what they notice when
-// one of them ends.
+// Connections: connects the processes of a simulated run, and notifies both ends when one of them
+// stops.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,18 @@ class Connections {
   struct Handlers {
     // A worker, the evaluator or a standby has connected to a shard.
     std::function<void(Party server, Party client)> on_connected;
-    // One end is told that the other has gone.
+    // One end is notified that the other has stopped.
     std::function<void(Party server, Party client)> on_client_lost;
     std::function<void(Party server, Party client)> on_server_lost;
   };
-  // What is handed in outlives this.
+  // REQUIRES: the references outlive this object.
   Connections(SimulatedWorld& world, const SimulationRecord& record, Handlers handlers)
       : world_(world), record_(record), handlers_(std::move(handlers)) {}
 
-  // To a shard, or to the one that a standby is to stand by for. The client tries until the shard
-  // has a plan.
+  // Connects to a shard, or a standby to its shard. The client retries until the shard has a plan.
   void connect(Party client, uint64_t number, Party server);
-  // The process is over. Each connection ends behind what was sent on it.
-  void close_all(Party who, uint64_t number);
+  // The process has stopped. Each connection closes after the messages that were sent on it.
+  void close_all(Party party, uint64_t number);
 
  private:
   void plan_close(Party server, Party client, Lane lane, uint64_t server_number,

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Party kShard{Role::kShard, 0};
-constexpr Party kWorker = worker_end(0);
+constexpr Party kWorker = worker_party(0);
 
 SimulationSettings settings() {
   SimulationSettings settings;
@@ -44,9 +44,9 @@ class ConnectionsTest : public ::testing::Test {
     while (!over) world_.time.advance();
   }
   void connect() { connections_.connect(kWorker, world_.processes.number(kWorker), kShard); }
-  void end(Party who) {
-    world_.processes.end(who, false);
-    connections_.close_all(who, world_.processes.number(who));
+  void end(Party party) {
+    world_.processes.end(party, false);
+    connections_.close_all(party, world_.processes.number(party));
   }
 
   SimulatedWorld world_{settings(), nullptr};
@@ -55,13 +55,15 @@ class ConnectionsTest : public ::testing::Test {
   Connections connections_{
       world_,
       record_,
-      {.on_connected = [this](Party, Party who) { heard_.push_back(name_of(who) + " is here"); },
-       .on_client_lost = [this](Party, Party who) { heard_.push_back(name_of(who) + " is gone"); },
-       .on_server_lost = [this](Party who,
-                                Party) { heard_.push_back(name_of(who) + " is gone"); }}};
+      {.on_connected = [this](Party,
+                              Party party) { heard_.push_back(name_of(party) + " is here"); },
+       .on_client_lost = [this](Party,
+                                Party party) { heard_.push_back(name_of(party) + " is gone"); },
+       .on_server_lost = [this](Party party,
+                                Party) { heard_.push_back(name_of(party) + " is gone"); }}};
 };
 
-TEST_F(ConnectionsTest, AClientTriesUntilTheShardHasAPlan) {
+TEST_F(ConnectionsTest, AClientRetriesUntilTheShardHasAPlan) {
   connect();
   run_until(TimePoint(1s));
   EXPECT_TRUE(heard_.empty());
@@ -70,7 +72,7 @@ TEST_F(ConnectionsTest, AClientTriesUntilTheShardHasAPlan) {
   EXPECT_EQ(heard_, (std::vector<std::string>{"worker 0 is here"}));
 }
 
-TEST_F(ConnectionsTest, AClientThatHasEndedTriesNoMore) {
+TEST_F(ConnectionsTest, AClientThatHasStoppedDoesNotRetry) {
   connect();
   end(kWorker);
   give_plan();
@@ -78,7 +80,7 @@ TEST_F(ConnectionsTest, AClientThatHasEndedTriesNoMore) {
   EXPECT_TRUE(heard_.empty());
 }
 
-TEST_F(ConnectionsTest, AShardNoticesTheEndOfAClientLater) {
+TEST_F(ConnectionsTest, AShardIsNotifiedAfterAClientStops) {
   give_plan();
   connect();
   run_until(TimePoint(1s));
@@ -88,7 +90,7 @@ TEST_F(ConnectionsTest, AShardNoticesTheEndOfAClientLater) {
   EXPECT_EQ(heard_, (std::vector<std::string>{"worker 0 is here", "worker 0 is gone"})) << "once";
 }
 
-TEST_F(ConnectionsTest, AClientNoticesTheEndOfItsShard) {
+TEST_F(ConnectionsTest, AClientIsNotifiedAfterItsShardStops) {
   give_plan();
   connect();
   run_until(TimePoint(1s));

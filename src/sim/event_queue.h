@@ -1,5 +1,5 @@
-// EventQueue: virtual time. What is to happen, in order of its moment; equal moments in the order
-// in which they were planned, so that a simulation repeats exactly.
+// EventQueue: virtual time. Events run in order of time; events with equal times run in the order
+// in which they were planned, so that a simulation is reproducible.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class EventQueue {
     std::push_heap(events_.begin(), events_.end(), Later{});
   }
 
-  // Lets the next event happen. Returns false if there is none.
+  // Runs the next event. Returns false if there is none.
   bool advance() {
     if (events_.empty()) return false;
     std::pop_heap(events_.begin(), events_.end(), Later{});

@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-TEST(EventQueue, HappensInOrderOfTimeAndOfPlanning) {
+TEST(EventQueue, RunsEventsInOrderOfTimeThenOfPlanning) {
   EventQueue queue;
   std::vector<int> seen;
   queue.plan(Duration(20), [&] { seen.push_back(3); });

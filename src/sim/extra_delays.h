@@ -1,5 +1,5 @@
-// ExtraDelays: what a scenario adds to the way of some messages: a share of the answers of slow
-// shards, and of what a slow coordinator says.
+// ExtraDelays: the delays that a scenario adds to messages: to a share of the answers of slow
+// shards, and to a share of the messages of a slow coordinator.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace drover {
 
 class ExtraDelays {
  public:
-  // The scenario outlives this.
+  // REQUIRES: the scenario outlives this object.
   ExtraDelays(const Scenario& scenario, uint64_t seed) : scenario_(scenario), seed_(seed) {}
 
-  // Of a message that is sent now.
+  // The extra delay of a message that is sent now.
   Duration of(Party from, Party to, const FrameHeader& header);
 
  private:
   const Scenario& scenario_;
   const uint64_t seed_;
-  uint64_t coordinator_said_ = 0;  // messages: the key of their delays
+  uint64_t coordinator_messages_ = 0;  // count of messages; keys their random delays
 };
 
 }  // namespace drover

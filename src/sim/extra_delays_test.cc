@@ -14,14 +14,14 @@ TEST(ExtraDelays, ASlowShardsAnswersAreLate) {
   Scenario scenario;
   scenario.slow_shards = {{.shard = 1, .share = 1.0, .delay = 2s}};
   ExtraDelays delays(scenario, 1);
-  EXPECT_EQ(delays.of(kShard1, worker_end(0), kParameters), 2s);
-  EXPECT_EQ(delays.of({Role::kStandby, 1}, worker_end(0), kParameters), 2s)
-      << "a standby that serves";
-  EXPECT_EQ(delays.of({Role::kShard, 0}, worker_end(0), kParameters), 0s) << "another shard";
-  EXPECT_EQ(delays.of(kShard1, worker_end(0), {.type = FrameType::kAnswer}), 0s);
+  EXPECT_EQ(delays.of(kShard1, worker_party(0), kParameters), 2s);
+  EXPECT_EQ(delays.of({Role::kStandby, 1}, worker_party(0), kParameters), 2s)
+      << "a standby that serves the shard";
+  EXPECT_EQ(delays.of({Role::kShard, 0}, worker_party(0), kParameters), 0s) << "another shard";
+  EXPECT_EQ(delays.of(kShard1, worker_party(0), {.type = FrameType::kAnswer}), 0s);
 }
 
-TEST(ExtraDelays, AllBlocksOfAnAnswerAreEquallyLate) {
+TEST(ExtraDelays, AllBlocksOfAnAnswerHaveTheSameDelay) {
   Scenario scenario;
   scenario.slow_shards = {{.shard = 1, .share = 0.5, .delay = 2s}};
   ExtraDelays delays(scenario, 1);
@@ -31,24 +31,24 @@ TEST(ExtraDelays, AllBlocksOfAnAnswerAreEquallyLate) {
     first.step = pull;
     FrameHeader second = first;
     second.block = 1;
-    const Duration delay = delays.of(kShard1, worker_end(0), first);
-    EXPECT_EQ(delays.of(kShard1, worker_end(0), second), delay);
+    const Duration delay = delays.of(kShard1, worker_party(0), first);
+    EXPECT_EQ(delays.of(kShard1, worker_party(0), second), delay);
     late += delay > 0s;
   }
   EXPECT_GT(late, 30);
   EXPECT_LT(late, 70);
 }
 
-TEST(ExtraDelays, AShareOfWhatASlowCoordinatorSaysIsLate) {
+TEST(ExtraDelays, AShareOfASlowCoordinatorsMessagesIsLate) {
   Scenario scenario;
   scenario.slow_coordinator = SlowCoordinator{.share = 0.5, .delay = 3s};
   ExtraDelays delays(scenario, 1);
   int late = 0;
   for (int message = 0; message < 100; ++message)
-    late += delays.of(kCoordinatorEnd, kShard1, {}) == 3s;
+    late += delays.of(kCoordinatorParty, kShard1, {}) == 3s;
   EXPECT_GT(late, 30);
   EXPECT_LT(late, 70);
-  EXPECT_EQ(delays.of(kShard1, kCoordinatorEnd, {}), 0s);
+  EXPECT_EQ(delays.of(kShard1, kCoordinatorParty, {}), 0s);
 }
 
 }  // namespace

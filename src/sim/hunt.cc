@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "policy/catalogue.h"
 #include "sim/hunt_rules.h"
-#include "sim/overheard_policy.h"
+#include "sim/observed_policy.h"
 #include "sim/pull_task.h"
 #include "sim/referee.h"
 
@@ -30,7 +30,7 @@ HuntResult run_once(const HuntCase& hunt) {
         hunt.policy,
         {.warmup = 2, .seed = hunt.settings.seed, .live = hunt.live, .foresight = foresight});
     DROVER_CHECK(made.ok());
-    return std::make_unique<OverheardPolicy>(
+    return std::make_unique<ObservedPolicy>(
         std::move(made).value(), [&](const StepTimes& times) { referee.on_learned(times); },
         [&](Step step, WorkerId worker) { referee.on_learned_late(step, worker); });
   };
@@ -44,18 +44,19 @@ HuntResult run_once(const HuntCase& hunt) {
 
 HuntResult run_hunt_case(const HuntCase& hunt) {
   HuntResult result = run_once(hunt);
-  if (!result.verdict.empty() || !is_calm(hunt)) return result;
+  if (!result.verdict.empty() || !is_order_independent(hunt)) return result;
   if (result.end.outcome != RunOutcome::kCompleted) return result;
-  // The same gradients in another order, through other shards.
+  // The second run has the same gradients in another order, through other shards.
   HuntCase again = hunt;
   again.settings.seed = ~hunt.settings.seed;
-  // With other shards tensors are cut into other blocks, whose norms are rounded differently.
+  // With another number of shards tensors are split into other blocks, whose norms are rounded
+  // differently.
   if (hunt.settings.coordinator.learning.guard == GuardRule::kOff)
     again.settings.coordinator.shards =
         1 + hunt.settings.coordinator.shards % HuntCase::kShardsMost;
   for (Stall& stall : again.settings.scenario.stalls)
     stall.shard %= again.settings.coordinator.shards;
-  // As if it had never been interrupted.
+  // The second run is not interrupted.
   again.settings.scenario.server_deaths.clear();
   again.settings.scenario.repeated_closings.clear();
   const HuntResult other = run_once(again);

@@ -1,4 +1,5 @@
-// Hunt: short runs under random faults, each a function of its seed, each watched by a Referee.
+// Hunt: short simulated runs under random faults. Each run is a function of its seed, and is
+// checked by a Referee.
 #pragma once
 
 #include <string>
@@ -9,12 +10,12 @@
 namespace drover {
 
 struct HuntResult {
-  std::string verdict;  // what was wrong; empty: nothing
+  std::string verdict;  // the first violation; empty: none
   RunEnd end;
   Load most;
 };
-// Where the case's parameters may depend on nothing but the gradients it is run again, in another
-// order and without interruptions, and must come to the same.
+// Runs the case. If its final parameters must not depend on the order of messages, runs it a second
+// time with another order and without interruptions, and compares the parameters.
 HuntResult run_hunt_case(const HuntCase& hunt);
 
 }  // namespace drover

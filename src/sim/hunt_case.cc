@@ -6,8 +6,8 @@
 
 namespace drover {
 
-// The order matters: later parts go by what earlier ones have drawn, and what a seed means stays
-// the same when something new is drawn last.
+// The order matters: later draws depend on earlier ones. Append new draws at the end, so that the
+// meaning of existing seeds does not change.
 HuntCase make_hunt_case(uint64_t seed) {
   HuntDraft draft(seed);
   draw_job(draft);
@@ -16,7 +16,7 @@ HuntCase make_hunt_case(uint64_t seed) {
   draw_worker_faults(draft);
   draw_stragglers(draft);
   draw_live(draft);
-  draw_weak(draft);
+  draw_partial_pull(draft);
   draw_balance(draft);
   draw_guard(draft);
   draw_scripts(draft);

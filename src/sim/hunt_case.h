@@ -11,15 +11,15 @@
 namespace drover {
 
 struct HuntCase {
-  // Of every run without a schedule of its own.
+  // The learning rate, unless scripts set their own.
   static constexpr double kLearningRate = 0.1;
   static constexpr uint32_t kShardsMost = 4;
 
   SimulationSettings settings;
   std::string policy;
-  bool live = false;                              // decided again inside steps
-  std::function<double(WorkerId)> steady_speeds;  // seconds of a gradient, where they never change
-  std::vector<std::string> story;                 // what it is, in words
+  bool live = false;                              // decisions are revised within steps
+  std::function<double(WorkerId)> steady_speeds;  // seconds per gradient, where constant
+  std::vector<std::string> description;           // a description for people
 };
 HuntCase make_hunt_case(uint64_t seed);
 

@@ -9,8 +9,8 @@ namespace drover {
 namespace {
 
 TEST(HuntCase, IsAFunctionOfItsSeed) {
-  EXPECT_EQ(make_hunt_case(3).story, make_hunt_case(3).story);
-  EXPECT_NE(make_hunt_case(3).story, make_hunt_case(4).story);
+  EXPECT_EQ(make_hunt_case(3).description, make_hunt_case(3).description);
+  EXPECT_NE(make_hunt_case(3).description, make_hunt_case(4).description);
 }
 
 bool dies(const HuntCase& hunt, Role role) {
@@ -19,7 +19,7 @@ bool dies(const HuntCase& hunt, Role role) {
                      [&](const ServerDeath& death) { return death.role == role; });
 }
 
-// A feature that is hardly ever drawn is not hunted through: of so many cases at least so many.
+// Each feature must be drawn often enough to be tested: at least `least` times in kCases cases.
 struct Feature {
   std::string name;
   int least;  // of kCases
@@ -60,7 +60,7 @@ std::vector<Feature> features() {
        [=](auto& hunt) {
          return job(hunt).learning.guard != GuardRule::kOff && job(hunt).recovers;
        }},
-      {"samples are dealt", 100, [=](auto& hunt) { return job(hunt).balance.has_value(); }},
+      {"batches are balanced", 100, [=](auto& hunt) { return job(hunt).balance.has_value(); }},
       {"samples are dealt, and workers die", 70,
        [=](auto& hunt) { return job(hunt).balance && !world(hunt).deaths.empty(); }},
       {"samples are dealt to steady workers", 25,
@@ -82,7 +82,7 @@ std::vector<Feature> features() {
   };
 }
 
-TEST(HuntCases, HaveEverythingThatARunCanDo) {
+TEST(HuntCases, HaveEachFeatureOftenEnough) {
   std::vector<HuntCase> cases;
   for (uint64_t seed = 1; seed <= kCases; ++seed) cases.push_back(make_hunt_case(seed));
   for (const Feature& feature : features())

@@ -1,4 +1,4 @@
-// Draws for a hunt case: the job, how fast workers are, and the network between all processes.
+// Draws the job, the speeds of the workers and the network of a hunt case.
 #pragma once
 
 #include "sim/hunt_draft.h"
@@ -8,8 +8,8 @@ namespace drover {
 void draw_job(HuntDraft& draft);
 void draw_run_times(HuntDraft& draft);
 void draw_network(HuntDraft& draft);
-// Where work is dealt by speed: now and then a cluster in which it is certain who is slower.
-// REQUIRES: all other parts are drawn.
+// Where batches are balanced by speed: replaces some clusters by one in which the order of worker
+// speeds is certain. REQUIRES: all other parts are drawn.
 void draw_steady_speeds(HuntDraft& draft);
 
 }  // namespace drover

@@ -8,20 +8,20 @@
 namespace drover {
 namespace {
 
-// What a server may remember of the steps gone by, in all and of each worker (how late it was and
-// that it was told to stop, of 64 steps, and what is under way).
+// Upper bounds on the entries that a server keeps of past steps: in all, and of each worker (how
+// late it was and that it was stopped, for 64 steps, and messages under way).
 constexpr size_t kKeptInAll = 72;
 constexpr size_t kKeptOfEach = 140;
-// What a shard remembers of each worker: of 64 steps, that it has not delivered.
+// Upper bound on the entries that a shard keeps of each worker: missing gradients of 64 steps.
 constexpr size_t kShardKeptOfEach = 68;
-// Where shards may be behind: news of those ahead, and what was pushed for steps to come.
+// The same where shards may be behind: reports of the shards ahead, and gradients of later steps.
 constexpr size_t kKeptAhead = 64;
-// Beyond the slowest run-times: detours, resends and partitions of a schedule made here.
+// Time for retries, resends and partitions, in addition to the slowest run-times.
 constexpr Duration kDetours = std::chrono::seconds(60);
-// A run restarts because something was lost, and now and then once more: what comes back while it
-// restarts may be lost again.
+// A process that is restarted while the run restarts may be lost again. So one fault may cause more
+// than one restart of the run.
 constexpr uint32_t kRestartsPerFault = 3;
-// Restarts in a row, in which members join again.
+// Time for consecutive restarts, in which members join again.
 constexpr Duration kRestartMost = std::chrono::seconds(300);
 
 uint32_t faults_in(const Scenario& scenario) {
@@ -39,7 +39,7 @@ bool times_are_exact(const Scenario& scenario) {
 Duration slowest(const HuntCase& hunt) {
   RunTimes times(hunt.settings.scenario, hunt.settings.coordinator.workers, hunt.settings.seed);
   double most = 0.0;
-  // Workers that need not wait for each other may get ahead of the run's own steps.
+  // Asynchronous workers may get ahead of the run's own steps.
   const Step steps = hunt.settings.coordinator.steps * hunt.settings.coordinator.workers;
   for (Step step = 0; step < steps; ++step) {
     for (WorkerId worker = 0; worker < hunt.settings.coordinator.workers; ++worker)
@@ -48,10 +48,10 @@ Duration slowest(const HuntCase& hunt) {
   return from_seconds(most);
 }
 
-// All gradients and parameters of one step, through the end of one shard; several steps of them
-// where a shard may be behind.
+// The time to transfer all gradients and parameters of one step over the link of one shard. Where a
+// shard may be behind: of several steps.
 Duration slowest_transfer(const HuntCase& hunt) {
-  double least = 0.0;  // bytes a second; 0: no limit
+  double least = 0.0;  // bytes/s; 0: no limit
   for (const LinkRule& rule : hunt.settings.scenario.links) {
     if (rule.law.bytes_per_second > 0.0) least = rule.law.bytes_per_second;
   }
@@ -67,23 +67,24 @@ double momentum_of(const OptimizerSettings& optimizer) {
   return optimizer.kind == OptimizerKind::kMomentum ? optimizer.momentum : 0.0;
 }
 
-// What a worker's gradient is multiplied with.
+// The factor of a worker's gradient.
 double factor_of(const HuntCase& hunt, Step step, WorkerId worker) {
   double factor = 1.0;
-  for (const Lie& each : hunt.settings.scenario.lies) {
+  for (const ByzantineFault& each : hunt.settings.scenario.byzantine_faults) {
     if (each.worker == worker && step >= each.step.value_or(0)) factor *= each.factor;
   }
   return factor;
 }
 
-GuardBook::Settings rules_for_guard(const HuntCase& hunt) {
+GuardChecker::Settings rules_for_guard(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
-  GuardBook::Settings guard{.rule = job.learning.guard, .workers = job.workers};
-  for (const Lie& each : hunt.settings.scenario.lies) guard.liars.insert(each.worker);
+  GuardChecker::Settings guard{.rule = job.learning.guard, .workers = job.workers};
+  for (const ByzantineFault& each : hunt.settings.scenario.byzantine_faults)
+    guard.byzantine_workers.insert(each.worker);
   return guard;
 }
 
-ShareBook::Settings rules_for_shares(const HuntCase& hunt) {
+ShareChecker::Settings rules_for_shares(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   if (!job.balance) return {};
   return {.batch = job.batch,
@@ -93,7 +94,7 @@ ShareBook::Settings rules_for_shares(const HuntCase& hunt) {
           .warmup = job.balance->warmup};
 }
 
-CheckpointBook::Settings rules_for_checkpoints(const HuntCase& hunt) {
+CheckpointChecker::Settings rules_for_checkpoints(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const Scenario& scenario = hunt.settings.scenario;
   return {.steps = job.steps,
@@ -110,7 +111,7 @@ bool is_interrupted(const HuntCase& hunt) {
   return !scenario.server_deaths.empty() || !scenario.repeated_closings.empty();
 }
 
-bool is_calm(const HuntCase& hunt) {
+bool is_order_independent(const HuntCase& hunt) {
   const CoordinatorSettings& job = hunt.settings.coordinator;
   const Scenario& scenario = hunt.settings.scenario;
   return job.learning.deterministic && hunt.policy == "sync" &&
@@ -130,7 +131,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
     return PullTask::target(
         {.first = (step * hunt.settings.coordinator.workers + worker) * batch, .count = batch});
   };
-  // Of a share that changes nothing is foretold.
+  // Nothing is predicted if the share of blocks changes during the run.
   std::optional<uint32_t> needed;
   const Layout layout = PullTask(hunt.settings.scripts.has_value()).layout();
   const auto blocks = static_cast<uint32_t>(
@@ -140,7 +141,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
   if (hunt.settings.scripts) {
     rate_at = [&hunt](Step step) { return hunt.settings.scripts->rate_at(step); };
   }
-  // Members that come back, and what is under way to those that have gone.
+  // Members that join again, and messages under way to members that have stopped.
   const size_t restarts = job.recovers ? 200 : 0;
   const size_t ahead = needed ? kKeptAhead * (job.shards + 1) + size_t{blocks} * job.workers : 0;
   return {.steps = job.steps,
@@ -155,7 +156,8 @@ RefereeSettings rules_for(const HuntCase& hunt) {
                          .learned_early = needed.has_value()},
           .target = target,
           .target_of = job.balance ? std::function<double(uint64_t, uint32_t)>(target_of) : nullptr,
-          .lie = [&hunt](Step step, WorkerId worker) { return factor_of(hunt, step, worker); },
+          .gradient_factor = [&hunt](Step step,
+                                     WorkerId worker) { return factor_of(hunt, step, worker); },
           .guard = rules_for_guard(hunt),
           .shares = rules_for_shares(hunt),
           .checkpoints = rules_for_checkpoints(hunt),
@@ -165,7 +167,7 @@ RefereeSettings rules_for(const HuntCase& hunt) {
           .may_leave = !hunt.settings.scenario.leaves.empty(),
           .blocks_needed = needed,
           .push_grace = job.push_grace,
-          // The news of a step that waits for a standby is that much later.
+          // The report of a step that waits for a standby is delayed by that wait.
           .exact_times = !needed && !job.standby && times_are_exact(hunt.settings.scenario),
           .limits = {.step = 4 * slowest(hunt) + slowest_transfer(hunt) + kDetours +
                              (job.recovers ? kRestartMost : Duration()),

@@ -1,4 +1,4 @@
-// What must hold in a hunt case, derived from what it is.
+// Derives from a hunt case what must hold in its run.
 #pragma once
 
 #include "sim/hunt_case.h"
@@ -6,12 +6,13 @@
 
 namespace drover {
 
-// The case outlives these.
+// REQUIRES: the case outlives the result.
 RefereeSettings rules_for(const HuntCase& hunt);
 
-// Whether its run may have to restart.
+// Whether its run may restart.
 bool is_interrupted(const HuntCase& hunt);
-// Whether its parameters may depend on nothing but the gradients: all workers are in every step.
-bool is_calm(const HuntCase& hunt);
+// Whether the final parameters must not depend on the order of messages: all workers are in every
+// step, and sums are deterministic.
+bool is_order_independent(const HuntCase& hunt);
 
 }  // namespace drover

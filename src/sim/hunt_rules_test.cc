@@ -24,14 +24,14 @@ TEST(HuntRules, AStepMayTakeLongerOverSlowLinks) {
   EXPECT_GT(rules_for(hunt).limits.step, fast + 10s);
 }
 
-TEST(HuntRules, AStepMayTakeLongerWhereTheRunRestarts) {
+TEST(HuntRules, AStepMayTakeLongerIfTheRunCanRestart) {
   HuntCase hunt = plain();
   const Duration before = rules_for(hunt).limits.step;
   hunt.settings.coordinator.recovers = true;
   EXPECT_GT(rules_for(hunt).limits.step, before);
 }
 
-TEST(HuntRules, TimesAreExactWhereAllMessagesTakeEquallyLong) {
+TEST(HuntRules, TimesAreExactIfAllMessagesTakeEquallyLong) {
   HuntCase hunt = plain();
   hunt.settings.scenario.links = {{{}, {.latency = 5ms}}};
   EXPECT_TRUE(rules_for(hunt).exact_times);
@@ -39,7 +39,7 @@ TEST(HuntRules, TimesAreExactWhereAllMessagesTakeEquallyLong) {
   EXPECT_FALSE(rules_for(hunt).exact_times);
 }
 
-TEST(HuntRules, NoMomentumIsForetoldOfPlainDescent) {
+TEST(HuntRules, PlainSgdIsCheckedWithoutMomentum) {
   HuntCase hunt = plain();
   hunt.settings.coordinator.learning.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9};
   EXPECT_EQ(rules_for(hunt).momentum, 0.0);
@@ -47,24 +47,24 @@ TEST(HuntRules, NoMomentumIsForetoldOfPlainDescent) {
   EXPECT_EQ(rules_for(hunt).momentum, 0.9);
 }
 
-TEST(HuntRules, ACaseIsCalmWhereNoGradientIsMissed) {
-  EXPECT_TRUE(is_calm(plain()));
+TEST(HuntRules, ACaseWithoutMissedGradientsIsOrderIndependent) {
+  EXPECT_TRUE(is_order_independent(plain()));
   HuntCase deaths = plain();
   deaths.settings.scenario.deaths.push_back({});
-  EXPECT_FALSE(is_calm(deaths));
+  EXPECT_FALSE(is_order_independent(deaths));
   HuntCase other_policy = plain();
   other_policy.policy = "static:0.5";
-  EXPECT_FALSE(is_calm(other_policy));
+  EXPECT_FALSE(is_order_independent(other_policy));
 }
 
-TEST(HuntRules, AnInterruptedCaseIsCalmIfTheRunRecovers) {
+TEST(HuntRules, AnInterruptedCaseIsOrderIndependentIfTheRunRecovers) {
   HuntCase hunt = plain();
   EXPECT_FALSE(is_interrupted(hunt));
   hunt.settings.scenario.server_deaths.push_back({});
   EXPECT_TRUE(is_interrupted(hunt));
-  EXPECT_FALSE(is_calm(hunt));
+  EXPECT_FALSE(is_order_independent(hunt));
   hunt.settings.coordinator.recovers = true;
-  EXPECT_TRUE(is_calm(hunt));
+  EXPECT_TRUE(is_order_independent(hunt));
 }
 
 }  // namespace

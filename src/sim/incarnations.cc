@@ -8,17 +8,17 @@ namespace {
 constexpr Duration kTick = std::chrono::seconds(1);
 // From the end of one incarnation of the coordinator to the beginning of the next.
 constexpr Duration kCoordinatorRestart = std::chrono::milliseconds(50);
-// How long a run that restarts waits for its workers, if some are there.
-constexpr Duration kReturnsWithin = std::chrono::seconds(15);
-// A shard that hangs for longer may miss the time in which what it keeps can be used.
-constexpr Duration kStallsMost = std::chrono::seconds(4);
+// How long a restarted run waits for the remaining workers, once some have joined.
+constexpr Duration kReturnTimeout = std::chrono::seconds(15);
+// A shard that hangs for longer may miss the time in which its kept parameters can be used.
+constexpr Duration kStallMax = std::chrono::seconds(4);
 
 }  // namespace
 
 void Incarnations::begin(const CoordinatorSettings& settings) {
   ++world_.incarnation;
-  world_.processes.start(kCoordinatorEnd);
-  world_.processes.join(kCoordinatorEnd, world_.incarnation);
+  world_.processes.start(kCoordinatorParty);
+  world_.processes.join(kCoordinatorParty, world_.incarnation);
   if (world_.coordinator) world_.retired.emplace_back(std::move(world_.coordinator));
   training_ = false;
   world_.serving.clear();
@@ -40,12 +40,12 @@ void Incarnations::on_step_opened() {
   covered_ = false;
 }
 
-void Incarnations::on_again() {
+void Incarnations::on_restart_announced() {
   const std::optional<ResumeFrom> committed = world_.coordinator->machine().committed();
   world_.coordinator->on_over();
-  const uint64_t number = world_.processes.number(kCoordinatorEnd);
-  connections_.close_all(kCoordinatorEnd, number);
-  world_.processes.end(kCoordinatorEnd, false);
+  const uint64_t number = world_.processes.number(kCoordinatorParty);
+  connections_.close_all(kCoordinatorParty, number);
+  world_.processes.end(kCoordinatorParty, false);
   restart(committed);
 }
 
@@ -64,7 +64,7 @@ CoordinatorSettings Incarnations::next_settings(const std::optional<ResumeFrom>&
     next.pull.warmup += next.resume->step;
     if (next.balance) next.balance->warmup += next.resume->step;
   }
-  next.return_timeout = kReturnsWithin;
+  next.return_timeout = kReturnTimeout;
   next.before = world_.settings.coordinator.before + world_.time.now() + kCoordinatorRestart;
   next.incarnation = world_.incarnation + 1;
   return next;
@@ -76,13 +76,14 @@ void Incarnations::restart(const std::optional<ResumeFrom>& committed) {
   if (!committed) world_.disk.set_aside_after(version);
   if (world_.witness != nullptr)
     world_.witness->on_restart(
-        {.version = version, .from_memory = committed.has_value(), .loses_none = covered_},
+        {.version = version, .from_memory = committed.has_value(), .covered_by_standby = covered_},
         world_.time.now());
-  // Those that keep it are waited for, but not as long as some messages take in some scenarios.
+  // The coordinator waits for shards that have kept the parameters, but in some scenarios messages
+  // take longer than that.
   const Scenario& scenario = world_.settings.scenario;
   covered_ = covered_ && !scenario.slow_coordinator && scenario.partitions.empty() &&
              std::none_of(scenario.stalls.begin(), scenario.stalls.end(),
-                          [](const Stall& stall) { return stall.length > kStallsMost; });
+                          [](const Stall& stall) { return stall.length > kStallMax; });
   if (handlers_.restarted) record_.check(handlers_.restarted(version));
   world_.time.plan(world_.time.now() + kCoordinatorRestart, [this, next] {
     if (!record_.is_over()) begin(next);
@@ -99,7 +100,8 @@ void Incarnations::on_coordinator_lost(Duration back) {
   });
 }
 
-// Members that do not come in time are left out; once training has begun there is nothing to time.
+// The coordinator continues without members that do not join in time. Once training has begun there
+// is nothing to time.
 void Incarnations::tick(uint64_t incarnation) {
   if (training_ || incarnation != world_.incarnation || world_.coordinator->is_over() ||
       record_.is_over())
@@ -110,21 +112,21 @@ void Incarnations::tick(uint64_t incarnation) {
   world_.time.plan(world_.time.now() + kTick, [this, incarnation] { tick(incarnation); });
 }
 
-// No other was lost so far, and the other process for this shard has all that the coordinator
-// knows of: then no step may be lost.
-void Incarnations::note_loss(Party who) {
-  const Party other{who.role == Role::kShard ? Role::kStandby : Role::kShard, who.index};
+// If this is the first server that is lost, and the other process for the shard has every step that
+// the coordinator knows of, no step may be lost.
+void Incarnations::note_loss(Party party) {
+  const Party other{party.role == Role::kShard ? Role::kStandby : Role::kShard, party.index};
   covered_ = false;
-  // One that stands by is not missed, unless it is needed now.
-  if (is_server(who) && world_.server_of(who.index) != who) return;
+  // The loss of a standby that serves no shard does not matter.
+  if (is_server(party) && world_.server_of(party.index) != party) return;
   ++server_losses_;
-  if (server_losses_ > 1 || !is_server(who)) return;
+  if (server_losses_ > 1 || !is_server(party)) return;
   const bool connected = world_.processes.is_alive(other) &&
-                         world_.processes.connected(who, world_.processes.number(who), other,
+                         world_.processes.connected(party, world_.processes.number(party), other,
                                                     world_.processes.number(other));
   const Step open = world_.coordinator->machine().step();
   covered_ =
-      connected && cover_.covers(who.index, open) && open < world_.settings.coordinator.steps;
+      connected && cover_.covers(party.index, open) && open < world_.settings.coordinator.steps;
 }
 
 }  // namespace drover

@@ -1,5 +1,5 @@
-// Incarnations: the coordinators of a simulated run, one after the other: what the launcher of a
-// live run does when a run restarts.
+// Incarnations: starts the coordinators of a simulated run, one after the other, as the launcher of
+// a live run does when the run restarts.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ class Incarnations {
   using MakePolicy = std::function<std::unique_ptr<Policy>()>;
   struct Handlers {
     MakePolicy make_policy;
-    std::function<void(CoordinatorOutput)> carry_out;  // what a coordinator says
+    std::function<void(CoordinatorOutput)> carry_out;  // executes a coordinator's output
     // Called when the run restarts: steps from `version` on are taken back. May be empty.
     std::function<Status(Version version)> restarted;
   };
-  // What is handed in outlives this.
+  // REQUIRES: the references outlive this object.
   Incarnations(SimulatedWorld& world, SimulationRecord& record, Connections& connections,
                StandbyCover& cover, Handlers handlers)
       : world_(world),
@@ -35,17 +35,17 @@ class Incarnations {
 
   void on_restart(std::function<Status(Version)> call) { handlers_.restarted = std::move(call); }
 
-  // The first, and each after it.
+  // Starts an incarnation of the coordinator.
   void begin(const CoordinatorSettings& settings);
-  // A step has opened: the run is under way, or has continued.
+  // A step has opened: training has begun, or continues after a restart.
   void on_step_opened();
-  // The coordinator says that the run restarts, and its process makes room for the next.
-  void on_again();
+  // The coordinator reports that the run restarts. Its process ends, and the next one is started.
+  void on_restart_announced();
   // The process of the coordinator is lost. REQUIRES: its connections are closed. It is restarted
   // `back` later.
   void on_coordinator_lost(Duration back);
-  // Before the loss of a server, of whichever kind.
-  void note_loss(Party who);
+  // To be called before the loss of any server.
+  void note_loss(Party party);
 
  private:
   void restart(const std::optional<ResumeFrom>& committed);
@@ -57,8 +57,8 @@ class Incarnations {
   Connections& connections_;
   StandbyCover& cover_;
   Handlers handlers_;
-  uint32_t server_losses_ = 0;  // without those of standbys
-  bool covered_ = false;  // the last one, until the run has continued: its standby had everything
+  uint32_t server_losses_ = 0;  // not counting standbys
+  bool covered_ = false;        // the standby of the last lost shard had every step
   bool training_ = false;
 };
 

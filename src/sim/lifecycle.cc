@@ -25,7 +25,7 @@ void Lifecycle::start_all() {
   }
 }
 
-// The first of a run are started together with the coordinator.
+// The first processes of a run are started together with the coordinator.
 bool Lifecycle::is_first_start() const {
   return world_.incarnation <= 1 && world_.time.now() == TimePoint{};
 }
@@ -43,24 +43,23 @@ void Lifecycle::start_server(Party self) {
         if (world_.witness != nullptr && world_.is_watched(self, world_.processes.number(self)))
           world_.witness->on_sent(world_.seen_as(self), message, world_.time.now());
       });
-  // The first of a run are started together with the coordinator.
   if (!is_first_start() || !request_admission(self, number)) say_hello(self, number, 0);
 }
 
 void Lifecycle::start_evaluator() {
   if (world_.evaluator) world_.retired.emplace_back(std::move(world_.evaluator));
-  const uint64_t number = world_.processes.start(kEvaluatorEnd);
+  const uint64_t number = world_.processes.start(kEvaluatorParty);
   world_.evaluator = std::make_unique<SimulatedEvaluator>(
       task_, world_.settings.coordinator.shards, [this, number](Outbox out) {
-        if (world_.processes.is_current(kEvaluatorEnd, number))
-          handlers_.send(kEvaluatorEnd, std::move(out));
+        if (world_.processes.is_current(kEvaluatorParty, number))
+          handlers_.send(kEvaluatorParty, std::move(out));
       });
-  if (!is_first_start() || !request_admission(kEvaluatorEnd, number))
-    say_hello(kEvaluatorEnd, number, 0);
+  if (!is_first_start() || !request_admission(kEvaluatorParty, number))
+    say_hello(kEvaluatorParty, number, 0);
 }
 
 void Lifecycle::start_worker(WorkerId id) {
-  const Party self = worker_end(id);
+  const Party self = worker_party(id);
   if (world_.processes.is_alive(self)) return;
   if (world_.workers[id]) world_.retired.emplace_back(std::move(world_.workers[id]));
   const uint64_t number = world_.processes.start(self);
@@ -84,16 +83,17 @@ SimulatedWorkerSettings Lifecycle::worker_settings(WorkerId id) {
       .layers = scenario.layers,
       .number_type = world_.settings.number_type,
       .compute_time = [this, id](Step step) { return from_seconds(run_times_.seconds(step, id)); },
-      .poisoned =
+      .is_corrupt =
           [&scenario, id](Step step) {
-            return std::any_of(
-                scenario.poisons.begin(), scenario.poisons.end(),
-                [&](const Poison& each) { return each.worker == id && each.step == step; });
+            return std::any_of(scenario.corrupt_gradients.begin(), scenario.corrupt_gradients.end(),
+                               [&](const CorruptGradient& each) {
+                                 return each.worker == id && each.step == step;
+                               });
           },
-      .lie =
+      .gradient_factor =
           [&scenario, id](Step step) {
             double factor = 1.0;
-            for (const Lie& each : scenario.lies) {
+            for (const ByzantineFault& each : scenario.byzantine_faults) {
               if (each.worker == id && step >= each.step.value_or(0)) factor *= each.factor;
             }
             return factor;
@@ -105,17 +105,17 @@ SimulatedWorkerSettings Lifecycle::worker_settings(WorkerId id) {
   return worker;
 }
 
-Hello Lifecycle::hello_of(Party who) {
-  Hello hello{.role = who.role, .index = who.index, .host = "server0"};
-  if (is_server(who)) {
-    hello.host = "server" + std::to_string(who.index);
-    hello.address = name_of(who);
-    hello.kept = world_.servers[who].kept.versions();
+Hello Lifecycle::hello_of(Party party) {
+  Hello hello{.role = party.role, .index = party.index, .host = "server0"};
+  if (is_server(party)) {
+    hello.host = "server" + std::to_string(party.index);
+    hello.address = name_of(party);
+    hello.kept = world_.servers[party].kept.versions();
   } else {
     hello.tensors = task_.layout().tensors();
   }
-  if (who.role == Role::kWorker) {
-    hello.host = node_name(world_.settings.scenario.node_of(who.index));
+  if (party.role == Role::kWorker) {
+    hello.host = node_name(world_.settings.scenario.node_of(party.index));
     if (world_.settings.scripts)
       hello.learning = Learning{.optimizer = world_.settings.coordinator.learning.optimizer,
                                 .rate = world_.settings.scripts->first_rate};
@@ -123,82 +123,83 @@ Hello Lifecycle::hello_of(Party who) {
   return hello;
 }
 
-void Lifecycle::say_hello(Party who, uint64_t number, uint32_t tries) {
-  const TimePoint arrival = world_.network.arrival(world_.time.now(), who, kCoordinatorEnd,
+void Lifecycle::say_hello(Party party, uint64_t number, uint32_t tries) {
+  const TimePoint arrival = world_.network.arrival(world_.time.now(), party, kCoordinatorParty,
                                                    Lane::kControl, kControlBytes, {});
-  world_.time.plan(arrival, [this, who, number, tries] {
-    if (!world_.processes.is_current(who, number) || record_.is_over() ||
-        request_admission(who, number))
+  world_.time.plan(arrival, [this, party, number, tries] {
+    if (!world_.processes.is_current(party, number) || record_.is_over() ||
+        request_admission(party, number))
       return;
     if (tries >= kHelloTriesMax) return;
-    // Its earlier process has not been missed yet, there is no room now, or the coordinator is
-    // restarting.
-    world_.time.plan(world_.time.now() + kRetry, [this, who, number, tries] {
-      if (world_.processes.is_current(who, number)) say_hello(who, number, tries + 1);
+    // The loss of its earlier process has not been noticed yet, all places are taken, or the
+    // coordinator is restarting.
+    world_.time.plan(world_.time.now() + kRetry, [this, party, number, tries] {
+      if (world_.processes.is_current(party, number)) say_hello(party, number, tries + 1);
     });
   });
 }
 
-// Returns whether the coordinator has admitted it.
-bool Lifecycle::request_admission(Party who, uint64_t number) {
-  if (world_.coordinator->is_over() || !world_.processes.is_current(who, number)) return false;
-  const bool here = world_.processes.connected(kCoordinatorEnd, who);
+// Returns whether the coordinator has admitted the process.
+bool Lifecycle::request_admission(Party party, uint64_t number) {
+  if (world_.coordinator->is_over() || !world_.processes.is_current(party, number)) return false;
+  const bool here = world_.processes.connected(kCoordinatorParty, party);
   if (here) return false;
-  world_.processes.connect(kCoordinatorEnd, who);
-  world_.processes.join(who, world_.incarnation);
+  world_.processes.connect(kCoordinatorParty, party);
+  world_.processes.join(party, world_.incarnation);
   Status admitted = done();
   world_.with_coordinator([&](Coordinator& machine, CoordinatorOutput& out) {
-    admitted = machine.on_hello(hello_of(who), world_.time.now(), out);
+    admitted = machine.on_hello(hello_of(party), world_.time.now(), out);
   });
   if (admitted) return true;
-  world_.processes.disconnect(kCoordinatorEnd, who);
-  world_.processes.join(who, 0);
+  world_.processes.disconnect(kCoordinatorParty, party);
+  world_.processes.join(party, 0);
   return false;
 }
 
-void Lifecycle::kill(Party who, bool loses_messages) {
-  if (!world_.processes.is_alive(who)) return;
-  world_.retire(who);
-  const bool serves = is_server(who) && world_.server_of(who.index) == who;
-  if (serves && world_.witness != nullptr && world_.is_watched(who, world_.processes.number(who)))
-    world_.witness->on_server_lost(who.index);
-  const uint64_t number = world_.processes.number(who);
-  world_.processes.end(who, loses_messages);
-  connections_.close_all(who, number);
+void Lifecycle::kill(Party party, bool loses_messages) {
+  if (!world_.processes.is_alive(party)) return;
+  world_.retire(party);
+  const bool serves = is_server(party) && world_.server_of(party.index) == party;
+  if (serves && world_.witness != nullptr &&
+      world_.is_watched(party, world_.processes.number(party)))
+    world_.witness->on_server_lost(party.index);
+  const uint64_t number = world_.processes.number(party);
+  world_.processes.end(party, loses_messages);
+  connections_.close_all(party, number);
 }
 
 void Lifecycle::kill_server(const ServerDeath& death) {
-  const Party who{death.role, death.index};
+  const Party party{death.role, death.index};
   if (record_.is_over()) return;
   if (death.role == Role::kCoordinator) return kill_coordinator(death);
-  if (!world_.processes.is_alive(who)) return;
-  handlers_.on_loss(who);
-  kill(who, death.loses_messages);
-  if (is_server(who)) world_.servers[who].kept.clear();
+  if (!world_.processes.is_alive(party)) return;
+  handlers_.on_loss(party);
+  kill(party, death.loses_messages);
+  if (is_server(party)) world_.servers[party].kept.clear();
   if (!world_.settings.coordinator.recovers) return;
-  world_.time.plan(world_.time.now() + death.back, [this, who] {
-    if (record_.is_over() || world_.processes.is_alive(who)) return;
-    if (who.role == Role::kEvaluator) return start_evaluator();
-    start_server(who);
+  world_.time.plan(world_.time.now() + death.back, [this, party] {
+    if (record_.is_over() || world_.processes.is_alive(party)) return;
+    if (party.role == Role::kEvaluator) return start_evaluator();
+    start_server(party);
   });
 }
 
 void Lifecycle::kill_coordinator(const ServerDeath& death) {
   if (world_.coordinator->is_over()) return;
-  handlers_.on_loss(kCoordinatorEnd);
+  handlers_.on_loss(kCoordinatorParty);
   world_.coordinator->on_over();
-  kill(kCoordinatorEnd, death.loses_messages);
+  kill(kCoordinatorParty, death.loses_messages);
   handlers_.on_coordinator_lost(death.back);
 }
 
-void Lifecycle::rejoin(Party who) {
-  kill(who, false);
+void Lifecycle::rejoin(Party party) {
+  kill(party, false);
   if (!world_.settings.coordinator.recovers) return;
-  world_.time.plan(world_.time.now() + kRejoin, [this, who] {
-    if (record_.is_over() || world_.processes.is_alive(who)) return;
-    if (who.role == Role::kWorker) return start_worker(who.index);
-    if (who.role == Role::kEvaluator) return start_evaluator();
-    start_server(who);
+  world_.time.plan(world_.time.now() + kRejoin, [this, party] {
+    if (record_.is_over() || world_.processes.is_alive(party)) return;
+    if (party.role == Role::kWorker) return start_worker(party.index);
+    if (party.role == Role::kEvaluator) return start_evaluator();
+    start_server(party);
   });
 }
 

@@ -1,5 +1,5 @@
-// Lifecycle: starts and ends the processes of a simulated run other than the coordinator, as its
-// launcher would.
+// Lifecycle: starts and stops the processes of a simulated run, except the coordinator, as the
+// launcher of a live run does.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@ class Lifecycle {
  public:
   struct Handlers {
     std::function<void(Party from, Outbox out)> send;
-    // Before a server is killed.
-    std::function<void(Party who)> on_loss;
-    // After the coordinator was killed, which is restarted `back` later.
+    // Called before a server is killed.
+    std::function<void(Party party)> on_loss;
+    // Called after the coordinator was killed. It is restarted `back` later.
     std::function<void(Duration back)> on_coordinator_lost;
   };
-  // What is handed in outlives this.
+  // REQUIRES: the references outlive this object.
   Lifecycle(SimulatedWorld& world, SimulationRecord& record, Connections& connections, Task& task,
             Handlers handlers)
       : world_(world),
@@ -33,25 +33,25 @@ class Lifecycle {
         run_times_(world.settings.scenario, world.settings.coordinator.workers,
                    world.settings.seed) {}
 
-  // All that a run begins with.
+  // Starts all processes that a run begins with.
   void start_all();
-  // Nothing, if it is alive. It joins the run.
+  // Starts a worker, which joins the run. Does nothing if the worker is alive.
   void start_worker(WorkerId id);
-  // The process is over. Those that it was connected to notice.
-  void kill(Party who, bool loses_messages);
-  // Where the run recovers, it is restarted.
+  // Stops a process. The processes that it was connected to are notified.
+  void kill(Party party, bool loses_messages);
+  // Stops a server. It is restarted if the run recovers.
   void kill_server(const ServerDeath& death);
-  // A member throws away all that it knows of the run, and joins it again.
-  void rejoin(Party who);
+  // A member discards all its state of the run, and joins it again.
+  void rejoin(Party party);
 
  private:
   void kill_coordinator(const ServerDeath& death);
   void start_server(Party self);
   void start_evaluator();
   SimulatedWorkerSettings worker_settings(WorkerId id);
-  Hello hello_of(Party who);
-  void say_hello(Party who, uint64_t number, uint32_t tries);
-  bool request_admission(Party who, uint64_t number);
+  Hello hello_of(Party party);
+  void say_hello(Party party, uint64_t number, uint32_t tries);
+  bool request_admission(Party party, uint64_t number);
   bool is_first_start() const;
 
   SimulatedWorld& world_;

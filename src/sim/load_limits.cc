@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-// A step of the largest hunt is a few thousand events.
+// A step of the largest hunt case has a few thousand events.
 constexpr uint64_t kEventsPerStep = 500'000;
 
 }  // namespace
@@ -23,16 +23,15 @@ std::string LoadLimits::on_load(const Load& load, Step decided, TimePoint now) {
   }
   ++events_since_;
   if (load.events > settings_.events)
-    return fmt::format("{} things are under way at once, more than {}", load.events,
-                       settings_.events);
+    return fmt::format("{} events are pending, more than {}", load.events, settings_.events);
   if (load.kept > settings_.kept)
-    return fmt::format("a server remembers {} things at once, more than {}", load.kept,
-                       settings_.kept);
+    return fmt::format("a server keeps {} entries, more than {}", load.kept, settings_.kept);
   if (load.kept_by_shard > settings_.shard_kept)
-    return fmt::format("a shard remembers {} things at once, more than {}", load.kept_by_shard,
+    return fmt::format("a shard keeps {} entries, more than {}", load.kept_by_shard,
                        settings_.shard_kept);
   if (now - decided_at_ <= settings_.step && events_since_ <= kEventsPerStep) return {};
-  return fmt::format("no step has opened since {:.1f} s, and all are busy", seconds(decided_at_));
+  return fmt::format("no step has opened since {:.1f} s, though events still happen",
+                     seconds(decided_at_));
 }
 
 }  // namespace drover

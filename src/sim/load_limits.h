@@ -1,4 +1,5 @@
-// LoadLimits: how much may be under way or remembered at once, and how long no step may open.
+// LoadLimits: bounds on pending events and on state that is kept, and on the time between two
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,22 @@ namespace drover {
 class LoadLimits {
  public:
   struct Settings {
-    Duration step{};        // no step may take longer
-    size_t events = 0;      // no more may be under way
-    size_t kept = 0;        // no more may be remembered by one server
-    size_t shard_kept = 0;  // nor by one shard
+    Duration step{};        // longest time of a step
+    size_t events = 0;      // most pending events
+    size_t kept = 0;        // most entries kept by one server
+    size_t shard_kept = 0;  // most entries kept by one shard
   };
   explicit LoadLimits(const Settings& settings) : settings_(settings) {}
 
-  // After everything that happened at a moment; `decided`: steps so far. Returns what is wrong;
-  // empty: nothing.
+  // To be called after each event. `decided` is the number of decided steps. Returns a description
+  // of the violation, or an empty string.
   std::string on_load(const Load& load, Step decided, TimePoint now);
   const Load& most() const { return most_; }
 
  private:
   const Settings settings_;
   Load most_;
-  Step decided_ = 0;  // when last looked at
+  Step decided_ = 0;  // at the last call
   TimePoint decided_at_{};
   uint64_t events_since_ = 0;
 };

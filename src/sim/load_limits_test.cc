@@ -12,32 +12,30 @@ class LoadLimitsTest : public ::testing::Test {
   LoadLimits limits_{{.step = 10s, .events = 5, .kept = 7, .shard_kept = 6}};
 };
 
-TEST_F(LoadLimitsTest, AreNotReached) {
+TEST_F(LoadLimitsTest, AcceptLoadWithinTheLimits) {
   EXPECT_EQ(limits_.on_load({.events = 5, .kept = 7, .kept_by_shard = 6}, 0, TimePoint(10s)), "");
 }
 
-TEST_F(LoadLimitsTest, OfWhatIsUnderWayAndWhatIsRemembered) {
-  EXPECT_EQ(limits_.on_load({.events = 6}, 0, {}), "6 things are under way at once, more than 5");
-  EXPECT_EQ(limits_.on_load({.kept = 8}, 0, {}),
-            "a server remembers 8 things at once, more than 7");
-  EXPECT_EQ(limits_.on_load({.kept_by_shard = 7}, 0, {}),
-            "a shard remembers 7 things at once, more than 6");
+TEST_F(LoadLimitsTest, BoundPendingEventsAndKeptEntries) {
+  EXPECT_EQ(limits_.on_load({.events = 6}, 0, {}), "6 events are pending, more than 5");
+  EXPECT_EQ(limits_.on_load({.kept = 8}, 0, {}), "a server keeps 8 entries, more than 7");
+  EXPECT_EQ(limits_.on_load({.kept_by_shard = 7}, 0, {}), "a shard keeps 7 entries, more than 6");
 }
 
-TEST_F(LoadLimitsTest, OfTheTimeOfAStep) {
+TEST_F(LoadLimitsTest, BoundTheTimeOfAStep) {
   EXPECT_EQ(limits_.on_load({}, 1, TimePoint(8s)), "");
   EXPECT_EQ(limits_.on_load({}, 1, TimePoint(18s)), "");
   EXPECT_EQ(limits_.on_load({}, 1, TimePoint(19s)),
-            "no step has opened since 8.0 s, and all are busy");
+            "no step has opened since 8.0 s, though events still happen");
 }
 
-TEST_F(LoadLimitsTest, OfTheEventsOfAStep) {
+TEST_F(LoadLimitsTest, BoundTheEventsOfAStep) {
   std::string wrong;
   for (int event = 0; event < 500'001 && wrong.empty(); ++event) wrong = limits_.on_load({}, 1, {});
-  EXPECT_NE(wrong, "") << "nothing takes any time, for ever";
+  EXPECT_NE(wrong, "") << "endless events that take no time";
 }
 
-TEST_F(LoadLimitsTest, RememberTheMost) {
+TEST_F(LoadLimitsTest, KeepTheMaximumLoad) {
   limits_.on_load({.events = 4, .kept = 1}, 0, {});
   limits_.on_load({.events = 2, .kept = 3}, 0, {});
   EXPECT_EQ(limits_.most().events, 4u);

@@ -1,5 +1,5 @@
-// Network: when a frame that is sent now arrives. Streams keep their order, as connections do;
-// different streams overtake each other.
+// Network: computes when a frame that is sent now arrives. Frames of one stream stay in order, as
+// on a TCP connection; frames of different streams may overtake each other.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace drover {
 
-// A process of the run, wherever it is.
+// A process of the run, identified by its role and index.
 struct Party {
   Role role = Role::kCoordinator;
   uint32_t index = 0;
@@ -22,32 +22,34 @@ struct Party {
 
 class Network {
  public:
-  // The scenario must outlive this.
+  // REQUIRES: the scenario outlives this object.
   Network(const Scenario& scenario, uint64_t seed) : scenario_(scenario), seed_(seed) {}
 
-  // When `bytes` that `from` sends `to` on this lane now, delayed there by `extra`, have arrived.
+  // The time at which `bytes` arrive that `from` sends `to` on this lane now, delayed by `extra`.
   TimePoint arrival(TimePoint now, Party from, Party to, Lane lane, size_t bytes, Duration extra);
 
-  // Nothing passes between these workers and the others until then.
-  void isolate(const Whom& whom, TimePoint until) { partitions_.push_back({whom, until}); }
+  // Blocks all frames between these workers and all other processes until then.
+  void isolate(const WorkerSelector& selector, TimePoint until) {
+    partitions_.push_back({selector, until});
+  }
 
  private:
   struct Isolated {
-    Whom whom;
+    WorkerSelector selector;
     TimePoint until{};
   };
   using Stream = std::tuple<Party, Party, Lane>;
 
   LinkLaw law_between(Party from, Party to) const;
-  TimePoint way_free(TimePoint now, Party from, Party to) const;
-  bool concerns(const Whom& whom, Party end) const;
+  TimePoint link_free(TimePoint now, Party from, Party to) const;
+  bool concerns(const WorkerSelector& selector, Party end) const;
 
   const Scenario& scenario_;
   const uint64_t seed_;
-  uint64_t frames_ = 0;                  // sent so far: the key of their chances
-  std::map<Stream, TimePoint> last_;     // arrival on each stream
-  std::map<Party, TimePoint> sends_;     // until when its way out is busy
-  std::map<Party, TimePoint> receives_;  // and its way in
+  uint64_t frames_ = 0;                  // sent so far: keys their random draws
+  std::map<Stream, TimePoint> last_;     // last arrival on each stream
+  std::map<Party, TimePoint> sends_;     // when its outgoing link is free
+  std::map<Party, TimePoint> receives_;  // when its incoming link is free
   std::vector<Isolated> partitions_;
 };
 

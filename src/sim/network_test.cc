@@ -25,7 +25,7 @@ TEST(Network, AFrameTakesTheLatency) {
             seconds(1) + milliseconds(3));
 }
 
-TEST(Network, AStreamKeepsItsOrderAndOthersOvertake) {
+TEST(Network, AStreamStaysInOrderAndOtherStreamsOvertake) {
   const Scenario scenario = with_link({.latency = milliseconds(1)});
   Network network(scenario, 1);
   const TimePoint slow = network.arrival({}, kShard, worker(0), Lane::kBulk, 100, milliseconds(50));
@@ -43,7 +43,7 @@ TEST(Network, ManySendersShareTheReceiversBandwidth) {
   EXPECT_EQ(network.arrival({}, worker(0), kShard, Lane::kBulk, 500, {}), milliseconds(1500));
 }
 
-TEST(Network, ALostFrameComesAfterTheResendTime) {
+TEST(Network, ALostFrameArrivesAfterTheResendTime) {
   const Scenario scenario =
       with_link({.latency = milliseconds(1), .loss = 0.5, .resend = milliseconds(200)});
   Network network(scenario, 1);
@@ -57,7 +57,7 @@ TEST(Network, ALostFrameComesAfterTheResendTime) {
   EXPECT_NEAR(lost / 2000.0, 0.5, 0.05);
 }
 
-TEST(Network, APartitionHoldsBackWhatCrossesItAndNothingElse) {
+TEST(Network, APartitionDelaysOnlyFramesThatCrossIt) {
   const Scenario scenario = with_link({.latency = milliseconds(1)});
   Network network(scenario, 1);
   network.isolate({.node = 1}, seconds(5));
@@ -71,7 +71,7 @@ TEST(Network, APartitionHoldsBackWhatCrossesItAndNothingElse) {
             seconds(6) + milliseconds(1));
 }
 
-TEST(Network, TheLastLinkThatFitsCounts) {
+TEST(Network, TheLastMatchingLinkApplies) {
   Scenario scenario = with_link({.latency = milliseconds(1)});
   scenario.links.push_back({{.node = 1}, {.latency = milliseconds(40)}});
   Network network(scenario, 1);

@@ -1,4 +1,4 @@
-// Names for the processes of a simulated run.
+// Names and kinds of the processes of a simulated run.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace drover {
 
-inline constexpr Party kCoordinatorEnd{Role::kCoordinator, 0};
-inline constexpr Party kEvaluatorEnd{Role::kEvaluator, 0};
-constexpr Party worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
+inline constexpr Party kCoordinatorParty{Role::kCoordinator, 0};
+inline constexpr Party kEvaluatorParty{Role::kEvaluator, 0};
+constexpr Party worker_party(WorkerId worker) { return {Role::kWorker, worker}; }
 
 inline std::string name_of(Party end) { return peer_name(end.role, end.index); }
 
-// A shard's process, or its standby's.
-constexpr bool is_server(Party who) {
-  return who.role == Role::kShard || who.role == Role::kStandby;
+// Whether it is a shard's process, or its standby's.
+constexpr bool is_server(Party party) {
+  return party.role == Role::kShard || party.role == Role::kStandby;
 }
 
 }  // namespace drover

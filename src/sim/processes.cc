@@ -2,25 +2,25 @@
 
 namespace drover {
 
-uint64_t Processes::start(Party who) {
-  Process& process = processes_[who];
+uint64_t Processes::start(Party party) {
+  Process& process = processes_[party];
   process.alive = true;
   return ++process.number;
 }
 
-void Processes::end(Party who, bool loses_messages) {
-  Process& process = processes_[who];
+void Processes::end(Party party, bool loses_messages) {
+  Process& process = processes_[party];
   process.alive = false;
   if (loses_messages) process.silenced.insert(process.number);
 }
 
-uint64_t Processes::number(Party who) const {
-  const auto found = processes_.find(who);
+uint64_t Processes::number(Party party) const {
+  const auto found = processes_.find(party);
   return found == processes_.end() ? 0 : found->second.number;
 }
 
-bool Processes::is_alive(Party who) const {
-  const auto found = processes_.find(who);
+bool Processes::is_alive(Party party) const {
+  const auto found = processes_.find(party);
   return found != processes_.end() && found->second.alive;
 }
 
@@ -65,12 +65,12 @@ bool Processes::delivers(Party from, uint64_t from_number, Party to, uint64_t to
   if (!is_current(to, to_number)) return false;
   const auto sender = processes_.find(from);
   if (sender != processes_.end() && sender->second.silenced.contains(from_number)) return false;
-  // What comes to a server after it has noticed that the connection has ended is not read.
+  // A server does not read messages of a connection that it knows to be closed.
   return connected(to, to_number, from, from_number) || connected(from, from_number, to, to_number);
 }
 
-bool Processes::takes_part(Party who, uint64_t number, uint64_t incarnation) const {
-  const auto found = processes_.find(who);
+bool Processes::takes_part(Party party, uint64_t number, uint64_t incarnation) const {
+  const auto found = processes_.find(party);
   if (found == processes_.end()) return false;
   const auto joined = found->second.incarnations.find(number);
   return joined != found->second.incarnations.end() && joined->second == incarnation;

@@ -1,8 +1,7 @@
-// Processes: which processes of a simulated run are alive, and which of them are connected.
-//
-// A process that ends and comes back is another process with the same name and another number; so
-// is one that throws away all that it knows of the run and joins it again. A message travels from
-// one process to another, and is lost with the connection between them.
+// Processes: which processes of a simulated run are alive, and which of them are connected. A
+// process that is restarted keeps its name (Party) and gets a new number, and so does a process
+// that discards its state and joins the run again. A message is sent from one process to another,
+// and is lost with the connection between them.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +16,47 @@ namespace drover {
 
 class Processes {
  public:
-  // Returns the number of the new process. An earlier one of that name is over.
-  uint64_t start(Party who);
-  // `loses_messages`: what it has sent and has not arrived yet is lost too, as when a host dies.
-  void end(Party who, bool loses_messages);
+  // Starts a process, and returns its number. An earlier process of that name has ended.
+  uint64_t start(Party party);
+  // Ends a process. `loses_messages`: its messages that have not arrived yet are lost too, as when
+  // a host dies.
+  void end(Party party, bool loses_messages);
 
-  // 0: there has been none.
-  uint64_t number(Party who) const;
-  bool is_alive(Party who) const;
-  bool is_current(Party who, uint64_t number) const {
-    return is_alive(who) && this->number(who) == number;
+  // The number of the latest process of that name; 0: there has been none.
+  uint64_t number(Party party) const;
+  bool is_alive(Party party) const;
+  bool is_current(Party party, uint64_t number) const {
+    return is_alive(party) && this->number(party) == number;
   }
 
-  // A connection, as the process that was connected to (`server`) sees it.
+  // Connects two processes. `server` is the one that accepts the connection.
   void connect(Party server, Party client);
   bool connected(Party server, Party client) const { return links_.contains({server, client}); }
-  // Of exactly these processes.
+  // Whether exactly these processes are connected.
   bool connected(Party server, uint64_t server_number, Party client, uint64_t client_number) const;
   void disconnect(Party server, Party client) { links_.erase({server, client}); }
-  // Those that are connected to `server`.
+  // The processes that are connected to `server`.
   std::vector<Party> clients_of(Party server) const;
-  // Those that `client` is connected to.
+  // The processes that `client` is connected to.
   std::vector<Party> servers_of(Party client) const;
 
-  // The process that a message sent now would reach; 0: there is no connection.
+  // The number of the process that a message sent now would reach; 0: there is no connection.
   uint64_t reached_from(Party from, Party to) const;
   // Whether a message between these processes can still arrive.
   bool delivers(Party from, uint64_t from_number, Party to, uint64_t to_number) const;
 
-  // The incarnation of the run's coordinator that a process takes part under; 0: none.
-  void join(Party who, uint64_t incarnation) {
-    processes_[who].incarnations[number(who)] = incarnation;
+  // The process takes part in this incarnation of the run; 0: in none.
+  void join(Party party, uint64_t incarnation) {
+    processes_[party].incarnations[number(party)] = incarnation;
   }
-  bool takes_part(Party who, uint64_t number, uint64_t incarnation) const;
+  bool takes_part(Party party, uint64_t number, uint64_t incarnation) const;
 
  private:
   struct Process {
     uint64_t number = 0;
     bool alive = false;
     std::map<uint64_t, uint64_t> incarnations = {};  // by number
-    std::set<uint64_t> silenced;                     // numbers of those whose messages are lost
+    std::set<uint64_t> silenced;                     // numbers whose messages are lost
   };
   struct Link {
     uint64_t server = 0;

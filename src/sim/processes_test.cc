@@ -1,5 +1,5 @@
-// A message reaches the process that it was sent to, over the connection that it was sent on, or
-// nothing.
+// A message reaches the process that it was sent to, over the connection that it was sent on, or it
+// is lost.
 #include "sim/processes.h"
 
 #include <gtest/gtest.h>
@@ -31,29 +31,29 @@ TEST_F(ProcessesTest, ConnectedProcessesReachEachOther) {
   EXPECT_EQ(processes_.servers_of(kWorker), std::vector<Party>{kServer});
 }
 
-TEST_F(ProcessesTest, WhatADeadProcessHasSentArrivesUntilItsConnectionEnds) {
+TEST_F(ProcessesTest, MessagesOfADeadProcessArriveUntilItsConnectionEnds) {
   processes_.end(kWorker, false);
   EXPECT_TRUE(processes_.delivers(kWorker, 1, kServer, 1));
   processes_.disconnect(kServer, kWorker);
   EXPECT_FALSE(processes_.delivers(kWorker, 1, kServer, 1));
 }
 
-TEST_F(ProcessesTest, WhatWasSentIsLostWithAHost) {
+TEST_F(ProcessesTest, MessagesAreLostWithAHost) {
   processes_.end(kWorker, true);
   EXPECT_FALSE(processes_.delivers(kWorker, 1, kServer, 1));
 }
 
-TEST_F(ProcessesTest, NothingReachesTheNextProcessOfThatName) {
+TEST_F(ProcessesTest, OldMessagesDoNotReachTheNextProcessOfThatName) {
   const uint64_t reached = processes_.reached_from(kServer, kWorker);
   processes_.end(kWorker, false);
   EXPECT_EQ(processes_.start(kWorker), 2u);
   EXPECT_FALSE(processes_.delivers(kServer, 1, kWorker, reached));
   EXPECT_FALSE(processes_.connected(kServer, 1, kWorker, 2));
-  // A connection that the server has not seen the end of is not the new process's.
+  // The new process does not own an old connection whose end the server has not noticed.
   EXPECT_EQ(processes_.reached_from(kWorker, kServer), 0u);
 }
 
-TEST_F(ProcessesTest, TakesPartUnderOneCoordinatorAtATime) {
+TEST_F(ProcessesTest, AProcessTakesPartInOneIncarnationAtATime) {
   EXPECT_FALSE(processes_.takes_part(kWorker, 1, 1));
   processes_.join(kWorker, 1);
   EXPECT_TRUE(processes_.takes_part(kWorker, 1, 1));
@@ -61,7 +61,8 @@ TEST_F(ProcessesTest, TakesPartUnderOneCoordinatorAtATime) {
   processes_.end(kWorker, false);
   processes_.start(kWorker);
   EXPECT_FALSE(processes_.takes_part(kWorker, 2, 1));
-  EXPECT_TRUE(processes_.takes_part(kWorker, 1, 1)) << "what it has sent is still its own";
+  EXPECT_TRUE(processes_.takes_part(kWorker, 1, 1))
+      << "its messages still belong to the old incarnation";
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace drover {
 
 namespace {
 
-// One tensor that travels with its offer, one that must be granted, one that is cut into blocks.
+// One tensor is small enough to be sent with its offer, one must be granted, and one is split into
+// blocks.
 std::vector<TensorSpec> tensors(bool averages) {
   std::vector<TensorSpec> all = {{"small", 40, TensorKind::kTrained},
                                  {"large", 5'000, TensorKind::kTrained},
@@ -53,7 +54,7 @@ Evaluation PullTask::evaluate(std::span<const float> parameters) {
 }
 
 Status PullTask::save(std::span<const float>, const std::string&) {
-  return invalid_input("this task has nothing worth saving");
+  return invalid_input("this task has no model to save");
 }
 
 std::vector<std::pair<std::string, std::string>> PullTask::describe() const {

@@ -1,6 +1,5 @@
-// PullTask: the simplest thing to learn, whose every update can be foretold by hand. Each gradient
-// pulls all parameters towards a number that depends on the batch; all values of a tensor are
-// equal.
+// PullTask: a training task whose every update can be predicted. Each gradient pulls all parameters
+// towards a number that depends on the batch; all values of a tensor are equal.
 #pragma once
 
 #include "worker/task.h"
@@ -9,10 +8,10 @@ namespace drover {
 
 class PullTask : public Task {
  public:
-  // With `averages` a tensor is averaged, not trained, as running statistics are.
+  // With `averages` one more tensor is averaged instead of trained, as running statistics are.
   explicit PullTask(bool averages = false);
 
-  // Where the gradient of this batch pulls to: from -1 to 1.
+  // The number that the gradient of this batch pulls to, from -1 to 1.
   static double target(const Batch& batch);
 
   const Layout& layout() const override { return layout_; }

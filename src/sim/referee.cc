@@ -1,4 +1,5 @@
-// What the Referee checks of the messages; the rest is in referee_waits.cc and referee_record.cc.
+// The Referee's checks of messages; the other checks are in referee_waits.cc, referee_record.cc and
+// referee_restarts.cc.
 #include "sim/referee.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace drover {
 namespace {
 
 constexpr double kFloatError = 1e-6;
-// Scripts that were told that the run has completed get at least so long to leave.
+// Scripts have at least this long to leave after the run has completed.
 constexpr Duration kLeavingLeast = std::chrono::seconds(5);
 
 std::string text_of(const Range& range) {
@@ -33,7 +34,7 @@ void Referee::wrong(const std::string& what, TimePoint now) {
 
 void Referee::on_breach(const std::string& what, TimePoint now) { wrong(what, now); }
 
-// Where workers run freely, a new process numbers its gradients anew.
+// In an asynchronous run a restarted worker numbers its gradients from the beginning.
 void Referee::on_welcome(ShardId shard, WorkerId worker) {
   if (!settings_.asynchronous) return;
   for (auto& [block, book] : books_) {
@@ -42,7 +43,7 @@ void Referee::on_welcome(ShardId shard, WorkerId worker) {
   }
 }
 
-// When the run has completed, scripts are told, and have some time to fetch the last parameters.
+// When the run has completed, scripts are notified and have some time to pull the last parameters.
 void Referee::on_farewell(Party from, const Address& to, const Farewell& farewell, TimePoint now) {
   if (!settings_.scripts || from.role != Role::kCoordinator ||
       farewell.outcome != RunOutcome::kCompleted)
@@ -53,21 +54,22 @@ void Referee::on_farewell(Party from, const Address& to, const Farewell& farewel
   }
   for (const auto& [worker, since] : leaving_) {
     if (now - since < kLeavingLeast)
-      wrong(fmt::format("the run ends {:.1f} s after worker {} was told, which is still leaving",
-                        seconds(now - since), worker),
-            now);
+      wrong(
+          fmt::format("the run ends {:.1f} s after worker {} was notified, which has not left yet",
+                      seconds(now - since), worker),
+          now);
   }
 }
 
 void Referee::on_received(Party from, const Outgoing& message, TimePoint now) {
-  attendance_.on_received(from, message, now);
+  members_.on_received(from, message, now);
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (from.role == Role::kWorker && control && std::holds_alternative<Farewell>(*control))
     leaving_.erase(from.index);
 }
 
 void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
-  attendance_.on_lost(at, worker);
+  members_.on_lost(at, worker);
   if (at.role == Role::kShard) guard_.on_lost(worker);
   if (at.role == Role::kCoordinator) {
     stragglers_.on_lost(worker);
@@ -84,7 +86,7 @@ void Referee::on_lost(Party at, WorkerId worker, TimePoint) {
 }
 
 void Referee::on_sent(Party from, const Outgoing& message, TimePoint now) {
-  attendance_.on_sent(from, message, now);
+  members_.on_sent(from, message, now);
   const FrameHeader& header = message.frame.header;
   const auto* control = std::get_if<Control>(&message.frame.payload);
   const auto* slice = std::get_if<FloatSlice>(&message.frame.payload);
@@ -131,24 +133,27 @@ void Referee::on_plan(const Plan& plan) {
 void Referee::on_push(WorkerId worker, const FrameHeader& header,
                       std::span<const float> values_sent, TimePoint now) {
   const float gradient = values_sent.front();
-  // Nobody computes on parameters that are being written to: a block is of one version.
+  // No worker computes on parameters that are being written: all values of a block have one
+  // version.
   if (!std::isnan(gradient) &&
       (gradient != values_sent.back() || gradient != values_sent[values_sent.size() / 2]))
-    wrong(name_of_push(header) + " is of a mixture of versions", now);
+    wrong(name_of_push(header) + " is of several versions", now);
   pushes_[{header.block, header.step, worker}] = {static_cast<double>(gradient), header.samples};
   if (settings_.asynchronous || std::isnan(gradient)) return;
   if (settings_.blocks_needed)
     return check_mixture(worker, header, static_cast<double>(gradient), now);
-  // It must be the gradient of that step's samples, on that version of every block.
+  // It must be the gradient of that step's samples, on that version of each block.
   const auto& states = books_[header.block].states;
   const auto state = states.find(header.step);
-  if (state == states.end()) return wrong(name_of_push(header) + " has not begun", now);
-  const double factor = settings_.lie ? settings_.lie(header.step, worker) : 1.0;
+  if (state == states.end())
+    return wrong(name_of_push(header) + " is for a step that has not begun", now);
+  const double factor =
+      settings_.gradient_factor ? settings_.gradient_factor(header.step, worker) : 1.0;
   const std::vector<double> targets = targets_of(worker, header);
   const auto range = [&](double target) {
     const double one = factor * (state->second.value.low - target);
     const double other = factor * (state->second.value.high - target);
-    // Parameters are floats: their error is multiplied, too.
+    // The rounding error of the parameters is multiplied by the factor, too.
     const double error = kFloatError * std::max(0.0, std::abs(factor) - 1.0);
     return Range{std::min(one, other) - error, std::max(one, other) + error};
   };
@@ -161,7 +166,7 @@ void Referee::on_push(WorkerId worker, const FrameHeader& header,
         now);
 }
 
-// Where the gradient may pull to.
+// The numbers that the gradient may pull to.
 std::vector<double> Referee::targets_of(WorkerId worker, const FrameHeader& header) const {
   std::vector<double> targets = {settings_.target(header.step, worker)};
   for (const Share& share : shares_.may_use(worker, header.step, header.samples))
@@ -169,8 +174,8 @@ std::vector<double> Referee::targets_of(WorkerId worker, const FrameHeader& head
   return targets;
 }
 
-// It must be the gradient of that step's samples, on some version of the block; and on one that
-// old only of so many.
+// It must be the gradient of that step's samples on some version of the block. Only a limited
+// number of blocks may be of an older version than the step's.
 void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double gradient,
                             TimePoint now) {
   bool known = false;
@@ -182,7 +187,7 @@ void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double g
       fresh = fresh || version >= header.step;
     }
   }
-  if (!known) return wrong(name_of_push(header) + " is of no version that there was", now);
+  if (!known) return wrong(name_of_push(header) + " is of a version that never existed", now);
   if (fresh) return;
   std::set<BlockId>& stale = stale_[{header.step, worker}];
   stale.insert(header.block);
@@ -195,18 +200,18 @@ void Referee::check_mixture(WorkerId worker, const FrameHeader& header, double g
 void Referee::on_answer(const FrameHeader& header, TimePoint now) {
   BlockBook& book = books_[header.block];
   Account& account = book.accounts[header.step];
-  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  const ExpectedMembers::AtShard& shard = members_.at(book.shard);
   if (header.answer == Answer::kNotFinite) {
-    poisoned_ = true;
+    saw_corrupt_gradient_ = true;
     account.refused.insert(header.worker);
   }
   if (header.answer == Answer::kLate && header.version == header.step &&
       header.step < settings_.steps && !settings_.asynchronous && shard.is_member(header.worker) &&
       shard.connected.contains(header.worker) &&
       pushes_.contains({header.block, header.step, header.worker}))
-    wrong(name_of_push(header) + " was called late, though the step is open", now);
+    wrong(name_of_push(header) + " was answered as late, though the step is open", now);
   if (header.answer == Answer::kDuplicate && !account.has(header.worker))
-    wrong(name_of_push(header) + " was called a duplicate, but none was counted", now);
+    wrong(name_of_push(header) + " was answered as a duplicate, but none was counted", now);
   if (header.answer == Answer::kAccepted) on_accepted(book, header, now);
   if (header.answer == Answer::kOutlier) {
     account.refused.insert(header.worker);
@@ -218,7 +223,7 @@ void Referee::on_answer(const FrameHeader& header, TimePoint now) {
     staleness_.on_answer(book.shard, header.worker, header.step, blocks_on_[book.shard]);
 }
 
-// Refused for being far longer than the others.
+// It was refused because its norm is too large.
 void Referee::on_outlier(const BlockBook& book, const FrameHeader& header, TimePoint now) {
   const auto found = pushes_.find({header.block, header.step, header.worker});
   if (found == pushes_.end())
@@ -226,7 +231,7 @@ void Referee::on_outlier(const BlockBook& book, const FrameHeader& header, TimeP
   const double gradient = found->second.gradient;
   if (book.averaged || settings_.guard.rule != GuardRule::kRefuse ||
       !guard_.may_be_outlier(header.block, header.step, gradient))
-    wrong(fmt::format("{} was refused for its length of {}, which is no longer than others",
+    wrong(fmt::format("{} was refused for its norm of {}, which is no larger than others",
                       name_of_push(header), gradient),
           now);
   guard_.note(header.block, header.step, header.worker, gradient);
@@ -237,12 +242,12 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   Account& account = book.accounts[header.step];
   if (!settings_.asynchronous && header.version != header.step)
     wrong(fmt::format("{} was counted in step {}", what, header.version), now);
-  if (!attendance_.at(book.shard).is_member(header.worker))
+  if (!members_.at(book.shard).is_member(header.worker))
     wrong(what + " was counted, but it is not a member", now);
   const auto found = pushes_.find({header.block, header.step, header.worker});
   if (found == pushes_.end()) return wrong(what + " was counted, but never sent", now);
   const Push& push = found->second;
-  if (std::isnan(push.gradient)) wrong(what + " has NaN and was counted", now);
+  if (std::isnan(push.gradient)) wrong(what + " has NaN, but was counted", now);
   if (!settings_.asynchronous) check_needed(book, header, now);
   if (!account.counted.insert(header.worker).second) wrong(what + " was counted twice", now);
   account.counted_at[header.worker] = now;
@@ -250,7 +255,7 @@ void Referee::on_accepted(BlockBook& book, const FrameHeader& header, TimePoint 
   if (!book.averaged && settings_.guard.rule != GuardRule::kOff) {
     if (settings_.guard.rule == GuardRule::kRefuse &&
         guard_.must_be_outlier(header.block, header.step, push.gradient))
-      wrong(fmt::format("{} was counted, with a length of {}", what, push.gradient), now);
+      wrong(fmt::format("{} was counted, with a norm of {}", what, push.gradient), now);
     counted = guard_.counted(header.block, header.step, push.gradient);
     guard_.note(header.block, header.step, header.worker, push.gradient);
   }
@@ -269,16 +274,17 @@ void Referee::update(BlockBook& book, const Range& gradient, double rate) const 
   book.state.value.high -= rate * momentum.low;
 }
 
-// Whoever has asked for a later version will not push, so that in two cases nobody is left to wait
-// for. Where another block has closed a step, those whom it did not wait for pass the step over,
-// and those who did contribute may die before their gradients are here. And where all members of a
-// step die, what those pushed who have just come was late: they were not members yet.
+// A worker that has asked for a later version will not push to this step. So there may be no
+// gradient to wait for in two cases. First: another block has closed the step, the workers that it
+// did not wait for skip the step, and those that contributed die before their gradients reach this
+// block. Second: all members of the step die, and the gradients of workers that have just joined
+// were late, since they were not members yet.
 bool Referee::may_be_empty(const BlockBook& book, Step step) {
-  const Attendance::AtShard& shard = attendance_.at(book.shard);
+  const ExpectedMembers::AtShard& shard = members_.at(book.shard);
   if (std::none_of(shard.asked.begin(), shard.asked.end(),
                    [&](const auto& each) { return each.second > step; }))
     return false;
-  // Who goes on without a block may pass over any number of its steps.
+  // A worker that continues without a block may skip any number of its steps.
   if (settings_.blocks_needed) return true;
   if (std::all_of(shard.members.begin(), shard.members.end(),
                   [&](const auto& member) { return member.second >= step; }))
@@ -290,7 +296,7 @@ bool Referee::may_be_empty(const BlockBook& book, Step step) {
   });
 }
 
-// Does by hand what the shard should have done.
+// Repeats the updates that the shard should have made.
 void Referee::advance(BlockId id, BlockBook& book, Version version, TimePoint now) {
   while (book.version < version) {
     const Account& account = book.accounts[book.version];
@@ -320,7 +326,7 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
             now);
     book.seen = std::max(book.seen, header.version);
     if (settings_.staleness)
-      wrong(staleness_.on_parameters(book.shard, to.index, attendance_.at(book.shard),
+      wrong(staleness_.on_parameters(book.shard, to.index, members_.at(book.shard),
                                      *settings_.staleness),
             now);
   }
@@ -329,11 +335,11 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
   Range& expected = settings_.asynchronous ? book.state.value : book.states[header.version].value;
   for (const float value : {values.front(), values.back()}) {
     if (is_in(static_cast<double>(value), expected)) continue;
-    return wrong(fmt::format("version {} of block {} is {}, but what was counted makes {}",
+    return wrong(fmt::format("version {} of block {} is {}, but the counted gradients give {}",
                              header.version, header.block, value, text_of(expected)),
                  now);
   }
-  // A guard may have done one thing or another; from here on it is known what.
+  // A guard may have clipped a gradient by an unknown factor; from here on the value is known.
   if (expected.low == expected.high) return;
   const auto exact = static_cast<double>(values.front());
   expected = {exact, exact};
@@ -341,8 +347,8 @@ void Referee::on_parameters(const FrameHeader& header, const Address& to,
 }
 
 void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) {
-  if (closed.step + 1 != attendance_.at(shard).closed)
-    wrong(fmt::format("shard {} closed step {} out of turn", shard, closed.step), now);
+  if (closed.step + 1 != members_.at(shard).closed)
+    wrong(fmt::format("shard {} closed step {} out of order", shard, closed.step), now);
   if (settings_.asynchronous) return;
   uint64_t least = ~uint64_t{0};
   for (auto& [id, book] : books_) {
@@ -351,14 +357,15 @@ void Referee::on_closed(ShardId shard, const StepClosed& closed, TimePoint now) 
     least = std::min(least, account.samples);
     for (const StepClosed::Arrival& arrival : closed.arrivals) {
       if (!account.has(arrival.worker))
-        wrong(fmt::format("shard {} says worker {} arrived in step {}, but block {} did not", shard,
-                          arrival.worker, closed.step, id),
+        wrong(fmt::format(
+                  "shard {} reports that worker {} arrived in step {}, but its block {} did not",
+                  shard, arrival.worker, closed.step, id),
               now);
     }
     advance(id, book, closed.step + 1, now);
     check_enough(id, book, closed, now);
   }
-  wrong(lates_.on_closed(shard, closed, blocks_on_[shard], attendance_.at(shard)), now);
+  wrong(lates_.on_closed(shard, closed, blocks_on_[shard], members_.at(shard)), now);
   if (least != closed.samples)
     wrong(fmt::format("shard {} divided step {} by {} samples, but {} arrived", shard, closed.step,
                       closed.samples, least),

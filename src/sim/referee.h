@@ -1,7 +1,7 @@
-// Referee: checks, while a simulated run goes, what must hold in every run (docs/reliability.md has
-// the list). It keeps books of its own from the messages it sees, and foretells every update.
-//
-// Needs PullTask, and SGD, plain or with momentum: then a block's parameters are one number.
+// Referee: checks the invariants of every run (docs/reliability.md has the list) while a simulated
+// run executes. It keeps its own books from the messages that it sees, and predicts every update.
+// REQUIRES: the task is PullTask, and the optimizer SGD, with or without momentum. Then all
+// parameters of a block are equal.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 #include "core/run_record.h"
 #include "core/step_times.h"
-#include "sim/attendance.h"
-#include "sim/checkpoint_book.h"
-#include "sim/guard_book.h"
-#include "sim/late_book.h"
+#include "sim/checkpoint_checker.h"
+#include "sim/expected_members.h"
+#include "sim/guard_checker.h"
+#include "sim/late_report_checker.h"
 #include "sim/load_limits.h"
-#include "sim/record_book.h"
-#include "sim/share_book.h"
-#include "sim/staleness_book.h"
-#include "sim/straggler_rules.h"
+#include "sim/record_checker.h"
+#include "sim/share_checker.h"
+#include "sim/staleness_checker.h"
+#include "sim/straggler_checker.h"
 #include "sim/witness.h"
 
 namespace drover {
@@ -32,28 +32,29 @@ namespace drover {
 struct RefereeSettings {
   Step steps = 0;
   double learning_rate = 0.1;
-  std::function<double(Step)> rate_at = {};  // in place of it, where workers say it
+  std::function<double(Step)> rate_at = {};  // instead, where workers announce it
   double momentum = 0.0;
   bool asynchronous = false;          // async, ssp
   std::optional<uint64_t> staleness;  // ssp
-  StragglerRules::Settings stragglers = {};
-  // A gradient is the parameters less this.
+  StragglerChecker::Settings stragglers = {};
+  // A gradient is the parameters minus this.
   std::function<double(Step, WorkerId)> target;
-  // The same of `count` samples from position `first` of all that the run sees.
+  // The same for `count` samples from position `first` of all samples of the run.
   std::function<double(uint64_t, uint32_t)> target_of = {};
-  // A gradient is so many times what it should be; absent: 1.
-  std::function<double(Step, WorkerId)> lie = {};
-  GuardBook::Settings guard = {};
-  ShareBook::Settings shares = {};
-  CheckpointBook::Settings checkpoints = {};
-  bool recovers = false;     // what is lost comes back
-  bool servers_die = false;  // or break the protocol: a run that does not recover fails
-  bool scripts = false;      // workers bring their model, and leave by themselves at the end
-  bool may_leave = false;    // they may leave before the last step
-  // Workers go on when so many blocks are fresh; absent: with all, in one version. 0: any number.
+  // Byzantine faults: gradients are multiplied by this; absent: 1.
+  std::function<double(Step, WorkerId)> gradient_factor = {};
+  GuardChecker::Settings guard = {};
+  ShareChecker::Settings shares = {};
+  CheckpointChecker::Settings checkpoints = {};
+  bool recovers = false;     // lost processes are restarted
+  bool servers_die = false;  // or break the protocol; without recovery the run then fails
+  bool scripts = false;      // workers bring their model, and leave at the end
+  bool may_leave = false;    // scripts may leave before the last step
+  // Partial pull: workers continue when this many blocks are fresh; 0: any number. Absent: when all
+  // blocks have one version.
   std::optional<uint32_t> blocks_needed;
   Duration push_grace{};
-  bool exact_times = false;  // every message between servers takes equally long
+  bool exact_times = false;  // all messages between servers take equally long
   LoadLimits::Settings limits = {};
 };
 
@@ -67,13 +68,13 @@ class Referee : public Witness, public RunObserver {
         checkpoints_(settings.checkpoints),
         load_(settings.limits) {}
 
-  // The first thing that was wrong; empty if nothing was.
+  // The first violation; empty if there was none.
   const std::string& verdict() const { return verdict_; }
-  // To be called when the run has ended: what can only be seen then.
+  // To be called when the run has ended. Checks what is only known then.
   void on_run_over(const RunEnd& end);
   const Load& most() const { return load_.most(); }
 
-  // The policy is told this.
+  // The policy learns this.
   void on_learned(const StepTimes& times);
   void on_learned_late(Step step, WorkerId worker);
 
@@ -97,13 +98,13 @@ class Referee : public Witness, public RunObserver {
   Status on_end(const RunEnd&) override { return done(); }
 
  private:
-  // What one block got in one step.
+  // What one block received in one step.
   struct Account {
     std::set<WorkerId> counted;
     std::map<WorkerId, TimePoint> counted_at;
     std::set<WorkerId> refused;
     uint64_t samples = 0;
-    Range weighted;  // sum of samples x gradient
+    Range weighted;  // sum of samples × gradient
     bool has(WorkerId worker) const { return counted.contains(worker) || refused.contains(worker); }
   };
   struct BlockState {
@@ -113,13 +114,13 @@ class Referee : public Witness, public RunObserver {
   struct BlockBook {
     ShardId shard = 0;
     uint64_t offset = 0;
-    double rate = 1.0;      // of the run's learning rate
-    bool averaged = false;  // not trained
+    double rate = 1.0;      // factor of the run's learning rate
+    bool averaged = false;  // averaged instead of trained
     std::map<Step, Account> accounts;
     Version version = 0;  // of `state`
     BlockState state;
-    std::map<Version, BlockState> states;  // of each version so far
-    Version seen = 0;                      // the newest version sent to anybody
+    std::map<Version, BlockState> states;  // by version
+    Version seen = 0;                      // the newest version sent to any worker
   };
   struct Push {
     double gradient = 0.0;
@@ -128,7 +129,7 @@ class Referee : public Witness, public RunObserver {
 
   using PushKey = std::tuple<BlockId, Step, WorkerId>;
 
-  // Nothing is, if `what` is empty.
+  // Records a violation; does nothing if `what` is empty.
   void wrong(const std::string& what, TimePoint now);
   // --- messages
   void on_plan(const Plan& plan);
@@ -154,7 +155,7 @@ class Referee : public Witness, public RunObserver {
   // --- restarts and checkpoints
   void take_back(Version version);
   void check_part(const CheckpointPart& part, TimePoint now);
-  // --- how long is waited
+  // --- how long steps wait
   void check_needed(const BlockBook& book, const FrameHeader& header, TimePoint now);
   void check_enough(BlockId id, const BlockBook& book, const StepClosed& closed, TimePoint now);
   void check_named(const Decision& decision, TimePoint now);
@@ -165,24 +166,25 @@ class Referee : public Witness, public RunObserver {
 
   const RefereeSettings settings_;
   std::string verdict_;
-  Attendance attendance_;
+  ExpectedMembers members_;
   std::map<BlockId, BlockBook> books_;
   std::map<ShardId, size_t> blocks_on_;
   std::map<PushKey, Push> pushes_;
   std::set<PushKey> unanswered_;
   std::set<ShardId> lost_servers_;  // since the last restart
-  LateBook lates_;
-  StalenessBook staleness_;
-  StragglerRules stragglers_;
-  ShareBook shares_;
-  GuardBook guard_;
-  CheckpointBook checkpoints_;
-  std::map<WorkerId, TimePoint> leaving_;  // scripts that were told that the run has completed
+  LateReportChecker lates_;
+  StalenessChecker staleness_;
+  StragglerChecker stragglers_;
+  ShareChecker shares_;
+  GuardChecker guard_;
+  CheckpointChecker checkpoints_;
+  std::map<WorkerId, TimePoint> leaving_;  // scripts notified of the run's completion
   LoadLimits load_;
-  RecordBook record_;
-  Step named_ = 0;         // one beyond the last sent to shards
-  bool poisoned_ = false;  // a gradient was refused
-  std::map<std::pair<Step, WorkerId>, std::set<BlockId>> stale_;  // that it was computed on
+  RecordChecker record_;
+  Step named_ = 0;                     // steps whose decision was sent to shards
+  bool saw_corrupt_gradient_ = false;  // a gradient with NaN was refused
+  // Blocks of an old version that a gradient was computed on.
+  std::map<std::pair<Step, WorkerId>, std::set<BlockId>> stale_;
 };
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// What the Referee checks of what is recorded.
+// The Referee's checks of the record of the run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ Status Referee::on_decision(const DecisionRecord& decision) {
   return done();
 }
 
-// All its blocks were answered in time.
+// Whether all blocks of its gradient were answered in time.
 bool Referee::arrived(Step step, WorkerId worker) const {
   return std::all_of(books_.begin(), books_.end(), [&](const auto& entry) {
     const auto found = entry.second.accounts.find(step);
@@ -28,17 +28,17 @@ bool Referee::refused(Step step, WorkerId worker) const {
 }
 
 void Referee::check_arrival(const StepRecord& step, const ArrivalRecord& arrival, TimePoint now) {
-  const std::string who = fmt::format("worker {} in step {}", arrival.worker, step.step);
+  const std::string subject = fmt::format("worker {} in step {}", arrival.worker, step.step);
   if (arrived(step.step, arrival.worker) == arrival.censored)
-    wrong(fmt::format("{} is recorded as {}", who, arrival.censored ? "cut short" : "arrived"),
+    wrong(fmt::format("{} is recorded as {}", subject, arrival.censored ? "censored" : "arrived"),
           now);
-  if (!settings_.exact_times || attendance_.was_lost(arrival.worker)) return;
+  if (!settings_.exact_times || members_.was_lost(arrival.worker)) return;
   if (!arrival.censored && arrival.run_time < arrival.compute)
-    wrong(fmt::format("{} computed for {:.3f} s, but is recorded with {:.3f} s", who,
+    wrong(fmt::format("{} computed for {:.3f} s, but is recorded with {:.3f} s", subject,
                       seconds(arrival.compute), seconds(arrival.run_time)),
           now);
   if (arrival.run_time > step.elapsed)
-    wrong(fmt::format("{} is recorded with {:.3f} s, longer than the step's {:.3f} s", who,
+    wrong(fmt::format("{} is recorded with {:.3f} s, longer than the step's {:.3f} s", subject,
                       seconds(arrival.run_time), seconds(step.elapsed)),
           now);
 }
@@ -88,21 +88,21 @@ void Referee::on_run_over(const RunEnd& end) {
   const bool servers_are_gone = settings_.servers_die && end.outcome == RunOutcome::kFailed;
   if (!unanswered_.empty() && !servers_are_gone) {
     const auto& [block, step, worker] = *unanswered_.begin();
-    wrong(fmt::format("worker {} offered block {} for step {} and was never answered", worker,
+    wrong(fmt::format("worker {} offered block {} for step {}, but was never answered", worker,
                       block, static_cast<int64_t>(step)),
           end.elapsed);
   }
   wrong(checkpoints_.on_run_over(end), end.elapsed);
   if (end.outcome == RunOutcome::kCompleted) {
     if (record_.recorded() != settings_.steps && !settings_.may_leave)
-      wrong(fmt::format("{} of {} steps were told", record_.recorded(), settings_.steps),
+      wrong(fmt::format("{} of {} steps were recorded", record_.recorded(), settings_.steps),
             end.elapsed);
     return;
   }
   const bool expected = end.cause == EndCause::kWorkersLost ||
                         (settings_.servers_die && !settings_.recovers) ||
                         (settings_.recovers && end.cause == EndCause::kJoinTimeout) ||
-                        (poisoned_ && end.cause == EndCause::kDiverged);
+                        (saw_corrupt_gradient_ && end.cause == EndCause::kDiverged);
   if (!expected) wrong("the run failed: " + end.reason, end.elapsed);
 }
 

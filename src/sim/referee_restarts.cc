@@ -1,4 +1,4 @@
-// What the Referee checks of checkpoints, and of a run that restarts.
+// The Referee's checks of checkpoints and restarts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include "sim/referee.h"
 
 namespace drover {
-// It holds all blocks as they were at that version, and the shards say what it is.
+// A checkpoint must have all blocks, with the values of its version.
 void Referee::on_checkpoint(const CheckpointReady& checkpoint,
                             const std::map<ShardId, CheckpointPart>& parts, TimePoint now) {
   wrong(checkpoints_.on_checkpoint(checkpoint.version), now);
@@ -27,14 +27,14 @@ void Referee::check_part(const CheckpointPart& part, TimePoint now) {
       return entry.second.offset == saved.offset;
     });
     if (found == books_.end()) {
-      wrong(fmt::format("shard {} saved a block that there is not", part.shard), now);
+      wrong(fmt::format("shard {} saved a block that does not exist", part.shard), now);
       continue;
     }
     BlockBook& book = found->second;
     const auto saved_value = static_cast<double>(saved.parameters->data()[0]);
     const double saved_momentum =
         saved.momentum ? static_cast<double>(saved.momentum->data()[0]) : 0.0;
-    // A version is then a round, whose end is not seen.
+    // A version of an asynchronous run is a round, and the Referee does not see when it ends.
     if (settings_.asynchronous) {
       book.states[part.version] = {{saved_value, saved_value}, {saved_momentum, saved_momentum}};
       continue;
@@ -52,7 +52,7 @@ void Referee::check_part(const CheckpointPart& part, TimePoint now) {
   }
 }
 
-// What it was offered it does not answer any more.
+// The lost shard does not answer offers any more.
 void Referee::on_server_lost(ShardId shard) {
   lost_servers_.insert(shard);
   std::erase_if(unanswered_,
@@ -64,9 +64,9 @@ void Referee::on_restart(const Restart& restart, TimePoint now) {
   take_back(restart.version);
 }
 
-// What happened from `version` on has not been.
+// Discards all steps from `version` on.
 void Referee::take_back(Version version) {
-  attendance_.restart(version);
+  members_.restart(version);
   guard_.restart(version);
   for (auto& [id, book] : books_) {
     book.accounts.erase(book.accounts.lower_bound(version), book.accounts.end());

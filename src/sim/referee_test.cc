@@ -1,4 +1,5 @@
-// The referee calls wrong what is wrong, and nothing else: one step of two workers, told by hand.
+// The Referee finds violations, and accepts correct runs. The tests write the messages of one step
+// of two workers by hand.
 #include "sim/referee.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr Party kShard{Role::kShard, 0};
 constexpr Party kCoordinator{Role::kCoordinator, 0};
-constexpr Party worker_end(WorkerId worker) { return {Role::kWorker, worker}; }
+constexpr Party worker_party(WorkerId worker) { return {Role::kWorker, worker}; }
 
 class RefereeTest : public ::testing::Test {
  protected:
@@ -42,7 +43,7 @@ class RefereeTest : public ::testing::Test {
   }
 
   void offer(WorkerId worker, float gradient) {
-    sent(worker_end(worker), {Role::kShard, 0, Lane::kControl},
+    sent(worker_party(worker), {Role::kShard, 0, Lane::kControl},
          Frame{{.type = FrameType::kOffer, .step = 0, .worker = worker, .samples = 1},
                four(gradient)});
   }
@@ -80,7 +81,7 @@ class RefereeTest : public ::testing::Test {
   TimePoint now_ = 1s;
 };
 
-TEST_F(RefereeTest, HasNothingToSayOfAStepThatIsRight) {
+TEST_F(RefereeTest, AcceptsACorrectStep) {
   push(0);
   push(1);
   close(2);
@@ -90,62 +91,62 @@ TEST_F(RefereeTest, HasNothingToSayOfAStepThatIsRight) {
   EXPECT_EQ(referee_.verdict(), "");
 }
 
-TEST_F(RefereeTest, SeesAWrongMean) {
+TEST_F(RefereeTest, FindsAWrongMean) {
   push(0);
   push(1);
   close(2);
   publish(-2.0f);
   EXPECT_EQ(referee_.verdict(),
-            "version 1 of block 0 is -2, but what was counted makes -1 (at 1.000 s)");
+            "version 1 of block 0 is -2, but the counted gradients give -1 (at 1.000 s)");
 }
 
-TEST_F(RefereeTest, SeesAWrongDenominator) {
+TEST_F(RefereeTest, FindsAWrongDenominator) {
   push(0);
   push(1);
   close(3);
   EXPECT_EQ(referee_.verdict(), "shard 0 divided step 0 by 3 samples, but 2 arrived (at 1.000 s)");
 }
 
-TEST_F(RefereeTest, SeesWhatIsCountedTwice) {
+TEST_F(RefereeTest, FindsAGradientThatIsCountedTwice) {
   push(0);
   answer(0);
   EXPECT_EQ(referee_.verdict(),
             "worker 0's gradient of block 0 for step 0 was counted twice (at 1.000 s)");
 }
 
-TEST_F(RefereeTest, SeesWhatIsCountedInAnotherStep) {
+TEST_F(RefereeTest, FindsAGradientThatIsCountedInAnotherStep) {
   offer(0, 1.0f);
   answer(0, Answer::kAccepted, 1);
   EXPECT_EQ(referee_.verdict(),
             "worker 0's gradient of block 0 for step 0 was counted in step 1 (at 1.000 s)");
 }
 
-TEST_F(RefereeTest, SeesAStepThatDidNotWaitForWhomItShould) {
+TEST_F(RefereeTest, FindsAStepThatClosedTooEarly) {
   push(0);
   close(1);
   EXPECT_EQ(referee_.verdict(),
             "step 0 of block 0 closed with 1 gradients, without worker 1 (at 1.000 s)");
 }
 
-TEST_F(RefereeTest, DoesNotMissWhoIsLostOrHasGoneOn) {
+TEST_F(RefereeTest, AcceptsAStepWithoutLostWorkersAndWorkersThatHaveContinued) {
   push(0);
   referee_.on_lost(kShard, 1, now_);
   close(1);
   EXPECT_EQ(referee_.verdict(), "");
 }
 
-TEST_F(RefereeTest, SeesAGradientOfOtherParameters) {
+TEST_F(RefereeTest, FindsAGradientOfOtherParameters) {
   offer(0, 1.5f);
   EXPECT_EQ(referee_.verdict(),
             "worker 0's gradient of block 0 for step 0 is 1.5, but on version 0 it is 1 (at 1.000 "
             "s)");
 }
 
-TEST_F(RefereeTest, SeesAnOfferThatWasNeverAnswered) {
+TEST_F(RefereeTest, FindsAnOfferThatWasNeverAnswered) {
   offer(1, 3.0f);
   referee_.on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kWorkersLost});
   EXPECT_EQ(referee_.verdict(),
-            "worker 1 offered block 0 for step 0 and was never answered (at 0.000 s)");
+            "worker 1 offered block 0 for step 0, but was never answered (at 0.000 s)");
 }
 
 class ProbingRefereeTest : public ::testing::Test {
@@ -170,16 +171,16 @@ class ProbingRefereeTest : public ::testing::Test {
   }
   void pull(WorkerId worker, Version version) {
     referee_.on_sent(
-        worker_end(worker),
+        worker_party(worker),
         {to_shard(0, Lane::kControl), Frame{{.type = FrameType::kPull, .version = version}, {}}},
         1s);
   }
   static Address to_shard(ShardId shard, Lane lane) { return {Role::kShard, shard, lane}; }
-  // A step of worker 0 that is drawn for a probe, and the next that is not.
+  // A step in which worker 0 is drawn as a probe, and the next one in which it is not.
   Step drawn(bool probed, Step from) const {
     for (Step step = from;; ++step) {
-      const uint64_t luck = draw({9, static_cast<uint64_t>(Purpose::kProbes), step, 0});
-      if ((unit_interval(luck) < 0.5) == probed) return step;
+      const uint64_t bits = draw({9, static_cast<uint64_t>(Purpose::kProbes), step, 0});
+      if ((unit_interval(bits) < 0.5) == probed) return step;
     }
   }
 
@@ -188,14 +189,14 @@ class ProbingRefereeTest : public ::testing::Test {
                     .target = [](Step, WorkerId) { return 0.0; }}};
 };
 
-TEST_F(ProbingRefereeTest, SeesAnOrderToStopForWhatMayBeFinished) {
+TEST_F(ProbingRefereeTest, FindsAStopOfAProbe) {
   stop(drawn(false, 0), 0);
   EXPECT_EQ(referee_.verdict(), "");
   stop(drawn(true, 0), 0);
   EXPECT_NE(referee_.verdict(), "");
 }
 
-TEST_F(ProbingRefereeTest, SeesAnOrderThatEndsAProbe) {
+TEST_F(ProbingRefereeTest, FindsAStopOfALaterStepThatEndsAProbe) {
   const Step probe = drawn(true, 0);
   learn(probe);
   const Step later = drawn(false, probe + 1);
@@ -203,7 +204,7 @@ TEST_F(ProbingRefereeTest, SeesAnOrderThatEndsAProbe) {
   EXPECT_NE(referee_.verdict().find("while it finishes"), std::string::npos);
 }
 
-TEST_F(ProbingRefereeTest, WhoHasGoneOnMayBeStopped) {
+TEST_F(ProbingRefereeTest, AProbeThatHasContinuedMayBeStopped) {
   const Step probe = drawn(true, 0);
   learn(probe);
   pull(0, probe + 1);
@@ -211,14 +212,14 @@ TEST_F(ProbingRefereeTest, WhoHasGoneOnMayBeStopped) {
   EXPECT_EQ(referee_.verdict(), "");
 }
 
-TEST_F(ProbingRefereeTest, SeesAProbeThatIsCalledSlow) {
+TEST_F(ProbingRefereeTest, FindsAProbeThatIsReportedAsSlow) {
   const Step probe = drawn(true, 0);
   learn(probe);
   learn(probe + 1);
   EXPECT_NE(referee_.verdict().find("but it finishes step"), std::string::npos);
 }
 
-TEST_F(ProbingRefereeTest, SeesALateTruthOfWhomNothingWasSaid) {
+TEST_F(ProbingRefereeTest, FindsALateRunTimeOfAWorkerThatWasNotReportedSlow) {
   learn(0);
   referee_.on_learned_late(0, 0);
   EXPECT_EQ(referee_.verdict(), "");
@@ -226,7 +227,7 @@ TEST_F(ProbingRefereeTest, SeesALateTruthOfWhomNothingWasSaid) {
   EXPECT_NE(referee_.verdict(), "");
 }
 
-TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
+TEST_F(ProbingRefereeTest, FindsAbandonedWorkThatWasNotStopped) {
   stop(drawn(false, 0), 0);
   EXPECT_TRUE(referee_.on_abandoned({.step = drawn(false, 0), .worker = 0, .resumed = 900}).ok());
   EXPECT_EQ(referee_.verdict(), "");
@@ -234,37 +235,37 @@ TEST_F(ProbingRefereeTest, SeesWorkLeftOffThatNobodyStopped) {
   EXPECT_NE(referee_.verdict(), "");
 }
 
-TEST(RefereeOfLongGradients, AllowsForErrorsThatAreMultiplied) {
+TEST(RefereeOfByzantineFaults, AllowsForMultipliedRoundingErrors) {
   const Layout layout({{"small", 4, TensorKind::kTrained}});
   const Plan plan{
       .workers = 1, .steps = 2, .tensors = layout.tensors(), .blocks = plan_blocks(layout, 1)};
   const auto verdict_on = [&](float gradient) {
     Referee referee({.steps = 2,
                      .target = [](Step, WorkerId) { return -1e-4; },
-                     .lie = [](Step, WorkerId) { return 3'000.0; }});
+                     .gradient_factor = [](Step, WorkerId) { return 3'000.0; }});
     referee.on_sent(kCoordinator, {{Role::kShard, 0, Lane::kControl}, control_frame(plan)}, 1s);
     auto buffer = std::make_shared<FloatBuffer>(4);
     std::fill(buffer->span().begin(), buffer->span().end(), gradient);
-    referee.on_sent(worker_end(0),
+    referee.on_sent(worker_party(0),
                     {{Role::kShard, 0, Lane::kControl},
                      Frame{{.type = FrameType::kOffer, .samples = 1}, FloatSlice{buffer, 0, 4}}},
                     1s);
     return referee.verdict();
   };
-  EXPECT_EQ(verdict_on(0.3003f), "") << "the parameters may be 1e-7, not 0";
+  EXPECT_EQ(verdict_on(0.3003f), "") << "the parameters may be 1e-7 instead of 0";
   EXPECT_NE(verdict_on(0.31f), "");
 }
 
-TEST_F(RefereeTest, SeesAShardThatTellsAgainAndAgainHowLateAWorkerWas) {
+TEST_F(RefereeTest, FindsAShardThatRepeatsLateReports) {
   push(0);
   push(1);
   StepClosed closed{.step = 0, .elapsed = 1s, .samples = 2};
   for (int times = 0; times < 3; ++times) closed.late.push_back({.worker = 1, .run_time = 2s});
   sent(kShard, to_coordinator(), control_frame(closed));
-  EXPECT_NE(referee_.verdict().find("again and again"), std::string::npos);
+  EXPECT_NE(referee_.verdict().find("reports repeatedly"), std::string::npos);
 }
 
-TEST(RefereeOfMomentum, ForetellsUpdates) {
+TEST(RefereeOfMomentum, PredictsUpdates) {
   Referee referee({.steps = 3, .learning_rate = 0.5, .momentum = 0.5, .target = [](Step, WorkerId) {
                      return -1.0;
                    }});
@@ -283,7 +284,7 @@ TEST(RefereeOfMomentum, ForetellsUpdates) {
                             control_frame(Decision{.step = number, .cutoff = 1, .alive = {0}})};
     referee.on_received(kCoordinator, decision, 1s);
     referee.on_sent(
-        worker_end(0),
+        worker_party(0),
         {{Role::kShard, 0, Lane::kControl},
          Frame{{.type = FrameType::kOffer, .step = number, .samples = 1}, four(gradient)}},
         1s);
@@ -300,13 +301,13 @@ TEST(RefereeOfMomentum, ForetellsUpdates) {
                     1s);
   };
   step(0, 1.0f, -0.5f);
-  step(1, 0.5f, -1.0f);  // the second momentum is half of the first and 0.5
+  step(1, 0.5f, -1.0f);  // the second momentum is half of the first plus 0.5
   EXPECT_EQ(referee.verdict(), "");
   step(2, 0.0f, -1.0f);
-  EXPECT_NE(referee.verdict(), "") << "without momentum it would not move";
+  EXPECT_NE(referee.verdict(), "") << "without momentum the parameters would not change";
 }
 
-TEST(RefereeOfScripts, SeesARunThatEndsBeforeTheyHaveLeft) {
+TEST(RefereeOfScripts, FindsARunThatEndsBeforeScriptsHaveLeft) {
   const auto say = [](Referee& referee, Address to, TimePoint now) {
     referee.on_sent(kCoordinator, {to, control_frame(Farewell{})}, now);
   };
@@ -314,7 +315,7 @@ TEST(RefereeOfScripts, SeesARunThatEndsBeforeTheyHaveLeft) {
   Referee referee({.scripts = true});
   say(referee, to_worker(0, Lane::kControl), 1s);
   say(referee, to_worker(1, Lane::kControl), 1s);
-  referee.on_received(worker_end(0), {to_coordinator(), control_frame(Farewell{})}, 2s);
+  referee.on_received(worker_party(0), {to_coordinator(), control_frame(Farewell{})}, 2s);
   referee.on_lost(kCoordinator, 1, 2s);
   say(referee, shard, 2s);
   EXPECT_EQ(referee.verdict(), "");
@@ -328,7 +329,7 @@ TEST(RefereeOfScripts, SeesARunThatEndsBeforeTheyHaveLeft) {
   EXPECT_NE(hasty.verdict(), "");
 }
 
-TEST_F(RefereeTest, SeesARunThatEndsForNoGoodReason) {
+TEST_F(RefereeTest, FindsARunThatFailsWithoutAFault) {
   referee_.on_run_over(
       {.outcome = RunOutcome::kFailed, .cause = EndCause::kJoinTimeout, .reason = "late"});
   EXPECT_EQ(referee_.verdict(), "the run failed: late (at 0.000 s)");

@@ -41,7 +41,7 @@ class Rate {
   std::vector<double> rates_;
 };
 
-// The run-times of whoever was recorded, ascending, and who that is.
+// The workers recorded in a step, and their run-times in ascending order.
 struct Recorded {
   std::vector<WorkerId> workers;
   std::vector<double> sorted;
@@ -58,8 +58,8 @@ struct Recorded {
   }
 };
 
-// Whose gradients were used: of those that arrived in the very moment of the close, as many as were
-// still wanted, in the order of workers.
+// Marks the workers whose gradients were used. Of the gradients that arrived at the time of the
+// close, those of the first workers are used, until the cutoff is reached.
 void mark_included(std::span<const double> row, const StepClose& close,
                    std::vector<bool>& included) {
   auto wanted =
@@ -81,7 +81,7 @@ double least_included(const std::vector<uint64_t>& used, const std::vector<uint6
   return least;
 }
 
-// What a replay measures, after the warm-up.
+// The measurements of a replay, after the warm-up.
 class ReplayMeasures {
  public:
   ReplayMeasures(const Trace& trace, const ReplaySettings& settings)
@@ -95,7 +95,7 @@ class ReplayMeasures {
 
   void on_review(Step step) { reviews_ += step >= warmup_ ? 1 : 0; }
 
-  // `gradients` counts a share of a gradient as that share.
+  // `gradients`: sum of the used gradients, weighted by the workers' shares of the work.
   void on_step(const ReplayedStep& step, const std::vector<WorkerId>& alive, double gradients,
                const StepClose& all, Duration decision) {
     if (step.step < warmup_) return;
@@ -139,20 +139,20 @@ class ReplayMeasures {
   Rate ours_;
   Rate best_;
   Rate all_;
-  std::vector<uint64_t> used_;      // by worker: steps with its gradient, and ...
-  std::vector<uint64_t> recorded_;  // ... with its run-time
+  std::vector<uint64_t> used_;      // by worker: steps with its gradient
+  std::vector<uint64_t> recorded_;  // by worker: steps with its run-time
   std::vector<Duration> decisions_;
   uint64_t contributors_ = 0;
   uint64_t reviews_ = 0;
 };
 
-// One policy on one trace, step by step.
+// The replay of one policy on one trace.
 class Replay {
  public:
-  Replay(const Trace& trace, const OracleShares& hindsight, Decider& decider,
+  Replay(const Trace& trace, const OracleCloses& oracle, Decider& decider,
          const ReplaySettings& settings, const std::function<TimePoint()>& clock)
       : trace_(trace),
-        hindsight_(hindsight),
+        oracle_(oracle),
         decider_(decider),
         settings_(settings),
         clock_(clock),
@@ -169,24 +169,24 @@ class Replay {
   void learn(Step step, const StepTimes& seen, const StepClose& close);
 
   const Trace& trace_;
-  const OracleShares& hindsight_;
+  const OracleCloses& oracle_;
   Decider& decider_;
   const ReplaySettings& settings_;
   const std::function<TimePoint()>& clock_;
   ReplayMeasures measures_;
   Recorded recorded_;          // of the step
-  std::vector<double> times_;  // of the step by worker, with the shares that were dealt
+  std::vector<double> times_;  // of the step by worker, scaled by the workers' shares
   std::vector<double> arrived_;
   std::vector<bool> included_;
   Probes probes_;
-  std::vector<LateArrival> late_;  // since the step before
+  std::vector<LateArrival> late_;  // since the previous step
   double now_ = 0.0;
   Duration decision_{};  // how long deciding took in this step
-  Duration learning_{};  // in the step before
+  Duration learning_{};  // in the previous step
 };
 
-// A share of the work takes a share of the time, and its gradient counts as much. The shares of a
-// step are dealt before the one before it has shown anything, as workers need to know them when
+// A share of the work takes that share of the time, and its gradient counts as that share. The
+// shares of a step are planned before the previous step has closed, since workers need them when
 // they begin.
 Choice Replay::decide(Step step) {
   const TimePoint asked = clock_();
@@ -204,8 +204,8 @@ Choice Replay::decide(Step step) {
   return choice;
 }
 
-// Decides again inside the step as often as the choice wants. What has happened by then is all that
-// is reported; a step that closes by itself is not reviewed.
+// Reviews the decision within the step as often as the choice asks for. The policy learns only what
+// has happened by then; a step that has already closed is not reviewed.
 StepClose Replay::close(Step step, Choice& choice) {
   StepClose close = close_of(choice, recorded_.sorted);
   for (double at = review_of(choice, recorded_.sorted); at < close.elapsed;
@@ -240,7 +240,7 @@ Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep
   times_.assign(trace_.row(step).begin(), trace_.row(step).end());
   Choice choice = decide(step);
   const StepClose closed = close(step, choice);
-  const StepTimes seen = what_was_seen(step, times_, closed);
+  const StepTimes seen = observed_times(step, times_, closed);
   mark_included(times_, closed, included_);
   double gradients = 0.0;
   for (const WorkerId worker : recorded_.workers)
@@ -249,11 +249,11 @@ Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep
                               .alive = static_cast<uint32_t>(recorded_.workers.size()),
                               .choice = choice,
                               .close = closed,
-                              .best = hindsight_.best[step],
+                              .best = oracle_.best[step],
                               .seen = seen,
                               .included = included_,
                               .late = late_};
-  measures_.on_step(replayed, recorded_.workers, gradients, hindsight_.all[step], decision_);
+  measures_.on_step(replayed, recorded_.workers, gradients, oracle_.all[step], decision_);
   if (listen) {
     const Status heard = listen(replayed);
     if (!heard) return heard;
@@ -264,8 +264,8 @@ Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep
 
 }  // namespace
 
-OracleShares hindsight_of(const Trace& trace, double overhead) {
-  OracleShares hindsight;
+OracleCloses oracle_of(const Trace& trace, double overhead) {
+  OracleCloses oracle;
   Recorded recorded;
   for (Step step = 0; step < trace.steps(); ++step) {
     recorded.read(trace.row(step));
@@ -273,23 +273,22 @@ OracleShares hindsight_of(const Trace& trace, double overhead) {
     double best_rate = 0.0;
     for (size_t i = 0; i < recorded.sorted.size(); ++i) {
       const double rate = static_cast<double>(i + 1) / (overhead + recorded.sorted[i]);
-      if (rate < best_rate) continue;  // of equal ones, the one with more gradients
+      if (rate < best_rate) continue;  // on a tie, more gradients win
       best_rate = rate;
       best = {static_cast<uint32_t>(i + 1), recorded.sorted[i]};
     }
-    hindsight.best.push_back(best);
-    hindsight.all.push_back(
-        {static_cast<uint32_t>(recorded.sorted.size()), recorded.sorted.back()});
+    oracle.best.push_back(best);
+    oracle.all.push_back({static_cast<uint32_t>(recorded.sorted.size()), recorded.sorted.back()});
   }
-  return hindsight;
+  return oracle;
 }
 
-Result<ReplayResult> replay(const Trace& trace, const OracleShares& hindsight, Decider& decider,
+Result<ReplayResult> replay(const Trace& trace, const OracleCloses& oracle, Decider& decider,
                             const ReplaySettings& settings, const std::function<TimePoint()>& clock,
                             const std::function<Status(const ReplayedStep&)>& listen) {
   DROVER_CHECK(trace.steps() > settings.warmup);
-  DROVER_CHECK(hindsight.best.size() == trace.steps());
-  Replay replay(trace, hindsight, decider, settings, clock);
+  DROVER_CHECK(oracle.best.size() == trace.steps());
+  Replay replay(trace, oracle, decider, settings, clock);
   for (Step step = 0; step < trace.steps(); ++step) {
     if (const Status heard = replay.run_step(step, listen); !heard) return heard.error();
   }
@@ -301,9 +300,8 @@ Status check_long_enough(const Trace& trace, Step warmup) {
   return trace_trouble(
       trace.path, "",
       fmt::format(
-          "{} steps are to be replayed, and the first {} are the warm-up, which is not "
-          "measured: nothing is left. Try a shorter one, such as --policy-warmup {}, or a longer "
-          "trace",
+          "nothing is left to measure: the trace has {} steps, and the first {} are the warm-up. "
+          "Use a shorter warm-up, such as --policy-warmup {}, or a longer trace",
           with_commas(trace.steps()), with_commas(warmup), trace.steps() / 4));
 }
 

@@ -49,9 +49,9 @@ Status DecisionsFile::close() {
 Status ReplayRecorder::add(const ReplayedStep& replayed) {
   const Step step = replayed.step;
   for (const LateArrival& each : replayed.late) {
-    const Status told = writer_.on_late_arrival(
+    const Status status = writer_.on_late_arrival(
         {.step = each.step, .worker = each.worker, .run_time = from_seconds(each.run_time)});
-    if (!told) return told;
+    if (!status) return status;
     ++late_;
   }
   Status status = writer_.on_decision({.step = step,
@@ -67,7 +67,7 @@ Status ReplayRecorder::add(const ReplayedStep& replayed) {
                     .loss = std::nan(""),
                     .accuracy = std::nan("")};
   std::vector<ArrivalRecord> arrivals;
-  std::vector<ArrivalRecord> late;  // in the moment of the close, when no more were wanted
+  std::vector<ArrivalRecord> late;  // at the time of the close, beyond the cutoff
   double last = 0.0;
   for (size_t i = 0; i < replayed.seen.known.size(); ++i) {
     const Known known = replayed.seen.known[i];
@@ -110,9 +110,10 @@ Status check_can_be_saved(const Trace& trace, double overhead) {
   if (total <= kSecondsMax) return done();
   return trace_trouble(
       trace.path, "",
-      fmt::format("a run file counts its times as seconds, and {:.3g} of them is more than it can "
-                  "hold; leave out --save, or write the trace in a larger unit",
-                  total));
+      fmt::format(
+          "the replay takes {:.3g} s in all, and a run file holds at most {:.3g} s; leave out "
+          "--save, or write the trace in a larger unit",
+          total, kSecondsMax));
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// What a replay leaves behind, if asked to: its decisions as CSV, or a run file as of a real run.
+// Output of a replay: its decisions as CSV, or a run file like that of a real run.
 #pragma once
 
 #include <fstream>
@@ -12,15 +12,16 @@
 
 namespace drover {
 
-// The columns step,policy,cutoff,elapsed,oracle_cutoff,reason; a row for every step and policy.
+// CSV with the columns step,policy,cutoff,elapsed,oracle_cutoff,reason; one row per step and
+// policy.
 class DecisionsFile {
  public:
-  // A file that is there is replaced.
+  // Replaces an existing file.
   static Result<std::unique_ptr<DecisionsFile>> create(const std::string& path);
 
-  // `first_row` is the trace's row that was replayed as step 0.
+  // `first_row`: the row of the trace that was replayed as step 0.
   Status add(std::string_view policy, Step first_row, const ReplayedStep& step);
-  // Tells whether everything has reached the file.
+  // Returns whether all rows were written.
   Status close();
 
  private:
@@ -31,23 +32,24 @@ class DecisionsFile {
   std::ofstream file_;
 };
 
-// Steps, decisions and arrivals of a replay, as a run records them. Times count as seconds.
+// Records steps, decisions and arrivals of a replay, as a run does. Times are taken as seconds.
 class ReplayRecorder {
  public:
   ReplayRecorder(RunWriter& writer, double overhead) : writer_(writer), overhead_(overhead) {}
 
   Status add(const ReplayedStep& replayed);
-  // `interrupted_because` is empty if the replay got to its end.
+  // `interrupted_because` is empty if the replay has completed.
   Status finish(const std::string& interrupted_because = "");
 
  private:
   RunWriter& writer_;
   const double overhead_;
   Duration now_{};
-  uint32_t late_ = 0;  // in the step before
+  uint32_t late_ = 0;  // late arrivals of the previous step
 };
 
-// Whether the times of this trace can be told in a run file, which counts nanoseconds in 64 bits.
+// Returns an error if the times of this trace are too large for a run file, which has nanoseconds
+// in 64 bits.
 Status check_can_be_saved(const Trace& trace, double overhead);
 
 }  // namespace drover

@@ -22,7 +22,7 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
-// Two workers of three, the third not there, in a step of 2 s.
+// A step of 2 s with two of three workers; the third one is absent.
 struct Sample {
   Choice choice{.cutoff = 2, .reason = "two, \"surely\""};
   StepTimes seen{
@@ -44,7 +44,7 @@ struct Sample {
   }
 };
 
-TEST(DecisionsFile, HasARowForEveryDecision) {
+TEST(DecisionsFile, HasARowForEachDecision) {
   const TempFolder folder;
   const Sample sample;
   auto file = DecisionsFile::create(folder.file("d.csv"));
@@ -58,7 +58,7 @@ TEST(DecisionsFile, HasARowForEveryDecision) {
             "101,static:2,2,2,1,\"two, \"\"surely\"\"\"\n");
 }
 
-TEST(DecisionsFile, ThatCannotBeWrittenIsTold) {
+TEST(DecisionsFile, ReportsAFailedWrite) {
   const TempFolder folder;
   EXPECT_THAT(DecisionsFile::create(folder.file("no/d.csv")).error().message,
               HasSubstr("no/d.csv"));
@@ -67,7 +67,7 @@ TEST(DecisionsFile, ThatCannotBeWrittenIsTold) {
   EXPECT_THAT(full.value()->close().error().message, HasSubstr("No space left"));
 }
 
-TEST(ReplayRecorder, RecordsWhatARealRunWouldHave) {
+TEST(ReplayRecorder, RecordsAStepLikeARealRun) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const Sample sample;
@@ -80,7 +80,7 @@ TEST(ReplayRecorder, RecordsWhatARealRunWouldHave) {
   }
   const RunReader reader = reader_at(path);
   EXPECT_EQ(reader.end().value().outcome, RunOutcome::kCompleted);
-  EXPECT_EQ(reader.end().value().elapsed, 5s) << "with the overhead";
+  EXPECT_EQ(reader.end().value().elapsed, 5s) << "including the overhead";
   const auto steps = reader.steps().value();
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[1].at, 2500ms);
@@ -93,14 +93,14 @@ TEST(ReplayRecorder, RecordsWhatARealRunWouldHave) {
   const auto arrivals = reader.arrivals(0, 1).value();
   ASSERT_EQ(arrivals.size(), 4u);
   EXPECT_FALSE(arrivals[1].arrival.censored || arrivals[1].late);
-  EXPECT_TRUE(arrivals[2].late) << "there in the moment of the close, but not wanted any more";
+  EXPECT_TRUE(arrivals[2].late) << "it arrived at the time of the close, beyond the cutoff";
   EXPECT_EQ(arrivals[2].arrival.run_time, 2s);
   EXPECT_EQ(arrivals[3].arrival.worker, 4u);
   EXPECT_TRUE(arrivals[3].arrival.censored);
   EXPECT_EQ(arrivals[3].arrival.run_time, 2s);
 }
 
-TEST(ReplayRecorder, RecordsProbesAsRunTimesThatCameLate) {
+TEST(ReplayRecorder, RecordsProbesAsLateArrivals) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const Sample sample;
@@ -119,10 +119,10 @@ TEST(ReplayRecorder, RecordsProbesAsRunTimesThatCameLate) {
   EXPECT_TRUE(arrivals[3].late);
   EXPECT_FALSE(arrivals[3].arrival.censored);
   EXPECT_EQ(arrivals[3].arrival.run_time, 3500ms);
-  EXPECT_EQ(reader.steps().value()[1].late, 2u) << "one in the moment of the close, one probe";
+  EXPECT_EQ(reader.steps().value()[1].late, 2u) << "one at the time of the close, one probe";
 }
 
-TEST(ReplayRecorder, RefusesTimesThatDoNotFit) {
+TEST(ReplayRecorder, RefusesTimesThatAreTooLarge) {
   Trace trace{.path = "ns.csv", .workers = {"w0", "w1"}, .times = {1e9, 2e9}};
   EXPECT_TRUE(check_can_be_saved(trace, 0.0).ok());
   trace.times = {1e9, 5e9};

@@ -11,10 +11,10 @@ namespace drover {
 namespace {
 
 constexpr uint32_t kDefaultLaw = ~uint32_t{0};
-// A worker cannot be infinitely fast, whatever the tail of a law says.
+// Lower bound on normally distributed run-times, as a share of the mean.
 constexpr double kFastest = 0.01;
 
-// What a draw is used for, so that no two uses share one.
+// The use of a random draw: part of its key, so that no two uses get the same draw.
 enum Use : uint64_t { kBase = 1, kStraggles, kDelay, kEnters };
 
 double median_of(const Trace& trace) {
@@ -33,7 +33,7 @@ RunTimes::RunTimes(const Scenario& scenario, uint32_t workers, uint64_t seed)
     : scenario_(scenario), seed_(seed), law_of_(workers, kDefaultLaw) {
   for (uint32_t rule = 0; rule < scenario.run_times.size(); ++rule) {
     for (WorkerId worker = 0; worker < workers; ++worker) {
-      if (scenario.concerns(scenario.run_times[rule].whom, worker)) law_of_[worker] = rule;
+      if (scenario.concerns(scenario.run_times[rule].selector, worker)) law_of_[worker] = rule;
     }
     const auto& trace = scenario.run_times[rule].law.trace;
     trace_median_.push_back(trace ? median_of(*trace) : 0.0);
@@ -44,17 +44,17 @@ RunTimes::RunTimes(const Scenario& scenario, uint32_t workers, uint64_t seed)
   }
 }
 
-uint64_t RunTimes::chance(uint64_t use, uint64_t which, Step step, uint64_t who) const {
-  return draw({seed_, static_cast<uint64_t>(Purpose::kRunTimes), use, which, step, who});
+uint64_t RunTimes::draw_bits(uint64_t use, uint64_t which, Step step, uint64_t index) const {
+  return draw({seed_, static_cast<uint64_t>(Purpose::kRunTimes), use, which, step, index});
 }
 
-double RunTimes::uniform(uint64_t use, uint64_t which, Step step, uint64_t who) const {
-  return unit_interval(chance(use, which, step, who));
+double RunTimes::uniform(uint64_t use, uint64_t which, Step step, uint64_t index) const {
+  return unit_interval(draw_bits(use, which, step, index));
 }
 
 // Box and Muller: two uniform draws give one normal one.
-double RunTimes::normal(uint64_t use, uint64_t which, Step step, uint64_t who) const {
-  const uint64_t bits = chance(use, which, step, who);
+double RunTimes::normal(uint64_t use, uint64_t which, Step step, uint64_t index) const {
+  const uint64_t bits = draw_bits(use, which, step, index);
   const double radius = std::sqrt(-2.0 * std::log(1.0 - unit_interval(bits)));
   return radius * std::cos(2.0 * std::numbers::pi * unit_interval(mix_bits(bits)));
 }
@@ -84,14 +84,14 @@ double RunTimes::base(const RunTimeLaw& law, Step step, WorkerId worker) const {
   return law.mean;
 }
 
-bool RunTimes::ill(size_t regime, Step step, WorkerId worker) {
+bool RunTimes::is_slow(size_t regime, Step step, WorkerId worker) {
   const Regime& rule = scenario_.regimes[regime];
-  const uint32_t who = rule.by_node ? scenario_.node_of(worker) : worker;
-  std::vector<bool>& states = chains_[regime][who].ill;
+  const uint32_t index = rule.by_node ? scenario_.node_of(worker) : worker;
+  std::vector<bool>& states = chains_[regime][index].slow;
   while (states.size() <= step) {
     const bool before = !states.empty() && states.back();
-    const double luck = uniform(kEnters, regime, states.size(), who);
-    states.push_back(before ? luck >= rule.leave : luck < rule.enter);
+    const double drawn = uniform(kEnters, regime, states.size(), index);
+    states.push_back(before ? drawn >= rule.leave : drawn < rule.enter);
   }
   return states[step];
 }
@@ -101,19 +101,21 @@ double RunTimes::seconds(Step step, WorkerId worker) {
   double time = law == kDefaultLaw ? 1.0 : base(scenario_.run_times[law].law, step, worker);
   if (std::isnan(time)) time = trace_median_[law];
   for (const SlowSpell& spell : scenario_.slow) {
-    if (spell.steps.contains(step) && scenario_.concerns(spell.whom, worker)) time *= spell.factor;
+    if (spell.steps.contains(step) && scenario_.concerns(spell.selector, worker))
+      time *= spell.factor;
   }
   for (size_t regime = 0; regime < scenario_.regimes.size(); ++regime) {
     const Regime& rule = scenario_.regimes[regime];
-    if (scenario_.concerns(rule.whom, worker) && ill(regime, step, worker)) time *= rule.factor;
+    if (scenario_.concerns(rule.selector, worker) && is_slow(regime, step, worker))
+      time *= rule.factor;
   }
   for (const Drift& drift : scenario_.drifts) {
-    if (scenario_.concerns(drift.whom, worker))
+    if (scenario_.concerns(drift.selector, worker))
       time *= std::pow(1.0 + drift.per_step, static_cast<double>(step));
   }
   for (size_t which = 0; which < scenario_.straggling.size(); ++which) {
     const Straggling& rule = scenario_.straggling[which];
-    if (!rule.steps.contains(step) || !scenario_.concerns(rule.whom, worker)) continue;
+    if (!rule.steps.contains(step) || !scenario_.concerns(rule.selector, worker)) continue;
     if (uniform(kStraggles, which, step, worker) >= rule.share) continue;
     time *= rule.factor;
     time +=

@@ -16,34 +16,34 @@ Scenario with_law(const RunTimeLaw& law) {
   return scenario;
 }
 
-struct Moments {
+struct Sample {
   double mean = 0.0;
   double deviation = 0.0;
   double least = std::numeric_limits<double>::infinity();
 };
 
-Moments measure(const Scenario& scenario, Step steps = 400, uint32_t workers = 100) {
+Sample measure(const Scenario& scenario, Step steps = 400, uint32_t workers = 100) {
   RunTimes times(scenario, workers, kSeed);
   double sum = 0.0;
   double squares = 0.0;
-  Moments moments;
+  Sample sample;
   for (Step step = 0; step < steps; ++step) {
     for (WorkerId worker = 0; worker < workers; ++worker) {
       const double time = times.seconds(step, worker);
       sum += time;
       squares += time * time;
-      moments.least = std::min(moments.least, time);
+      sample.least = std::min(sample.least, time);
     }
   }
   const double count = static_cast<double>(steps) * workers;
-  moments.mean = sum / count;
-  moments.deviation = std::sqrt(squares / count - moments.mean * moments.mean);
-  return moments;
+  sample.mean = sum / count;
+  sample.deviation = std::sqrt(squares / count - sample.mean * sample.mean);
+  return sample;
 }
 
-TEST(RunTimes, NormalAndLognormalHaveTheMeanAndDeviationTheyAreGiven) {
+TEST(RunTimes, NormalAndLognormalHaveTheGivenMeanAndDeviation) {
   for (const RunTimeKind kind : {RunTimeKind::kNormal, RunTimeKind::kLognormal}) {
-    const Moments found = measure(with_law({.kind = kind, .mean = 2.0, .deviation = 0.3}));
+    const Sample found = measure(with_law({.kind = kind, .mean = 2.0, .deviation = 0.3}));
     EXPECT_NEAR(found.mean, 2.0, 0.01);
     EXPECT_NEAR(found.deviation, 0.3, 0.01);
     EXPECT_GT(found.least, 0.0);
@@ -51,20 +51,20 @@ TEST(RunTimes, NormalAndLognormalHaveTheMeanAndDeviationTheyAreGiven) {
 }
 
 TEST(RunTimes, ANormalLawNeverGivesATimeBelowZero) {
-  const Moments found =
+  const Sample found =
       measure(with_law({.kind = RunTimeKind::kNormal, .mean = 1.0, .deviation = 5.0}));
   EXPECT_DOUBLE_EQ(found.least, 0.01);
 }
 
 TEST(RunTimes, AShiftedExponentialHasMeanShiftPlusMean) {
-  const Moments found =
+  const Sample found =
       measure(with_law({.kind = RunTimeKind::kShiftedExponential, .mean = 0.5, .shift = 1.0}));
   EXPECT_NEAR(found.mean, 1.5, 0.02);
   EXPECT_NEAR(found.deviation, 0.5, 0.02);
   EXPECT_GE(found.least, 1.0);
 }
 
-TEST(RunTimes, AParetoLawHasTheTailItIsGiven) {
+TEST(RunTimes, AParetoLawHasTheGivenTail) {
   const Scenario scenario = with_law({.kind = RunTimeKind::kPareto, .shift = 1.0, .shape = 2.0});
   RunTimes times(scenario, 100, kSeed);
   int beyond = 0;
@@ -74,7 +74,7 @@ TEST(RunTimes, AParetoLawHasTheTailItIsGiven) {
   EXPECT_NEAR(beyond / 40'000.0, 1.0 / 16.0, 0.005);  // (1/4)^2
 }
 
-TEST(RunTimes, ATraceIsReplayedAndBeginsAgain) {
+TEST(RunTimes, ATraceIsRepeated) {
   const double unknown = std::numeric_limits<double>::quiet_NaN();
   auto trace = std::make_shared<Trace>();
   trace->workers = {"w0", "w1"};
@@ -84,14 +84,14 @@ TEST(RunTimes, ATraceIsReplayedAndBeginsAgain) {
   EXPECT_EQ(times.seconds(0, 0), 1.0);
   EXPECT_EQ(times.seconds(1, 0), 3.0);
   EXPECT_EQ(times.seconds(2, 1), 2.0);
-  EXPECT_EQ(times.seconds(0, 2), 1.0) << "more workers than columns begin again too";
-  EXPECT_EQ(times.seconds(1, 1), 2.0) << "what was not recorded is the median of what was";
+  EXPECT_EQ(times.seconds(0, 2), 1.0) << "the columns are repeated for further workers";
+  EXPECT_EQ(times.seconds(1, 1), 2.0) << "a missing time is replaced by the median";
 }
 
-TEST(RunTimes, AWholeNodeIsSlowInTheStepsGiven) {
+TEST(RunTimes, AWholeNodeIsSlowInTheGivenSteps) {
   Scenario scenario;
   scenario.nodes = {2, 3};
-  scenario.slow.push_back({.whom = {.node = 1}, .steps = {5, 10}, .factor = 2.0});
+  scenario.slow.push_back({.selector = {.node = 1}, .steps = {5, 10}, .factor = 2.0});
   RunTimes times(scenario, 5, kSeed);
   EXPECT_EQ(times.seconds(5, 1), 1.0);
   EXPECT_EQ(times.seconds(5, 2), 2.0);
@@ -100,7 +100,7 @@ TEST(RunTimes, AWholeNodeIsSlowInTheStepsGiven) {
   EXPECT_EQ(times.seconds(4, 4), 1.0);
 }
 
-TEST(RunTimes, ARegimeIsEnteredAndLeftAsOftenAsItsChainSays) {
+TEST(RunTimes, ARegimeHasTheProbabilitiesOfItsChain) {
   Scenario scenario;
   scenario.regimes.push_back({.enter = 0.1, .leave = 0.3, .factor = 3.0});
   RunTimes times(scenario, 50, kSeed);
@@ -131,7 +131,7 @@ TEST(RunTimes, ANodesRegimeIsSharedByItsWorkers) {
   EXPECT_TRUE(nodes_differ);
 }
 
-TEST(RunTimes, StragglersAreTheShareAskedFor) {
+TEST(RunTimes, StragglersHaveTheGivenShare) {
   Scenario scenario;
   scenario.straggling.push_back({.share = 0.1, .delay_mean = 5.0, .delay_deviation = 0.5});
   RunTimes times(scenario, 100, kSeed);
@@ -144,13 +144,13 @@ TEST(RunTimes, StragglersAreTheShareAskedFor) {
 
 TEST(RunTimes, DriftGrowsWithEveryStep) {
   Scenario scenario;
-  scenario.drifts.push_back({.whom = {.workers = {{0, 0}}}, .per_step = 0.01});
+  scenario.drifts.push_back({.selector = {.workers = {{0, 0}}}, .per_step = 0.01});
   RunTimes times(scenario, 2, kSeed);
   EXPECT_NEAR(times.seconds(100, 0), std::pow(1.01, 100), 1e-9);
   EXPECT_EQ(times.seconds(100, 1), 1.0);
 }
 
-TEST(RunTimes, TheLastRuleThatFitsCounts) {
+TEST(RunTimes, TheLastMatchingRuleApplies) {
   Scenario scenario = with_law({.mean = 1.0});
   scenario.run_times.push_back({{.workers = {{1, 2}}}, {.mean = 4.0}});
   RunTimes times(scenario, 3, kSeed);
@@ -158,7 +158,7 @@ TEST(RunTimes, TheLastRuleThatFitsCounts) {
   EXPECT_EQ(times.seconds(0, 2), 4.0);
 }
 
-TEST(RunTimes, MayBeAskedInAnyOrderAndAgain) {
+TEST(RunTimes, DoNotDependOnTheOrderOfCalls) {
   Scenario scenario = with_law({.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.5});
   scenario.regimes.push_back({.enter = 0.2, .leave = 0.2, .factor = 2.0});
   RunTimes forwards(scenario, 4, kSeed);

@@ -14,9 +14,10 @@ uint32_t Scenario::node_of(WorkerId worker) const {
   return 0;
 }
 
-bool Scenario::concerns(const Whom& whom, WorkerId worker) const {
-  if (whom.node && node_of(worker) != *whom.node) return false;
-  return !whom.workers || (whom.workers->first <= worker && worker <= whom.workers->second);
+bool Scenario::concerns(const WorkerSelector& selector, WorkerId worker) const {
+  if (selector.node && node_of(worker) != *selector.node) return false;
+  return !selector.workers ||
+         (selector.workers->first <= worker && worker <= selector.workers->second);
 }
 
 bool Scenario::joins_later(WorkerId worker) const {

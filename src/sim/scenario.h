@@ -1,5 +1,5 @@
-// Scenario: a cluster that does not exist, as values: how fast its workers are, how its network
-// behaves, and what goes wrong when. The job it trains is described apart (job/job.h).
+// Scenario: the description of a simulated cluster: the run-times of its workers, its network, and
+// its faults. The job that it trains is described by job/job.h.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 
 namespace drover {
 
-// Some of the workers: those of a node, a range of numbers, or (with neither) everybody.
-struct Whom {
+// Selects workers: those of a node, a range of numbers, or (with neither) all workers.
+struct WorkerSelector {
   std::optional<uint32_t> node;
   std::optional<std::pair<WorkerId, WorkerId>> workers;  // first and last
 };
 
-// When something happens: when a step opens, or at a time since the start.
-struct Moment {
+// When an event happens: when a step opens, or at a time since the start.
+struct Trigger {
   std::optional<Step> step;
-  Duration at{};  // without a step
+  Duration at{};  // if there is no step
 };
 
 // Steps from `first` up to, not including, `end`.
@@ -41,7 +41,7 @@ enum class RunTimeKind : uint8_t {
   kLognormal,           // mean, deviation (of the run-time, not of its logarithm)
   kShiftedExponential,  // shift + an exponential time of mean `mean`
   kPareto,              // at least `shift`, P(x > t) = (shift / t)^shape
-  kTrace,               // recorded; begins again at its end
+  kTrace,               // recorded; repeated from the beginning at its end
 };
 
 struct RunTimeLaw {
@@ -53,15 +53,15 @@ struct RunTimeLaw {
   std::shared_ptr<const Trace> trace;
 };
 
-// A law for some workers; of several that fit, the last counts.
+// A law for some workers. If several rules match a worker, the last one applies.
 struct RunTimeRule {
-  Whom whom;
+  WorkerSelector selector;
   RunTimeLaw law;
 };
 
-// Runs `factor` times slower in these steps. A whole node's workers slow down together.
+// The selected workers run `factor` times slower in these steps.
 struct SlowSpell {
-  Whom whom;
+  WorkerSelector selector;
   StepSpan steps;
   double factor = 2.0;
 };
@@ -69,7 +69,7 @@ struct SlowSpell {
 // In a share of its steps, drawn independently, a worker takes longer: by a factor, and by a
 // normally distributed delay (never below zero).
 struct Straggling {
-  Whom whom;
+  WorkerSelector selector;
   StepSpan steps;
   double share = 0.01;
   double factor = 1.0;
@@ -77,11 +77,11 @@ struct Straggling {
   double delay_deviation = 0.0;
 };
 
-// Markov-modulated: in every step a healthy one falls ill with probability `enter`, an ill one
-// recovers with probability `leave`; who is ill runs `factor` times slower.
+// Markov-modulated slowdown: in each step a normal worker becomes slow with probability `enter`,
+// and a slow one recovers with probability `leave`. A slow worker runs `factor` times slower.
 struct Regime {
-  Whom whom;
-  bool by_node = false;  // a node falls ill as a whole
+  WorkerSelector selector;
+  bool by_node = false;  // all workers of a node become slow together
   double enter = 0.01;
   double leave = 0.1;
   double factor = 2.0;
@@ -89,45 +89,44 @@ struct Regime {
 
 // Run-times grow (or shrink) by this share with every step: (1 + per_step)^step.
 struct Drift {
-  Whom whom;
+  WorkerSelector selector;
   double per_step = 0.0;
 };
 
-// A link carries streams, as TCP does: what the packets suffer, the stream shows as delay. A lost
-// packet is sent again after `resend` and everything behind it waits; one that is overtaken
-// (reordered) holds up the stream for another latency; a duplicate costs bandwidth and is thrown
-// away.
+// A link carries streams, like TCP: faults of packets delay the stream. A lost packet is sent again
+// after `resend`, and later packets wait for it. A reordered packet delays the stream by another
+// latency. A duplicate takes bandwidth, and is discarded.
 struct LinkLaw {
   Duration latency = std::chrono::microseconds(100);
-  Duration jitter{};              // mean of an exponential time on top
-  double bytes_per_second = 0.0;  // of each end; 0: no limit
+  Duration jitter{};              // mean of an additional exponential delay
+  double bytes_per_second = 0.0;  // of each process; 0: no limit
   double loss = 0.0;              // share of frames
   double duplication = 0.0;
   double reordering = 0.0;
   Duration resend = std::chrono::milliseconds(200);
 };
 
-// Links of some workers; of several that fit, the last counts.
+// The links of some workers. If several rules match a link, the last one applies.
 struct LinkRule {
-  Whom whom;
+  WorkerSelector selector;
   LinkLaw law;
 };
 
-// A share of a shard's answers to pulls, each with all its blocks, come late.
+// A share of a shard's answers to pulls are late, each with all its blocks.
 struct SlowShard {
   std::optional<ShardId> shard;  // absent: all of them
   double share = 1.0;
   Duration delay{};
 };
 
-// The process of a shard hangs for a while: whatever is sent to it waits.
+// The process of a shard hangs for a while: messages to it wait.
 struct Stall {
   ShardId shard = 0;
-  Moment when;
+  Trigger when;
   Duration length{};
 };
 
-// A share of what the coordinator says comes late.
+// A share of the coordinator's messages are late.
 struct SlowCoordinator {
   double share = 1.0;
   Duration delay{};
@@ -135,72 +134,72 @@ struct SlowCoordinator {
 
 struct Death {
   WorkerId worker = 0;
-  Moment when;
-  bool loses_messages = false;  // what is under way is lost too, as when a host dies
+  Trigger when;
+  bool loses_messages = false;  // messages under way are lost, as when a host dies
 };
 
-// A server's process dies: a shard's, a standby's or the coordinator's (whose index is 0). Where
-// the run recovers it is restarted `back` later.
+// The process of a shard, a standby or the coordinator (index 0) dies. It is restarted `back` later
+// if the run recovers.
 struct ServerDeath {
   Role role = Role::kShard;
   ShardId index = 0;
-  Moment when;
+  Trigger when;
   Duration back = std::chrono::milliseconds(100);
-  bool loses_messages = false;  // as of Death
+  bool loses_messages = false;  // see Death
 };
 
-// A shard sends the news that it has closed this step twice, which the protocol does not allow.
+// A shard reports twice that it has closed this step, which violates the protocol.
 struct RepeatedClosing {
   ShardId shard = 0;
   Step step = 0;
 };
 
-// A script stops before this step: because it has done what it was to do, or with an exception.
+// A script leaves the run before this step: because it is done, or with an exception.
 struct Leave {
   WorkerId worker = 0;
   Step before = 0;
   bool fails = false;
 };
 
-// The disk that checkpoints are kept on: mean times of a write (a shard's part, or the manifest)
-// and of reading a shard's part, and the share of writes that fail.
+// The disk for checkpoints: the mean time of writing a shard's part or the manifest, the mean time
+// of reading a shard's part, and the share of writes that fail.
 struct DiskLaw {
   Duration write = std::chrono::milliseconds(50);
   Duration read = std::chrono::milliseconds(50);
   double failures = 0.0;
 };
 
-// Comes for the first time, or again after its death.
+// A worker joins for the first time, or again after its death.
 struct Join {
   WorkerId worker = 0;
-  Moment when;
+  Trigger when;
 };
 
-// These workers cannot be reached; what is sent waits, as TCP would keep trying.
+// These workers cannot be reached. Messages wait, as with TCP retransmission.
 struct Partition {
-  Whom whom;
-  Moment when;
+  WorkerSelector selector;
+  Trigger when;
   Duration length{};
 };
 
-// Its gradient has NaN in this step.
-struct Poison {
+// The worker's gradient of this step has NaN.
+struct CorruptGradient {
   WorkerId worker = 0;
   Step step = 0;
 };
 
-// From this step on its gradients are so many times what they should be.
-struct Lie {
+// From this step on the worker's gradients are multiplied by `factor`.
+struct ByzantineFault {
   WorkerId worker = 0;
   double factor = 100.0;
   std::optional<Step> step;
 };
 
 struct Scenario {
-  // Of the network whose run-times these are; a worker told to stop notices between two of them.
-  // 0: as many as the model that is trained has tensors.
+  // Layers of the model that the run-times belong to. A worker notices a stop between two layers.
+  // 0: one layer for each tensor of the model that is trained.
   uint32_t layers = 0;
-  std::vector<uint32_t> nodes;  // workers on each, in order; empty: all on one
+  std::vector<uint32_t> nodes;  // workers per node, in order; empty: all on one node
   std::vector<RunTimeRule> run_times;
   std::vector<SlowSpell> slow;
   std::vector<Straggling> straggling;
@@ -217,16 +216,16 @@ struct Scenario {
   std::vector<Join> joins;
   std::vector<Partition> partitions;
   std::vector<Stall> stalls;
-  std::vector<Poison> poisons;
-  std::vector<Lie> lies;
+  std::vector<CorruptGradient> corrupt_gradients;
+  std::vector<ByzantineFault> byzantine_faults;
 
   uint32_t node_of(WorkerId worker) const;
-  bool concerns(const Whom& whom, WorkerId worker) const;
-  // Workers that come later are not waited for at the start.
+  bool concerns(const WorkerSelector& selector, WorkerId worker) const;
+  // Whether the worker joins after the start. The run does not wait for it at the start.
   bool joins_later(WorkerId worker) const;
 };
 
-// "node2": the name of the host a worker sits on.
+// The host name of a node, such as "node2".
 std::string node_name(uint32_t node);
 
 }  // namespace drover

@@ -21,7 +21,7 @@ namespace {
 constexpr double kTimeMax = 1e6;  // seconds
 constexpr double kFactorMax = 1e6;
 
-// A kind of run-times, and the keys that describe it: all of them, and no others.
+// A kind of run-times, and the keys that it requires; other keys are refused.
 struct KindOfTimes {
   std::string_view name;
   RunTimeKind kind;
@@ -50,7 +50,7 @@ Status parse_kind(const std::string& text, const KindOfTimes*& kind) {
     }
     names.push_back(each.name);
   }
-  return invalid_input(fmt::format("there is no kind '{}'.{} Known: {}", text,
+  return invalid_input(fmt::format("unknown kind '{}'.{} Known: {}", text,
                                    did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
@@ -75,11 +75,11 @@ Status parse_bandwidth(const std::string& text, double& bytes_per_second) {
 
 // --- one function a table
 
-void read(TomlKeys& keys, Whom& whom) {
+void read(TomlKeys& keys, WorkerSelector& selector) {
   if (keys.has("node") && keys.has("workers"))
     keys.complain("workers", "give either node or workers, not both");
-  keys.count("node", whom.node, 0, kWorkersMax);
-  keys.range("workers", whom.workers);
+  keys.count("node", selector.node, 0, kWorkersMax);
+  keys.range("workers", selector.workers);
 }
 
 void read(TomlKeys& keys, StepSpan& steps) {
@@ -92,22 +92,22 @@ void read(TomlKeys& keys, StepSpan& steps) {
   });
 }
 
-void read(TomlKeys& keys, Moment& when) {
+void read(TomlKeys& keys, Trigger& when) {
   keys.step("step", when.step);
   keys.duration("at", when.at);
   if (keys.has("step") == keys.has("at"))
-    keys.complain("say when: either step = 10 (when that step opens) or at = \"3s\"");
+    keys.complain("needs either step = 10 (when that step opens) or at = \"3s\"");
 }
 
 void read(TomlKeys& keys, RunTimeRule& rule, const std::filesystem::path& folder) {
   RunTimeLaw& law = rule.law;
-  read(keys, rule.whom);
+  read(keys, rule.selector);
   keys.need("kind", "\"lognormal\", for example");
   const KindOfTimes* kind = nullptr;
   keys.parsed("kind", [&](const std::string& text) { return parse_kind(text, kind); });
   keys.number("mean", law.mean, 1e-9, kTimeMax);
   keys.number("deviation", law.deviation, 0.0, kTimeMax);
-  // A Pareto time is at least this: it must be more than nothing.
+  // `shift` is the least Pareto time, and must be positive.
   const bool pareto = kind != nullptr && kind->kind == RunTimeKind::kPareto;
   keys.number("shift", law.shift, pareto ? 1e-9 : 0.0, kTimeMax);
   keys.number("shape", law.shape, 0.1, 1000.0);
@@ -129,14 +129,14 @@ void read(TomlKeys& keys, RunTimeRule& rule, const std::filesystem::path& folder
 }
 
 void read(TomlKeys& keys, SlowSpell& slow) {
-  read(keys, slow.whom);
+  read(keys, slow.selector);
   read(keys, slow.steps);
   keys.need("factor", "2.0");
   keys.number("factor", slow.factor, 1e-3, kFactorMax);
 }
 
 void read(TomlKeys& keys, Straggling& straggling) {
-  read(keys, straggling.whom);
+  read(keys, straggling.selector);
   read(keys, straggling.steps);
   keys.need("share", "0.05");
   if (!keys.has("delay_mean")) keys.need("factor", "3.0 (or delay_mean)");
@@ -147,7 +147,7 @@ void read(TomlKeys& keys, Straggling& straggling) {
 }
 
 void read(TomlKeys& keys, Regime& regime) {
-  read(keys, regime.whom);
+  read(keys, regime.selector);
   keys.flag("by_node", regime.by_node);
   keys.number("enter", regime.enter, 0.0, 1.0);
   keys.number("leave", regime.leave, 0.0, 1.0);
@@ -155,14 +155,14 @@ void read(TomlKeys& keys, Regime& regime) {
 }
 
 void read(TomlKeys& keys, Drift& drift) {
-  read(keys, drift.whom);
+  read(keys, drift.selector);
   keys.need("per_step", "0.01");
   keys.number("per_step", drift.per_step, -0.1, 0.1);
 }
 
 void read(TomlKeys& keys, LinkRule& rule) {
   LinkLaw& law = rule.law;
-  read(keys, rule.whom);
+  read(keys, rule.selector);
   keys.duration("latency", law.latency);
   keys.duration("jitter", law.jitter);
   keys.parsed("bandwidth",
@@ -207,28 +207,28 @@ void read(TomlKeys& keys, Join& join) {
 }
 
 void read(TomlKeys& keys, Partition& partition) {
-  read(keys, partition.whom);
+  read(keys, partition.selector);
   read(keys, partition.when);
   keys.need("length", "\"10s\"");
   keys.duration("length", partition.length);
 }
 
-void read(TomlKeys& keys, Poison& poison) {
-  read_worker(keys, poison.worker);
+void read(TomlKeys& keys, CorruptGradient& corrupt) {
+  read_worker(keys, corrupt.worker);
   std::optional<Step> step;
   keys.need("step", "10");
   keys.step("step", step);
-  if (step) poison.step = *step;
+  if (step) corrupt.step = *step;
 }
 
-void read(TomlKeys& keys, Lie& lie) {
-  read_worker(keys, lie.worker);
+void read(TomlKeys& keys, ByzantineFault& fault) {
+  read_worker(keys, fault.worker);
   keys.need("factor", "100.0");
-  keys.number("factor", lie.factor, -kFactorMax, kFactorMax);
-  keys.step("step", lie.step);
+  keys.number("factor", fault.factor, -kFactorMax, kFactorMax);
+  keys.step("step", fault.step);
 }
 
-// Tables of one kind: [[slow]] any number of times, or [slow] once.
+// Reads all tables of one kind: any number of [[slow]], or one [slow].
 template <typename Rule, typename... More>
 void read_all(TomlKeys& top, std::string_view key, std::vector<Rule>& rules,
               std::vector<Complaint>& complaints, const More&... more) {
@@ -247,7 +247,7 @@ void read_all(TomlKeys& top, std::string_view key, std::vector<Rule>& rules,
   for (const toml::node& each : *array) read_one(*each.as_table());
 }
 
-// A list of how many workers sit on each, or how many nodes share them evenly.
+// `nodes` is a list of workers per node, or the number of nodes that share the workers evenly.
 void read_nodes(TomlKeys& top, ScenarioFile& file) {
   const toml::node* node = top.node("nodes");
   if (node == nullptr) return;
@@ -266,10 +266,11 @@ void read_nodes(TomlKeys& top, ScenarioFile& file) {
         std::accumulate(file.scenario.nodes.begin(), file.scenario.nodes.end(), uint64_t{0});
     if (file.scenario.nodes.size() == list->size() && all == file.job.cluster.workers) return;
   }
-  top.complain("nodes", fmt::format("must say how many of the {} workers sit on each node, such as "
-                                    "[{}, {}], or give the number of nodes",
-                                    file.job.cluster.workers, (file.job.cluster.workers + 1) / 2,
-                                    file.job.cluster.workers / 2));
+  top.complain("nodes",
+               fmt::format("must be the number of workers on each node, {} workers in all, such "
+                           "as [{}, {}], or the number of nodes",
+                           file.job.cluster.workers, (file.job.cluster.workers + 1) / 2,
+                           file.job.cluster.workers / 2));
 }
 
 void read_file(const toml::table& table, const std::filesystem::path& folder, ScenarioFile& file,
@@ -285,7 +286,7 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
     }
   }
   if (!file.job.cluster.slow.empty())
-    top.complain("job", "slow: makes real workers slower; a simulated one has [[slow]]");
+    top.complain("job", "slow: slows down real workers; use [[slow]] for simulated ones");
   read_nodes(top, file);
   top.count("layers", scenario.layers, 0, 100'000);
   read_all(top, "run_time", scenario.run_times, complaints, folder);
@@ -299,12 +300,15 @@ void read_file(const toml::table& table, const std::filesystem::path& folder, Sc
   read_all(top, "join", scenario.joins, complaints);
   read_all(top, "partition", scenario.partitions, complaints);
   read_all(top, "stall", scenario.stalls, complaints);
-  read_all(top, "poison", scenario.poisons, complaints);
-  read_all(top, "lie", scenario.lies, complaints);
+  read_all(top, "corrupt_gradient", scenario.corrupt_gradients, complaints);
+  read_all(top, "byzantine", scenario.byzantine_faults, complaints);
+  // The former names of these two tables stay valid.
+  read_all(top, "poison", scenario.corrupt_gradients, complaints);
+  read_all(top, "lie", scenario.byzantine_faults, complaints);
   top.finish();
 }
 
-// "[[death]]", or which one if there are several: "[[death]] number 3".
+// "[[death]]", or "[[death]] number 3" if there are several.
 template <typename Rules>
 std::string name_of(std::string_view table, size_t index, const Rules& rules) {
   return rules.size() == 1 ? fmt::format("[[{}]]", table)
@@ -317,29 +321,30 @@ Status check_worker(WorkerId worker, const Job& job, std::string_view rule) {
                                    worker, job.cluster.workers, job.cluster.workers - 1));
 }
 
-Status check_whom(const Whom& whom, const Scenario& scenario, const Job& job,
-                  std::string_view rule) {
+Status check_selector(const WorkerSelector& selector, const Scenario& scenario, const Job& job,
+                      std::string_view rule) {
   const size_t nodes = std::max<size_t>(1, scenario.nodes.size());
-  if (whom.node && *whom.node >= nodes) {
+  if (selector.node && *selector.node >= nodes) {
     return invalid_input(fmt::format("{} names node {}, but {} nodes are numbered 0 to {}", rule,
-                                     *whom.node, nodes, nodes - 1));
+                                     *selector.node, nodes, nodes - 1));
   }
-  return whom.workers ? check_worker(whom.workers->second, job, rule) : done();
+  return selector.workers ? check_worker(selector.workers->second, job, rule) : done();
 }
 
-// The coordinator begins when the workers 0 to so many are there: who comes later is behind them.
+// The coordinator starts the run when the first workers have joined, so the workers that join later
+// must have the highest numbers.
 Status check_start(const Scenario& scenario, const Job& job) {
   uint32_t at_start = 0;
   while (at_start < job.cluster.workers && !scenario.joins_later(at_start)) ++at_start;
   if (at_start == 0) {
     return invalid_input(
-        "worker 0 joins later; a run begins with worker 0, so take its [[join]] out");
+        "worker 0 joins later, but a run begins with worker 0: remove its [[join]]");
   }
   for (WorkerId worker = at_start; worker < job.cluster.workers; ++worker) {
     if (scenario.joins_later(worker)) continue;
     return invalid_input(fmt::format(
-        "worker {} joins later and worker {} does not; let the workers that join later be the last "
-        "ones, up to {}",
+        "worker {} joins later, but worker {} does not: only the last workers, up to {}, can join "
+        "later",
         at_start, worker, job.cluster.workers - 1));
   }
   return done();
@@ -379,8 +384,8 @@ Result<ScenarioFile> read_scenario_file(const std::string& path) {
 Status validate(const Scenario& scenario, const Job& job) {
   if (!job.record.checkpoint.empty() || !job.record.resume.empty()) {
     return invalid_input(
-        "checkpoint (--checkpoint), resume (--resume): a simulation keeps no checkpoints. Leave "
-        "them out");
+        "checkpoint (--checkpoint), resume (--resume): a simulation writes no checkpoints; remove "
+        "them");
   }
   const uint64_t placed =
       std::accumulate(scenario.nodes.begin(), scenario.nodes.end(), uint64_t{0});
@@ -392,7 +397,7 @@ Status validate(const Scenario& scenario, const Job& job) {
   std::vector<Status> checks;
   const auto check_all = [&](const auto& rules, std::string_view table) {
     for (size_t i = 0; i < rules.size(); ++i)
-      checks.push_back(check_whom(rules[i].whom, scenario, job, name_of(table, i, rules)));
+      checks.push_back(check_selector(rules[i].selector, scenario, job, name_of(table, i, rules)));
   };
   const auto check_workers = [&](const auto& rules, std::string_view table) {
     for (size_t i = 0; i < rules.size(); ++i)
@@ -407,8 +412,8 @@ Status validate(const Scenario& scenario, const Job& job) {
   check_all(scenario.partitions, "partition");
   check_workers(scenario.deaths, "death");
   check_workers(scenario.joins, "join");
-  check_workers(scenario.poisons, "poison");
-  check_workers(scenario.lies, "lie");
+  check_workers(scenario.corrupt_gradients, "corrupt_gradient");
+  check_workers(scenario.byzantine_faults, "byzantine");
   const auto check_shard = [&](ShardId shard, const std::string& rule) {
     if (shard < job.cluster.shards) return;
     checks.emplace_back(

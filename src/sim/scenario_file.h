@@ -1,7 +1,6 @@
-// Scenario files: a simulated cluster, its faults and the job it trains, written down as TOML.
-//
-// docs/scenarios.md lists the keys. Errors say file, line, column and key, and for an unknown key
-// the nearest known one.
+// Scenario files: TOML files that describe a simulated cluster, its faults and the job that it
+// trains. docs/scenarios.md lists the keys. Errors name the file, line, column and key, and for an
+// unknown key the nearest known one.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +16,21 @@ namespace drover {
 
 struct ScenarioFile {
   std::string about;  // one line for people
-  Job job;            // as a job file says it; finished, but not yet validated
+  Job job;            // finished, but not yet validated
   Scenario scenario;
-  std::optional<uint32_t> even_nodes;  // so many nodes share the workers evenly
+  std::optional<uint32_t> even_nodes;  // number of nodes that share the workers evenly
   std::string text;                    // the file as it was read
 };
 
 Result<ScenarioFile> read_scenario_file(const std::string& path);
 
-// The same for text that was read already. `name` stands for the file in errors; traces are looked
-// for relative to its folder.
+// Parses text. `name` is the file name in errors; paths of traces are relative to its folder.
 Result<ScenarioFile> parse_scenario(std::string_view text, const std::string& name);
 
-// Spreads the workers over the nodes anew, for a job whose number of workers has changed since.
+// Distributes the workers over the nodes again, after the job's number of workers has changed.
 void place_workers(ScenarioFile& file);
 
-// What the scenario and the job say together: every worker, node and shard it names exists.
+// Checks the scenario against the job: every worker, node and shard that it names must exist.
 Status validate(const Scenario& scenario, const Job& job);
 
 }  // namespace drover

@@ -83,17 +83,17 @@ node = 0
 at = "1.5s"
 length = "10s"
 
-[[poison]]
+[[corrupt_gradient]]
 worker = 0
 step = 3
 
-[[lie]]
+[[byzantine]]
 worker = 1
 factor = -10.0
 step = 5
 )";
 
-TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
+TEST(ScenarioFile, ReadsAllKeys) {
   const auto read = parse_scenario(kWhole, "made-up.toml");
   ASSERT_TRUE(read.ok()) << read.error().message;
   const ScenarioFile& file = read.value();
@@ -108,7 +108,7 @@ TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
   ASSERT_EQ(scenario.run_times.size(), 2u);
   EXPECT_EQ(scenario.run_times[0].law.kind, RunTimeKind::kLognormal);
   EXPECT_EQ(scenario.run_times[0].law.deviation, 0.5);
-  EXPECT_EQ(scenario.run_times[1].whom.workers, (std::pair<WorkerId, WorkerId>(4, 5)));
+  EXPECT_EQ(scenario.run_times[1].selector.workers, (std::pair<WorkerId, WorkerId>(4, 5)));
   EXPECT_EQ(scenario.run_times[1].law.shift, 1.0);
   ASSERT_EQ(scenario.slow.size(), 1u);
   EXPECT_EQ(scenario.slow[0].steps.first, 5u);
@@ -124,13 +124,13 @@ TEST(ScenarioFile, SaysEverythingAScenarioCanBe) {
   EXPECT_TRUE(scenario.deaths.at(0).loses_messages);
   EXPECT_EQ(scenario.joins.at(0).when.at, std::chrono::seconds(30));
   EXPECT_EQ(scenario.partitions.at(0).length, std::chrono::seconds(10));
-  EXPECT_EQ(scenario.poisons.at(0).step, 3u);
-  EXPECT_EQ(scenario.lies.at(0).factor, -10.0);
-  EXPECT_EQ(scenario.lies.at(0).step, 5u);
+  EXPECT_EQ(scenario.corrupt_gradients.at(0).step, 3u);
+  EXPECT_EQ(scenario.byzantine_faults.at(0).factor, -10.0);
+  EXPECT_EQ(scenario.byzantine_faults.at(0).step, 5u);
   EXPECT_TRUE(validate(scenario, file.job).ok());
 }
 
-TEST(ScenarioFile, NodesMayBeGivenAsANumber) {
+TEST(ScenarioFile, NodesMayBeANumber) {
   const auto read = parse_scenario("nodes = 4\n[job]\nworkers = 10\n", "x.toml");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value().scenario.nodes, (std::vector<uint32_t>{3, 3, 2, 2}));
@@ -140,7 +140,16 @@ TEST(ScenarioFile, NodesMayBeGivenAsANumber) {
   EXPECT_EQ(larger.scenario.nodes, (std::vector<uint32_t>{4, 3, 3, 3}));
 }
 
-TEST(ScenarioFile, ReadsATraceBesideIt) {
+TEST(ScenarioFile, ReadsFormerNamesOfTables) {
+  const auto read = parse_scenario(
+      "[job]\nworkers = 2\n[[poison]]\nworker = 1\nstep = 3\n[[lie]]\nworker = 0\nfactor = 2.0\n",
+      "former.toml");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().scenario.corrupt_gradients.at(0).step, 3u);
+  EXPECT_EQ(read.value().scenario.byzantine_faults.at(0).factor, 2.0);
+}
+
+TEST(ScenarioFile, ReadsATraceInItsFolder) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "scenario_with_trace";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "times.csv") << "step,w0,w1\n0,1,2\n1,3,4\n";
@@ -152,7 +161,7 @@ TEST(ScenarioFile, ReadsATraceBesideIt) {
   EXPECT_EQ(read.value().scenario.run_times[0].law.trace->row(1)[0], 3.0);
 }
 
-TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
+TEST(ScenarioFile, ErrorsNameTheFileTheLineAndTheRemedy) {
   EXPECT_THAT(trouble("[job]\nworkers = 2\n[[slwo]]\nnode = 1\n"),
               AllOf(HasSubstr("made-up.toml:3"), HasSubstr("slwo"), HasSubstr("'slow'")));
   EXPECT_THAT(trouble("[[slow]]\nfactr = 2\n"),
@@ -177,10 +186,10 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
               AllOf(HasSubstr("2:11"), HasSubstr("text in quotes")));
   EXPECT_THAT(trouble("[[link]]\nlatency = \"5 parsecs\"\n"), HasSubstr("such as 200ms"));
   EXPECT_THAT(trouble("[[link]]\nbandwidth = \"fast\"\n"), HasSubstr("10Gbit/s"));
-  EXPECT_THAT(trouble("[[death]]\nworker = 1\n"), HasSubstr("say when"));
+  EXPECT_THAT(trouble("[[death]]\nworker = 1\n"), HasSubstr("needs either step = 10"));
   EXPECT_THAT(trouble("[[death]]\nstep = 1\n"), HasSubstr("needs worker = 3"));
-  EXPECT_THAT(trouble("[[lie]]\nworker = 1\n"), HasSubstr("needs factor = 100.0"));
-  EXPECT_THAT(trouble("[[poison]]\nworker = 1\n"), HasSubstr("needs step = 10"));
+  EXPECT_THAT(trouble("[[byzantine]]\nworker = 1\n"), HasSubstr("needs factor = 100.0"));
+  EXPECT_THAT(trouble("[[corrupt_gradient]]\nworker = 1\n"), HasSubstr("needs step = 10"));
   EXPECT_THAT(trouble("[[slow]]\nnode = 1\n"), HasSubstr("needs factor = 2.0"));
   EXPECT_THAT(trouble("[[straggling]]\nshare = 0.1\n"), HasSubstr("or delay_mean"));
   EXPECT_THAT(trouble("[[drift]]\nworkers = 1\n"), HasSubstr("needs per_step"));
@@ -189,7 +198,7 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
   EXPECT_THAT(trouble("[[slow]]\nnode = 1\nworkers = 2\nfactor = 2\n"),
               AllOf(HasSubstr("3:11"), HasSubstr("not both")));
   EXPECT_THAT(trouble("[[slow]]\nfactr = 2\n"), HasSubstr("Known: node, workers, steps, factor"))
-      << "each once";
+      << "each complaint once";
   EXPECT_THAT(trouble("[[slow]]\nsteps = \"ten\"\n"), HasSubstr("2:9"));
   EXPECT_THAT(trouble("slow = 3\n"), HasSubstr("expected a table [[slow]]"));
   EXPECT_THAT(trouble("nodes = [1, 2]\n[job]\nworkers = 6\n"), HasSubstr("6 workers"));
@@ -199,7 +208,7 @@ TEST(ScenarioFile, TroubleNamesFileLineAndWhatToDo) {
               AllOf(HasSubstr("/nowhere/s.toml"), HasSubstr("No such file")));
 }
 
-TEST(ScenarioFile, NamesOnlyWhatExists) {
+TEST(ScenarioFile, RefusesNamesThatDoNotExist) {
   const auto complaint = [](const std::string& text) {
     const auto file = parse_scenario(text, "x.toml");
     EXPECT_TRUE(file.ok()) << file.error().message;
@@ -212,20 +221,20 @@ TEST(ScenarioFile, NamesOnlyWhatExists) {
               HasSubstr("node 2, but 2 nodes"));
   EXPECT_THAT(complaint("[job]\nshards = 1\n[[slow_shard]]\nshard = 1\ndelay = \"1s\"\n"),
               HasSubstr("shard 1"));
-  EXPECT_THAT(complaint("[job]\nworkers = 2\n[[poison]]\nworker = 1\nstep = 1\n"
-                        "[[poison]]\nworker = 7\nstep = 1\n"),
-              HasSubstr("[[poison]] number 2 names worker 7"));
+  EXPECT_THAT(complaint("[job]\nworkers = 2\n[[corrupt_gradient]]\nworker = 1\nstep = 1\n"
+                        "[[corrupt_gradient]]\nworker = 7\nstep = 1\n"),
+              HasSubstr("[[corrupt_gradient]] number 2 names worker 7"));
   EXPECT_THAT(complaint("[job]\nworkers = 1\n[[join]]\nworker = 0\nstep = 1\n"),
               HasSubstr("worker 0 joins later"));
   EXPECT_THAT(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 1\n"),
-              HasSubstr("worker 1 joins later and worker 2 does not"));
+              HasSubstr("worker 1 joins later, but worker 2 does not"));
   EXPECT_EQ(complaint("[job]\nworkers = 3\n[[join]]\nworker = 1\nstep = 9\n"
                       "[[death]]\nworker = 1\nstep = 5\n"),
             "")
-      << "it comes back";
+      << "it joins again after its death";
 }
 
-TEST(ScenarioFile, EveryShippedScenarioIsRight) {
+TEST(ScenarioFile, EveryShippedScenarioIsValid) {
   int count = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(DROVER_SOURCE_DIR "/examples/scenarios")) {

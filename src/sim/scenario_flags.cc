@@ -14,10 +14,10 @@ struct OnlyLive {
   std::string_view why;
 };
 constexpr std::array<OnlyLive, 6> kOnlyLive = {
-    {{"slow", "makes real workers slower; write [[slow]] in the scenario for simulated ones"},
-     {"save_model", "a simulation keeps its run file, and no model"},
-     {"transport", "a simulation has no sockets; write [[link]] in the scenario"},
-     {"listen", "a simulation has no sockets; write [[link]] in the scenario"},
+    {{"slow", "slows down real workers; use [[slow]] in the scenario for simulated ones"},
+     {"save_model", "a simulation saves no model, only its run file"},
+     {"transport", "a simulation has no sockets; use [[link]] in the scenario"},
+     {"listen", "a simulation has no sockets; use [[link]] in the scenario"},
      {"tls", "a simulation has no sockets, and nothing to encrypt"},
      {"insecure", "a simulation has no sockets, and nothing to encrypt"}}};
 
@@ -27,7 +27,7 @@ Status check_can_be_simulated(const std::string& path, const GivenFlags& flags, 
     return invalid_input(fmt::format("{}: {}", flag_of(*find_setting(key)), why));
   }
   if (!job.record.save_model.empty())
-    return invalid_input(path + ": save_model: a simulation keeps its run file, and no model");
+    return invalid_input(path + ": save_model: a simulation saves no model, only its run file");
   return done();
 }
 

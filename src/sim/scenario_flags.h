@@ -1,5 +1,4 @@
-// The scenario that `drover simulate` was told on its command line: the file, and flags that win
-// over it.
+// The scenario of `drover simulate`: the scenario file, overridden by flags of the command line.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace drover {
 
-// Finished and valid; refuses flags that mean nothing without processes.
+// The result is finished and valid. Refuses flags that only apply to real processes.
 Result<ScenarioFile> scenario_of(const std::string& path, const GivenFlags& flags);
 
 }  // namespace drover

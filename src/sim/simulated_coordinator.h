@@ -1,6 +1,5 @@
-// SimulatedCoordinator: one incarnation of the run's coordinator in virtual time, with what its
-// process does around it: it wakes the machine when that asks for it, and writes the manifests of
-// checkpoints.
+// SimulatedCoordinator: the process of one incarnation of the coordinator, in virtual time. It
+// wakes the state machine when the machine asks for it, and writes the manifests of checkpoints.
 #pragma once
 
 #include <functional>
@@ -14,11 +13,12 @@ namespace drover {
 
 class SimulatedCoordinator {
  public:
-  // Takes what the machine says. `kept` is called for each checkpoint whose manifest is written.
+  // CarryOut executes the machine's output. Kept is called for each checkpoint whose manifest was
+  // written.
   using CarryOut = std::function<void(CoordinatorOutput)>;
   using Kept = std::function<void(const CheckpointReady&)>;
 
-  // What is handed in outlives this.
+  // REQUIRES: the references outlive this object.
   SimulatedCoordinator(const CoordinatorSettings& settings, std::unique_ptr<Policy> policy,
                        EventQueue& time, SimulatedDisk& disk, CarryOut carry_out, Kept kept)
       : time_(time),
@@ -29,7 +29,7 @@ class SimulatedCoordinator {
 
   const Coordinator& machine() const { return machine_; }
 
-  // Lets the machine work, and passes on what it says. Nothing happens when it is over.
+  // Runs `machine` on the state machine, and passes on its output. Does nothing after on_over().
   template <typename Work>
   void work(Work&& machine) {
     if (over_) return;
@@ -41,7 +41,7 @@ class SimulatedCoordinator {
     plan_wake();
   }
 
-  // The process is over, or another has taken its place.
+  // The process has stopped, or another one has replaced it.
   void on_over() { over_ = true; }
   bool is_over() const { return over_; }
 
@@ -54,8 +54,8 @@ class SimulatedCoordinator {
   const CarryOut carry_out_;
   const Kept kept_;
   Coordinator machine_;
-  TimePoint wake_{};             // when it was last asked to be woken
-  TimePoint manifests_until_{};  // one is written after the other
+  TimePoint wake_{};             // the planned wake-up
+  TimePoint manifests_until_{};  // when all manifests so far are written, one at a time
   bool over_ = false;
 };
 

@@ -9,7 +9,7 @@
 
 namespace drover {
 
-// From half to one and a half of the mean.
+// Uniformly distributed from 0.5 to 1.5 times the mean.
 Duration SimulatedDisk::time_of(Duration mean) {
   const double share =
       unit_interval(draw({seed_, static_cast<uint64_t>(Purpose::kFaults), ~uint64_t{0}, uses_++}));

@@ -1,5 +1,5 @@
-// SimulatedDisk: where a simulated run keeps its checkpoints. It does not take time by itself; it
-// says how long writing and reading take, and which writes fail.
+// SimulatedDisk: stores the checkpoints of a simulated run. Calls take no virtual time: the disk
+// returns how long writes and reads take, and which writes fail.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ namespace drover {
 
 class SimulatedDisk {
  public:
-  // The law must outlive this.
+  // REQUIRES: the law outlives this object.
   SimulatedDisk(const DiskLaw& law, uint64_t seed) : law_(law), seed_(seed) {}
 
-  // Of the next write or read.
+  // The duration of the next write or read.
   Duration write_time() { return time_of(law_.write); }
   Duration read_time() { return time_of(law_.read); }
   bool next_write_fails();
 
   void put(CheckpointPart part);
-  // The manifest is written: from now on it is a checkpoint. REQUIRES: its parts were put.
+  // The manifest is written, so the checkpoint exists from now on. REQUIRES: its parts were put.
   void make_checkpoint(CheckpointReady ready);
-  // Null: there is none.
+  // The newest checkpoint of an earlier version; null: there is none.
   const CheckpointReady* newest_before(Version before) const;
-  // REQUIRES: a part of it was put.
+  // REQUIRES: a part of this version was put.
   const std::map<ShardId, CheckpointPart>& parts_of(Version version) const {
     return parts_.at(version);
   }
-  // The run continues from `version`: what is newer is another past's.
+  // The run continues from `version`: discards newer checkpoints.
   void set_aside_after(Version version);
 
-  // A shard's blocks as they were saved.
+  // The saved blocks of a shard.
   Result<std::vector<SavedBlock>> read(const Plan& plan, ShardId shard) const;
 
  private:
@@ -43,7 +43,7 @@ class SimulatedDisk {
 
   const DiskLaw& law_;
   const uint64_t seed_;
-  uint64_t uses_ = 0;  // the key of their randomness
+  uint64_t uses_ = 0;  // count of draws; keys them
   std::map<Version, std::map<ShardId, CheckpointPart>> parts_;
   std::map<Version, CheckpointReady> checkpoints_;
 };

@@ -1,4 +1,4 @@
-// SimulatedEvaluator: measures snapshots of the parameters, without taking virtual time.
+// SimulatedEvaluator: evaluates snapshots of the parameters. Evaluation takes no virtual time.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class SimulatedEvaluator {
   Welcome welcome_;
   std::optional<ParameterPull> pull_;
   std::set<ShardId> connected_;
-  Version version_ = 0;  // measured last
+  Version version_ = 0;  // evaluated last
   bool fetching_ = false;
   bool over_ = false;
 };

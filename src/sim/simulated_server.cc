@@ -91,7 +91,7 @@ Status SimulatedServer::on_replica_floats(const FrameHeader& header, ConstBuffer
   return status;
 }
 
-// As a live process does: what the shard says leaves first, then the copies of what it made.
+// As in a live process, the shard's messages are sent first, then the copies for its standby.
 template <typename Work>
 void SimulatedServer::work(Work&& machine) {
   Outbox said;
@@ -125,7 +125,7 @@ void SimulatedServer::plan_wake() {
   time_.plan(std::max(*wake, time_.now()), [this, at = *wake] {
     if (over_ || wake_ != at) return;
     wake_ = TimePoint{};
-    if (hangs()) return;  // what it missed comes first when it goes on
+    if (hangs()) return;  // hang_until() has planned a wake-up after the hang
     work([&](Outbox& out) { machine_.shard().on_time(time_.now(), out); });
   });
 }
@@ -138,7 +138,8 @@ void SimulatedServer::hang_until(TimePoint until) {
   });
 }
 
-// One at a time: while one is being written the next is passed over, unless it is the last step's.
+// One part is written at a time. A part that is due meanwhile is skipped, unless it is the last
+// step's.
 void SimulatedServer::save(CheckpointPart part) {
   if (!writing_) return write(std::move(part));
   if (part.version == machine_.plan().steps) {

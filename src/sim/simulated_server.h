@@ -1,5 +1,5 @@
-// SimulatedServer: what the process of a shard, or of its standby, does around its ShardServer, in
-// virtual time.
+// SimulatedServer: the process of a shard or of its standby, in virtual time. It drives a
+// ShardServer.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class SimulatedServer {
  public:
   using Send = std::function<void(Outbox)>;
 
-  // What is handed in outlives this. `said` is called with every message for the coordinator when
-  // the shard says it, which may be long before it is sent.
+  // REQUIRES: the references outlive this object. `said` is called with every message for the
+  // coordinator when the shard produces it, which may be long before it is sent.
   SimulatedServer(Party self, KeptParts& kept, size_t window_bytes, EventQueue& time,
                   SimulatedDisk& disk, Send send, std::function<void(const Outgoing&)> said);
 
@@ -45,12 +45,12 @@ class SimulatedServer {
   Status on_replica(const Replica& replica);
   Status on_replica_floats(const FrameHeader& header, ConstBuffer floats);
 
-  // It does nothing until then: what is sent to it waits.
+  // The process hangs until then: messages to it wait.
   void hang_until(TimePoint until);
   bool hangs() const { return stalled_until_ > TimePoint{} && time_.now() <= stalled_until_; }
   TimePoint stalled_until() const { return stalled_until_; }
 
-  // The process is over, or takes no part any more.
+  // The process has stopped, or no longer takes part in the run.
   void on_over() { over_ = true; }
   bool is_over() const { return over_; }
 
@@ -69,10 +69,10 @@ class SimulatedServer {
   const std::function<void(const Outgoing&)> said_;
   ShardServer machine_;
   ReplicaIntake intake_;
-  TimePoint wake_{};  // when it was last asked to be woken
+  TimePoint wake_{};  // the planned wake-up
   TimePoint stalled_until_{};
   bool writing_ = false;
-  std::optional<CheckpointPart> waiting_;  // to be written
+  std::optional<CheckpointPart> waiting_;  // to be written next
   bool over_ = false;
 };
 

@@ -9,13 +9,13 @@
 namespace drover {
 namespace {
 
-// How long a script waits for the last parameters of a run that has completed.
-constexpr Duration kFinalPatience = std::chrono::seconds(5);
+// How long a script waits for the final parameters of a run that has completed.
+constexpr Duration kFinalPullTimeout = std::chrono::seconds(5);
 
-// Notes the order in which tensors become ready. When they are, the simulation says.
-class Noting : public GradientListener {
+// Records the order in which tensors become ready. The simulation decides when they do.
+class TensorOrderRecorder : public GradientListener {
  public:
-  explicit Noting(std::vector<uint32_t>& order) : order_(order) {}
+  explicit TensorOrderRecorder(std::vector<uint32_t>& order) : order_(order) {}
   bool tensor_ready(uint32_t tensor) override {
     order_.push_back(tensor);
     return true;
@@ -120,7 +120,7 @@ void SimulatedWorker::begin_if_ready() {
   }
   if (settings_.script) {
     Outbox out;
-    tell_rate(machine_->step(), out);
+    announce_rate(machine_->step(), out);
     if (settings_.script->pulls_ahead) {
       copy_.emplace(parameters_->size());
       std::copy(parameters_->span().begin(), parameters_->span().end(), copy_->span().begin());
@@ -132,8 +132,8 @@ void SimulatedWorker::begin_if_ready() {
   plan_next_tensor();
 }
 
-// Where it has changed, and by a process that has not told it yet.
-void SimulatedWorker::tell_rate(Step step, Outbox& out) {
+// Announces the learning rate if it has changed, or if this process has not announced it yet.
+void SimulatedWorker::announce_rate(Step step, Outbox& out) {
   const double rate = settings_.script->rate_at(step);
   if (rate_ == rate) return;
   rate_ = rate;
@@ -147,7 +147,7 @@ void SimulatedWorker::on_completed() {
   if (!settings_.script) return on_over();
   if (over_ || std::exchange(completed_, true)) return;
   if (connected_.size() < settings_.shards) return leave(Farewell{});
-  time_.plan(time_.now() + kFinalPatience, [this] { leave(Farewell{}); });
+  time_.plan(time_.now() + kFinalPullTimeout, [this] { leave(Farewell{}); });
   if (computing_) return abandon();
   begin_if_ready();
 }
@@ -158,7 +158,7 @@ void SimulatedWorker::leave(const Farewell& farewell) {
   if (left_) left_();
 }
 
-// A grace may end, and then it is ready.
+// Plans the end of the pull grace: then the machine may be ready.
 void SimulatedWorker::plan_wake() {
   const auto wake = machine_->wake_at();
   if (!wake || wake_ == wake) return;
@@ -205,13 +205,13 @@ void SimulatedWorker::on_tensor() {
 
 void SimulatedWorker::compute() {
   Computing& now = *computing_;
-  Noting noting(now.order);
+  TensorOrderRecorder noting(now.order);
   FloatBuffer& gradient = *gradients_[in_use_];
   const FloatBuffer& parameters = copy_ ? *copy_ : *parameters_;
   now.report = task_.gradient(parameters.span(), now.batch, gradient.span(), noting);
   DROVER_CHECK(now.order.size() == task_.layout().tensors().size());
-  if (settings_.poisoned(now.step)) gradient.data()[0] = std::numeric_limits<float>::quiet_NaN();
-  const double factor = settings_.lie ? settings_.lie(now.step) : 1.0;
+  if (settings_.is_corrupt(now.step)) gradient.data()[0] = std::numeric_limits<float>::quiet_NaN();
+  const double factor = settings_.gradient_factor ? settings_.gradient_factor(now.step) : 1.0;
   if (factor == 1.0) return;
   for (float& value : gradient.span()) value = static_cast<float>(factor) * value;
 }
@@ -220,7 +220,7 @@ void SimulatedWorker::on_stop(Step step) {
   if (!machine_) return;
   machine_->on_stop(step);
   if (!computing_ || machine_->wanted(computing_->step)) return;
-  // It notices between two layers.
+  // The worker notices the stop between two layers.
   time_.plan(time_.now() + computing_->layer, [this, turn = turn_] {
     if (turn == turn_ && computing_ && !over_) abandon();
   });

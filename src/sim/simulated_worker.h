@@ -1,7 +1,6 @@
-// SimulatedWorker: what a worker process does around its WorkerMachine, in virtual time.
-//
-// Computing takes as long as the scenario says; the gradient itself is real, and is computed when
-// its first tensor would be ready, so that work that is abandoned before costs nothing here.
+// SimulatedWorker: a worker process in virtual time. It drives a WorkerMachine. The scenario
+// determines how long computing takes. The gradient is real. It is computed when its first tensor
+// becomes ready, so that work abandoned before then costs no real time.
 #pragma once
 
 #include <array>
@@ -21,26 +20,26 @@
 
 namespace drover {
 
-// What the scripts of workers that bring their model do.
+// The behaviour of scripts, in runs where workers bring their model.
 struct SimulatedScripts {
-  double first_rate = 0.1;  // the learning rate ...
-  double rate = 0.1;        // ... and what it is ...
-  Step changes_at = 0;      // ... from this step on
+  double first_rate = 0.1;  // the learning rate before `changes_at`
+  double rate = 0.1;        // the learning rate from then on
+  Step changes_at = 0;
   bool pulls_ahead = false;
   double rate_at(Step step) const { return step < changes_at ? first_rate : rate; }
 };
 
 struct SimulatedWorkerSettings {
   WorkerId id = 0;
-  uint32_t workers = 1;  // of the job: decides which samples are whose
+  uint32_t workers = 1;  // of the job: samples are assigned by it
   uint32_t shards = 1;
   uint32_t batch = 1;
   bool own_part = false;  // see SampleShare
   uint32_t layers = 0;    // see Scenario
   NumberType number_type = NumberType::kFloat32;
-  std::function<Duration(Step)> compute_time;  // for `batch` samples
-  std::function<bool(Step)> poisoned;          // whether this step's gradient has NaN
-  std::function<double(Step)> lie = {};        // what it is multiplied by; none: 1
+  std::function<Duration(Step)> compute_time;        // for `batch` samples
+  std::function<bool(Step)> is_corrupt;              // whether this step's gradient has NaN
+  std::function<double(Step)> gradient_factor = {};  // of a Byzantine fault; none: 1
   std::optional<SimulatedScripts> script = {};
   std::optional<Leave> leave = {};  // a script's
 };
@@ -49,12 +48,12 @@ class SimulatedWorker {
  public:
   using Send = std::function<void(Outbox)>;
 
-  // `left` is called when a script has left the run, after the last that it sends.
+  // `left` is called when a script has left the run, after its last message is sent.
   SimulatedWorker(SimulatedWorkerSettings settings, Task& task, EventQueue& time, Send send,
                   std::function<void()> left = {});
 
   void on_welcome(const Welcome& welcome);
-  // A shard has let it in; with the last one it is ready.
+  // A shard has admitted the worker. The worker is ready once all shards have.
   void on_connected(ShardId shard);
   void on_want_initial(ShardId shard);
   // A frame from a shard; `floats` is the payload of parameters.
@@ -78,9 +77,9 @@ class SimulatedWorker {
     Batch batch;
     TimePoint began{};
     Duration tensor{};            // between one tensor and the next
-    Duration layer{};             // the longest it takes to notice a stop
+    Duration layer{};             // the longest delay until a stop is noticed
     std::vector<uint32_t> order;  // of tensors, as they become ready
-    size_t next = 0;              // of them
+    size_t next = 0;              // index in `order`
     GradientReport report;
   };
 
@@ -91,9 +90,9 @@ class SimulatedWorker {
   void on_tensor();
   void compute();
   void abandon();
-  void tell_rate(Step step, Outbox& out);
+  void announce_rate(Step step, Outbox& out);
   void leave(const Farewell& farewell);
-  // No step begins with the last parameters.
+  // Whether the worker has the run's final parameters, with which no step begins.
   bool has_final() const { return machine_->ready() && machine_->step() >= steps_; }
   void send(Outbox out) { send_(std::move(out)); }
 
@@ -103,21 +102,21 @@ class SimulatedWorker {
   const Send send_;
   const std::function<void()> left_;
   const SharedBuffer parameters_;
-  std::optional<FloatBuffer> copy_;  // of the parameters, while the next ones are pulled ahead
-  // Where not all blocks are waited for there are two, in turn, so that a shard that is behind can
-  // still have the gradient of the step before.
+  std::optional<FloatBuffer> copy_;  // of the parameters, while the next version is pulled ahead
+  // With partial pull two buffers are used in turn, so that a shard that is behind can still read
+  // the gradient of the previous step.
   std::array<SharedBuffer, 2> gradients_;
-  size_t in_use_ = 0;  // of those
+  size_t in_use_ = 0;  // index in `gradients_`
   std::optional<WorkerMachine> machine_;
   SampleShare share_;
   std::set<ShardId> connected_;
   std::optional<Computing> computing_;
   std::optional<Abandoned> abandoned_;  // until the next step begins
-  std::optional<TimePoint> wake_;       // planned
-  std::optional<double> rate_;          // told to shards
-  Step steps_ = kEndless;               // of the run, where they are taken together
-  bool completed_ = false;              // the run
-  uint64_t turn_ = 0;  // of computing: what was planned for an earlier one no longer counts
+  std::optional<TimePoint> wake_;       // the planned wake-up
+  std::optional<double> rate_;          // announced to the shards
+  Step steps_ = kEndless;               // of the run, unless it is asynchronous
+  bool completed_ = false;              // the run has completed
+  uint64_t turn_ = 0;  // of computing; events planned in an earlier turn are ignored
   bool over_ = false;
 };
 

@@ -1,5 +1,5 @@
-// A simulated worker computes its share of a step's samples, in as much of the time, and says what
-// it left off.
+// A simulated worker computes its share of a step's samples in that share of the time, and reports
+// the work that it abandoned.
 #include "sim/simulated_worker.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class SimulatedWorkerTest : public ::testing::Test {
     publish(0);
   }
 
-  // Answers the last request with that version.
+  // Answers the last pull with that version.
   void publish(Version version) {
     ++requests_;
     for (const Block& block : plan_.blocks) {
@@ -35,7 +35,7 @@ class SimulatedWorkerTest : public ::testing::Test {
   }
 
   template <typename Message>
-  std::vector<Message> told() const {
+  std::vector<Message> sent() const {
     std::vector<Message> found;
     for (const Outgoing& each : sent_) {
       const auto* control = std::get_if<Control>(&each.frame.payload);
@@ -54,7 +54,7 @@ class SimulatedWorkerTest : public ::testing::Test {
                            .shards = 1,
                            .batch = 4,
                            .compute_time = [](Step) { return Duration(6s); },
-                           .poisoned = [](Step) { return false; }},
+                           .is_corrupt = [](Step) { return false; }},
                           task_,
                           time_,
                           [this](Outbox out) {
@@ -63,14 +63,14 @@ class SimulatedWorkerTest : public ::testing::Test {
   uint64_t requests_ = 0;
 };
 
-TEST_F(SimulatedWorkerTest, TakesTheTimeOfItsShareOfTheSamples) {
+TEST_F(SimulatedWorkerTest, TakesItsShareOfTheTime) {
   worker_.on_share({.from = 1, .first = 5, .count = 2, .total = 9});
   while (time_.advance()) {
   }
   publish(1);
   while (time_.advance()) {
   }
-  const auto reports = told<StepReport>();
+  const auto reports = sent<StepReport>();
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].samples, 4u) << "the share is not in force yet";
   EXPECT_EQ(reports[0].compute, 6s);
@@ -85,20 +85,20 @@ TEST_F(SimulatedWorkerTest, TakesTheTimeOfItsShareOfTheSamples) {
   }
 }
 
-TEST_F(SimulatedWorkerTest, TellsWhatItLeftOffWhenItBeginsAgain) {
+TEST_F(SimulatedWorkerTest, ReportsAbandonedWorkWhenItBeginsTheNextStep) {
   time_.plan(2s, [&] { worker_.on_stop(3); });
   while (time_.advance()) {
   }
-  EXPECT_TRUE(told<StepReport>().empty());
-  EXPECT_TRUE(told<Abandoned>().empty()) << "there are no parameters to begin with";
+  EXPECT_TRUE(sent<StepReport>().empty());
+  EXPECT_TRUE(sent<Abandoned>().empty()) << "there are no parameters to begin with";
   publish(4);
-  ASSERT_EQ(told<Abandoned>().size(), 1u);
-  // One of six layers is a second.
-  EXPECT_EQ(told<Abandoned>()[0], (Abandoned{.step = 0, .resumed = 4, .wasted = 3s}));
+  ASSERT_EQ(sent<Abandoned>().size(), 1u);
+  // One of six layers takes a second.
+  EXPECT_EQ(sent<Abandoned>()[0], (Abandoned{.step = 0, .resumed = 4, .wasted = 3s}));
   while (time_.advance()) {
   }
   publish(5);
-  EXPECT_EQ(told<Abandoned>().size(), 1u) << "told once";
+  EXPECT_EQ(sent<Abandoned>().size(), 1u) << "reported once";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// SimulatedWorld: what all parts of a simulation share: virtual time, the network, the disk, and
-// the processes that there are. It decides nothing.
+// SimulatedWorld: the state that all parts of a simulation share: virtual time, the network, the
+// disk and the processes. It has no behaviour of its own.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +24,30 @@
 namespace drover {
 
 struct SimulatedWorld {
-  // The witness may be null, and outlives this.
-  SimulatedWorld(const SimulationSettings& what, Witness* sees_all)
-      : settings(what),
-        witness(sees_all),
+  // `witness` may be null. REQUIRES: it outlives this object.
+  SimulatedWorld(const SimulationSettings& simulated, Witness* attached)
+      : settings(simulated),
+        witness(attached),
         network(settings.scenario, settings.seed),
         disk(settings.scenario.disk, settings.seed),
         workers(settings.coordinator.workers) {}
 
   // The process that serves a shard.
   Party server_of(ShardId shard) const;
-  // Null: it is not running.
-  SimulatedServer* find_server(Party who) const;
-  // The witness sees one incarnation of the run at a time, and the processes that take part in it.
-  bool is_watched(Party who, uint64_t number) const;
-  // Workers, the record and the witness know a shard, whichever process serves it.
-  Party seen_as(Party who) const;
+  // Null if the process is not running.
+  SimulatedServer* find_server(Party party) const;
+  // Whether the witness sees the process: it takes part in the current incarnation of the run.
+  bool is_watched(Party party, uint64_t number) const;
+  // The name that the witness knows: that of the shard, if the process serves one.
+  Party seen_as(Party party) const;
   Load load() const;
 
   template <typename Work>
   void with_coordinator(Work&& work) {
     coordinator->work(work);
   }
-  // The process does nothing any more.
-  void retire(Party who);
+  // Stops the state machine of a process.
+  void retire(Party party);
 
   const SimulationSettings settings;
   Witness* const witness;
@@ -65,7 +65,7 @@ struct SimulatedWorld {
   std::map<ShardId, Role> serving;
   std::vector<std::unique_ptr<SimulatedWorker>> workers;
   std::unique_ptr<SimulatedEvaluator> evaluator;
-  // Processes that are over: what was planned for them still finds them.
+  // Processes that have stopped, kept alive because planned events refer to them.
   std::vector<std::shared_ptr<void>> retired;
 };
 

@@ -1,8 +1,7 @@
 // Simulation: a whole run in virtual time. The coordinator, shards and workers are the same state
-// machines that run live; gradients are real; clock, network and faults are the scenario's. A run
-// that restarts goes through several incarnations of its coordinator, as a live one does.
-//
-// Equal settings give equal runs, event by event.
+// machines as in a live run, and gradients are real. The scenario determines time, network and
+// faults. A run that restarts has several incarnations of its coordinator, as a live one does.
+// Equal settings give identical sequences of events.
 #pragma once
 
 #include <functional>
@@ -12,10 +11,10 @@
 #include "core/result.h"
 #include "core/run_record.h"
 #include "sim/connections.h"
+#include "sim/dispatcher.h"
 #include "sim/incarnations.h"
 #include "sim/lifecycle.h"
-#include "sim/moments.h"
-#include "sim/reception.h"
+#include "sim/schedule.h"
 #include "sim/simulated_world.h"
 #include "sim/simulation_record.h"
 #include "sim/simulation_settings.h"
@@ -28,16 +27,16 @@ namespace drover {
 
 class Simulation {
  public:
-  // Makes the policy of each incarnation of the coordinator; null where there is none.
+  // Makes the policy of each incarnation of the coordinator; null in asynchronous runs.
   using MakePolicy = Incarnations::MakePolicy;
 
-  // Everything handed in must outlive this. `witness` may be null.
+  // `witness` may be null. REQUIRES: the references and pointers outlive this object.
   Simulation(const SimulationSettings& settings, MakePolicy make_policy, Task& task,
              std::vector<RunObserver*> observers, Witness* witness);
 
-  // To the end of the run. Calls `pulse` now and then; if it returns false the run is interrupted.
-  // An Error is a bug of ours: a breach of the protocol, or a run in which nothing happens any
-  // more. If there is a witness it also gets to see what was still under way at the end.
+  // Runs to the end. Calls `pulse` every few hundred events, and interrupts the run if it returns
+  // false. An Error is a bug in Drover: a violation of the protocol, or a run that hangs. A witness
+  // also sees the messages that are under way when the run ends.
   Result<RunEnd> run(const std::function<bool()>& pulse);
 
   // Called when the run restarts: steps from `version` on are taken back.
@@ -49,20 +48,20 @@ class Simulation {
 
  private:
   void plan_faults();
-  void finish_what_is_under_way();
+  void run_remaining_events();
   void on_connected(Party server, Party client);
   void on_client_lost(Party server, Party client);
   void on_server_lost(Party server, Party client);
   void carry_out(CoordinatorOutput out);
-  void refuse(Party who, const Status& status);
+  void refuse(Party party, const Status& status);
 
-  // In this order: each knows those above it, and tells those below it by its handlers.
+  // The order matters: each part refers to those above it, and calls those below it by handlers.
   SimulatedWorld world_;
   SimulationRecord record_;
-  Moments moments_;
+  Schedule schedule_;
   StandbyCover cover_;
   Connections connections_;
-  Reception reception_;
+  Dispatcher dispatcher_;
   Transit transit_;
   Incarnations incarnations_;
   Lifecycle lifecycle_;

@@ -1,5 +1,5 @@
-// SimulationRecord: what became of a simulated run: what observers and the witness are told, and
-// how it ended.
+// SimulationRecord: passes the record of a simulated run to its observers, violations of the
+// protocol to the witness, and keeps how the run ended.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,24 @@ namespace drover {
 
 class SimulationRecord {
  public:
-  // What is handed in outlives this; `witness` may be null.
+  // `witness` may be null. REQUIRES: the references and pointers outlive this object.
   SimulationRecord(std::vector<RunObserver*> observers, Witness* witness, const EventQueue& time)
       : observers_(std::move(observers)), witness_(witness), time_(time) {}
 
-  // Called with the reason, the first time that something cannot be recorded.
+  // `call` is called with the reason when an observer fails for the first time.
   void on_failure(std::function<void(const std::string&)> call) { failed_ = std::move(call); }
 
   void record(const RunRecord& record);
-  // The run ends, though no coordinator says so.
+  // Ends the run without a coordinator.
   void end(const RunEnd& end);
-  // The result of recording something.
+  // Handles the result of an observer.
   void check(const Status& recorded);
-  // The run ends: part of it breaks the protocol.
+  // Ends the run because of a violation of the protocol.
   void breach(const std::string& what);
 
   bool is_over() const { return end_ || !breach_.empty(); }
   bool is_breached() const { return !breach_.empty(); }
-  // REQUIRES: is_over(). An Error: the breach.
+  // An Error describes the breach. REQUIRES: is_over().
   Result<RunEnd> result() const;
 
  private:
@@ -43,7 +43,7 @@ class SimulationRecord {
   Witness* const witness_;
   const EventQueue& time_;
   std::function<void(const std::string&)> failed_;
-  std::string failure_;  // to record the run
+  std::string failure_;  // of an observer
   std::string breach_;
   std::optional<RunEnd> end_;
 };

@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-// A file of which every write fails from the first evaluation on.
+// An observer that fails from the first evaluation on.
 class FullDisk : public RunObserver {
  public:
   Status on_peer(const PeerRecord&) override { return done(); }
@@ -42,7 +42,7 @@ TEST_F(SimulationRecordTest, ARunThatCannotBeRecordedHasNotCompleted) {
   record_.on_failure([&](const std::string& why) { failures.push_back(why); });
   record_.record(EvaluationRecord{});
   record_.record(EvaluationRecord{});
-  EXPECT_EQ(failures.size(), 1u) << "the first is enough";
+  EXPECT_EQ(failures.size(), 1u) << "only the first failure is reported";
   record_.end({.outcome = RunOutcome::kCompleted, .cause = EndCause::kCompleted});
   const auto result = record_.result();
   ASSERT_TRUE(result.ok());

@@ -1,4 +1,4 @@
-// What is simulated: a job, a cluster, and what goes wrong in it.
+// The settings of a simulation: the job, the cluster and its faults.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace drover {
 
 struct SimulationSettings {
-  // With `recovers` whatever is lost comes back, and the run restarts where it must.
+  // With `recovers`, lost processes are restarted, and the run restarts if necessary.
   CoordinatorSettings coordinator;
   uint32_t batch = 1;
   bool own_parts = false;         // see SampleShare
-  std::vector<uint32_t> batches;  // by worker, where they differ; else `batch` for all
+  std::vector<uint32_t> batches;  // by worker; empty: `batch` for all
   size_t window_bytes = Shard::kWindowBytes;
   uint64_t seed = 1;
-  NumberType number_type = NumberType::kFloat32;  // of gradients under way
+  NumberType number_type = NumberType::kFloat32;  // of gradients in messages
   std::optional<SimulatedScripts> scripts = {};   // workers bring their model
   Scenario scenario;
 

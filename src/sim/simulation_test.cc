@@ -1,5 +1,5 @@
-// A simulated run is a real run: it learns what plain SGD learns, takes the time its run-times say,
-// and repeats exactly.
+// A simulated run trains like a live run: it gives the parameters of plain SGD, takes the time that
+// the scenario's run-times determine, and is reproducible.
 #include "sim/simulation.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace drover {
 namespace {
 
-// Keeps everything that is recorded.
+// Keeps all records.
 class Record : public RunObserver {
  public:
   Status on_peer(const PeerRecord& peer) override { return keep(name_of(peer.peer), peer.host); }
@@ -105,7 +105,7 @@ RunTimeRule rule(WorkerId worker, double time) {
   return {{.workers = {{worker, worker}}}, {.mean = time}};
 }
 
-// Plain SGD on one machine, with the mean of everybody's gradient.
+// Plain SGD on one machine, with the mean of all workers' gradients.
 double plain_sgd(uint32_t workers, Step steps) {
   double value = 0.0;
   for (Step step = 0; step < steps; ++step) {
@@ -117,7 +117,7 @@ double plain_sgd(uint32_t workers, Step steps) {
   return value;
 }
 
-TEST(Simulation, LearnsWhatPlainSgdLearns) {
+TEST(Simulation, GivesTheParametersOfPlainSgd) {
   const Record record = run(small_run(4, 30), "sync");
   ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
   ASSERT_EQ(record.evaluations.size(), 1u);
@@ -125,7 +125,7 @@ TEST(Simulation, LearnsWhatPlainSgdLearns) {
   EXPECT_NEAR(record.evaluations[0].loss, 0.5 * value * value, 1e-6);
 }
 
-TEST(Simulation, AStepTakesAsLongAsItsSlowestWorkerAndTheRunTheSum) {
+TEST(Simulation, AStepTakesAsLongAsItsSlowestWorker) {
   SimulationSettings settings = small_run(3, 5);
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 2.5), rule(2, 1.5)};
   const Record record = run(settings, "sync");
@@ -143,7 +143,8 @@ TEST(Simulation, ACutoffEndsTheStepWithTheGradientThatReachesIt) {
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 50.0), rule(2, 1.5)};
   const Record record = run(settings, "static:k=2");
   ASSERT_EQ(record.steps.size(), 6u);
-  // The first decision finds the step open and its workers computing; it still counts.
+  // The first decision reaches shards whose step is open and whose workers compute; it still
+  // applies.
   for (size_t step = 0; step < 6; ++step) {
     EXPECT_EQ(record.steps[step].contributors, 2u);
     const ArrivalRecord& slow = record.arrivals[step][1];
@@ -166,19 +167,19 @@ TEST(Simulation, ATimeLimitEndsTheStepWithoutAnyMessage) {
 TEST(Simulation, AStoppedStragglerStartsOnTheNextStepAfterALayer) {
   SimulationSettings settings = small_run(2, 4);
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 9.0)};
-  // In step 2 the slow one is quick: it can only contribute if it left off its earlier work.
+  // In step 2 the slow worker is fast: it can only contribute if it abandoned its earlier work.
   settings.scenario.slow.push_back(
-      {.whom = {.workers = {{1, 1}}}, .steps = {2, 3}, .factor = 0.01});
-  settings.scenario.slow.push_back({.whom = {}, .steps = {2, 3}, .factor = 2.0});
+      {.selector = {.workers = {{1, 1}}}, .steps = {2, 3}, .factor = 0.01});
+  settings.scenario.slow.push_back({.selector = {}, .steps = {2, 3}, .factor = 2.0});
   const Record record = run(settings, "static:k=1");
   ASSERT_EQ(record.steps.size(), 4u);
-  // One of six layers (three tensors, forwards and backwards) of 9 s is 1.5 s: told to stop at 1 s,
-  // it starts on step 2, which opened at 2 s, at 2.5 s.
+  // One of six layers (three tensors, forwards and backwards) of 9 s takes 1.5 s. The worker is
+  // stopped at 1 s, and begins step 2, which opened at 2 s, at 2.5 s.
   EXPECT_FALSE(record.arrivals[2][1].censored);
   EXPECT_NEAR(seconds(record.arrivals[2][1].run_time), 0.68, 1e-3);
 }
 
-TEST(Simulation, RecordsWhatStoppingCost) {
+TEST(Simulation, RecordsTheTimeLostByStops) {
   SimulationSettings settings = small_run(2, 20);
   settings.scenario.links = {{{}, {.latency = from_seconds(0.05)}}};
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 3.0)};
@@ -187,8 +188,8 @@ TEST(Simulation, RecordsWhatStoppingCost) {
   for (const AbandonRecord& each : record.abandons) {
     EXPECT_EQ(each.worker, 1u);
     EXPECT_GT(each.resumed, each.step);
-    // The order takes 0.05 s, a layer of six 0.5 s; then it asks for parameters, has them, and says
-    // so: twice 0.05 s there and back, and as long to be heard.
+    // The stop takes 0.05 s, and one layer of six 0.5 s. Then the worker pulls the parameters,
+    // which takes 0.05 s there and back, and reports, which takes as long.
     EXPECT_NEAR(seconds(each.restart), 0.7, 0.11);
     EXPECT_GT(seconds(each.wasted), 0.5);
     EXPECT_LT(seconds(each.wasted), 3.0);
@@ -196,7 +197,7 @@ TEST(Simulation, RecordsWhatStoppingCost) {
   }
 }
 
-TEST(Simulation, StragglersThatFinishBecomeKnown) {
+TEST(Simulation, RunTimesOfStragglersThatFinishAreRecorded) {
   SimulationSettings settings = small_run(2, 20);
   settings.coordinator.stragglers = StragglerRule::kFinish;
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 3.5)};
@@ -213,7 +214,7 @@ TEST(Simulation, StragglersThatFinishBecomeKnown) {
   EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
 }
 
-TEST(Simulation, ProbesBecomeKnownAndOthersAreStopped) {
+TEST(Simulation, RunTimesOfProbesAreRecordedAndOtherStragglersAreStopped) {
   SimulationSettings settings = small_run(3, 300);
   settings.coordinator.probe = 0.1;
   settings.coordinator.seed = 4;
@@ -225,7 +226,7 @@ TEST(Simulation, ProbesBecomeKnownAndOthersAreStopped) {
   bool different = false;
   settings.coordinator.seed = 5;
   different = run(settings, "static:k=1").text.str() != record.text.str();
-  EXPECT_TRUE(different) << "another seed probes others";
+  EXPECT_TRUE(different) << "another seed draws other probes";
 }
 
 TEST(Simulation, AWorkerWithMoreLayersNoticesAStopSooner) {
@@ -233,14 +234,14 @@ TEST(Simulation, AWorkerWithMoreLayersNoticesAStopSooner) {
   settings.scenario.layers = 45;  // of 0.1 s
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 9.0)};
   settings.scenario.slow.push_back(
-      {.whom = {.workers = {{1, 1}}}, .steps = {1, 2}, .factor = 0.01});
+      {.selector = {.workers = {{1, 1}}}, .steps = {1, 2}, .factor = 0.01});
   const Record record = run(settings, "static:k=1");
   EXPECT_FALSE(record.arrivals[1][1].censored);
   EXPECT_NEAR(seconds(record.arrivals[1][1].run_time), 0.19, 1e-3);
 }
 
-// Shards open a step at different moments, since the last layers' gradients come first; what is
-// recorded must be what the workers took all the same.
+// Shards open a step at different times, since the gradients of the last layers come first. The
+// recorded run-times must be those of the workers nevertheless.
 TEST(Simulation, RecordsTheRunTimesOfTheScenario) {
   SimulationSettings settings = small_run(5, 30);
   settings.coordinator.shards = 3;
@@ -257,7 +258,7 @@ TEST(Simulation, RecordsTheRunTimesOfTheScenario) {
   }
 }
 
-TEST(Simulation, RepeatsExactly) {
+TEST(Simulation, IsReproducible) {
   SimulationSettings settings = small_run(6, 25);
   settings.seed = 5;
   settings.scenario.nodes = {3, 3};
@@ -280,30 +281,30 @@ SimulationSettings uneven_run() {
   settings.coordinator.balance = BalanceSettings{.warmup = 5};
   settings.scenario.run_times.push_back(
       {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.05}});
-  settings.scenario.slow.push_back({.whom = {.workers = {{3, 3}}}, .factor = 3.0});
+  settings.scenario.slow.push_back({.selector = {.workers = {{3, 3}}}, .factor = 3.0});
   return settings;
 }
 
-TEST(Simulation, BalanceLetsTheSlowFinishWithTheOthers) {
+TEST(Simulation, BalanceLetsASlowWorkerFinishWithTheOthers) {
   const Record record = run(uneven_run(), "sync");
   ASSERT_EQ(record.steps.size(), 60u);
   for (Step step = 30; step < 60; ++step) {
     uint64_t samples = 0;
     for (const ArrivalRecord& each : record.arrivals[step]) samples += each.samples;
-    EXPECT_EQ(samples, 160u) << "as many as ever, step " << step;
+    EXPECT_EQ(samples, 160u) << "all samples, step " << step;
     EXPECT_EQ(record.steps[step].samples, 160u);
-    EXPECT_NEAR(record.arrivals[step][3].samples, 16, 4) << "a third of what the others do";
-    EXPECT_LT(seconds(record.steps[step].elapsed), 1.6) << "not three";
+    EXPECT_NEAR(record.arrivals[step][3].samples, 16, 4) << "a third of the others' samples";
+    EXPECT_LT(seconds(record.steps[step].elapsed), 1.6) << "less than three";
   }
 }
 
-TEST(Simulation, DecidesAgainInsideAStepThatTurnsOutOtherwise) {
+TEST(Simulation, RevisesADecisionWithinAStep) {
   SimulationSettings settings = small_run(8, 60);
   settings.scenario.run_times.push_back(
       {{}, {.kind = RunTimeKind::kLognormal, .mean = 1.0, .deviation = 0.05}});
-  // Half of them are ten times as slow from one step to the next.
+  // Half of the workers become ten times slower from one step to the next.
   settings.scenario.slow.push_back(
-      {.whom = {.workers = {{4, 7}}}, .steps = {.first = 40, .end = 41}, .factor = 10.0});
+      {.selector = {.workers = {{4, 7}}}, .steps = {.first = 40, .end = 41}, .factor = 10.0});
   const Record once = run(settings, "ecdf");
   EXPECT_GT(seconds(once.steps[40].elapsed), 9.0);
   const Record live = run(settings, "ecdf", true);
@@ -312,17 +313,17 @@ TEST(Simulation, DecidesAgainInsideAStepThatTurnsOutOtherwise) {
       live.decisions.begin(), live.decisions.end(),
       [](const DecisionRecord& each) { return each.step == 40 && each.at > Duration::zero(); });
   ASSERT_NE(again, live.decisions.end());
-  EXPECT_NE(again->reason.find("here"), std::string::npos) << again->reason;
+  EXPECT_NE(again->reason.find("new plan"), std::string::npos) << again->reason;
 }
 
-TEST(Simulation, LiveAndBalancedRepeatsExactly) {
+TEST(Simulation, LiveAndBalancedIsReproducible) {
   SimulationSettings settings = uneven_run();
   settings.scenario.deaths.push_back({.worker = 2, .when = {.step = 20}});
   settings.scenario.joins.push_back({.worker = 2, .when = {.step = 40}});
   EXPECT_EQ(run(settings, "ecdf", true).text.str(), run(settings, "ecdf", true).text.str());
 }
 
-TEST(Simulation, GoesOnWithoutTheDeadAndWithThoseWhoCome) {
+TEST(Simulation, ContinuesWithoutLostWorkersAndWithNewOnes) {
   SimulationSettings settings = small_run(4, 12);
   settings.coordinator.workers_at_start = 3;
   settings.scenario.deaths.push_back({.worker = 1, .when = {.step = 4}});
@@ -347,7 +348,7 @@ TEST(Simulation, AFixedCountDoesNotHangWhenThePoolShrinks) {
   EXPECT_EQ(record.decisions[5].cutoff, 37u);
 }
 
-TEST(Simulation, EndsWhenNobodyIsLeft) {
+TEST(Simulation, EndsWhenAllWorkersAreLost) {
   SimulationSettings settings = small_run(2, 10);
   settings.scenario.deaths = {{.worker = 0, .when = {.step = 3}},
                               {.worker = 1, .when = {.step = 3}}};
@@ -356,11 +357,11 @@ TEST(Simulation, EndsWhenNobodyIsLeft) {
   EXPECT_EQ(record.end.cause, EndCause::kWorkersLost);
 }
 
-TEST(Simulation, APartitionDelaysWhoIsBehindIt) {
+TEST(Simulation, APartitionDelaysTheWorkersBehindIt) {
   SimulationSettings settings = small_run(2, 4);
   settings.scenario.nodes = {1, 1};
   settings.scenario.partitions.push_back(
-      {.whom = {.node = 1}, .when = {.step = 1}, .length = from_seconds(9.0)});
+      {.selector = {.node = 1}, .when = {.step = 1}, .length = from_seconds(9.0)});
   const Record record = run(settings, "sync");
   EXPECT_NEAR(seconds(record.steps[0].elapsed), 1.0, 1e-6);
   EXPECT_GT(seconds(record.steps[1].elapsed), 8.9);
@@ -380,7 +381,7 @@ TEST(Simulation, AsynchronousWorkersDoNotWaitForEachOther) {
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 100.0)};
   const Record record = run(settings, "async");
   ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
-  // 80 gradients, three workers that make one a second each.
+  // 80 gradients of three workers, with one gradient per second each.
   EXPECT_NEAR(seconds(record.end.elapsed), 80.0 / 3.0, 2.0);
 }
 
@@ -390,13 +391,12 @@ TEST(Simulation, StaleSynchronousWorkersKeepWithinTheirBound) {
   settings.scenario.run_times = {rule(0, 1.0), rule(1, 1.0), rule(2, 1.0), rule(3, 4.0)};
   const Record record = run(settings, "ssp");
   ASSERT_EQ(record.end.outcome, RunOutcome::kCompleted) << record.end.reason;
-  // The slow one makes a gradient each 4 s, and so, in the long run, does everybody.
+  // The slow worker makes a gradient every 4 s, and so, in the long run, do all others.
   EXPECT_NEAR(seconds(record.end.elapsed), 20 * 4.0, 12.0);
 }
 
-// The disk is full when the run is to be closed.
-// The loss is 0.5 v^2, and v moves towards the mean of all targets: away from the 0 it starts with.
-// What is looked for here is therefore an accuracy, which this task never has, and a loss, which it
+// The loss is 0.5 v^2, and v moves from 0 towards the mean of all targets, so the loss grows. The
+// targets of these tests are therefore an accuracy that this task never reaches, and a loss that it
 // has from the first evaluation on.
 TEST(Simulation, EndsWithTheEvaluationThatReachesItsTarget) {
   SimulationSettings settings = small_run(3, 50);
@@ -414,11 +414,11 @@ TEST(Simulation, EndsWithTheEvaluationThatReachesItsTarget) {
   settings.coordinator.stop_at = Target{TargetKind::kAccuracy, 0.5};
   const Record never = run(settings, "sync");
   EXPECT_EQ(never.end.outcome, RunOutcome::kCompleted);
-  EXPECT_EQ(never.steps.size(), 50u) << "a target that is not reached changes nothing";
+  EXPECT_EQ(never.steps.size(), 50u) << "a target that is not reached has no effect";
   EXPECT_EQ(never.evaluations.size(), 10u);
 }
 
-TEST(Simulation, EndsFreeRunsAtTheirTargetToo) {
+TEST(Simulation, EndsAsynchronousRunsAtTheirTarget) {
   SimulationSettings settings = small_run(3, 50);
   settings.coordinator.asynchronous = Asynchronous{};
   settings.coordinator.evaluate_every = 5;
@@ -433,7 +433,7 @@ class FullDisk : public Record {
   Status on_end(const RunEnd&) override { return system_error("the disk is full"); }
 };
 
-TEST(Simulation, ARunThatCouldNotBeRecordedHasFailed) {
+TEST(Simulation, ARunThatCannotBeRecordedFails) {
   PullTask task;
   FullDisk disk;
   Simulation simulation(small_run(2, 3), synchronous, task, {&disk}, nullptr);
@@ -454,9 +454,9 @@ TEST(Simulation, CanBeInterrupted) {
   EXPECT_EQ(end.value().outcome, RunOutcome::kInterrupted);
 }
 
-// --- workers that go on without some blocks
+// --- partial pull: workers continue without some blocks
 
-SimulationSettings weak_run(double share, Step steps = 20) {
+SimulationSettings partial_pull_run(double share, Step steps = 20) {
   SimulationSettings settings = small_run(4, steps);
   settings.coordinator.shards = 3;
   settings.coordinator.pull.share = share;
@@ -466,34 +466,34 @@ SimulationSettings weak_run(double share, Step steps = 20) {
   return settings;
 }
 
-TEST(WeakSimulation, WithAGraceAndNothingSlowItIsTheSameRun) {
-  SimulationSettings settings = weak_run(0.3);
+TEST(PartialPullSimulation, WithAGraceAndNoSlowShardItIsTheSameRun) {
+  SimulationSettings settings = partial_pull_run(0.3);
   settings.coordinator.pull.grace = std::chrono::milliseconds(100);
-  const Record weak = run(settings, "sync");
-  const Record all = run(weak_run(1.0), "sync");
-  ASSERT_EQ(weak.steps.size(), 20u);
-  EXPECT_EQ(weak.end.parameters_digest, all.end.parameters_digest);
-  EXPECT_EQ(weak.end.elapsed, all.end.elapsed);
-  for (const StepRecord& step : weak.steps) {
+  const Record partial = run(settings, "sync");
+  const Record all = run(partial_pull_run(1.0), "sync");
+  ASSERT_EQ(partial.steps.size(), 20u);
+  EXPECT_EQ(partial.end.parameters_digest, all.end.parameters_digest);
+  EXPECT_EQ(partial.end.elapsed, all.end.elapsed);
+  for (const StepRecord& step : partial.steps) {
     EXPECT_EQ(step.fresh_min, 1.0);
     EXPECT_EQ(step.staleness_max, 0u);
   }
-  EXPECT_TRUE(std::isnan(all.steps[3].fresh_mean)) << "nobody tells where all are waited for";
+  EXPECT_TRUE(std::isnan(all.steps[3].fresh_mean)) << "not reported if all blocks are waited for";
 }
 
-TEST(WeakSimulation, SlowAnswersDoNotHoldUpWhoNeedNotWaitForThem) {
-  SimulationSettings settings = weak_run(1.0);
+TEST(PartialPullSimulation, SlowAnswersDoNotDelayWorkersThatDoNotWaitForThem) {
+  SimulationSettings settings = partial_pull_run(1.0);
   settings.scenario.slow_shards = {{.shard = 1, .share = 0.3, .delay = std::chrono::seconds(4)}};
   const Record all = run(settings, "sync");
   settings.coordinator.pull.share = 0.3;
   settings.coordinator.pull.grace = std::chrono::milliseconds(20);
-  const Record weak = run(settings, "sync");
-  ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
+  const Record partial = run(settings, "sync");
+  ASSERT_EQ(partial.end.outcome, RunOutcome::kCompleted) << partial.end.reason;
   EXPECT_GT(seconds(all.end.elapsed), 60.0);
-  EXPECT_LT(seconds(weak.end.elapsed), 25.0) << "a second a step, and the first pull waits for all";
+  EXPECT_LT(seconds(partial.end.elapsed), 25.0) << "1 s per step, and the first pull waits for all";
   double least = 1.0;
   uint64_t behind = 0;
-  for (const StepRecord& step : weak.steps) {
+  for (const StepRecord& step : partial.steps) {
     least = std::min(least, step.fresh_min);
     behind = std::max(behind, step.staleness_max);
   }
@@ -501,48 +501,50 @@ TEST(WeakSimulation, SlowAnswersDoNotHoldUpWhoNeedNotWaitForThem) {
   EXPECT_GE(behind, 1u);
 }
 
-// Others go on, it catches up, every step is recorded, and nothing piles up meanwhile.
-TEST(WeakSimulation, AShardThatHangsIsLeftBehindAndCatchesUp) {
+// The other shards continue, the shard that hangs catches up, all steps are recorded, and no state
+// accumulates meanwhile.
+TEST(PartialPullSimulation, AShardThatHangsCatchesUp) {
   for (const char* policy : {"sync", "static:k=3"}) {
     SCOPED_TRACE(policy);
-    SimulationSettings settings = weak_run(0.3, 40);
+    SimulationSettings settings = partial_pull_run(0.3, 40);
     settings.coordinator.pull.grace = std::chrono::milliseconds(20);
     settings.scenario.stalls = {{.shard = 1,
                                  .when = {.at = std::chrono::milliseconds(5'500)},
                                  .length = std::chrono::seconds(12)}};
-    const Record weak = run(settings, policy);
-    ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
-    ASSERT_EQ(weak.steps.size(), 40u);
-    EXPECT_LT(seconds(weak.end.elapsed), 43.0);
+    const Record partial = run(settings, policy);
+    ASSERT_EQ(partial.end.outcome, RunOutcome::kCompleted) << partial.end.reason;
+    ASSERT_EQ(partial.steps.size(), 40u);
+    EXPECT_LT(seconds(partial.end.elapsed), 43.0);
     uint64_t behind = 0;
-    for (const StepRecord& step : weak.steps) behind = std::max(behind, step.staleness_max);
+    for (const StepRecord& step : partial.steps) behind = std::max(behind, step.staleness_max);
     EXPECT_GE(behind, 10u);
-    // It has caught up. (Whom a step did not wait for may begin the next a block too soon.)
-    EXPECT_LE(weak.steps.back().staleness_max, policy == std::string("sync") ? 0u : 1u);
-    EXPECT_FALSE(std::isnan(weak.steps[10].loss)) << "blocks of other shards were updated";
-    EXPECT_EQ(weak.steps[10].block_counts.front().contributors, 0u);
+    // It has caught up. (A worker that a step did not wait for may begin the next step one block
+    // too early.)
+    EXPECT_LE(partial.steps.back().staleness_max, policy == std::string("sync") ? 0u : 1u);
+    EXPECT_FALSE(std::isnan(partial.steps[10].loss)) << "blocks of other shards were updated";
+    EXPECT_EQ(partial.steps[10].block_counts.front().contributors, 0u);
     settings.coordinator.pull.share = 1.0;
     EXPECT_GT(seconds(run(settings, policy).end.elapsed), 50.0);
   }
 }
 
-// Nobody goes on for ever without a shard: the others wait for it when it is too far behind.
-TEST(WeakSimulation, AShardThatHangsForLongIsWaitedForInTheEnd) {
-  SimulationSettings settings = weak_run(0.3, 120);
+// Workers do not continue without a shard for ever: they wait for it when it is too far behind.
+TEST(PartialPullSimulation, AShardThatHangsForLongIsWaitedFor) {
+  SimulationSettings settings = partial_pull_run(0.3, 120);
   settings.scenario.stalls = {{.shard = 1,
                                .when = {.at = std::chrono::milliseconds(5'500)},
                                .length = std::chrono::seconds(100)}};
-  const Record weak = run(settings, "sync");
-  ASSERT_EQ(weak.end.outcome, RunOutcome::kCompleted) << weak.end.reason;
-  ASSERT_EQ(weak.steps.size(), 120u);
+  const Record partial = run(settings, "sync");
+  ASSERT_EQ(partial.end.outcome, RunOutcome::kCompleted) << partial.end.reason;
+  ASSERT_EQ(partial.steps.size(), 120u);
   uint64_t behind = 0;
-  for (const StepRecord& step : weak.steps) behind = std::max(behind, step.staleness_max);
+  for (const StepRecord& step : partial.steps) behind = std::max(behind, step.staleness_max);
   EXPECT_GT(behind, 30u);
   EXPECT_LT(behind, 60u);
 }
 
-TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
-  SimulationSettings settings = weak_run(1.0, 40);
+TEST(PartialPullSimulation, TheShareIsChosenAndTheChoiceRecorded) {
+  SimulationSettings settings = partial_pull_run(1.0, 40);
   settings.coordinator.pull = {.choose = true, .warmup = 8, .grace = std::chrono::milliseconds(20)};
   const Record calm = run(settings, "sync");
   EXPECT_TRUE(std::none_of(calm.events.begin(), calm.events.end(), [](const EventRecord& event) {
@@ -562,7 +564,7 @@ TEST(WeakSimulation, TheShareIsChosenAndTheChoiceRecorded) {
 
 // --- runs that restart
 
-// Every step of a calm deterministic run, and what it ends with.
+// All steps of a deterministic run without faults, and its final parameters.
 SimulationSettings recovering_run() {
   SimulationSettings settings = small_run(3, 6);
   settings.coordinator.learning.deterministic = true;
@@ -607,7 +609,7 @@ TEST(Simulation, WithAStandbyALostShardCostsNoStep) {
   EXPECT_EQ(disturbed.steps.size(), 6u);
 }
 
-TEST(Simulation, AKilledCoordinatorIsFollowedByAnother) {
+TEST(Simulation, AKilledCoordinatorIsReplaced) {
   const Record undisturbed = run(recovering_run(), "sync");
   SimulationSettings settings = recovering_run();
   settings.scenario.server_deaths.push_back(
@@ -615,10 +617,10 @@ TEST(Simulation, AKilledCoordinatorIsFollowedByAnother) {
   const Record disturbed = run(settings, "sync");
   EXPECT_EQ(disturbed.end.outcome, RunOutcome::kCompleted);
   EXPECT_EQ(disturbed.end.parameters_digest, undisturbed.end.parameters_digest);
-  EXPECT_EQ(disturbed.steps.size(), 5u + 2u) << "steps 4 and 5 are done after the checkpoint of 4";
+  EXPECT_EQ(disturbed.steps.size(), 5u + 2u) << "steps 4 and 5 are repeated after the restart";
 }
 
-TEST(Simulation, ARunThatDoesNotRecoverFailsWithAShard) {
+TEST(Simulation, ARunWithoutRecoveryFailsWithAShard) {
   SimulationSettings settings = small_run(2, 6);
   settings.scenario.server_deaths.push_back(
       {.role = Role::kShard, .index = 0, .when = {.step = 1}});
@@ -651,14 +653,14 @@ TEST(Simulation, ScriptsMayLeaveAndTheLastOneEndsTheRun) {
   EXPECT_EQ(record.steps.back().contributors, 1u);
 }
 
-TEST(Simulation, ADiskThatFailsKeepsNoCheckpoint) {
+TEST(Simulation, AFailingDiskKeepsNoCheckpoint) {
   SimulationSettings settings = recovering_run();
   settings.scenario.disk.failures = 1.0;
   settings.scenario.server_deaths.push_back(
       {.role = Role::kShard, .index = 0, .when = {.step = 5}});
   const Record record = run(settings, "sync");
   EXPECT_EQ(record.end.outcome, RunOutcome::kCompleted);
-  EXPECT_EQ(record.steps.size(), 5u + 6u) << "it began again";
+  EXPECT_EQ(record.steps.size(), 5u + 6u) << "the run restarted from the beginning";
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
-// StandbyCover: whether a standby has everything that the coordinator knows of, so that the loss of
-// its shard may not cost a step.
-//
-// A shard tells the coordinator of a step only when its standby has what the step made. So once a
-// standby has had the newest version that is known, it always has.
+// StandbyCover: whether a standby has all steps that the coordinator knows of, so that no step may
+// be lost with its shard. A shard reports a step to the coordinator only when its standby has the
+// version that the step made. So a standby that once had the newest version stays up to date.
 #pragma once
 
 #include <set>
@@ -13,20 +11,21 @@ namespace drover {
 
 class StandbyCover {
  public:
-  // Another incarnation of the coordinator, which continues from `first`: all connect anew.
+  // A new incarnation of the coordinator continues from `first`: all standbys connect again.
   void restart(Step first) {
     first_ = first;
     covered_.clear();
   }
-  // A shard hears that its standby has this version, while `open` steps are known to have closed.
+  // A shard receives the report that its standby has this version, while the coordinator knows of
+  // `open` closed steps.
   void on_replicated(ShardId shard, Version version, Step open) {
     if (version >= open) covered_.insert(shard);
   }
   // The connection between the two has ended.
   void on_disconnected(ShardId shard) { covered_.erase(shard); }
 
-  // Whether the shard can be lost without losing any of the `open` steps. (Of none there is nothing
-  // that a standby could have.)
+  // Whether the shard can be lost without losing any of the `open` closed steps. False if no step
+  // has closed since `first`.
   bool covers(ShardId shard, Step open) const { return open > first_ && covered_.contains(shard); }
 
  private:

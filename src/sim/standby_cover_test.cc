@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-TEST(StandbyCover, BeginsWhenTheStandbyHasTheNewestVersionThatIsKnown) {
+TEST(StandbyCover, BeginsWhenTheStandbyHasTheNewestKnownVersion) {
   StandbyCover cover;
   cover.on_replicated(1, 4, 5);
   EXPECT_FALSE(cover.covers(1, 5));
@@ -14,10 +14,10 @@ TEST(StandbyCover, BeginsWhenTheStandbyHasTheNewestVersionThatIsKnown) {
   EXPECT_FALSE(cover.covers(0, 5));
 }
 
-TEST(StandbyCover, LastsWhileTheTwoAreConnected) {
+TEST(StandbyCover, EndsWithTheConnection) {
   StandbyCover cover;
   cover.on_replicated(1, 5, 5);
-  cover.on_replicated(1, 6, 7);  // the shard would have told too early
+  cover.on_replicated(1, 6, 7);  // the shard would have reported the step too early
   EXPECT_TRUE(cover.covers(1, 7));
   cover.on_disconnected(1);
   EXPECT_FALSE(cover.covers(1, 7));
@@ -29,7 +29,7 @@ TEST(StandbyCover, EndsWhenTheRunRestarts) {
   cover.restart(5);
   EXPECT_FALSE(cover.covers(0, 5));
   cover.on_replicated(0, 6, 5);
-  EXPECT_FALSE(cover.covers(0, 5)) << "nothing has been made since";
+  EXPECT_FALSE(cover.covers(0, 5)) << "no step has closed since";
   EXPECT_TRUE(cover.covers(0, 6));
 }
 

@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "core/text.h"
 #include "core/time.h"
-#include "sim/what_was_seen.h"
+#include "sim/observed_times.h"
 #include "store/trace_run.h"
 
 namespace drover {
@@ -23,14 +23,14 @@ TimesRecord record_of(const Trace& trace) {
   record.warnings = trace.warnings;
   record.steps.reserve(trace.steps());
   for (Step step = 0; step < trace.steps(); ++step) {
-    // Everybody was there when the last was.
+    // The step closed when the last worker arrived.
     StepClose close;
     for (const double time : trace.row(step)) {
       if (std::isnan(time)) continue;
       ++close.contributors;
       close.elapsed = std::max(close.elapsed, time);
     }
-    record.steps.push_back(what_was_seen(step, trace.row(step), close));
+    record.steps.push_back(observed_times(step, trace.row(step), close));
   }
   return record;
 }
@@ -67,10 +67,11 @@ Result<TimesRecord> read_run_record(const std::string& path) {
     const double time = seconds(arrival.run_time);
     const std::string where = fmt::format("step {}, worker {}", arrival.step, arrival.worker);
     if (arrival.worker >= kTraceWorkersMax) {
-      trouble = trace_trouble(path, where, fmt::format("at most {} can be", kTraceWorkersMax));
+      trouble = trace_trouble(path, where,
+                              fmt::format("at most {} workers are possible", kTraceWorkersMax));
       return;
     }
-    // A bound of nothing tells nothing; a run-time must be one.
+    // A bound of 0 s is ignored; an arrival must have a valid run-time.
     const std::string what = time_trouble(time);
     if (!arrival.censored && !what.empty()) {
       trouble = trace_trouble(path, where, fmt::format("the run-time {:g} s {}", time, what));
@@ -109,8 +110,8 @@ Result<TimesRecord> join_records(std::vector<TimesRecord> parts) {
     TimesRecord& part = parts[i];
     if (part.workers != whole.workers) {
       return invalid_input(fmt::format(
-          "'{}' has {} workers and '{}' has {}: what is told of a worker in one cannot be told of "
-          "the same in the other. Use runs of equally many workers, or one alone",
+          "'{}' has {} workers and '{}' has {}: run-times of different numbers of "
+          "workers cannot be joined. Use runs with equal numbers of workers, or only one run",
           whole.paths.front(), with_commas(whole.workers), part.paths.front(),
           with_commas(part.workers)));
     }

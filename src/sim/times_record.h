@@ -1,5 +1,5 @@
-// TimesRecord: recorded run-times together with those that were cut short: what models are fitted
-// to.
+// TimesRecord: recorded run-times, with lower bounds for the censored ones. Models are fitted to
+// it.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 namespace drover {
 
 struct TimesRecord {
-  std::vector<std::string> paths;     // of the files it comes from
-  uint32_t workers = 0;               // every step has so many
+  std::vector<std::string> paths;     // of the files that were read
+  uint32_t workers = 0;               // of each step
   std::vector<StepTimes> steps;       // numbered from 0, without gaps
-  std::vector<std::string> warnings;  // what the user should know of how it was read
+  std::vector<std::string> warnings;  // for the user, about how the files were read
 };
 
-// A run file, with bounds for those of whom nothing else is known, or a trace, in which who is not
-// recorded took no part; whichever the content says it is.
+// Reads a run file or a trace, depending on the content. A run file has lower bounds for workers
+// whose run-time is not known. In a trace, a worker without a time took no part in the step.
 Result<TimesRecord> read_record(const std::string& path);
-// The same, refusing whatever is no run file.
+// Reads a run file, and refuses any other file.
 Result<TimesRecord> read_run_record(const std::string& path);
 
-// One after the other, as if they were one run. Refused if they are not of equally many workers.
+// Concatenates the records as if they were one run. An error if their numbers of workers differ.
 // REQUIRES: parts is not empty.
 Result<TimesRecord> join_records(std::vector<TimesRecord> parts);
 
-// Keeps the steps in the range alone, and numbers them from 0. An error if there are none.
+// Keeps only the steps in the range, and numbers them from 0. An error if there are none.
 Status keep_steps(TimesRecord& record, const StepRange& range);
 
 }  // namespace drover

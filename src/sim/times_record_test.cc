@@ -11,7 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// Three steps of `workers` workers who take 1, 2, ... ms; the last is cut short but in step 0.
+// Three steps of `workers` workers that take 1, 2, ... ms. The last worker is censored except in
+// step 0.
 std::string make_run(const TempFolder& folder, const std::string& name, uint32_t workers) {
   const auto writer = writer_at(folder.file(name));
   for (Step step = 0; step < 3; ++step) {
@@ -24,7 +25,7 @@ std::string make_run(const TempFolder& folder, const std::string& name, uint32_t
   return folder.file(name);
 }
 
-TEST(TimesRecord, OfARunKeepsWhatWasCutShort) {
+TEST(TimesRecord, ARunFileHasBoundsForCensoredTimes) {
   const TempFolder folder;
   const auto record = read_record(make_run(folder, "run.db", 3));
   ASSERT_TRUE(record.ok()) << record.error().message;
@@ -34,14 +35,14 @@ TEST(TimesRecord, OfARunKeepsWhatWasCutShort) {
   EXPECT_EQ(late.known, (std::vector<Known>{Known::kArrived, Known::kArrived, Known::kArrived}));
   EXPECT_EQ(late.seconds, (std::vector<double>{0.001, 0.002, 0.05}));
   EXPECT_EQ(late.contributors, 2u);
-  EXPECT_EQ(late.elapsed, 0.002) << "who came late was not waited for";
+  EXPECT_EQ(late.elapsed, 0.002) << "the step did not wait for the late worker";
   const StepTimes& cut = record.value().steps[2];
   EXPECT_EQ(cut.known[2], Known::kLonger);
   EXPECT_EQ(cut.seconds[2], 0.003);
-  EXPECT_TRUE(record.value().warnings.empty()) << "nothing was left out";
+  EXPECT_TRUE(record.value().warnings.empty()) << "all rows were read";
 }
 
-TEST(TimesRecord, OfATraceTakesBlanksForNobody) {
+TEST(TimesRecord, InATraceABlankIsAnAbsentWorker) {
   const TempFolder folder;
   const auto record = read_record(folder.make_file("t.csv", "step,w0,w1\n0,1,2\n1,,3\n"));
   ASSERT_TRUE(record.ok()) << record.error().message;
@@ -55,7 +56,7 @@ TEST(TimesRecord, OfATraceTakesBlanksForNobody) {
   EXPECT_FALSE(read_record(folder.file("none.csv")).ok());
 }
 
-TEST(TimesRecord, RunsOfEquallyManyWorkersCanBeJoined) {
+TEST(TimesRecord, RunsWithEqualNumbersOfWorkersCanBeJoined) {
   const TempFolder folder;
   const auto a = read_record(make_run(folder, "a.db", 3)).value();
   const auto b = read_record(make_run(folder, "b.db", 3)).value();
@@ -71,7 +72,7 @@ TEST(TimesRecord, RunsOfEquallyManyWorkersCanBeJoined) {
   EXPECT_THAT(refused.error().message, HasSubstr("c.db' has 4"));
 }
 
-TEST(TimesRecord, KeepsTheStepsAskedFor) {
+TEST(TimesRecord, KeepsTheStepsOfARange) {
   const TempFolder folder;
   auto record = read_record(folder.make_file("t.csv", "step,w0,w1\n0,1,9\n1,2,9\n2,3,9\n"));
   ASSERT_TRUE(record.ok());

@@ -8,10 +8,11 @@ void Transit::send_all(Party from, Outbox out) {
   for (Outgoing& message : out) send(from, std::move(message));
 }
 
-// A shard is reached where it is served; the process that serves it reaches the one that stands by.
+// A message to a shard goes to the process that serves it. A message from that process to the shard
+// goes to its standby.
 Party Transit::receiver_of(Party from, const Outgoing& message) const {
   Party to{message.to.role, message.to.index};
-  if (!is_server(to) || from == kCoordinatorEnd) return to;
+  if (!is_server(to) || from == kCoordinatorParty) return to;
   to = world_.server_of(to.index);
   if (to == from) to.role = to.role == Role::kShard ? Role::kStandby : Role::kShard;
   return to;
@@ -28,12 +29,12 @@ void Transit::send(Party from, Outgoing message) {
     if (from.role == Role::kWorker) floats = copy_gradient(to, *slice, header.number_type);
   }
   const Duration extra = delays_.of(from, to, header);
-  // What a shard says to the coordinator was shown when it was said.
+  // Messages from a shard to the coordinator were already shown when the shard produced them.
   const bool shown =
       world_.witness != nullptr && world_.is_watched(from, world_.processes.number(from)) &&
       header.type != FrameType::kReplica && !(is_server(from) && to.role == Role::kCoordinator);
   if (shown) world_.witness->on_sent(world_.seen_as(from), message, world_.time.now());
-  // The shard adds into what it is given: nothing else may hold it.
+  // The shard modifies the gradient that it receives, so nothing else may hold it.
   if (floats) message.frame.payload = std::monostate();
   const TimePoint arrival =
       world_.network.arrival(world_.time.now(), from, to, message.to.lane, bytes, extra);
@@ -44,8 +45,8 @@ void Transit::send(Party from, Outgoing message) {
   });
 }
 
-// The buffer will be written to while this is under way: what is sent is what is there now, and it
-// goes straight into a buffer of the shard's.
+// Copies the gradient into a buffer of the shard, since the worker's buffer changes while the
+// message is under way.
 SharedBuffer Transit::copy_gradient(Party to, FloatSlice& slice, NumberType type) {
   SharedBuffer floats = world_.servers.at(to).process->pool().take(slice.length);
   const auto values = slice.span();
@@ -65,7 +66,7 @@ void Transit::deliver(Party from, uint64_t from_number, Party to, uint64_t to_nu
                       const Outgoing& message, SharedBuffer floats) {
   if (!world_.processes.delivers(from, from_number, to, to_number)) return;
   if (const SimulatedServer* const server = world_.find_server(to); server && server->hangs()) {
-    // In the order in which it would have come.
+    // After the hang the messages are delivered in their original order.
     return world_.time.plan(
         server->stalled_until() + Duration(1),
         [this, from, from_number, to, to_number, message, floats = std::move(floats)]() mutable {

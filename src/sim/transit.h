@@ -1,4 +1,4 @@
-// Transit: messages of a simulated run from when a process sends them to when another is told.
+// Transit: carries the messages of a simulated run from the sender to the receiver.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace drover {
 
-// What a control message weighs on the wire, about.
+// Approximate size of a control message on the wire.
 inline constexpr size_t kControlBytes = 128;
-// Before a process that was not admitted tries again.
+// The time after which a process that was not admitted tries again.
 inline constexpr Duration kRetry = std::chrono::milliseconds(50);
 
 inline const Control* control_in(const Outgoing& message) {
@@ -21,11 +21,12 @@ inline const Control* control_in(const Outgoing& message) {
 
 class Transit {
  public:
-  // `floats`: a copy of a gradient, which the receiver may write to.
+  // `floats`: a copy of a gradient, which the receiver may modify.
   using Receive =
       std::function<void(Party from, Party to, const Outgoing& message, SharedBuffer floats)>;
 
-  // What is handed in outlives this. A message that arrives is shown to the witness, then received.
+  // A message that arrives is shown to the witness, then passed to `receive`. REQUIRES: `world`
+  // outlives this object.
   Transit(SimulatedWorld& world, Receive receive)
       : world_(world),
         receive_(std::move(receive)),
@@ -43,7 +44,7 @@ class Transit {
   SimulatedWorld& world_;
   const Receive receive_;
   ExtraDelays delays_;
-  std::vector<uint16_t> halves_;  // a gradient on its way
+  std::vector<uint16_t> halves_;  // a gradient as 16-bit numbers
 };
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Witness: sees everything that happens in a simulated cluster, and changes nothing.
+// Witness: an observer of all messages and faults of a simulated cluster. It changes nothing.
 #pragma once
 
 #include <map>
@@ -13,41 +13,42 @@
 
 namespace drover {
 
-// How much is waiting.
+// The amount of pending work.
 struct Load {
   size_t events = 0;         // in the cluster: messages under way, gradients being computed
-  size_t kept = 0;           // in the state machine that remembers the most for later
-  size_t kept_by_shard = 0;  // the same of shards alone
+  size_t kept = 0;           // the most entries kept by a state machine
+  size_t kept_by_shard = 0;  // the most entries kept by a shard
 };
 
-// From where a run continues that restarts.
+// How a restarted run continues.
 struct Restart {
   Version version = 0;
-  // Of the shards' processes; otherwise from a checkpoint, if there is one.
+  // From the memory of the shards' processes; otherwise from a checkpoint, if there is one.
   bool from_memory = false;
-  bool loses_none = false;  // it must be from memory: the standby of the lost shard had everything
+  // The standby of the lost shard had all steps: the run must continue from memory.
+  bool covered_by_standby = false;
 };
 
 class Witness {
  public:
   virtual ~Witness() = default;
-  // A state machine has sent this; its floats are what they were at that moment.
+  // A state machine has sent this message. Its floats have the values of that time.
   virtual void on_sent(Party from, const Outgoing& message, TimePoint now) = 0;
-  // A server is about to be told this.
+  // A server is about to receive this message.
   virtual void on_received(Party from, const Outgoing& message, TimePoint now) = 0;
-  // The server `at` is about to be told that a worker's connection has ended.
+  // The server `at` is about to be notified that a worker's connection has ended.
   virtual void on_lost(Party at, WorkerId worker, TimePoint now) = 0;
-  // The process that serves a shard has ended.
+  // The process that serves a shard has stopped.
   virtual void on_server_lost(ShardId) {}
-  // The coordinator has ended, and the run will continue with another. What the processes of the
-  // incarnation that has ended still do is not seen.
+  // The coordinator has stopped, and the run will continue with another one. The witness does not
+  // see later messages of this incarnation.
   virtual void on_restart(const Restart&, TimePoint) {}
-  // The manifest of a checkpoint is written, and these are its parts.
+  // The manifest of a checkpoint with these parts was written.
   virtual void on_checkpoint(const CheckpointReady&, const std::map<ShardId, CheckpointPart>&,
                              TimePoint) {}
-  // Part of the cluster calls this a breach of the protocol.
+  // A process of the cluster has detected a violation of the protocol.
   virtual void on_breach(const std::string& what, TimePoint now) = 0;
-  // After everything that happened at a moment.
+  // Called after each event.
   virtual void on_load(const Load& load, TimePoint now) = 0;
 };
 

@@ -196,7 +196,7 @@ at = "9s"
 node = 0
 step = 2
 length = "1s"
-[[poison]]
+[[corrupt_gradient]]
 worker = 0
 step = 1
 )");

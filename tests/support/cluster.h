@@ -150,7 +150,7 @@ class Cluster {
   const BlockPlan& blocks() const { return blocks_; }
 
   const Layout& layout() const { return layout_; }
-  const std::vector<StepSummary>& stories() const { return stories_; }
+  const std::vector<StepSummary>& summaries() const { return summaries_; }
   size_t count_events(EventKind kind) const {
     return static_cast<size_t>(
         std::count_if(events_.begin(), events_.end(),
@@ -198,7 +198,7 @@ class Cluster {
     work(out);
     for (Outgoing& message : out.messages) send(0, 0, std::move(message));
     for (RunRecord& record : out.records) {
-      if (auto* story = std::get_if<StepSummary>(&record)) stories_.push_back(*story);
+      if (auto* summary = std::get_if<StepSummary>(&record)) summaries_.push_back(*summary);
       if (auto* event = std::get_if<EventRecord>(&record)) events_.push_back(*event);
       if (auto* end = std::get_if<RunEnd>(&record)) end_ = *end;
     }
@@ -479,7 +479,7 @@ class Cluster {
   std::map<std::pair<BlockId, Step>, std::set<WorkerId>> accepted_;
   std::map<BlockId, std::vector<float>> applied_;  // accepted gradients, in order
   std::vector<EventRecord> events_;
-  std::vector<StepSummary> stories_;
+  std::vector<StepSummary> summaries_;
   std::optional<RunEnd> end_;
 };
 

@@ -1,4 +1,4 @@
-// Reception: gives each message that arrives to the state machine that it is for, as the process
+// Dispatcher: passes each message that arrives to the state machine of the receiver, as the process
 // around that machine does.
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace drover {
 
-class Reception {
+class Dispatcher {
  public:
   struct Handlers {
-    // A member is to throw away all that it knows of the run, and to join it again.
-    std::function<void(Party who)> rejoin;
-    // A machine says that `who` breaks the protocol.
-    std::function<void(Party who, const Status& status)> refuse;
+    // A member must discard its state of the run, and join it again.
+    std::function<void(Party party)> rejoin;
+    // A machine reports whether `party` breaks the protocol.
+    std::function<void(Party party, const Status& status)> refuse;
   };
-  // What is handed in outlives this.
-  Reception(SimulatedWorld& world, SimulationRecord& record, Connections& connections,
-            StandbyCover& cover, Handlers handlers)
+  // REQUIRES: the references outlive this object.
+  Dispatcher(SimulatedWorld& world, SimulationRecord& record, Connections& connections,
+             StandbyCover& cover, Handlers handlers)
       : world_(world),
         record_(record),
         connections_(connections),
@@ -47,7 +47,7 @@ class Reception {
   Connections& connections_;
   StandbyCover& cover_;
   const Handlers handlers_;
-  std::vector<RepeatedClosing> repeated_closings_;  // that are still to come
+  std::vector<RepeatedClosing> repeated_closings_;  // not sent yet
 };
 
 }  // namespace drover

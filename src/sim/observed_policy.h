@@ -1,5 +1,5 @@
-// OverheardPolicy: a policy whose teacher is listened to: what it is told of each step, and of
-// those who came late, goes to a listener first.
+// ObservedPolicy: a policy that first passes what it learns of each step, and of late workers, to a
+// listener.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace drover {
 
-class OverheardPolicy : public Policy {
+class ObservedPolicy : public Policy {
  public:
   using Listener = std::function<void(const StepTimes&)>;
   using LateListener = std::function<void(Step, WorkerId)>;
 
   // REQUIRES: policy is not null.
-  OverheardPolicy(std::unique_ptr<Policy> policy, Listener listener, LateListener late_listener)
+  ObservedPolicy(std::unique_ptr<Policy> policy, Listener listener, LateListener late_listener)
       : policy_(std::move(policy)),
         listener_(std::move(listener)),
         late_listener_(std::move(late_listener)) {}

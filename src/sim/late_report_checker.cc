@@ -1,4 +1,4 @@
-#include "sim/late_book.h"
+#include "sim/late_report_checker.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 namespace drover {
 namespace {
 
-// So many steps later a shard need not tell any more how late a worker was.
+// After this many steps a shard need no longer report how late a worker was.
 constexpr Step kStepsRemembered = 50;
-// Of a gradient that is whole when its step closes it tells then, and with the next step.
-constexpr uint32_t kTimesToldMost = 2;
+// A gradient that is complete when its step closes is reported then, and with the next step.
+constexpr uint32_t kReportsMost = 2;
 
 }  // namespace
 
-void LateBook::on_lost(ShardId shard, WorkerId worker) {
+void LateReportChecker::on_lost(ShardId shard, WorkerId worker) {
   const auto is_theirs = [&](const Key& key) {
     return std::get<0>(key) == shard && std::get<2>(key) == worker;
   };
@@ -22,19 +22,19 @@ void LateBook::on_lost(ShardId shard, WorkerId worker) {
   std::erase_if(straggling_, is_theirs);
 }
 
-void LateBook::restart() {
+void LateReportChecker::restart() {
   answered_.clear();
   straggling_.clear();
-  told_.clear();
+  reports_.clear();
 }
 
-std::string LateBook::on_closed(ShardId shard, const StepClosed& closed, size_t blocks,
-                                const Attendance::AtShard& there) {
+std::string LateReportChecker::on_closed(ShardId shard, const StepClosed& closed, size_t blocks,
+                                         const ExpectedMembers::AtShard& there) {
   std::string wrong;
-  for (const StepClosed::Arrival& told : closed.late) {
-    if (++told_[{shard, told.step, told.worker}] > kTimesToldMost && wrong.empty())
-      wrong = fmt::format("shard {} tells again and again how long worker {} took in step {}",
-                          shard, told.worker, told.step);
+  for (const StepClosed::Arrival& report : closed.late) {
+    if (++reports_[{shard, report.step, report.worker}] > kReportsMost && wrong.empty())
+      wrong = fmt::format("shard {} reports repeatedly how long worker {} took in step {}", shard,
+                          report.worker, report.step);
   }
   for (auto each = straggling_.begin(); each != straggling_.end();) {
     const auto [where, step, worker] = *each;
@@ -44,11 +44,11 @@ std::string LateBook::on_closed(ShardId shard, const StepClosed& closed, size_t 
       ++each;
       continue;
     }
-    const bool told = std::any_of(closed.late.begin(), closed.late.end(), [&](const auto& late) {
-      return late.worker == worker && late.step == step;
-    });
-    if (whole && !told && wrong.empty())
-      wrong = fmt::format("shard {} does not tell how long worker {} took in step {}", shard,
+    const bool reported =
+        std::any_of(closed.late.begin(), closed.late.end(),
+                    [&](const auto& late) { return late.worker == worker && late.step == step; });
+    if (whole && !reported && wrong.empty())
+      wrong = fmt::format("shard {} does not report how long worker {} took in step {}", shard,
                           worker, step);
     each = straggling_.erase(each);
   }

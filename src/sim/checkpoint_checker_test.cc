@@ -1,72 +1,73 @@
-#include "sim/checkpoint_book.h"
+#include "sim/checkpoint_checker.h"
 
 #include <gtest/gtest.h>
 
 namespace drover {
 namespace {
 
-CheckpointBook book(bool writes_fail = false) {
-  return CheckpointBook(
+CheckpointChecker book(bool writes_fail = false) {
+  return CheckpointChecker(
       {.steps = 6, .every = 2, .writes_fail = writes_fail, .recovers = true, .restarts_most = 2});
 }
 
 const RunEnd kEnd{.outcome = RunOutcome::kCompleted, .cause = EndCause::kCompleted};
 
-TEST(CheckpointBook, KnowsWhichAreDue) {
-  CheckpointBook three({.steps = 7, .every = 3});
+TEST(CheckpointChecker, RefusesCheckpointsThatAreNotDue) {
+  CheckpointChecker three({.steps = 7, .every = 3});
   EXPECT_EQ(three.on_checkpoint(3), "");
-  EXPECT_EQ(three.on_checkpoint(7), "") << "the last step's always is";
+  EXPECT_EQ(three.on_checkpoint(7), "") << "the checkpoint of the last step is always due";
   EXPECT_EQ(three.on_checkpoint(4), "there is a checkpoint of step 4, which was not due");
 }
 
-TEST(CheckpointBook, ARunContinuesFromTheNewest) {
-  CheckpointBook kept = book();
+TEST(CheckpointChecker, ARestartContinuesFromTheNewestCheckpoint) {
+  CheckpointChecker kept = book();
   kept.on_checkpoint(2);
   EXPECT_EQ(kept.on_restart({.version = 2}, 3), "");
-  CheckpointBook lost = book();
+  CheckpointChecker lost = book();
   lost.on_checkpoint(2);
   EXPECT_EQ(lost.on_restart({.version = 0}, 3),
             "the run continues from step 0 (a checkpoint), but should from 2");
 }
 
-TEST(CheckpointBook, WhatIsNewerThanTheRestartIsNotThere) {
-  CheckpointBook kept = book();
+TEST(CheckpointChecker, ARestartDiscardsNewerCheckpoints) {
+  CheckpointChecker kept = book();
   kept.on_checkpoint(2);
   kept.on_checkpoint(4);
   EXPECT_EQ(kept.on_restart({.version = 3, .from_memory = true}, 3), "");
   EXPECT_EQ(kept.on_restart({.version = 2}, 3), "");
 }
 
-TEST(CheckpointBook, FromMemoryNoStepIsLost) {
+TEST(CheckpointChecker, ARestartFromMemoryLosesNoStep) {
   EXPECT_EQ(book().on_restart({.version = 3, .from_memory = true}, 3), "");
   EXPECT_NE(book().on_restart({.version = 2, .from_memory = true}, 3), "");
   EXPECT_EQ(book().on_restart({.version = 5, .from_memory = true}, 6), "")
-      << "of the last step the evaluation is missing";
+      << "the evaluation of the last step is missing";
 }
 
-TEST(CheckpointBook, AStandbyThatHadEverythingIsUsed) {
-  EXPECT_EQ(book().on_restart({.version = 0, .loses_none = true}, 3),
+TEST(CheckpointChecker, ARestartUsesAStandbyThatHadAllSteps) {
+  EXPECT_EQ(book().on_restart({.version = 0, .covered_by_standby = true}, 3),
             "steps are lost with a shard, though its standby had all of them");
 }
 
-TEST(CheckpointBook, CountsRestarts) {
-  CheckpointBook two = book();
+TEST(CheckpointChecker, CountsRestarts) {
+  CheckpointChecker two = book();
   EXPECT_EQ(two.on_restart({}, 0), "");
   EXPECT_EQ(two.on_restart({}, 0), "");
   EXPECT_EQ(two.on_restart({}, 0), "the run restarts for the 3th time");
-  EXPECT_EQ(CheckpointBook({.steps = 6}).on_restart({}, 0), "a run restarts that does not recover");
+  EXPECT_EQ(CheckpointChecker({.steps = 6}).on_restart({}, 0),
+            "a run restarts that does not recover");
 }
 
-TEST(CheckpointBook, ACompletedRunHasTheFirstAndTheLast) {
-  CheckpointBook none = book();
+TEST(CheckpointChecker, ACompletedRunHasTheFirstAndTheLastCheckpoint) {
+  CheckpointChecker none = book();
   EXPECT_EQ(none.on_run_over(kEnd), "the last step has no checkpoint");
   none.on_checkpoint(6);
   EXPECT_EQ(none.on_run_over(kEnd), "step 2 has no checkpoint");
   none.on_checkpoint(2);
-  EXPECT_EQ(none.on_run_over(kEnd), "") << "that of step 4 may have been passed over";
+  EXPECT_EQ(none.on_run_over(kEnd), "") << "the checkpoint of step 4 may have been skipped";
 }
 
-TEST(CheckpointBook, NoneIsDemandedOfAFullDiskNorOfAFailedRun) {
+TEST(CheckpointChecker, RequiresNoneIfWritesFailOrTheRunFailed) {
   EXPECT_EQ(book(true).on_run_over(kEnd), "");
   EXPECT_EQ(book().on_run_over({.outcome = RunOutcome::kFailed, .cause = EndCause::kServerLost}),
             "");

@@ -1,4 +1,4 @@
-#include "sim/reception.h"
+#include "sim/dispatcher.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 
 namespace drover {
 
-void Reception::receive(Party from, Party to, const Outgoing& message, SharedBuffer floats) {
+void Dispatcher::receive(Party from, Party to, const Outgoing& message, SharedBuffer floats) {
   if (is_server(to)) return to_server(to, from, message, std::move(floats));
   if (to.role == Role::kCoordinator) return to_coordinator(from, message);
   to_member(to, from, message);
 }
 
-void Reception::to_coordinator(Party from, const Outgoing& message) {
+void Dispatcher::to_coordinator(Party from, const Outgoing& message) {
   const Control& control = *control_in(message);
   Status status = done();
   const auto deliver_once = [&] {
@@ -30,7 +30,7 @@ void Reception::to_coordinator(Party from, const Outgoing& message) {
   if (std::erase_if(repeated_closings_, is_this) > 0) deliver_once();
 }
 
-void Reception::to_server(Party to, Party from, const Outgoing& message, SharedBuffer floats) {
+void Dispatcher::to_server(Party to, Party from, const Outgoing& message, SharedBuffer floats) {
   SimulatedServer& server = *world_.find_server(to);
   const Control* const control = control_in(message);
   if (from.role == Role::kCoordinator) {
@@ -50,7 +50,7 @@ void Reception::to_server(Party to, Party from, const Outgoing& message, SharedB
   handlers_.refuse(from, server.on_frame(sender, message.frame.header, std::move(floats)));
 }
 
-Status Reception::from_coordinator(SimulatedServer& server, Party self, const Control& message) {
+Status Dispatcher::from_coordinator(SimulatedServer& server, Party self, const Control& message) {
   if (const auto* plan = std::get_if<Plan>(&message)) {
     server.on_plan(*plan);
   } else if (const auto* decision = std::get_if<Decision>(&message)) {
@@ -63,7 +63,7 @@ Status Reception::from_coordinator(SimulatedServer& server, Party self, const Co
   return done();
 }
 
-Status Reception::from_standby(SimulatedServer& server, Party self, const Outgoing& message) {
+Status Dispatcher::from_standby(SimulatedServer& server, Party self, const Outgoing& message) {
   const Control* const control = control_in(message);
   const auto* replicated = control ? std::get_if<Replicated>(control) : nullptr;
   if (replicated == nullptr) return done();
@@ -71,7 +71,7 @@ Status Reception::from_standby(SimulatedServer& server, Party self, const Outgoi
   return server.on_replicated(*replicated);
 }
 
-Status Reception::to_standby(SimulatedServer& server, const Outgoing& message) {
+Status Dispatcher::to_standby(SimulatedServer& server, const Outgoing& message) {
   if (const Control* const control = control_in(message)) {
     const auto* replica = std::get_if<Replica>(control);
     return replica != nullptr ? server.on_replica(*replica) : done();
@@ -82,7 +82,7 @@ Status Reception::to_standby(SimulatedServer& server, const Outgoing& message) {
   return server.on_replica_floats(message.frame.header, std::move(floats));
 }
 
-void Reception::order_member(Party to, const Control& message) {
+void Dispatcher::order_member(Party to, const Control& message) {
   SimulatedWorker* worker = to.role == Role::kWorker ? world_.workers[to.index].get() : nullptr;
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
     if (worker != nullptr) worker->on_welcome(*welcome);
@@ -106,7 +106,7 @@ void Reception::order_member(Party to, const Control& message) {
   }
 }
 
-void Reception::to_member(Party to, Party from, const Outgoing& message) {
+void Dispatcher::to_member(Party to, Party from, const Outgoing& message) {
   const FrameHeader& header = message.frame.header;
   const Control* const control = control_in(message);
   SimulatedWorker* worker = to.role == Role::kWorker ? world_.workers[to.index].get() : nullptr;

@@ -1,5 +1,5 @@
-// What a guard may and must do is known only as far as no median could say otherwise.
-#include "sim/guard_book.h"
+// The checker only makes statements that hold for all possible medians.
+#include "sim/guard_checker.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,9 @@ namespace {
 
 constexpr BlockId kBlock = 2;
 
-GuardBook book_of(GuardRule rule, std::set<WorkerId> liars = {}) {
-  GuardBook book({.rule = rule, .liars = std::move(liars), .workers = 4});
+GuardChecker book_of(GuardRule rule, std::set<WorkerId> byzantine_workers = {}) {
+  GuardChecker book(
+      {.rule = rule, .byzantine_workers = std::move(byzantine_workers), .workers = 4});
   for (Step step = 0; step < 2; ++step) {
     for (WorkerId worker = 0; worker < 4; ++worker)
       book.note(kBlock, step, worker, 1.0 + 0.1 * worker);
@@ -22,23 +23,23 @@ GuardBook book_of(GuardRule rule, std::set<WorkerId> liars = {}) {
   return book;
 }
 
-TEST(GuardBook, KnowsNothingBeforeThereAreVotes) {
-  const GuardBook book = book_of(GuardRule::kRefuse);
-  EXPECT_FALSE(book.may_be_outlier(kBlock, 1, 1e9)) << "each has one length then";
+TEST(GuardChecker, MakesNoStatementBeforeThereAreVoters) {
+  const GuardChecker book = book_of(GuardRule::kRefuse);
+  EXPECT_FALSE(book.may_be_outlier(kBlock, 1, 1e9)) << "each worker has only one norm then";
   EXPECT_TRUE(book.may_be_outlier(kBlock, 2, 1e9));
   EXPECT_FALSE(book.may_be_outlier(kBlock + 1, 2, 1e9)) << "another block";
 }
 
-TEST(GuardBook, LeavesRoomForWhatTheMediansMaySay) {
-  const GuardBook book = book_of(GuardRule::kRefuse);
+TEST(GuardChecker, AllowsForAllPossibleMedians) {
+  const GuardChecker book = book_of(GuardRule::kRefuse);
   EXPECT_FALSE(book.may_be_outlier(kBlock, 2, -2.0));
   EXPECT_TRUE(book.may_be_outlier(kBlock, 2, -10.0));
   EXPECT_FALSE(book.must_be_outlier(kBlock, 2, -10.0));
   EXPECT_TRUE(book.must_be_outlier(kBlock, 2, -50.0));
 }
 
-TEST(GuardBook, CountsNoLongerThanHonestWorkersWere) {
-  const GuardBook book = book_of(GuardRule::kNorm, {3});
+TEST(GuardChecker, BoundsClippedGradientsByTheNormsOfHonestWorkers) {
+  const GuardChecker book = book_of(GuardRule::kNorm, {3});
   const Range counted = book.counted(kBlock, 2, -50.0);
   EXPECT_DOUBLE_EQ(counted.low, -1.2);
   EXPECT_DOUBLE_EQ(counted.high, -1.0);
@@ -47,22 +48,22 @@ TEST(GuardBook, CountsNoLongerThanHonestWorkersWere) {
   EXPECT_DOUBLE_EQ(whole.high, 2.0);
 }
 
-TEST(GuardBook, ForgetsWhatWasTakenBack) {
-  GuardBook book = book_of(GuardRule::kRefuse);
+TEST(GuardChecker, ARestartDiscardsLaterNorms) {
+  GuardChecker book = book_of(GuardRule::kRefuse);
   book.restart(1);
   EXPECT_FALSE(book.may_be_outlier(kBlock, 2, 1e9));
 }
 
-TEST(GuardBook, IsSureOfNothingWhenTooManyWereLost) {
-  GuardBook book = book_of(GuardRule::kRefuse);
+TEST(GuardChecker, MakesNoStatementWhenTooManyWorkersWereLost) {
+  GuardChecker book = book_of(GuardRule::kRefuse);
   book.on_lost(0);
   EXPECT_TRUE(book.must_be_outlier(kBlock, 2, 50.0));
   book.on_lost(1);
   EXPECT_FALSE(book.must_be_outlier(kBlock, 2, 50.0));
 }
 
-// The guard itself, asked about the same lengths, is never outside of what the book allows.
-TEST(GuardBook, HoldsForTheGuardOverRandomLengths) {
+// For the same norms, the guard's results are always within the bounds of the checker.
+TEST(GuardChecker, HoldsForTheGuardOverRandomNorms) {
   constexpr uint32_t kWorkers = 5;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -71,7 +72,7 @@ TEST(GuardBook, HoldsForTheGuardOverRandomLengths) {
       return low + unit_interval(draw({seed, draws++})) * (high - low);
     };
     NormGuard guard(kWorkers, kGuardFactor);
-    GuardBook book({.rule = GuardRule::kRefuse, .liars = {4}, .workers = kWorkers});
+    GuardChecker book({.rule = GuardRule::kRefuse, .byzantine_workers = {4}, .workers = kWorkers});
     const Membership members(kWorkers);
     for (Step step = 0; step < 12; ++step) {
       std::vector<double> lengths;

@@ -1,10 +1,10 @@
-#include "sim/attendance.h"
+#include "sim/expected_members.h"
 
 #include <algorithm>
 
 namespace drover {
 
-void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
+void ExpectedMembers::on_sent(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (control == nullptr) return;
   const bool to_worker = message.to.role == Role::kWorker;
@@ -17,12 +17,12 @@ void Attendance::on_sent(Party from, const Outgoing& message, TimePoint now) {
     ++at(from.index).closed;
     at(from.index).opened = now;
   }
-  // A worker that did not come in time is dismissed; one that leaves is no longer ready.
+  // A worker that did not join in time is dismissed; one that leaves is no longer ready.
   if (from.role == Role::kCoordinator && to_worker && std::holds_alternative<Farewell>(*control))
     ready_.erase(message.to.index);
 }
 
-void Attendance::on_received(Party from, const Outgoing& message, TimePoint now) {
+void ExpectedMembers::on_received(Party from, const Outgoing& message, TimePoint now) {
   const auto* control = std::get_if<Control>(&message.frame.payload);
   if (message.to.role == Role::kCoordinator) {
     if (from.role != Role::kWorker || control == nullptr) return;
@@ -52,13 +52,13 @@ void Attendance::on_received(Party from, const Outgoing& message, TimePoint now)
   }
 }
 
-void Attendance::restart(Version version) {
+void ExpectedMembers::restart(Version version) {
   first_ = version;
   shards_.clear();
   ready_.clear();
 }
 
-void Attendance::on_lost(Party where, WorkerId worker) {
+void ExpectedMembers::on_lost(Party where, WorkerId worker) {
   if (where.role == Role::kCoordinator) {
     ready_.erase(worker);
     lost_.insert(worker);

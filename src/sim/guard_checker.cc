@@ -1,4 +1,4 @@
-#include "sim/guard_book.h"
+#include "sim/guard_checker.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,16 +7,16 @@
 namespace drover {
 namespace {
 
-// With the deviation between 1.145 and 1.58 and a factor of 5 the bound on a length is between
-// these multiples of the usual length: deviation ^ (5 * 1.4826), rounded outwards.
+// With the deviation between 1.145 and 1.58 and a factor of 5 the bound on a norm is between these
+// multiples of the typical norm: deviation ^ (5 * 1.4826), rounded outwards.
 constexpr double kBoundLeast = 2.7;
 constexpr double kBoundMost = 30.0;
 constexpr uint32_t kVotersMin = 3;
 constexpr size_t kLengthsMin = 2;
-// A worker that has not come for longer may have no vote.
+// A worker that has sent no gradient for more steps than this may have no vote.
 constexpr Step kRecent = 50;
 
-// Of numbers beyond one, relative.
+// Relative tolerance for numbers above one, absolute below.
 constexpr double kTolerance = 1e-4;
 
 }  // namespace
@@ -26,22 +26,22 @@ bool is_in(double number, const Range& range) {
   return range.low - slack <= number && number <= range.high + slack;
 }
 
-void GuardBook::note(BlockId block, Step step, WorkerId worker, double value) {
+void GuardChecker::note(BlockId block, Step step, WorkerId worker, double value) {
   if (std::isfinite(value) && value != 0.0) lengths_[{block, worker}][step] = std::abs(value);
 }
 
-void GuardBook::restart(Version version) {
+void GuardChecker::restart(Version version) {
   for (auto& [key, lengths] : lengths_) lengths.erase(lengths.lower_bound(version), lengths.end());
 }
 
-GuardBook::Seen GuardBook::seen_before(BlockId block, Step step) const {
+GuardChecker::Seen GuardChecker::seen_before(BlockId block, Step step) const {
   constexpr double kMost = std::numeric_limits<double>::infinity();
   Seen seen{.all = {kMost, 0.0}, .honest = {kMost, 0.0}};
   for (const auto& [key, lengths] : lengths_) {
     if (key.first != block) continue;
     const auto end = lengths.lower_bound(step);
     const auto count = static_cast<size_t>(std::distance(lengths.begin(), end));
-    const bool honest = !settings_.liars.contains(key.second);
+    const bool honest = !settings_.byzantine_workers.contains(key.second);
     for (auto each = lengths.begin(); each != end; ++each) {
       for (Range* range : {&seen.all, honest ? &seen.honest : &seen.all}) {
         range->low = std::min(range->low, each->second);
@@ -56,21 +56,22 @@ GuardBook::Seen GuardBook::seen_before(BlockId block, Step step) const {
   return seen;
 }
 
-bool GuardBook::may_be_outlier(BlockId block, Step step, double value) const {
+bool GuardChecker::may_be_outlier(BlockId block, Step step, double value) const {
   if (settings_.rule == GuardRule::kOff) return false;
   const Seen seen = seen_before(block, step);
   return seen.voters >= kVotersMin && std::abs(value) > kBoundLeast * seen.all.low;
 }
 
-// Where most of all that could vote are honest and do, the usual length is one of theirs or less.
-bool GuardBook::must_be_outlier(BlockId block, Step step, double value) const {
+// Where a majority of all possible voters is honest and votes, the typical norm is at most one of
+// theirs.
+bool GuardChecker::must_be_outlier(BlockId block, Step step, double value) const {
   if (settings_.rule == GuardRule::kOff) return false;
   const Seen seen = seen_before(block, step);
   return seen.steady >= kVotersMin && 2 * seen.steady > settings_.workers &&
          std::abs(value) > kBoundMost * seen.honest.high;
 }
 
-Range GuardBook::counted(BlockId block, Step step, double value) const {
+Range GuardChecker::counted(BlockId block, Step step, double value) const {
   if (settings_.rule != GuardRule::kNorm || !may_be_outlier(block, step, value))
     return {value, value};
   const Seen seen = seen_before(block, step);

@@ -1,4 +1,4 @@
-#include "sim/late_book.h"
+#include "sim/late_report_checker.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ namespace drover {
 namespace {
 
 // A shard with two blocks, of which workers 0 and 1 are members.
-class LateBookTest : public ::testing::Test {
+class LateReportCheckerTest : public ::testing::Test {
  protected:
   std::string close(Step step, std::vector<StepClosed::Arrival> arrivals,
                     std::vector<StepClosed::Arrival> late = {}) {
@@ -22,11 +22,11 @@ class LateBookTest : public ::testing::Test {
     for (int block = 0; block < blocks; ++block) book_.on_answer(0, step, 1);
   }
 
-  Attendance::AtShard there_{.members = {{0, 0}, {1, 0}}};
-  LateBook book_;
+  ExpectedMembers::AtShard there_{.members = {{0, 0}, {1, 0}}};
+  LateReportChecker book_;
 };
 
-TEST_F(LateBookTest, AWorkerThatWasNotWaitedForIsToldWhenItsGradientIsWhole) {
+TEST_F(LateReportCheckerTest, ALateWorkerIsReportedWhenItsGradientIsComplete) {
   EXPECT_EQ(close(0, {arrival(0, 0)}), "");
   answer(0, 1);
   EXPECT_EQ(close(1, {arrival(0, 1), arrival(1, 1)}), "") << "a block is missing";
@@ -34,26 +34,26 @@ TEST_F(LateBookTest, AWorkerThatWasNotWaitedForIsToldWhenItsGradientIsWhole) {
   EXPECT_EQ(close(2, {arrival(0, 2), arrival(1, 2)}, {arrival(1, 0)}), "");
 }
 
-TEST_F(LateBookTest, SeesThatItIsNotTold) {
+TEST_F(LateReportCheckerTest, FindsAMissingReport) {
   close(0, {arrival(0, 0)});
   answer(0, 2);
   EXPECT_EQ(close(1, {arrival(0, 1), arrival(1, 1)}),
-            "shard 0 does not tell how long worker 1 took in step 0");
+            "shard 0 does not report how long worker 1 took in step 0");
 }
 
-TEST_F(LateBookTest, OfAWorkerThatWasLostNothingIsTold) {
+TEST_F(LateReportCheckerTest, ALostWorkerIsNotReported) {
   close(0, {arrival(0, 0)});
   answer(0, 2);
   book_.on_lost(0, 1);
   EXPECT_EQ(close(1, {arrival(0, 1), arrival(1, 1)}), "");
 }
 
-TEST_F(LateBookTest, SeesThatItIsToldAgainAndAgain) {
+TEST_F(LateReportCheckerTest, FindsRepeatedReports) {
   close(0, {arrival(0, 0)}, {arrival(1, 0)});
   answer(0, 2);
   EXPECT_EQ(close(1, {arrival(0, 1), arrival(1, 1)}, {arrival(1, 0)}), "");
   EXPECT_EQ(close(2, {arrival(0, 2), arrival(1, 2)}, {arrival(1, 0)}),
-            "shard 0 tells again and again how long worker 1 took in step 0");
+            "shard 0 reports repeatedly how long worker 1 took in step 0");
 }
 
 }  // namespace

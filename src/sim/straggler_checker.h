@@ -1,7 +1,6 @@
-// StragglerRules: which workers may be told to stop, and what policies may be told of slow ones.
-//
-// With `probe`, or where all finish, a straggler may go on, to show how long it takes. It finishes
-// until it asks for a later version; meanwhile it is not slow in other steps.
+// StragglerChecker: checks which workers are stopped, and what policies learn of stragglers. With
+// `probe`, or where all finish, a straggler may finish its gradient to show its run-time. It does
+// so until it asks for a later version; meanwhile it does not count as a straggler of other steps.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +16,27 @@
 
 namespace drover {
 
-class StragglerRules {
+class StragglerChecker {
  public:
   struct Settings {
-    bool all_finish = false;     // none is told to stop
-    double probe = 0.0;          // share of stragglers that finish all the same, drawn by ...
-    uint64_t probe_seed = 1;     // ... this
+    bool all_finish = false;     // no worker is stopped
+    double probe = 0.0;          // share of stragglers that finish
+    uint64_t probe_seed = 1;     // seed of their choice
     bool learned_early = false;  // policies learn of a step before all blocks have closed it
   };
-  explicit StragglerRules(const Settings& settings) : settings_(settings) {}
+  explicit StragglerChecker(const Settings& settings) : settings_(settings) {}
 
   // A worker asks for this version.
   void on_pull(WorkerId worker, Version version);
-  // It is lost by the coordinator.
+  // The coordinator has lost the worker.
   void on_lost(WorkerId worker);
   // The next step is decided.
   void on_decision() { gone_.clear(); }
   void restart();
 
-  // Each of the following returns what is wrong; empty: nothing.
+  // Each of the following returns a description of the violation, or an empty string.
   std::string on_stop(Step step, WorkerId worker);
-  // The policy is told this. `arrived`: whether all of a worker's blocks were answered in time.
+  // The policy learns this. `arrived`: whether all blocks of a worker were answered in time.
   std::string on_learned(const StepTimes& times, const std::function<bool(WorkerId)>& arrived);
   std::string on_learned_late(Step step, WorkerId worker);
   std::string on_abandoned(const AbandonRecord& abandoned);
@@ -49,10 +48,10 @@ class StragglerRules {
 
   const Settings settings_;
   std::map<WorkerId, Version> asks_;             // the last version that each has asked for
-  std::map<WorkerId, Step> finishing_;           // that each finishes
-  std::set<std::pair<Step, WorkerId>> slow_;     // as the policy was told
-  std::set<std::pair<Step, WorkerId>> stopped_;  // as told, until the worker has begun again
-  std::set<WorkerId> gone_;                      // lost since the open step has opened
+  std::map<WorkerId, Step> finishing_;           // the step that each finishes
+  std::set<std::pair<Step, WorkerId>> slow_;     // as the policy has learned
+  std::set<std::pair<Step, WorkerId>> stopped_;  // until the worker has begun another step
+  std::set<WorkerId> gone_;                      // lost since the open step was opened
 };
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-#include "sim/what_was_seen.h"
+#include "sim/observed_times.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 
 const double kAbsent = std::nan("");
 
-TEST(WhatWasSeen, IsTheTimesOfThoseWhoWereThereAndABoundForTheOthers) {
+TEST(ObservedTimes, AreRunTimesOfArrivedWorkersAndBoundsForTheOthers) {
   const std::vector<double> times = {3.0, 1.0, kAbsent, 2.0, 9.0};
-  const StepTimes seen = what_was_seen(7, times, {.contributors = 2, .elapsed = 2.0});
+  const StepTimes seen = observed_times(7, times, {.contributors = 2, .elapsed = 2.0});
   EXPECT_EQ(seen.step, 7u);
   EXPECT_EQ(seen.elapsed, 2.0);
   EXPECT_EQ(seen.contributors, 2u);
@@ -23,7 +23,7 @@ TEST(WhatWasSeen, IsTheTimesOfThoseWhoWereThereAndABoundForTheOthers) {
   EXPECT_EQ(seen.seconds, (std::vector<double>{2.0, 1.0, 0.0, 2.0, 2.0}));
 }
 
-TEST(WhatWasSeen, DoesNotDependOnWhatLiesBeyondTheClose) {
+TEST(ObservedTimes, DoNotDependOnRunTimesBeyondTheClose) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::vector<double> times(20);
@@ -36,16 +36,16 @@ TEST(WhatWasSeen, DoesNotDependOnWhatLiesBeyondTheClose) {
       if (times[worker] <= close.elapsed) continue;
       others[worker] = close.elapsed * (1.0 + 1e-9 + 1e6 * unit_interval(draw({seed, worker, 1})));
     }
-    const StepTimes a = what_was_seen(0, times, close);
-    const StepTimes b = what_was_seen(0, others, close);
+    const StepTimes a = observed_times(0, times, close);
+    const StepTimes b = observed_times(0, others, close);
     EXPECT_EQ(a.seconds, b.seconds);
     EXPECT_EQ(a.known, b.known);
   }
 }
 
-TEST(Probes, AreHeardOfWhenTheirTimeHasPassed) {
+TEST(Probes, AreReportedWhenTheyFinish) {
   Probes probes(1.0, 1);
-  // Opened at 10, closed after 2: three are cut, and one took no part.
+  // Opened at 10, closed after 2: three workers are late, and one took no part.
   probes.step_closed(4, 10.0, std::vector<double>{3.0, 1.0, kAbsent, 2.5, 9.0}, {1, 2.0});
   EXPECT_TRUE(probes.finished_by(12.0).empty());
   const auto first = probes.finished_by(13.0);
@@ -55,12 +55,12 @@ TEST(Probes, AreHeardOfWhenTheirTimeHasPassed) {
   EXPECT_EQ(first[1].step, 4u);
   EXPECT_EQ(first[1].run_time, 3.0);
   probes.step_closed(5, 12.0, std::vector<double>{1.0, 1.0, 1.0, 1.0, 1.5}, {4, 1.0});
-  EXPECT_EQ(probes.finished_by(13.5).at(0).step, 5u) << "it overtakes one of the step before";
+  EXPECT_EQ(probes.finished_by(13.5).at(0).step, 5u) << "it overtakes a probe of the previous step";
   EXPECT_EQ(probes.finished_by(1e9).at(0).run_time, 9.0);
-  EXPECT_TRUE(probes.finished_by(1e9).empty()) << "each once";
+  EXPECT_TRUE(probes.finished_by(1e9).empty()) << "each probe is reported once";
 }
 
-TEST(Probes, AreTheShareAskedForOfThoseCut) {
+TEST(Probes, AreTheGivenShareOfTheStragglers) {
   Probes none(0.0, 1);
   Probes some(0.3, 1);
   const std::vector<double> times(10'000, 2.0);
@@ -70,8 +70,9 @@ TEST(Probes, AreTheShareAskedForOfThoseCut) {
   EXPECT_NEAR(static_cast<double>(some.finished_by(10.0).size()), 3000.0, 200.0);
 }
 
-// Who is drawn does not depend on run-times, and nothing is told that has not happened yet.
-TEST(Probes, TellNothingOfWhatLiesBeyondNow) {
+// The choice of probes does not depend on run-times, and a probe is only reported after it has
+// finished.
+TEST(Probes, DoNotDependOnRunTimesBeyondNow) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     Probes probes(0.5, seed);
@@ -84,7 +85,7 @@ TEST(Probes, TellNothingOfWhatLiesBeyondNow) {
       for (size_t i = 0; i < times.size(); ++i) {
         times[i] = 5.0 * unit_interval(draw({seed, step, i}));
         others[i] = times[i];
-        // Whatever finishes after the test ends is somewhere else after its end.
+        // Changes the run-time of a probe that finishes after the end to another one after the end.
         if (now + times[i] <= 10.0) continue;
         others[i] = std::max(close.elapsed * 1.01, 10.01 - now) +
                     5.0 * unit_interval(draw({seed, step, i, 1}));

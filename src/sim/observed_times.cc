@@ -1,4 +1,4 @@
-#include "sim/what_was_seen.h"
+#include "sim/observed_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace drover {
 
-StepTimes what_was_seen(Step step, std::span<const double> run_times, const StepClose& close) {
+StepTimes observed_times(Step step, std::span<const double> run_times, const StepClose& close) {
   StepTimes seen;
   seen.step = step;
   seen.elapsed = close.elapsed;
@@ -27,7 +27,8 @@ StepTimes what_was_seen(Step step, std::span<const double> run_times, const Step
 
 namespace {
 
-// For a heap whose first is the next to finish; of equal ones, the first by step and worker.
+// Orders a heap so that the first element is the next to finish; ties are ordered by step and
+// worker.
 constexpr auto kLater = [](const auto& a, const auto& b) {
   return std::tuple(a.finishes, a.arrival.step, a.arrival.worker) >
          std::tuple(b.finishes, b.arrival.step, b.arrival.worker);

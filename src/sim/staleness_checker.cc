@@ -1,4 +1,4 @@
-#include "sim/staleness_book.h"
+#include "sim/staleness_checker.h"
 
 #include <fmt/format.h>
 
@@ -6,25 +6,26 @@
 
 namespace drover {
 
-void StalenessBook::on_answer(ShardId shard, WorkerId worker, Step step, size_t blocks) {
+void StalenessChecker::on_answer(ShardId shard, WorkerId worker, Step step, size_t blocks) {
   const Key key{shard, worker};
   if (++parts_[key][step] < blocks) return;
   parts_[key].erase(step);
   clocks_[key] = std::max(clocks_[key], step + 1);
 }
 
-void StalenessBook::on_lost(ShardId shard, WorkerId worker) {
+void StalenessChecker::on_lost(ShardId shard, WorkerId worker) {
   parts_.erase({shard, worker});
   clocks_.erase({shard, worker});
 }
 
-void StalenessBook::restart() {
+void StalenessChecker::restart() {
   parts_.clear();
   clocks_.clear();
 }
 
-std::string StalenessBook::on_parameters(ShardId shard, WorkerId worker,
-                                         const Attendance::AtShard& there, uint64_t bound) const {
+std::string StalenessChecker::on_parameters(ShardId shard, WorkerId worker,
+                                            const ExpectedMembers::AtShard& there,
+                                            uint64_t bound) const {
   const auto begins = there.asked.find(worker);
   if (begins == there.asked.end()) return {};
   for (const auto& [member, since] : there.members) {
