@@ -9,7 +9,8 @@ time left if moving gradients cost nothing. "bare_max" is the longest of all wor
 left if each step also waits for its slowest worker. Prints a JSON object for each number of workers and shards: the
 median step of each, and ratios, round by round, as median, least and greatest.
 
-    python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|lenet-wide|resnet20|mlp25m] [--workers 2,4,8]
+    python3 bench/compare_ddp.py [--drover build/release/drover] [--model lenet|lenet-wide|resnet20|mlp25m]
+                                 [--workers 2,4,8]
                                  [--shards 1,2,4] [--batch 32] [--steps 300] [--rounds 5] [--transport auto]
                                  [--data /usr/share/datasets/fashion-mnist] [--without-ddp]
 

@@ -28,8 +28,9 @@ def query(path, sql):
 def run(drover, pull, hang, folder):
     path = pathlib.Path(folder) / f"{pull}-{hang}-{time.time()}.db"
     process = subprocess.Popen(
-        [drover, "train", "--model", "mlp", "--data", "fashion-mnist", "--workers", "2", "--shards", "4", "--steps", "60",
-         "--batch", "64", "--slow", "delay=100ms", "--pull", pull, "--pull-grace", "2ms", "--run-file", path, "--quiet"],
+        [drover, "train", "--model", "mlp", "--data", "fashion-mnist", "--workers", "2", "--shards", "4",
+         "--steps", "60", "--batch", "64", "--slow", "delay=100ms", "--pull", pull, "--pull-grace", "2ms",
+         "--run-file", path, "--quiet"],
         stdout=subprocess.DEVNULL)
     while True:
         time.sleep(0.05)

@@ -121,8 +121,8 @@ def measured(args, mode):
         out = os.path.join(folder, "times.json")
         words = [sys.argv[0], *sys.argv[1:], "--mode", mode, "--out", out]
         if mode == "drover":
-            words = [args.drover, "launch", "--workers", "1", "--shards", str(args.shards), "--quiet", "--json", "--python",
-                     sys.executable, "--run-file", os.path.join(folder, "run.db"), *words]
+            words = [args.drover, "launch", "--workers", "1", "--shards", str(args.shards), "--quiet", "--json",
+                     "--python", sys.executable, "--run-file", os.path.join(folder, "run.db"), *words]
         else:
             words = [sys.executable, *words]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
@@ -155,7 +155,8 @@ def main():
         median = {part: 1e3 * statistics.median(times[args.skip:]) for part, times in beside.items()}
         base = 1e3 * statistics.median(without["step"][args.skip:])
         ratios.append(median["step"] / base)
-        print(f"{args.model} batch {args.batch} {args.dtype} {args.optimizer}, {count / 1e6:.1f} M parameters, {args.shards} shards: "
+        print(f"{args.model} batch {args.batch} {args.dtype} {args.optimizer}, {count / 1e6:.1f} M parameters, "
+              f"{args.shards} shards: "
               f"bare {base:.2f} ms, drover {median['step']:.2f} ms ({ratios[-1]:.3f}): wait {median['wait']:.2f}, "
               f"compute {median['compute']:.2f}, rest {median['rest']:.2f}", flush=True)
     print(f"ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")

@@ -117,7 +117,8 @@ def measured(args, system, workers, slow):
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]
             environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(workers)}
-            running = [subprocess.Popen([sys.executable, *words, "--mode", "ddp"], env={**environment, "RANK": str(rank)})
+            command = [sys.executable, *words, "--mode", "ddp"]
+            running = [subprocess.Popen(command, env={**environment, "RANK": str(rank)})
                        for rank in range(workers)]
             if any([each.wait() for each in running]):
                 raise SystemExit("a worker of DDP failed")
