@@ -182,9 +182,10 @@ TEST(CheckWords, NoticesSleepInTests) {
 }
 
 TEST(CheckWords, NoticesInputAndOutputInStateMachines) {
-  for (const char* code : {"std::thread t;", "std::mutex m;", "boost::asio::io_context c;",
-                           "int x = rand();", "auto now = std::chrono::steady_clock::now();",
-                           "#include <mutex>", "std::random_device r;"}) {
+  for (const char* code :
+       {"std::thread t;", "std::mutex m;", "boost::asio::io_context c;", "int x = rand();",
+        "auto now = std::chrono::steady_clock::now();", "#include <mutex>",
+        "#include \"core/mutex.h\"", "std::random_device r;"}) {
     for (const char* path :
          {"src/shard/x.cc", "src/worker/x.h", "src/core/x.cc", "src/worker/deep/x.cc"}) {
       EXPECT_NE(after(check_words, path, code), "") << path << ": " << code;

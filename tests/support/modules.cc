@@ -69,11 +69,12 @@ const std::vector<WordRule>& word_rules() {
        std::regex(R"(std::(thread|jthread|mutex|shared_mutex|recursive_mutex)\b)"
                   R"(|std::(condition_variable|random_device)\b)"
                   R"(|\b(asio|steady_clock|system_clock|high_resolution_clock)\b|\bs?rand\s*\()"
-                  R"(|#\s*include\s*<(thread|mutex|condition_variable|random|sys/socket\.h)>)"),
+                  R"(|#\s*include\s*<(thread|mutex|condition_variable|random|sys/socket\.h)>)"
+                  R"(|#\s*include\s*"core/mutex\.h")"),
        "state machines must not use a clock, thread, lock, socket or random device: pass events "
        "and times to them",
-       // Provides buffers to several event loops; not a state machine.
-       {"src/core/float_buffer.cc"}},
+       // Provide buffers and locks to several event loops; not state machines.
+       {"src/core/float_buffer.cc", "src/core/mutex.h"}},
       {std::regex(R"((src|tests|bench)/(?!tasks/|fit/).*)"),
        std::regex(R"(#\s*include\s*[<"](torch|ATen|c10|caffe2)/)"),
        "libtorch is for src/tasks and src/fit alone"},
