@@ -51,7 +51,9 @@ class Figures:
         lines += ["", "| fault | times |", "|---|---|"]
         lines += [f"| {name} | {count} |" for name, count in sorted(self.faults.items())]
         lines += ["", "| median, worst (count) | |", "|---|---|"]
-        lines.append(f"| from a kill or pause to the end of the next step | {_median_and_worst(self.next_step, ' s')} |")
+        lines.append(
+            f"| from a kill or pause to the end of the next step | {_median_and_worst(self.next_step, ' s')} |"
+        )
         lines.append(f"| from a worker's loss until it rejoins | {_median_and_worst(self.came_back, ' s')} |")
         lines.append(f"| steps lost by a restart | {_median_and_worst(self.steps_lost, '')} |")
         lines.append(f"| faults whose time had not come when the run was over | {self.missed} |")

@@ -89,10 +89,18 @@ def main() -> int:
         prog="tools/faults", description="Injects faults into real runs, by seeded schedules, and checks the results."
     )
     parser.add_argument("drover", type=Path, help="the program, such as build/release/drover")
-    parser.add_argument("--seeds", type=_seeds, default=range(1, 201), metavar="FIRST-LAST", help="seeds of the schedules (default 1-200)")
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        default=range(1, 201),
+        metavar="FIRST-LAST",
+        help="seeds of the schedules (default 1-200)",
+    )
     parser.add_argument("--steady", action="store_true", help="only schedules that end alike on a busy machine")
     parser.add_argument("--family", help="only schedules of this family, such as 'weather'")
-    parser.add_argument("--seconds", type=float, default=0.0, help="start no more schedules after so many seconds (default: no limit)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="start no more schedules after so many seconds (default: no limit)"
+    )
     parser.add_argument("--show", action="store_true", help="print the schedules and run none")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
     options = parser.parse_args()
@@ -127,7 +135,9 @@ def _hunt(options: argparse.Namespace, tools: Path) -> int:
             for finding in verdict.findings:
                 print(f"    FINDING: {finding}")
             print(f"    repeat with: tools/faults {options.drover} --seeds {seed}{steady}", flush=True)
-    print(f"\n{done} runs with faults in {time.monotonic() - began:.0f} s, {bad} with findings\n\n{hunt.figures.table()}")
+    print(
+        f"\n{done} runs with faults in {time.monotonic() - began:.0f} s, {bad} with findings\n\n{hunt.figures.table()}"
+    )
     return 1 if bad else 0
 
 

@@ -1,7 +1,7 @@
 """Network namespaces of this machine as hosts of a run, and a proxy or a link between two of them.
 
-With proxies, both have only a loopback interface. For each port that is open at 127.0.0.1 on the servers' host, a proxy listens at
-the same port on the workers' host, so that members use the same addresses as without the test.
+With proxies, both have only a loopback interface. For each port that is open at 127.0.0.1 on the servers' host, a
+proxy listens at the same port on the workers' host, so that members use the same addresses as without the test.
 """
 
 from __future__ import annotations
@@ -147,9 +147,22 @@ class Link:
         self._workers.run("ip", "link", "set", "eth0", "up")
 
     def slow_down(self) -> None:
-        words = ["tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "4mbit", "burst", "16kb", "latency", "200ms"]
+        words = [
+            "tc",
+            "qdisc",
+            "add",
+            "dev",
+            "eth0",
+            "root",
+            "tbf",
+            "rate",
+            "4mbit",
+            "burst",
+            "16kb",
+            "latency",
+            "200ms",
+        ]
         self._workers.run(*words)
 
     def speed_up(self) -> None:
         self._workers.run("tc", "qdisc", "del", "dev", "eth0", "root")
-

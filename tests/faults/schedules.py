@@ -122,12 +122,18 @@ def _kills_of_servers(seed: int, draw: random.Random) -> Schedule:
 
 
 def _kills_with_standbys(seed: int, draw: random.Random) -> Schedule:
-    """Kills one of the two processes of a shard at a time. Between two kills its new standby has time to receive everything."""
+    """Kills one of the two processes of a shard at a time. Between kills the new standby can receive everything."""
     job = _job(draw, deterministic=True, standby=True, delay_ms=30, steps=40, checkpoint_every=8)
     steps = draw.sample([8, 24, 40], draw.randint(1, 3))
     servers = lambda: [f"{draw.choice(['shard', 'standby'])} {each}" for each in range(job.shards)]  # noqa: E731
     faults = [
-        Fault(KILL, None, step, draw.choice([0, 1, 5, 20, 60, 150]), tuple(draw.sample(servers(), draw.randint(1, job.shards))))
+        Fault(
+            KILL,
+            None,
+            step,
+            draw.choice([0, 1, 5, 20, 60, 150]),
+            tuple(draw.sample(servers(), draw.randint(1, job.shards))),
+        )
         for step in steps
     ]
     return Schedule(seed, "standbys", job, _in_order(faults), same_parameters=True, loses_no_step=True)
@@ -187,7 +193,7 @@ def _interrupted(seed: int, draw: random.Random) -> Schedule:
 
 
 def _two_hosts(draw: random.Random, tls: bool) -> Job:
-    """Long enough for workers that were cut off to rejoin: one that comes after the end of the run looks for it for a minute."""
+    """Long enough for cut-off workers to rejoin: one that comes after the end looks for a run for a minute."""
     return _job(draw, transport="tcp", tls=tls, save_model=False, deterministic=False, delay_ms=30, steps=60)
 
 
@@ -219,17 +225,21 @@ def _links(seed: int, draw: random.Random) -> Schedule:
 
 
 def _full_disk(seed: int, draw: random.Random) -> Schedule:
-    """Run file and checkpoints on a disk that is soon full, or has space for the run file alone. The end of the run may not fit, so
+    """Run file and checkpoints on a disk that is soon full, or has space for the run file alone. The end may not fit:
     the record may say that the run is still running."""
     job = _job(draw, deterministic=True, save_model=False)
     limit = draw.choice([0, 64 << 10, 256 << 10, 700 << 10, 1500 << 10])
-    return Schedule(seed, "full disk", job, (), place=SMALL_DISK, limit=limit, may_end=("completed", "failed", "running", "none"))
+    return Schedule(
+        seed, "full disk", job, (), place=SMALL_DISK, limit=limit, may_end=("completed", "failed", "running", "none")
+    )
 
 
 def _few_files(seed: int, draw: random.Random) -> Schedule:
     job = _job(draw, save_model=False)
     limit = draw.choice([8, 12, 16, 20, 24, 32, 48])
-    return Schedule(seed, "few files", job, (), place=FEW_FILES, limit=limit, may_end=("completed", "failed", "running", "none"))
+    return Schedule(
+        seed, "few files", job, (), place=FEW_FILES, limit=limit, may_end=("completed", "failed", "running", "none")
+    )
 
 
 def _wild_clock(seed: int, draw: random.Random) -> Schedule:
@@ -240,7 +250,14 @@ def _wild_clock(seed: int, draw: random.Random) -> Schedule:
 
 
 # Families with their weights. The steady ones end soon, and with the same outcome on a busy machine.
-_STEADY = [(_kills_of_servers, 5), (_kills_with_standbys, 4), (_pauses, 2), (_kills_of_any, 4), (_wild_clock, 1), (_full_disk, 1)]
+_STEADY = [
+    (_kills_of_servers, 5),
+    (_kills_with_standbys, 4),
+    (_pauses, 2),
+    (_kills_of_any, 4),
+    (_wild_clock, 1),
+    (_full_disk, 1),
+]
 _ALL = _STEADY + [
     (_kills_at_start, 4),
     (_launcher_killed, 2),
