@@ -42,18 +42,19 @@ Status CellFolder::open(const std::vector<Cell>& cells, bool resume) {
   fs::create_directories(path_ + "/cells", trouble);
   if (!trouble) lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) {
-    return system_error(fmt::format("cannot make the folder {}: {}. Choose another with --out",
-                                    path_, trouble ? trouble.message() : std::strerror(errno)));
+    return system_error(fmt::format("cannot create folder {}: {}; choose another with --out", path_,
+                                    trouble ? trouble.message() : std::strerror(errno)));
   }
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     return invalid_input(fmt::format(
-        "another drover runs an experiment in {}; wait for it, or choose another folder with --out",
+        "folder {} is in use by another drover experiment; wait for it, or choose another folder "
+        "with --out",
         path_));
   }
   if (resume) return check_same(cells);
   if (!has_cells()) return done();
   return invalid_input(
-      fmt::format("{} has cells of an experiment already. Go on with them with --resume, or "
+      fmt::format("folder {} already has cells of an experiment; continue it with --resume, or "
                   "choose another folder with --out",
                   path_));
 }
@@ -75,10 +76,10 @@ Status CellFolder::check_same(const std::vector<Cell>& cells) const {
     const std::string was = first_line(before);
     const std::string is = first_line(cell.identity);
     return invalid_input(fmt::format(
-        "the cell {} in {} is not the one that the experiment describes now.\n  it was  {}\n  "
-        "it is   {}{}\nChange the experiment back, choose another folder with --out, or remove {}",
+        "cell {} in {} differs from the experiment file.\n  recorded     {}\n  experiment   "
+        "{}{}\nRestore the experiment file, choose another folder with --out, or remove {}",
         cell.name, path_, was.empty() ? "(unknown)" : was, is,
-        was == is ? "\n  with another content of the file, or something else beside it" : "",
+        was == is ? "\n  (the content of the file or the 'beside' command has changed)" : "",
         shell_quoted(file(cell, ".db"))));
   }
   return done();
@@ -105,14 +106,15 @@ Status CellFolder::keep(const Cell& cell) const {
   std::error_code trouble;
   if (fs::file_size(log(cell), trouble) == 0) fs::remove(log(cell), trouble);
   fold_log(part(cell));
-  // What somebody who is reading keeps from being folded goes along. It goes first: a run file
-  // without its log would look whole, a log without its run file does not.
+  // While a process reads the run file, its write-ahead log cannot be merged and is moved along.
+  // The log is moved first: a run file without its log would look complete, a log without its run
+  // file does not.
   if (fs::exists(part(cell) + "-wal", trouble))
     fs::rename(part(cell) + "-wal", run_file(cell) + "-wal", trouble);
   if (!trouble) fs::rename(part(cell), run_file(cell), trouble);
   if (!trouble) return done();
   return system_error(
-      fmt::format("cannot keep the cell {}: {}", run_file(cell), trouble.message()));
+      fmt::format("cannot create run file {}: {}", run_file(cell), trouble.message()));
 }
 
 Status CellFolder::fail(const Cell& cell, const std::string& reason) const {

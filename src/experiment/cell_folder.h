@@ -1,10 +1,9 @@
-// The folder of an experiment: which cells are there, which failed, and whether they are the ones
-// that the experiment describes.
+// The folder of an experiment: the state of each cell, and whether it is a cell of this experiment.
 //
-//   cells/NAME.cell    what the cell is (Cell::identity), written before it starts
+//   cells/NAME.cell    the cell's identity (Cell::identity), written before it starts
 //   cells/NAME.db      its run file, renamed to this when the run has ended by itself
-//   cells/NAME.failed  instead of it: why there is none
-//   cells/NAME.log     what the run said on standard error, if anything
+//   cells/NAME.failed  the reason why there is no run file
+//   cells/NAME.log     the run's standard error, if any
 #pragma once
 
 #include <cstdint>
@@ -25,28 +24,28 @@ class CellFolder {
   CellFolder(const CellFolder&) = delete;
   CellFolder& operator=(const CellFolder&) = delete;
 
-  // Makes the folder and keeps it for this process alone. Refuses one that has cells already,
-  // unless `resume`, and then one whose cells are not those of the plan.
+  // Creates and locks the folder. Without `resume`, fails if it has cells. With `resume`, fails if
+  // its cells differ from those of the plan.
   Status open(const std::vector<Cell>& cells, bool resume);
 
   CellState state(const Cell& cell) const;
-  // Why it failed without a run file; "" if it did not.
+  // The reason why the cell has no run file; "" if it did not fail.
   std::string failure(const Cell& cell) const;
 
-  // Where the cell's run is to be recorded while it goes.
+  // The run file while the cell is running.
   std::string part(const Cell& cell) const { return file(cell, ".db.part"); }
   std::string run_file(const Cell& cell) const { return file(cell, ".db"); }
   std::string log(const Cell& cell) const { return file(cell, ".log"); }
 
-  // Before a cell starts: removes what an earlier try left, and says what it will be.
+  // Call before a cell starts. Removes files of an earlier attempt and writes the identity.
   Status begin(const Cell& cell) const;
-  // The run has ended by itself, and is recorded.
+  // Marks a cell as done, after its run has ended by itself.
   Status keep(const Cell& cell) const;
-  // There is no run to keep.
+  // Marks a cell as failed, without a run file.
   Status fail(const Cell& cell, const std::string& reason) const;
-  // It was interrupted: nothing is left of it.
+  // Removes the files of an interrupted cell.
   void drop(const Cell& cell) const;
-  // When nobody looks at cells any more: whoever did may have left something beside them.
+  // Removes SQLite's side files that readers have left. Call when there are no readers any more.
   void tidy(const std::vector<Cell>& cells) const;
 
   const std::string& path() const { return path_; }

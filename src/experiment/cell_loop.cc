@@ -9,7 +9,7 @@ Status run_cells(const std::vector<CellToRun>& cells, size_t jobs, CellHost& hos
                  const std::function<void(const std::vector<size_t>& running)>& on_change) {
   Status trouble = done();
   std::vector<size_t> running;
-  bool alone = false;  // what is running must be
+  bool alone = false;  // the running cell must run alone
   bool stopping = false;
   auto next = cells.begin();
   const auto may_start = [&] {

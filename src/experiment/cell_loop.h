@@ -1,6 +1,6 @@
 // The loop that runs the cells of an experiment: simulated ones several at once, real ones alone.
 //
-// It knows no processes: somebody else starts a cell and says when one has ended.
+// It does not handle processes: a CellHost starts cells and reports their ends.
 #pragma once
 
 #include <cstddef>
@@ -14,38 +14,39 @@
 namespace drover {
 
 enum class CellEnding : uint8_t {
-  kKept,         // the run has ended by itself, well or badly, and is recorded
-  kFailed,       // there is no run to look at
-  kInterrupted,  // it was stopped, and is still to be done
+  kKept,         // the run has ended by itself (completed or failed) and has a run file
+  kFailed,       // there is no run file
+  kInterrupted,  // the cell was stopped and has to run again
 };
 
 struct EndedCell {
   size_t cell = 0;  // as in CellHost::start
   CellEnding ending = CellEnding::kKept;
-  std::string reason;    // why it, or its run, failed; else empty
-  double seconds = 0.0;  // how long it took
+  std::string reason;    // why the cell or its run failed; else empty
+  double seconds = 0.0;  // duration
 };
 
 class CellHost {
  public:
   virtual ~CellHost() = default;
   virtual Status start(size_t cell) = 0;
-  // Those that have ended since; waits a moment for one. Called only while one is running.
+  // The cells that have ended since the last call; waits briefly if there is none.
+  // REQUIRES: a cell is running.
   virtual Result<std::vector<EndedCell>> wait() = 0;
-  // The user wants to stop: no more cells are started.
+  // Whether the user has interrupted; then no more cells are started.
   virtual bool interrupted() = 0;
-  // Asks all that are running to end, which wait() tells.
+  // Asks all running cells to end. wait() reports their ends.
   virtual void stop_all() = 0;
 };
 
 struct CellToRun {
   size_t cell = 0;
-  bool alone = false;  // nothing else may run meanwhile
+  bool alone = false;  // no other cell may run at the same time
 };
 
-// In that order, at most `jobs` at once. Returns when all have ended, or all that were started
-// after an interruption or trouble of the host's. `on_ended` is told of each, `on_change` whenever
-// something has changed or a moment has passed.
+// Runs the cells in this order, at most `jobs` at once. Returns when all have ended; after an
+// interruption or an error of the host, when all started ones have ended. Calls `on_ended` for each
+// ended cell, and `on_change` a few times a second.
 Status run_cells(const std::vector<CellToRun>& cells, size_t jobs, CellHost& host,
                  const std::function<void(const EndedCell&)>& on_ended,
                  const std::function<void(const std::vector<size_t>& running)>& on_change);

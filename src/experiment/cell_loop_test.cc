@@ -1,5 +1,5 @@
-// Cells run in order, so many at once, real ones alone; an interruption stops what runs and starts
-// nothing more; what is finished is never run again.
+// Cells run in order, up to a limit at once, real ones alone. An interruption stops the running
+// cells and starts no more. A finished cell never runs again.
 #include "experiment/cell_loop.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Cells that end one at a time, the oldest first.
+// A host whose cells end one at a time, the oldest first.
 class FakeHost : public CellHost {
  public:
   Status start(size_t cell) override {
@@ -78,7 +78,7 @@ Outcome run(FakeHost& host, const std::vector<CellToRun>& cells, size_t jobs) {
   return {status, kept};
 }
 
-TEST(CellLoop, RunsAllInOrderAndNoMoreAtOnceThanItMay) {
+TEST(CellLoop, RunsAllInOrderAndAtMostTheLimitAtOnce) {
   FakeHost host;
   const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}, {4}}, 2);
   EXPECT_TRUE(status.ok());
@@ -86,7 +86,7 @@ TEST(CellLoop, RunsAllInOrderAndNoMoreAtOnceThanItMay) {
   EXPECT_EQ(host.most, 2u);
 }
 
-TEST(CellLoop, RealCellsHaveTheMachineToThemselves) {
+TEST(CellLoop, RealCellsRunAlone) {
   FakeHost host;
   const auto [status, kept] = run(host, {{0}, {1}, {2, true}, {3, true}, {4}, {5}}, 4);
   EXPECT_TRUE(status.ok());
@@ -94,7 +94,7 @@ TEST(CellLoop, RealCellsHaveTheMachineToThemselves) {
   EXPECT_EQ(host.most, 2u);
 }
 
-TEST(CellLoop, AnInterruptionStopsWhatRunsAndStartsNothingMore) {
+TEST(CellLoop, AnInterruptionStopsRunningCellsAndStartsNoMore) {
   FakeHost host;
   host.interrupt_after = 4;
   const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}, {4}, {5}}, 2);
@@ -104,21 +104,21 @@ TEST(CellLoop, AnInterruptionStopsWhatRunsAndStartsNothingMore) {
   EXPECT_THAT(kept, ElementsAre(0, 1));
 }
 
-TEST(CellLoop, ACellThatCannotBeStartedEndsIt) {
+TEST(CellLoop, ACellThatCannotBeStartedEndsTheLoop) {
   FakeHost host;
   host.refuses = 2;
   const auto [status, kept] = run(host, {{0}, {1}, {2}, {3}}, 3);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, "no more processes");
-  EXPECT_THAT(host.running, IsEmpty()) << "nobody is left behind";
+  EXPECT_THAT(host.running, IsEmpty()) << "all started cells have ended";
 }
 
-TEST(CellLoop, WithoutCellsThereIsNothingToDo) {
+TEST(CellLoop, ReturnsAtOnceWithoutCells) {
   FakeHost host;
   EXPECT_TRUE(run(host, {}, 2).status.ok());
 }
 
-// --- What is kept of them.
+// --- The files of cells
 
 std::vector<Cell> three_cells() {
   std::vector<Cell> cells(3);
@@ -129,7 +129,7 @@ std::vector<Cell> three_cells() {
   return cells;
 }
 
-TEST(CellFolder, KnowsWhatIsDoneFailedAndMissing) {
+TEST(CellFolder, ReportsDoneFailedAndMissingCells) {
   const TempFolder temp;
   const std::vector<Cell> cells = three_cells();
   {
@@ -144,7 +144,7 @@ TEST(CellFolder, KnowsWhatIsDoneFailedAndMissing) {
     EXPECT_EQ(folder.state(cells[0]), CellState::kDone);
     EXPECT_EQ(folder.state(cells[1]), CellState::kFailed);
     EXPECT_EQ(folder.failure(cells[1]), "it diverged");
-    EXPECT_EQ(folder.state(cells[2]), CellState::kMissing) << "half a cell is none";
+    EXPECT_EQ(folder.state(cells[2]), CellState::kMissing) << "a partial cell is missing";
     CellFolder other(temp.file("out"));
     const Status locked = other.open(cells, true);
     ASSERT_FALSE(locked.ok());
@@ -156,12 +156,12 @@ TEST(CellFolder, KnowsWhatIsDoneFailedAndMissing) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, mentions(temp.file("out"), "--resume"));
   CellFolder resumed(temp.file("out"));
-  // The one that was refused still has the lock.
+  // The folder that was refused still has the lock.
   const Status held = resumed.open(cells, true);
   EXPECT_FALSE(held.ok());
 }
 
-TEST(CellFolder, GoesOnOnlyWithTheSameCells) {
+TEST(CellFolder, ResumesOnlyTheSameCells) {
   const TempFolder temp;
   std::vector<Cell> cells = three_cells();
   {
@@ -179,7 +179,7 @@ TEST(CellFolder, GoesOnOnlyWithTheSameCells) {
     DROVER_EXPECT_OK(folder.open(cells, true));
     EXPECT_EQ(folder.state(cells[0]), CellState::kDone);
     DROVER_EXPECT_OK(folder.begin(cells[1]));
-    EXPECT_FALSE(std::filesystem::exists(folder.part(cells[1]))) << "begun anew";
+    EXPECT_FALSE(std::filesystem::exists(folder.part(cells[1]))) << "its partial file is removed";
   }
   cells[0].identity = "drover simulate z.toml --seed 0\n";
   CellFolder folder(temp.file("out"));

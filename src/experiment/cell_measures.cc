@@ -9,7 +9,7 @@
 namespace drover {
 namespace {
 
-Result<bool> runs_freely(const RunReader& reader) {
+Result<bool> is_asynchronous(const RunReader& reader) {
   const auto header = reader.header();
   if (!header) return header.error();
   for (const auto& [key, value] : header.value().settings) {
@@ -27,8 +27,8 @@ Result<CellMeasures> measure(const RunReader& reader, const Target& target) {
   if (!evaluations) return evaluations.error();
   const auto totals = reader.totals();
   if (!totals) return totals.error();
-  const auto freely = runs_freely(reader);
-  if (!freely) return freely.error();
+  const auto asynchronous = is_asynchronous(reader);
+  if (!asynchronous) return asynchronous.error();
 
   CellMeasures cell;
   std::optional<EvaluationRecord> reached;
@@ -55,7 +55,7 @@ Result<CellMeasures> measure(const RunReader& reader, const Target& target) {
   if (sums.step_count() == 0) return cell;
   cell.contributors_mean =
       static_cast<double>(cell.gradients) / static_cast<double>(sums.step_count());
-  if (!freely.value() && sums.computing().all_s > 0.0)
+  if (!asynchronous.value() && sums.computing().all_s > 0.0)
     cell.idle_share = sums.computing().idle_s / sums.computing().all_s;
   return cell;
 }

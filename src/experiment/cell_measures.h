@@ -1,5 +1,5 @@
-// What a cell of an experiment amounts to, from its run file: time and steps to the target, how
-// many gradients, how much of the workers' time was idle.
+// The measures of a cell, from its run file: time and steps to the target, gradients used, and the
+// idle share of the workers' time.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ struct CellMeasures {
   bool reached = false;
   double seconds = 0.0;  // from the opening of step 0 to the evaluation that reached the target;
                          // if it was not reached: to the end of the last step
-  // The same up to the close of the last step behind those parameters. Evaluating takes no time in
-  // a simulation; real evaluators run beside the training, with a lower priority.
+  // From the opening of step 0 to the close of the last step before the evaluated parameters.
+  // Evaluating takes no time in a simulation; real evaluators run beside the training, with a lower
+  // priority.
   double trained_seconds = 0.0;
-  uint64_t steps = 0;          // behind the parameters that reached it; or all
-  std::optional<double> best;  // of the target's kind, of all evaluations; absent without any
+  uint64_t steps = 0;          // up to the parameters that reached the target; else all
+  std::optional<double> best;  // the best value of all evaluations; absent without any
 
-  // Of those steps.
-  uint64_t gradients = 0;          // used
-  double contributors_mean = 0.0;  // a step
-  // Share of the workers' time in which they waited: a worker that arrived is idle from when it has
-  // computed to the close of the step; one that was still computing then is not idle at all. Absent
-  // where that is not known: workers that run freely have no steps to wait for.
+  // In those steps:
+  uint64_t gradients = 0;          // used gradients
+  double contributors_mean = 0.0;  // per step
+  // Share of the workers' time in which they waited. A worker that arrived is idle from the end of
+  // its computation to the close of the step; one that was still computing is not idle. Absent if
+  // computing times are unknown, and for asynchronous runs, in which workers do not wait for steps.
   std::optional<double> idle_share;
 };
 

@@ -1,5 +1,5 @@
-// A cell is measured from its run file alone: time from the opening of step 0, idle time from what
-// each worker computed.
+// A cell is measured from its run file alone: time from the opening of step 0, idle time from the
+// workers' computing times.
 #include "experiment/cell_measures.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ constexpr Target kTarget{TargetKind::kAccuracy, 0.9};
 
 class CellMeasuresTest : public ::testing::Test {
  protected:
-  // Steps of 10 s from second 5 on, in which two workers compute for 4 and 8 s and arrive, a third
-  // computes to the end, and a fourth arrives late.
+  // Steps of 10 s, the first at 5 s. Two workers compute for 4 and 8 s and arrive, a third computes
+  // until the step closes, and a fourth arrives late.
   void write_steps(RunWriter& writer, Step steps) {
     for (Step step = 0; step < steps; ++step) {
       DROVER_EXPECT_OK(writer.on_step(
@@ -39,7 +39,7 @@ class CellMeasuresTest : public ::testing::Test {
   const std::string path_ = folder_.file("run.db");
 };
 
-TEST_F(CellMeasuresTest, TimeIsFromTheFirstOpeningToTheFirstEvaluationThatIsGoodEnough) {
+TEST_F(CellMeasuresTest, TimeIsFromTheFirstOpeningToTheFirstEvaluationThatReachesTheTarget) {
   {
     auto writer = writer_at(path_);
     write_steps(*writer, 6);
@@ -60,7 +60,7 @@ TEST_F(CellMeasuresTest, TimeIsFromTheFirstOpeningToTheFirstEvaluationThatIsGood
   EXPECT_EQ(cell.gradients, 8u) << "only those of the steps before it";
   EXPECT_DOUBLE_EQ(cell.contributors_mean, 2.0);
   EXPECT_DOUBLE_EQ(cell.best.value(), 0.95);
-  // Of 4 x 10 s a step, worker 0 waits for 6 and worker 1 for 2.
+  // Of 4 x 10 s per step, worker 0 waits for 6 s and worker 1 for 2 s.
   EXPECT_DOUBLE_EQ(cell.idle_share.value(), 8.0 / 40.0);
 
   const CellMeasures loss = measured({TargetKind::kLoss, 0.25});
@@ -70,7 +70,7 @@ TEST_F(CellMeasuresTest, TimeIsFromTheFirstOpeningToTheFirstEvaluationThatIsGood
   EXPECT_DOUBLE_EQ(loss.best.value(), 0.2);
 }
 
-TEST_F(CellMeasuresTest, ATargetThatIsNotReachedHasABest) {
+TEST_F(CellMeasuresTest, ReportsTheBestValueIfTheTargetIsNotReached) {
   {
     auto writer = writer_at(path_);
     write_steps(*writer, 3);
@@ -87,7 +87,7 @@ TEST_F(CellMeasuresTest, ATargetThatIsNotReachedHasABest) {
   EXPECT_DOUBLE_EQ(cell.seconds, 30.0);
 }
 
-TEST_F(CellMeasuresTest, ARunThatFailedSaysWhy) {
+TEST_F(CellMeasuresTest, ReportsWhyARunFailed) {
   {
     auto writer = writer_at(path_);
     DROVER_EXPECT_OK(
@@ -101,7 +101,7 @@ TEST_F(CellMeasuresTest, ARunThatFailedSaysWhy) {
   EXPECT_FALSE(cell.idle_share.has_value());
 }
 
-TEST_F(CellMeasuresTest, WorkersThatRunFreelyWaitForNobody) {
+TEST_F(CellMeasuresTest, AsynchronousRunsHaveNoIdleShare) {
   {
     RunHeader header = sample_header();
     header.settings = {{"policy", "async"}};
@@ -112,7 +112,7 @@ TEST_F(CellMeasuresTest, WorkersThatRunFreelyWaitForNobody) {
   EXPECT_FALSE(measured().idle_share.has_value());
 }
 
-TEST_F(CellMeasuresTest, WhoNeverToldItsComputingIsNotJudged) {
+TEST_F(CellMeasuresTest, WorkersWithoutComputingTimesDoNotCountForTheIdleShare) {
   {
     auto writer = writer_at(path_);
     DROVER_EXPECT_OK(

@@ -23,31 +23,31 @@ namespace drover {
 namespace {
 
 constexpr Duration kMoment = std::chrono::milliseconds(20);
-// A run that is asked to end closes its file first.
+// A run that gets SIGTERM closes its run file before it ends.
 constexpr Duration kStopPatience = std::chrono::seconds(10);
 constexpr Duration kBesidePatience = std::chrono::seconds(2);
 
-// In the child, between fork and exec: nothing that allocates.
-[[noreturn]] void become(const std::vector<char*>& words, const char* log, pid_t parent,
-                         int trouble_fd) {
+// Runs in the child between fork and exec, so it must not allocate.
+[[noreturn]] void exec_program(const std::vector<char*>& words, const char* log, pid_t parent,
+                               int trouble_fd) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);
-  // The parent's wishes are not the child's.
+  // The parent's signal handlers do not apply to the child.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_DFL);
   const int nothing = ::open("/dev/null", O_RDWR);
-  const int said = *log != '\0' ? ::open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644) : nothing;
+  const int errors = *log != '\0' ? ::open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644) : nothing;
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);
-  ::dup2(said >= 0 ? said : nothing, STDERR_FILENO);
+  ::dup2(errors >= 0 ? errors : nothing, STDERR_FILENO);
   ::execvp(words.front(), words.data());
   const int why = errno;
   [[maybe_unused]] const ssize_t written = ::write(trouble_fd, &why, sizeof why);
   ::_exit(127);
 }
 
-// The last line of a file that says anything, without the program's name.
-std::string last_words(const std::string& path) {
+// The last line of a file that is not empty, without the prefix "drover: ".
+std::string last_message(const std::string& path) {
   std::ifstream stream(path);
   std::string last;
   for (std::string line; std::getline(stream, line);) {
@@ -57,15 +57,15 @@ std::string last_words(const std::string& path) {
   return last.starts_with(kName) ? last.substr(kName.size()) : last;
 }
 
-// The run's own end, though it may be a bad one; none if it was cut short.
-std::optional<RunEnd> own_end(const std::string& run_file) {
+// The recorded end of a run that completed or failed; none if it was killed or interrupted.
+std::optional<RunEnd> recorded_end(const std::string& run_file) {
   const auto reader = RunReader::open(run_file);
   if (!reader) return std::nullopt;
   const auto end = reader.value().end();
   if (!end) return std::nullopt;
-  const bool own =
+  const bool ended =
       end.value().outcome == RunOutcome::kCompleted || end.value().outcome == RunOutcome::kFailed;
-  return own ? std::optional(end.value()) : std::nullopt;
+  return ended ? std::optional(end.value()) : std::nullopt;
 }
 
 }  // namespace
@@ -81,11 +81,11 @@ Result<std::unique_ptr<GroupedProcess>> GroupedProcess::start(const std::vector<
   if (pid < 0) {
     return system_error(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
   }
-  if (pid == 0) become(raw, log.c_str(), parent, trouble[1]);
-  ::setpgid(pid, pid);  // whoever is first
+  if (pid == 0) exec_program(raw, log.c_str(), parent, trouble[1]);
+  ::setpgid(pid, pid);  // the child does the same; whichever is first counts
   ::close(trouble[1]);
   int why = 0;
-  // Ends without a byte when the program has begun.
+  // exec closes the pipe; only its failure writes to it.
   const bool failed = ::read(trouble[0], &why, sizeof why) == static_cast<ssize_t>(sizeof why);
   ::close(trouble[0]);
   std::unique_ptr<GroupedProcess> process(new GroupedProcess(pid));
@@ -107,11 +107,12 @@ GroupedProcess::~GroupedProcess() {
 bool GroupedProcess::running() {
   if (gone_) return false;
   siginfo_t info{};
-  // Only looked at: as long as it is not collected, nobody else can have its number.
+  // With WNOWAIT the process is not reaped, so that its process id cannot be reused before
+  // kill_group().
   if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid == 0)
     return true;
-  kill_group();  // whatever it started and left behind
+  kill_group();  // children that outlive it
   ::waitpid(pid_, &status_, 0);
   gone_ = true;
   return false;
@@ -169,8 +170,8 @@ Result<std::vector<EndedCell>> CellProcesses::wait() {
     ended.push_back(std::move(end).value());
     each = running_.erase(each);
   }
-  if (stopping_ && clock_now() > patience_ends_) {
-    // Their end is told by a later call.
+  if (stopping_ && clock_now() > kill_at_) {
+    // A later call reports their ends.
     for (auto& [cell, running] : running_) running.process->kill_group();
   }
   if (ended.empty()) std::this_thread::sleep_for(kMoment);
@@ -188,15 +189,15 @@ Result<EndedCell> CellProcesses::finish(size_t index, Running& running) {
     return end;
   }
   if (!running.beside_ended.empty()) {
-    end.reason = fmt::format("what should have run beside it did not: '{}' {}", cell.beside.front(),
-                             running.beside_ended);
-  } else if (const auto whole = own_end(folder_.part(cell))) {
-    end.reason = whole->reason;
+    end.reason = fmt::format("the 'beside' command ended before the run: '{}' {}",
+                             cell.beside.front(), running.beside_ended);
+  } else if (const auto recorded = recorded_end(folder_.part(cell))) {
+    end.reason = recorded->reason;
     if (const Status kept = folder_.keep(cell); !kept) return kept.error();
     return end;
   } else {
-    const std::string said = last_words(folder_.log(cell));
-    end.reason = said.empty() ? describe_exit(status) : said;
+    const std::string message = last_message(folder_.log(cell));
+    end.reason = message.empty() ? describe_exit(status) : message;
   }
   end.ending = CellEnding::kFailed;
   if (const Status noted = folder_.fail(cell, end.reason); !noted) return noted.error();
@@ -205,7 +206,7 @@ Result<EndedCell> CellProcesses::finish(size_t index, Running& running) {
 
 void CellProcesses::stop_all() {
   stopping_ = true;
-  patience_ends_ = clock_now() + kStopPatience;
+  kill_at_ = clock_now() + kStopPatience;
   for (auto& [cell, running] : running_) running.process->terminate();
 }
 

@@ -1,5 +1,5 @@
-// CellProcesses: runs cells as processes of this same program, each in a group of its own that ends
-// with it.
+// CellProcesses: runs each cell as a process of this program, in a process group of its own that is
+// killed when the process ends.
 #pragma once
 
 #include <sys/types.h>
@@ -16,23 +16,23 @@
 
 namespace drover {
 
-// A program in a process group of its own. If this process dies, it is asked to end as well.
+// A program in a process group of its own. It gets SIGTERM if this process dies.
 class GroupedProcess {
  public:
-  // What it says goes to `log`, or nowhere if that is empty.
+  // Its standard error goes to the file `log`, or nowhere if `log` is empty.
   static Result<std::unique_ptr<GroupedProcess>> start(const std::vector<std::string>& words,
                                                        const std::string& log);
-  // Asks the whole group to end, and then insists.
+  // Terminates the group, and kills it if it does not end in time.
   ~GroupedProcess();
   GroupedProcess(const GroupedProcess&) = delete;
   GroupedProcess& operator=(const GroupedProcess&) = delete;
 
   bool running();
-  // How it ended, as wait() says it. REQUIRES: !running().
+  // Its wait status, as from waitpid(). REQUIRES: !running().
   int status() const { return status_; }
-  // Asks it to end; whatever it started is its own to end.
+  // Sends SIGTERM to the process, which ends its own children.
   void terminate();
-  // Ends it and whatever it started.
+  // Kills the process and its children.
   void kill_group();
 
  private:
@@ -45,7 +45,7 @@ class GroupedProcess {
 
 class CellProcesses : public CellHost {
  public:
-  // `program` is started with a cell's words. `interrupted` says whether the user wants to stop.
+  // Starts `program` with a cell's words. `interrupted` returns whether the user has interrupted.
   CellProcesses(std::string program, const CellFolder& folder, const std::vector<Cell>& cells,
                 std::function<bool()> interrupted);
 
@@ -58,7 +58,7 @@ class CellProcesses : public CellHost {
   struct Running {
     std::unique_ptr<GroupedProcess> process;
     std::unique_ptr<GroupedProcess> beside;
-    std::string beside_ended;  // before the cell did: how
+    std::string beside_ended;  // how `beside` ended before the cell; empty: it did not
     TimePoint began{};
   };
 
@@ -70,7 +70,7 @@ class CellProcesses : public CellHost {
   const std::function<bool()> interrupted_;
   std::map<size_t, Running> running_;
   bool stopping_ = false;
-  TimePoint patience_ends_{};  // of those asked to end
+  TimePoint kill_at_{};  // when running cells are killed after stop_all()
 };
 
 }  // namespace drover

@@ -1,7 +1,7 @@
-// CellWatch: which cell of a running experiment a page should show.
+// CellWatch: selects the cell of a running experiment that the dashboard shows.
 //
-// One that is running, and always the same until it ends; then the one that began last, also if it
-// has ended meanwhile. It sees only the folder: whoever runs the cells is another process.
+// It shows a running cell until that ends, and then the cell that started last, even if it has
+// ended meanwhile. It reads only the folder, because another process runs the cells.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,22 @@ namespace drover {
 
 class CellWatch {
  public:
-  // The three must outlive it.
+  // The arguments must outlive it.
   CellWatch(const ExperimentFile& file, const std::vector<Cell>& cells, const CellFolder& folder);
 
-  // While no cell is running it stays with the one before: its finished run, or why there is none.
+  // The run to show. While no cell is running, this is the last one: its finished run, or the
+  // reason why there is none.
   WatchedRun operator()();
 
  private:
-  bool runs(size_t cell) const;
-  // The last in the order of the plan, in which they begin.
+  bool is_running(size_t cell) const;
+  // The cell that started last. Cells start in the order of the plan.
   std::optional<size_t> newest() const;
 
   const ExperimentFile* file_;
   const std::vector<Cell>* cells_;
   const CellFolder* folder_;
-  std::vector<bool> was_there_;  // before anything began
+  std::vector<bool> existed_;  // by cell: done or failed before the experiment started
   std::optional<size_t> shown_;
 };
 

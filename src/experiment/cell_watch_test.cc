@@ -1,5 +1,5 @@
-// The page of an experiment stays with a cell until it ends and goes on to one that is running; a
-// cell that ends while it is looked at is kept whole.
+// The dashboard of an experiment shows a cell until it ends, and then one that is running. A cell
+// that ends while it is being read is kept completely.
 #include "experiment/cell_watch.h"
 
 #include <gtest/gtest.h>
@@ -46,16 +46,16 @@ class CellWatchTest : public ::testing::Test {
 
 TEST_F(CellWatchTest, StaysWithACellUntilItEnds) {
   CellWatch watch(experiment_, cells_, cell_folder_);
-  EXPECT_EQ(watch(), WatchedRun{}) << "nothing has begun";
+  EXPECT_EQ(watch(), WatchedRun{}) << "no cell has started";
   begin(0);
   const WatchedRun first = watch();
   EXPECT_EQ(first.file, cell_folder_.part(cells_[0]));
   EXPECT_EQ(first.place, (RunPlace{"calm / sync / seed 1", 1, 3}));
   begin(1);
-  EXPECT_EQ(watch(), first) << "beside it";
+  EXPECT_EQ(watch(), first) << "the second cell runs at the same time";
   begin(2);
   DROVER_EXPECT_OK(cell_folder_.keep(cells_[0]));
-  EXPECT_EQ(watch().file, cell_folder_.part(cells_[2])) << "the one that began last";
+  EXPECT_EQ(watch().file, cell_folder_.part(cells_[2])) << "the cell that started last";
   DROVER_EXPECT_OK(cell_folder_.keep(cells_[1]));
   EXPECT_EQ(watch().place.number, 3u);
   DROVER_EXPECT_OK(cell_folder_.keep(cells_[2]));
@@ -63,11 +63,11 @@ TEST_F(CellWatchTest, StaysWithACellUntilItEnds) {
   EXPECT_EQ(watch().gone, "");
 }
 
-TEST_F(CellWatchTest, ShowsACellThatWasTooQuickToBeSeenRunning) {
+TEST_F(CellWatchTest, ShowsACellThatEndedBetweenTwoCalls) {
   begin(2);
   DROVER_EXPECT_OK(cell_folder_.keep(cells_[2]));
   CellWatch watch(experiment_, cells_, cell_folder_);
-  EXPECT_EQ(watch(), WatchedRun{}) << "what was there before is not what is running";
+  EXPECT_EQ(watch(), WatchedRun{}) << "cells that existed before are not shown";
   begin(0);
   EXPECT_EQ(watch().place.number, 1u);
   DROVER_EXPECT_OK(cell_folder_.keep(cells_[0]));
@@ -76,7 +76,7 @@ TEST_F(CellWatchTest, ShowsACellThatWasTooQuickToBeSeenRunning) {
   EXPECT_EQ(watch().file, cell_folder_.run_file(cells_[1]));
 }
 
-TEST_F(CellWatchTest, SaysWhatBecameOfACellThatIsNotKept) {
+TEST_F(CellWatchTest, ReportsWhyACellHasNoRunFile) {
   CellWatch watch(experiment_, cells_, cell_folder_);
   begin(0);
   watch();
@@ -88,13 +88,13 @@ TEST_F(CellWatchTest, SaysWhatBecameOfACellThatIsNotKept) {
   EXPECT_THAT(watch().gone, AllOf(Ne(""), Not(mentions("no memory"))));
 }
 
-TEST_F(CellWatchTest, ACellThatIsReadWhileItEndsIsKeptWhole) {
+TEST_F(CellWatchTest, ACellThatIsReadWhileItEndsIsKeptCompletely) {
   const std::string part = cell_folder_.part(cells_[0]);
   auto writer = writer_at(part);
   for (Step step = 0; step < 50; ++step)
     DROVER_EXPECT_OK(writer->on_step(sample_step(step, 2), sample_arrivals(step, 2)));
   {
-    // Somebody in the middle of reading: the log cannot be folded in.
+    // A read transaction prevents the write-ahead log from being merged.
     auto reader = Database::open(part, Database::Mode::kReadOnly);
     ASSERT_TRUE(reader.ok());
     DROVER_EXPECT_OK(reader.value().execute("BEGIN; SELECT * FROM run"));

@@ -15,18 +15,18 @@
 namespace drover {
 namespace {
 
-// Settings that are the experiment's to say, each with where it is said.
-struct OfTheGrid {
+// A job setting that only the experiment itself determines, with the end of an error message.
+struct GridSetting {
   std::string_view key;
   std::string_view why;
 };
-constexpr std::array<OfTheGrid, 4> kOfTheGrid = {
-    {{"seed", "every cell has its own; list them in seeds at the top of the file"},
-     {"stop_at", "cells stop at the experiment's target; write it at the top of the file"},
-     {"run_file", "every cell has its own, in the folder of the experiment"},
-     {"save_model", "an experiment keeps run files, and no models"}}};
+constexpr std::array<GridSetting, 4> kGridSettings = {
+    {{"seed", "not allowed here; list the seeds of all cells in 'seeds' at the top of the file"},
+     {"stop_at", "not allowed here; use 'target' at the top of the file"},
+     {"run_file", "not allowed here; each cell has a run file in the folder of the experiment"},
+     {"save_model", "not allowed here; an experiment does not save models"}}};
 
-// What a table of job settings says, as flags. Complaints begin with `whose` table it is.
+// The job settings in a table, as flags. `whose` is the prefix of complaints.
 GivenFlags read_settings(const toml::table& table, const std::string& whose,
                          std::vector<Complaint>& complaints) {
   Job job;
@@ -37,9 +37,9 @@ GivenFlags read_settings(const toml::table& table, const std::string& whose,
     const std::string key(setting.key);
     const toml::node* node = table.get(key);
     if (node == nullptr) continue;
-    const auto* grid = std::find_if(kOfTheGrid.begin(), kOfTheGrid.end(),
-                                    [&](const OfTheGrid& each) { return each.key == key; });
-    if (grid != kOfTheGrid.end())
+    const auto* grid = std::find_if(kGridSettings.begin(), kGridSettings.end(),
+                                    [&](const GridSetting& each) { return each.key == key; });
+    if (grid != kGridSettings.end())
       wrong.push_back({node->source().begin, fmt::format("{}: {}", key, grid->why)});
     flags[setting.key] = flag_texts(setting.get(job));
   }
@@ -75,12 +75,12 @@ void read_seeds(TomlKeys& top, std::vector<uint64_t>& seeds) {
     }
     const auto value = static_cast<uint64_t>(seed->get());
     if (std::find(seeds.begin(), seeds.end(), value) != seeds.end())
-      return top.complain("seeds", fmt::format("{} is there twice; each seed counts once", value));
+      return top.complain("seeds", fmt::format("{} is listed twice", value));
     seeds.push_back(value);
   }
 }
 
-// A list of words, or text that is cut at its spaces: there is no shell.
+// A list of words, or a text that is split at spaces. No shell is used.
 void read_beside(TomlKeys& keys, std::vector<std::string>& words) {
   const toml::node* node = keys.node("beside");
   if (node == nullptr) return;
@@ -96,7 +96,7 @@ void read_beside(TomlKeys& keys, std::vector<std::string>& words) {
   keys.parsed("beside", [&](const std::string& text) -> Status {
     if (text.find_first_of("'\"|&;<>$`\\*") != std::string::npos) {
       return invalid_input(
-          "is run without a shell. Write it as a list of words, of which the first may be a shell: "
+          "has shell syntax but is run without a shell; write it as a list of words, such as "
           "[\"sh\", \"-c\", \"...\"]");
     }
     std::istringstream stream(text);
@@ -119,14 +119,15 @@ void read(TomlKeys& keys, Place& place, const std::filesystem::path& folder,
   keys.text("job", job);
   if (keys.has("scenario") == keys.has("job"))
     keys.complain(
-        "name either a scenario (simulated) or a job (real processes), such as scenario = "
+        "needs either a scenario (simulated) or a job (real processes), such as scenario = "
         "\"cluster.toml\"");
   place.real = keys.has("job");
   place.file = place.real ? job : scenario;
   place.path = (folder / place.file).lexically_normal().string();
   read_beside(keys, place.beside);
   if (keys.has("beside") && !place.real)
-    keys.complain("beside", "a simulated place has nothing beside it; describe it in the scenario");
+    keys.complain("beside",
+                  "only for places with real processes; describe simulated load in the scenario");
   read_settings_at(keys, "set", quoted_name("place", place.name), place.set, complaints);
 }
 
@@ -137,7 +138,7 @@ void read(TomlKeys& keys, Variant& variant, const std::filesystem::path&,
   read_settings_at(keys, "set", quoted_name("variant", variant.name), variant.set, complaints);
 }
 
-// [[place]] or [[variant]]: at least one, with names that differ.
+// [[place]] or [[variant]]: at least one, with distinct names.
 template <typename Each>
 void read_all(TomlKeys& top, std::string_view key, std::string_view example, std::vector<Each>& all,
               const std::filesystem::path& folder, std::vector<Complaint>& complaints) {
@@ -155,9 +156,7 @@ void read_all(TomlKeys& top, std::string_view key, std::string_view example, std
     read(keys, one, folder, complaints);
     if (keys.has("name") && one.name.empty()) keys.complain("name", "must not be empty");
     if (!one.name.empty() && !names.insert(one.name).second)
-      keys.complain("name", fmt::format("there are two of the name '{}'; call one of them "
-                                        "something else",
-                                        one.name));
+      keys.complain("name", fmt::format("'{}' is used twice; rename one of them", one.name));
     keys.finish();
   }
 }

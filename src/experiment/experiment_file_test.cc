@@ -1,5 +1,4 @@
-// An experiment is read as it is written; whatever is wrong with it is told with its place, and
-// before anything starts.
+// Experiment files are parsed and checked before anything starts; errors name the line.
 #include "experiment/experiment_file.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +76,7 @@ class ExperimentTest : public ::testing::Test {
     if (!file) return file.error();
     return plan_cells(file.value());
   }
-  // Why the experiment cannot be planned.
+  // The error of an experiment that cannot be planned.
   std::string complaint(const std::string& from, const std::string& to) const {
     const auto cells = plan(replaced(from, to));
     if (cells.ok()) return "nothing";
@@ -88,7 +87,7 @@ class ExperimentTest : public ::testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ExperimentTest, IsReadAsItIsWritten) {
+TEST_F(ExperimentTest, ReadsAllKeys) {
   const auto file = parse(kGood);
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file.value().about, "two policies");
@@ -120,7 +119,7 @@ TEST_F(ExperimentTest, HasACellForEachPlaceSeedAndVariantWithItsWholeCommand) {
   EXPECT_THAT(cells.value()[3].identity, HasSubstr("drover simulate four.toml --seed 7"));
 }
 
-TEST_F(ExperimentTest, RunsOnPastItsTargetIfItSaysSo) {
+TEST_F(ExperimentTest, ContinuesPastTheTargetWithPastTarget) {
   const auto cells = plan(replaced("seeds =", "past_target = true\nseeds ="));
   ASSERT_TRUE(cells.ok()) << cells.error().message;
   const auto& words = cells.value()[0].words;
@@ -129,7 +128,7 @@ TEST_F(ExperimentTest, RunsOnPastItsTargetIfItSaysSo) {
   EXPECT_EQ(*(flag + 1), "");
 }
 
-TEST_F(ExperimentTest, MayHaveRealPlacesWithSomethingBeside) {
+TEST_F(ExperimentTest, RealPlacesMayHaveABesideCommand) {
   const auto cells =
       plan(replaced("scenario = \"four.toml\"", "job = \"job.toml\"\nbeside = \"sleep 1000\""));
   ASSERT_TRUE(cells.ok()) << cells.error().message;
@@ -143,7 +142,7 @@ TEST_F(ExperimentTest, MayHaveRealPlacesWithSomethingBeside) {
   EXPECT_THAT(listed.value()[0].beside, ElementsAre("sh", "-c", "a; b"));
 }
 
-TEST_F(ExperimentTest, ACellIsAnotherIfWhatItReadsHasChanged) {
+TEST_F(ExperimentTest, TheIdentityOfACellDependsOnTheFilesItReads) {
   const std::string before = plan(kGood).value()[0].identity;
   EXPECT_EQ(plan(kGood).value()[0].identity, before);
   folder_.make_file("four.toml", std::string(kScenario) + "# a remark\n");
@@ -153,7 +152,7 @@ TEST_F(ExperimentTest, ACellIsAnotherIfWhatItReadsHasChanged) {
   EXPECT_NE(plan(replaced("lr = 0.2", "lr = 0.3")).value()[0].identity, before);
 }
 
-TEST_F(ExperimentTest, SaysWhatIsWrongAtTheTop) {
+TEST_F(ExperimentTest, ReportsErrorsInTopLevelKeys) {
   EXPECT_THAT(complaint("seeds =", "seds ="), AllOf(mentions("seds"), proposes("seeds")));
   EXPECT_THAT(complaint("seeds = [1, 7]", ""), mentions("seeds"));
   const std::string no_list = complaint("[1, 7]", "3");
@@ -174,7 +173,7 @@ TEST_F(ExperimentTest, SaysWhatIsWrongAtTheTop) {
   EXPECT_THAT(nothing.error().message, mentions("target", "place", "variant"));
 }
 
-TEST_F(ExperimentTest, SaysWhichPlaceOrVariantIsWrong) {
+TEST_F(ExperimentTest, ReportsErrorsInPlacesAndVariants) {
   EXPECT_THAT(complaint("policy = \"sync\"", "polcy = \"sync\""),
               AllOf(mentions("grid.toml:19", "'sync'", "polcy"), proposes("policy")));
   EXPECT_THAT(complaint("policy = \"sync\"", "policy = \"synk\""),
@@ -197,7 +196,7 @@ TEST_F(ExperimentTest, SaysWhichPlaceOrVariantIsWrong) {
               AllOf(mentions("grid.toml:14", "beside", "scenario"), Not(mentions("job"))));
 }
 
-TEST_F(ExperimentTest, SaysWhatWouldNotRun) {
+TEST_F(ExperimentTest, ReportsCellsThatCannotRun) {
   const auto where = mentions("'four workers'", "'sync'");
   EXPECT_THAT(complaint("four.toml", "five.toml"),
               AllOf(where, mentions("five.toml", std::strerror(ENOENT))));
@@ -220,7 +219,7 @@ TEST_F(ExperimentTest, SaysWhatWouldNotRun) {
               mentions("'four workers'", "beside", "no-such-command-here"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "job = \"job.toml\"\nbeside = \"a | b\""),
               mentions("grid.toml:15", "beside", "[\"sh\", \"-c\", \"...\"]"));
-  // Nobody knows the future of real processes.
+  // The oracle policy needs future run-times, which real processes do not have.
   const auto oracle = plan(
       replaced("scenario = \"four.toml\"", "job = \"job.toml\"")
           .replace(replaced("scenario = \"four.toml\"", "job = \"job.toml\"").find("\"sync\" }"), 8,
@@ -229,14 +228,14 @@ TEST_F(ExperimentTest, SaysWhatWouldNotRun) {
   EXPECT_THAT(oracle.error().message, mentions("oracle"));
 }
 
-TEST_F(ExperimentTest, NoTwoCellsShareAFile) {
+TEST_F(ExperimentTest, RefusesTwoCellsWithOneFileName) {
   EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync \""), "nothing");
   EXPECT_THAT(complaint("name = \"sync\"", "name = \"static/3\""),
               mentions("four-workers-static-3-1"));
 }
 
-// The examples that are shipped can be run as they are.
-TEST(ShippedExperiments, ArePlannedWithoutComplaint) {
+// The example experiments must be valid.
+TEST(ExampleExperiments, ArePlannedWithoutErrors) {
   size_t found = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(DROVER_SOURCE_DIR) +
                                                                "/examples/experiments")) {
@@ -245,7 +244,7 @@ TEST(ShippedExperiments, ArePlannedWithoutComplaint) {
     SCOPED_TRACE(entry.path().string());
     auto file = read_experiment_file(entry.path().string());
     ASSERT_TRUE(file.ok()) << file.error().message;
-    // What runs beside need not be installed where tests run.
+    // The `beside` command need not be installed on the machine that runs the tests.
     for (Place& place : file.value().places) place.beside.clear();
     const auto cells = plan_cells(file.value());
     EXPECT_TRUE(cells.ok()) << cells.error().message;

@@ -23,10 +23,10 @@
 namespace drover {
 namespace {
 
-constexpr uint64_t kDigestOfNothing = 0x9e3779b97f4a7c15ULL;
+constexpr uint64_t kEmptyDigest = 0x9e3779b97f4a7c15ULL;
 
-// Enough to notice that a file has changed.
-uint64_t digest_of(std::string_view text, uint64_t digest = kDigestOfNothing) {
+// A digest that shows that a file has changed. Not cryptographic.
+uint64_t digest_of(std::string_view text, uint64_t digest = kEmptyDigest) {
   for (const char each : text) digest = mix_bits(digest ^ static_cast<unsigned char>(each));
   return digest;
 }
@@ -43,7 +43,7 @@ uint64_t digest_of(const ScenarioFile& file) {
   return digest;
 }
 
-// Settings that come from the experiment, the place and the variant; the last wins.
+// Settings from the experiment, the place and the variant; later ones override earlier ones.
 GivenFlags flags_of(const ExperimentFile& file, const Place& place, const Variant& variant,
                     uint64_t seed) {
   GivenFlags flags = file.common;
@@ -90,26 +90,26 @@ Result<Checked> check(const ExperimentFile& file, const Place& place, const Vari
   const Job& job = checked.value().job;
   if (job.record.evaluate_every == 0) {
     return invalid_input(
-        "evaluate_every: is 0, so only the last step would be held against the target; say in "
-        "[common] how often to look, 10 for example");
+        "evaluate_every: is 0, so only the last step would be compared with the target; set it in "
+        "[common], for example to 10");
   }
   if (const Status known = check_model_name(job.task.model); !known) return known.error();
   if (const Status there = check_data_dir(job.task); !there) return there.error();
   return checked;
 }
 
-bool can_be_run(const std::string& path) {
+bool is_executable(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// Where a shell would look for it.
+// Whether a shell would find the command.
 bool is_command(const std::string& word) {
-  if (word.find('/') != std::string::npos) return can_be_run(word);
+  if (word.find('/') != std::string::npos) return is_executable(word);
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (can_be_run((folder.empty() ? "." : folder) + "/" + word)) return true;
+    if (is_executable((folder.empty() ? "." : folder) + "/" + word)) return true;
   }
   return false;
 }
@@ -117,7 +117,7 @@ bool is_command(const std::string& word) {
 Status check_beside(const ExperimentFile& file, const Place& place) {
   if (place.beside.empty() || is_command(place.beside.front())) return done();
   return invalid_input(fmt::format(
-      "{}: place '{}': beside: there is no command '{}'. Install it (apt install {}), or give its "
+      "{}: place '{}': beside: command '{}' not found; install it (apt install {}) or give its "
       "path",
       file.path, place.name, place.beside.front(),
       std::filesystem::path(place.beside.front()).filename().string()));
@@ -144,7 +144,7 @@ Cell make_cell(const ExperimentFile& file, size_t place, size_t variant, uint64_
   const char* const command = where.real ? "train" : "simulate";
   cell.words = {command, where.path};
   cell.words.insert(cell.words.end(), flags.begin(), flags.end());
-  // The file as it is written: whoever resumes may stand in another folder.
+  // The file as written, because an experiment may be resumed from another working directory.
   cell.identity = fmt::format("drover {} {} {}\n{:016x} {}\n", command, shell_quoted(where.file),
                               joined(flags), digest, where.file);
   if (!cell.beside.empty()) cell.identity += "beside " + joined(cell.beside) + "\n";
@@ -170,7 +170,7 @@ std::string title_of(const ExperimentFile& file, const Cell& cell) {
 
 Result<std::vector<Cell>> plan_cells(const ExperimentFile& file) {
   std::vector<Cell> cells;
-  std::map<std::string, size_t> names;  // to the cell that has it
+  std::map<std::string, size_t> names;  // index of the cell with each name
   for (size_t place = 0; place < file.places.size(); ++place) {
     if (const Status found = check_beside(file, file.places[place]); !found) return found.error();
     std::vector<uint64_t> digests;
@@ -189,8 +189,7 @@ Result<std::vector<Cell>> plan_cells(const ExperimentFile& file) {
         const auto [same, is_new] = names.emplace(cells.back().name, cells.size() - 1);
         if (is_new) continue;
         return invalid_input(fmt::format(
-            "{}: the cells '{}' and '{}' would have one file name, {}; call a place or a variant "
-            "something else",
+            "{}: cells '{}' and '{}' have the same file name, {}; rename a place or a variant",
             file.path, title_of(file, cells[same->second]), title_of(file, cells.back()),
             cells.back().name));
       }

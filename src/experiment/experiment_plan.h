@@ -1,5 +1,5 @@
-// The plan of an experiment: its cells, each with the command that runs it. Making it checks
-// everything that `drover simulate` and `drover train` would check, before anything starts.
+// The plan of an experiment: its cells, each with the command that runs it. Planning makes the
+// checks of `drover simulate` and `drover train` before any cell starts.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ struct Cell {
   std::vector<std::string> words;   // "simulate", "cluster.toml", "--seed", "1", ...; no run file
   std::vector<std::string> beside;  // as in Place
   bool real = false;
-  // All that its result depends on, as text: the command and what is in the files it reads. Two
-  // cells of one name with different identities are different experiments.
+  // Everything its result depends on, as text: the command and a digest of the files it reads. A
+  // cell with the same name but another identity is of another experiment.
   std::string identity;
 };
 
-// In the order in which they should run: by place, then seed, so that variants can be compared
-// early. The error names the experiment, the place and the variant.
+// The cells in the order in which they should run: by place, then seed, so that variants can be
+// compared early. Errors name the experiment, the place and the variant.
 Result<std::vector<Cell>> plan_cells(const ExperimentFile& file);
 
 // "calm / sync / seed 1", for people.
 std::string title_of(const ExperimentFile& file, const Cell& cell);
 
-// A name without what file names had better not have: spaces, slashes.
+// The name with every character replaced that is unsafe in file names, such as spaces and slashes.
 std::string file_name_of(const std::string& name);
 
 }  // namespace drover

@@ -14,12 +14,12 @@ std::optional<double> mean_or_none(const std::vector<double>& values) {
 
 std::string note_on(const ExperimentFile& file, const CellResult& result) {
   const CellMeasures& cell = result.measures;
-  const std::string who =
-      fmt::format("{}, seed {}: ", file.variants[result.variant].name, result.seed);
-  if (cell.failed) return fmt::format("{}failed: {}", who, cell.reason);
+  const std::string cell_name =
+      fmt::format("{}, seed {}", file.variants[result.variant].name, result.seed);
+  if (cell.failed) return fmt::format("{}: failed: {}", cell_name, cell.reason);
   const std::string best =
       cell.best ? fmt::format("; best {} {:.4g}", name_of(file.target.kind), *cell.best) : "";
-  return fmt::format("{}not reached in {} steps{}", who, cell.steps, best);
+  return fmt::format("{}: not reached in {} steps{}", cell_name, cell.steps, best);
 }
 
 VariantSummary summarize_variant(const ExperimentFile& file,

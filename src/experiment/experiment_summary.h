@@ -1,7 +1,6 @@
-// What an experiment has found: for each place, its variants compared by the time they take to the
-// target.
+// The results of an experiment: for each place, a comparison of its variants by time to the target.
 //
-// Only cells that reached the target have a time to it. The others are counted, and never averaged.
+// Only cells that reached the target have a time. The others are counted but never averaged.
 #pragma once
 
 #include <cstdint>
@@ -33,23 +32,23 @@ struct MeanAndRange {
 struct VariantSummary {
   uint32_t cells = 0;
   uint32_t reached = 0;
-  uint32_t failed = 0;                     // and not reached before
-  std::optional<MeanAndRange> seconds;     // of those that reached the target
+  uint32_t failed = 0;                     // failed before they reached the target
+  std::optional<MeanAndRange> seconds;     // of cells that reached the target
   std::optional<double> steps;             // likewise
   std::optional<double> gradients;         // likewise
-  std::optional<double> ratio;             // of seconds to the first variant's, with equal seeds
+  std::optional<double> ratio;             // mean ratio to the first variant's time, by seed
   std::optional<Interval> ratio_interval;  // 95 %
-  uint32_t pairs = 0;                      // seeds with which both reached it
-  std::optional<double> contributors;      // of all that did not fail
-  std::optional<double> idle_share;        // likewise, where it is known
-  std::vector<std::string> notes;          // on each cell that has no time: what became of it
+  uint32_t pairs = 0;                      // seeds for which both reached the target
+  std::optional<double> contributors;      // per step, of all cells that did not fail
+  std::optional<double> idle_share;        // likewise, of cells for which it is known
+  std::vector<std::string> notes;          // one for each cell without a time: the reason
 };
 
 struct PlaceSummary {
-  std::vector<VariantSummary> variants;  // as in the file
+  std::vector<VariantSummary> variants;  // in the order of the file
 };
 
-// By place, as in the file.
+// One summary for each place, in the order of the file.
 std::vector<PlaceSummary> summarize(const ExperimentFile& file,
                                     const std::vector<CellResult>& results);
 

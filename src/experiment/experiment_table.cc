@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 10;
 using Line = std::array<std::string, kColumns>;
-// In two rows, so that the table is not wider than a terminal needs to be.
+// Headings have two rows, to keep the table narrow.
 constexpr std::array<std::array<std::string_view, 2>, kColumns> kHeads = {
     {{"", "variant"},
      {"seeds", "reached"},
@@ -22,12 +22,12 @@ constexpr std::array<std::array<std::string_view, 2>, kColumns> kHeads = {
      {"", "best"},
      {"", "worst"},
      {"95 % of", "the mean"},
-     {"of the first", "by seed"},
+     {"vs. first", "variant"},
      {"steps to", "target"},
-     {"gradients", "a step"},
+     {"gradients", "per step"},
      {"idle", "share"}}};
 constexpr std::string_view kFootnote =
-    "* of the seeds that reached the target (with the first variant: both); the others are below";
+    "* over seeds that reached the target (for ratios: with both variants); the others are below";
 
 std::string time_text(double seconds) {
   if (seconds >= 100.0) return fmt::format("{:.0f} s", seconds);
@@ -43,7 +43,7 @@ std::string range_text(const std::optional<Interval>& interval, bool time) {
 }
 
 Line line_of(const std::string& name, const VariantSummary& summary) {
-  // What is a mean of some seeds only is marked.
+  // A star marks a mean over some of the seeds.
   const char* const star = summary.reached < summary.cells ? "*" : "";
   const char* const ratio_star = summary.pairs < summary.cells ? "*" : "";
   Line line;
@@ -100,7 +100,7 @@ std::string_view state_of(const CellMeasures& cell) {
   return cell.failed ? "failed" : "not reached";
 }
 
-// The numbers of a variant by name, as CSV and JSON have them; absent ones are NaN.
+// The numbers of a variant with their names in CSV and JSON; absent numbers are NaN.
 std::vector<std::pair<std::string_view, double>> numbers_of(const VariantSummary& summary) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   constexpr Interval kUnknown{kNone, kNone};
@@ -125,7 +125,7 @@ std::vector<std::pair<std::string_view, double>> numbers_of(const VariantSummary
           {"idle_share", summary.idle_share.value_or(kNone)}};
 }
 
-// Counts look like counts.
+// Whole numbers become integers in JSON.
 nlohmann::json json_of(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
@@ -151,7 +151,7 @@ std::string to_text(const ExperimentFile& file, const std::vector<PlaceSummary>&
     for (const Line& line : lines) {
       for (size_t i = 0; i < kColumns; ++i) {
         const std::string space(widths[i] - width_of(line[i]), ' ');
-        // Names on the left, numbers to the right.
+        // Names are left-aligned, numbers right-aligned.
         text += i == 0 ? line[i] + space : "  " + space + line[i];
       }
       text += '\n';

@@ -8,14 +8,14 @@
 
 namespace drover {
 
-// A table for each place, aligned, with what became of cells without a time below it.
+// An aligned table for each place, followed by notes on cells without a time.
 std::string to_text(const ExperimentFile& file, const std::vector<PlaceSummary>& places);
 std::string to_markdown(const ExperimentFile& file, const std::vector<PlaceSummary>& places);
-// A row for each place and variant.
+// CSV with a row for each place and variant.
 std::string summary_csv(const ExperimentFile& file, const std::vector<PlaceSummary>& places);
-// A row for each cell.
+// CSV with a row for each cell.
 std::string results_csv(const ExperimentFile& file, const std::vector<CellResult>& results);
-// One line.
+// One JSON object in one line, without '\n'.
 std::string to_json_line(const ExperimentFile& file, const std::vector<PlaceSummary>& places,
                          const std::string& folder);
 

@@ -1,5 +1,5 @@
-// Means are of those that reached the target and say how many; ratios are of equal seeds; tables
-// say it all.
+// Means are over cells that reached the target, and tables show how many did. Ratios compare equal
+// seeds.
 #include "experiment/experiment_table.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Bootstrap, NeedsMoreThanOneValueAndRepeats) {
+TEST(Bootstrap, NeedsTwoValuesAndIsDeterministic) {
   EXPECT_FALSE(bootstrap_mean(std::vector<double>{}).has_value());
   EXPECT_FALSE(bootstrap_mean(std::vector<double>{3.0}).has_value());
   const std::vector<double> values = {1.0, 4.0, 2.0, 8.0};
@@ -30,8 +30,9 @@ TEST(Bootstrap, NeedsMoreThanOneValueAndRepeats) {
   EXPECT_GT(once.high, mean_of(values));
 }
 
-// Of n values that are 0 or 1, half of each, the number of ones in a draw is binomial: for n = 2
-// the mean is 0 with 1/4, so the interval is all of it; for many it is 1/2 +- 1.96 / (2 sqrt n).
+// If half of n values are 0 and half are 1, the number of ones in a draw is binomial. For n = 2 the
+// mean is 0 with probability 1/4, so the interval is [0, 1]. For large n it is
+// 1/2 +- 1.96 / (2 sqrt n).
 TEST(Bootstrap, HasTheSpreadOfABinomial) {
   const auto two = bootstrap_mean(std::vector<double>{0.0, 1.0}).value();
   EXPECT_DOUBLE_EQ(two.low, 0.0);
@@ -84,9 +85,8 @@ CellResult failed(size_t variant, uint64_t seed) {
   return {0, variant, seed, {.failed = true, .reason = "training diverged"}};
 }
 
-TEST(ExperimentSummary, RatiosAreOfEqualSeeds) {
-  // Seeds differ by far more than variants: only the pairing shows that the second is twice as
-  // fast.
+TEST(ExperimentSummary, RatiosCompareEqualSeeds) {
+  // Seeds differ far more than variants. Only the pairing shows that the second is twice as fast.
   const auto places =
       summarize(two_variants(), {reached(0, 1, 10.0), reached(1, 1, 5.0), reached(0, 2, 100.0),
                                  reached(1, 2, 50.0), reached(0, 3, 1000.0), reached(1, 3, 500.0)});
@@ -104,7 +104,7 @@ TEST(ExperimentSummary, RatiosAreOfEqualSeeds) {
   EXPECT_DOUBLE_EQ(second.idle_share.value(), 0.25);
 }
 
-TEST(ExperimentSummary, WhatWasNotReachedIsCountedAndNotAveraged) {
+TEST(ExperimentSummary, CellsThatDoNotReachTheTargetAreCountedButNotAveraged) {
   const auto places =
       summarize(two_variants(), {reached(0, 1, 10.0), not_reached(1, 1), reached(0, 2, 20.0),
                                  reached(1, 2, 10.0), reached(0, 3, 30.0), failed(1, 3)});
@@ -127,7 +127,7 @@ TEST(ExperimentSummary, WhatWasNotReachedIsCountedAndNotAveraged) {
   EXPECT_THAT(to_markdown(two_variants(), places), HasSubstr("\n\\* ")) << "the footnote";
 }
 
-TEST(ExperimentTable, OfAVariantThatNeverArrivesHasNoTime) {
+TEST(ExperimentTable, AVariantThatNeverReachesTheTargetHasNoTime) {
   const auto places = summarize(two_variants(), {reached(0, 1, 10.0), failed(1, 1)});
   EXPECT_FALSE(places[0].variants[1].seconds.has_value());
   const std::string text = to_text(two_variants(), places);

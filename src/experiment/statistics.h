@@ -1,4 +1,4 @@
-// Means with intervals that say how sure they are, for experiments of a few seeds.
+// Means with confidence intervals, for experiments of a few seeds.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ struct Interval {
   double high = 0.0;
 };
 
-// REQUIRES: there are values.
+// REQUIRES: values is not empty.
 double mean_of(std::span<const double> values);
 
-// The 95 % bootstrap interval of the mean: values are drawn with replacement, as many as there are,
-// many times over; of the means of those draws the 2.5 and the 97.5 percentile. Equal values in
-// equal order give equal intervals. Absent for fewer than two values, which say nothing of chance.
+// The 95 % bootstrap interval of the mean: the 2.5 and 97.5 percentiles of the means of many
+// resamples, each of values.size() values drawn with replacement. Deterministic. Absent for fewer
+// than two values.
 std::optional<Interval> bootstrap_mean(std::span<const double> values);
 
 }  // namespace drover
