@@ -1,4 +1,4 @@
-// drover checkpoint: what checkpoints there are, and one of them as a model for other tools.
+// drover checkpoint: lists checkpoints, and exports one as a model for other tools.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -54,8 +54,8 @@ std::string line_of(const CheckpointFound& found) {
                      manifest.files.size());
 }
 
-// What the path names: one checkpoint, or all in a folder.
-Result<std::vector<CheckpointFound>> look(const std::string& path) {
+// The checkpoint at `path`, or all checkpoints in that folder.
+Result<std::vector<CheckpointFound>> find_checkpoints(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(fs::path(path) / kManifestName, ignored)) return list_checkpoints(path, true);
   auto one = newest_checkpoint(path);
@@ -70,7 +70,8 @@ Result<std::vector<CheckpointFound>> look(const std::string& path) {
   return found;
 }
 
-// A script that asks wants to know whether a run could go on from here.
+// Fails if there are checkpoints but none is complete, so that scripts can test whether a run can
+// be resumed.
 int exit_status(const std::vector<CheckpointFound>& found) {
   const bool all_bad = std::none_of(found.begin(), found.end(), [](const CheckpointFound& each) {
     return each.checkpoint.has_value();
@@ -79,7 +80,7 @@ int exit_status(const std::vector<CheckpointFound>& found) {
 }
 
 int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
-  const auto found = look(options.dir);
+  const auto found = find_checkpoints(options.dir);
   if (!found) return fail(found.error());
   if (options.json) {
     nlohmann::json all = nlohmann::json::array();
@@ -87,7 +88,7 @@ int checkpoint_inspect_command(const CheckpointInspectOptions& options) {
     fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return exit_status(found.value());
   }
-  if (found.value().empty()) fmt::print("there are no checkpoints in {}\n", options.dir);
+  if (found.value().empty()) fmt::print("no checkpoints in {}\n", options.dir);
   if (!found.value().empty())
     fmt::print("{:>10}  {:<20}  {:>13}  {:>7}  {:>6}\n", "step", "when", "size", "tensors",
                "files");
@@ -99,7 +100,7 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
   std::error_code ignored;
   if (options.out.ends_with(".pt") || options.out.ends_with(".pth")) {
     return fail(invalid_input(fmt::format(
-        "a PyTorch file is written by PyTorch: python3 -m drover.checkpoint export {} --out {}{}",
+        "cannot write a PyTorch file; use: python3 -m drover.checkpoint export {} --out {}{}",
         shell_quoted(options.dir), shell_quoted(options.out),
         options.average ? " --average" : "")));
   }
@@ -108,9 +109,9 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
   for (const CheckpointFound& each : newest.value().skipped)
     fmt::print(stderr, "drover: skipped: {}\n", each.trouble);
   if (!newest.value().checkpoint)
-    return fail(invalid_input("there is no checkpoint in " + options.dir + " that can be used"));
+    return fail(invalid_input("no usable checkpoint in " + options.dir));
   if (fs::exists(options.out, ignored) && !options.force) {
-    return fail(invalid_input(options.out + " exists already; replace it with --force"));
+    return fail(invalid_input(options.out + " already exists; use --force to replace it"));
   }
   const Checkpoint& checkpoint = *newest.value().checkpoint;
   const Status written = export_checkpoint(checkpoint, options.out, options.average);
@@ -124,23 +125,24 @@ int checkpoint_export_command(const CheckpointExportOptions& options) {
 
 void add_checkpoint_commands(CommandTable& commands) {
   CommandGroup group =
-      commands.add_group("checkpoint", "Checkpoints of runs: what there is, and as a model");
+      commands.add_group("checkpoint", "List checkpoints, or export one as a model");
   {
     auto [app, options] = group.add<CheckpointInspectOptions>(
-        "inspect", "List checkpoints, and what is wrong with them", checkpoint_inspect_command);
-    app.add_option("DIR", options.dir, "a folder of checkpoints, or one of them")->required();
-    app.add_flag("--json", options.json, "one JSON array instead of a table");
+        "inspect", "List checkpoints and their errors", checkpoint_inspect_command);
+    app.add_option("DIR", options.dir, "a checkpoint, or a folder of checkpoints")->required();
+    app.add_flag("--json", options.json, "print a JSON array instead of a table");
   }
   {
     auto [app, options] = group.add<CheckpointExportOptions>(
         "export", "Write the model of the newest checkpoint as one safetensors file",
         checkpoint_export_command);
-    app.add_option("DIR", options.dir, "a folder of checkpoints, or one of them")->required();
+    app.add_option("DIR", options.dir, "a checkpoint, or a folder of checkpoints")->required();
     app.add_option("--out", options.out, "the file to write")
         ->required()
         ->type_name("MODEL.safetensors");
-    app.add_flag("--average", options.average, "the averaged parameters of a run with --ema");
-    app.add_flag("--force", options.force, "replace a file that is there");
+    app.add_flag("--average", options.average,
+                 "export the averaged parameters of a run with --ema");
+    app.add_flag("--force", options.force, "replace an existing file");
   }
 }
 

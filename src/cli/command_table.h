@@ -13,7 +13,7 @@ namespace drover {
 // Returns the process's exit status. The command line is kept in run files and reports.
 using CommandFunction = std::function<int(const std::string& command_line)>;
 
-// A command, and what its flags are written to while the command line is parsed.
+// A command, and the options that parsing the command line fills.
 template <typename Options>
 struct AddedCommand {
   CLI::App& app;
@@ -37,7 +37,7 @@ class CommandGroup {
         added, [options, run](const std::string& line) { return run(*options, line); });
     return {*added, *options};
   }
-  // The same of a function that does not need the command line.
+  // For a function that does not need the command line.
   template <typename Options>
   AddedCommand<Options> add(const std::string& name, const std::string& help,
                             int (*run)(const Options&)) {
@@ -65,14 +65,15 @@ class CommandTable : public CommandGroup {
     return {*group, all_};
   }
 
-  // Runs the command that was parsed. REQUIRES: one was.
+  // Runs the parsed command. REQUIRES: the command line named one.
   int run(const std::string& command_line) const;
 
  private:
   Functions all_;
 };
 
-// For flags that take a whole number: CLI11 by itself takes -1 for a very large one.
+// Returns the error message for a text that is not a whole number, or "". CLI11 alone would accept
+// -1 as a very large unsigned number.
 std::string check_whole_number(const std::string& text);
 
 }  // namespace drover

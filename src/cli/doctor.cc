@@ -9,16 +9,17 @@
 namespace drover {
 namespace {
 
-// What a worker with a small model and a shard have for themselves, and what all share: libtorch
-// and the data. Measured (docs/benchmarks.md), and rounded up.
+// Private memory of a worker (with a small model) and of a shard, and memory that all processes
+// share (libtorch and the data). Measured (docs/benchmarks.md) and rounded up.
 constexpr uint64_t kWorkerMemory = 40'000'000;
 constexpr uint64_t kShardMemory = 20'000'000;
 constexpr uint64_t kSharedMemory = 500'000'000;
 constexpr uint64_t kDiskEnough = 1'000'000'000;
-constexpr uint64_t kDiskLeast = 50'000'000;
+constexpr uint64_t kDiskMinimum = 50'000'000;
 constexpr uint64_t kWorkersPerCore = 8;
 
-constexpr const char* kBlasAdvice = "install the right one: apt-get install libopenblas0-openmp";
+constexpr const char* kBlasAdvice =
+    "install the OpenMP variant: apt-get install libopenblas0-openmp";
 
 std::string size(uint64_t bytes) {
   const double value = static_cast<double>(bytes);
@@ -30,11 +31,11 @@ Check examine_cores(const DoctorInputs& in) {
   Check check{"cores", CheckState::kOk, fmt::format("{} for {} workers", in.cores, in.workers), ""};
   if (in.workers > kWorkersPerCore * in.cores) {
     check.state = CheckState::kWarning;
-    check.advice = fmt::format(
-        "so many workers take turns on the cores, and their run-times say little; use --workers {}",
-        std::max<uint32_t>(in.cores, 1));
+    check.advice =
+        fmt::format("workers share cores, so measured run-times mean little; use --workers {}",
+                    std::max<uint32_t>(in.cores, 1));
   } else if (in.workers > in.cores) {
-    check.found += " (they take turns)";
+    check.found += " (workers share cores)";
   }
   return check;
 }
@@ -49,7 +50,7 @@ Check examine_memory(const DoctorInputs& in) {
     check.state = CheckState::kWarning;
     check.advice = fmt::format(
         "{} workers and {} shards need about {} with a small model; use fewer workers, or free "
-        "some",
+        "memory",
         in.workers, in.shards, size(needed));
   }
   return check;
@@ -58,12 +59,12 @@ Check examine_memory(const DoctorInputs& in) {
 Check examine_blas(const Result<BlasReport>& blas) {
   if (!blas) {
     return {"BLAS", CheckState::kWarning, "unknown: " + blas.error().message,
-            "once libtorch loads, ask again"};
+            "fix libtorch first, then repeat drover doctor"};
   }
   const BlasReport& report = blas.value();
   Check check{"BLAS", CheckState::kOk, report.name, ""};
   if (report.is_openblas && report.threading == BlasThreading::kSingle) {
-    // Not a matter of speed: without its own locks it returns wrong numbers to concurrent callers.
+    // A single-threaded OpenBLAS has no locks, so concurrent callers get wrong results.
     check.state = CheckState::kProblem;
   } else if (!report.advice.empty()) {
     check.state = CheckState::kWarning;
@@ -78,26 +79,26 @@ Check examine_blas(const Result<BlasReport>& blas) {
 Check examine_torch(const Status& torch) {
   if (torch) return {"libtorch", CheckState::kOk, "loads", ""};
   return {"libtorch", CheckState::kProblem, torch.error().message,
-          "the built-in models need it; install it (apt-get install libtorch1.13), or build again"};
+          "built-in models need libtorch: apt-get install libtorch1.13, or rebuild drover"};
 }
 
 Check examine_fit(const Status& fit) {
-  if (fit) return {"fitting", CheckState::kOk, "what fits models of run-times loads", ""};
-  return {"fitting", CheckState::kWarning, fit.error().message,
-          "runs work; drover fit does not, and the policies bayes and bayes-paper fit no model"};
+  if (fit) return {"model fitting", CheckState::kOk, "library loads", ""};
+  return {"model fitting", CheckState::kWarning, fit.error().message,
+          "runs work; drover fit does not, and policies bayes and bayes-paper fit no model"};
 }
 
 Check examine_shared_memory(const DoctorInputs& in) {
   if (!*in.shared_memory) {
     return {
         "shared memory", CheckState::kProblem, in.shared_memory->error().message,
-        "workers on one machine hand over gradients this way; allow memfd_create in the container "
-        "or sandbox, or use --transport tcp"};
+        "workers on one machine send gradients through it; allow memfd_create in the container or "
+        "sandbox, or use --transport tcp"};
   }
   return {"shared memory", CheckState::kOk,
           in.shared_memory_bytes > 0
               ? fmt::format("memfd works; /dev/shm has {}", size(in.shared_memory_bytes))
-              : "memfd works; there is no /dev/shm, and none is needed",
+              : "memfd works; no /dev/shm (not needed)",
           ""};
 }
 
@@ -106,13 +107,11 @@ Check examine_sockets(const DoctorInputs& in) {
   if (!*in.unix_socket) {
     check.state = CheckState::kProblem;
     check.found = in.unix_socket->error().message;
-    check.advice =
-        "a run on one machine speaks over Unix sockets; allow them, or use --transport tcp";
+    check.advice = "runs on one machine use Unix sockets; allow them, or use --transport tcp";
   } else if (!*in.tcp_port) {
     check.state = CheckState::kWarning;
     check.found = in.tcp_port->error().message;
-    check.advice =
-        "runs on this machine work; --transport tcp and runs over several machines do not";
+    check.advice = "runs on this machine work; --transport tcp and runs on several machines do not";
   }
   return check;
 }
@@ -139,11 +138,11 @@ Check examine_disk(const DoctorInputs& in) {
   if (!*in.run_folder_writable) {
     check.state = CheckState::kProblem;
     check.found = in.run_folder_writable->error().message;
-    check.advice = "run files are kept there; make it writable, or use --run-file";
+    check.advice = "run files are written there; make it writable, or use --run-file";
   } else if (in.disk_free_bytes < kDiskEnough) {
-    check.state = in.disk_free_bytes < kDiskLeast ? CheckState::kProblem : CheckState::kWarning;
+    check.state = in.disk_free_bytes < kDiskMinimum ? CheckState::kProblem : CheckState::kWarning;
     check.advice =
-        "a run of 100 workers writes about 2.5 MB per 1,000 steps; free some space, or use "
+        "a run of 100 workers writes about 2.5 MB per 1,000 steps; free disk space, or use "
         "--run-file";
   }
   return check;
@@ -152,14 +151,13 @@ Check examine_disk(const DoctorInputs& in) {
 Check examine_data(const DataSetPlace& place) {
   Check check{place.name, CheckState::kOk, "in " + place.folder, ""};
   if (place.present) return check;
-  // fashion-mnist is what a run without --data learns from; the others are there for who wants
-  // them.
+  // fashion-mnist is the default of --data; the other data sets are optional.
   if (place.name == "fashion-mnist") {
     check.state = CheckState::kWarning;
     check.found = "not in " + place.folder;
     check.advice = "apt-get install dataset-fashion-mnist, or use --data generated";
   } else {
-    check.found = "not here; to get it: drover data get " + place.name;
+    check.found = "not installed; to get it: drover data get " + place.name;
   }
   return check;
 }
@@ -167,7 +165,7 @@ Check examine_data(const DataSetPlace& place) {
 Check examine_congestion(const std::string& control) {
   if (control != "bbr") return {"TCP", CheckState::kOk, "congestion control " + control, ""};
   return {"TCP", CheckState::kWarning, "congestion control bbr, which halves loopback speed",
-          "drover chooses another for its own connections; for all programs: "
+          "drover uses another for its own connections; to change it for all programs: "
           "sysctl net.ipv4.tcp_congestion_control=cubic"};
 }
 
@@ -223,13 +221,12 @@ std::string to_text(const std::vector<Check>& checks) {
   const size_t problems = count(checks, CheckState::kProblem);
   const size_t warnings = count(checks, CheckState::kWarning);
   if (problems > 0) {
-    fmt::format_to(out, "{} problem{} must be solved before a run can work here.\n", problems,
+    fmt::format_to(out, "Not ready: {} problem{} to fix before a run works.\n", problems,
                    problems == 1 ? "" : "s");
   } else if (warnings > 0) {
-    fmt::format_to(out, "A run works here; {} warning{} to look at.\n", warnings,
-                   warnings == 1 ? "" : "s");
+    fmt::format_to(out, "Ready, with {} warning{}.\n", warnings, warnings == 1 ? "" : "s");
   } else {
-    fmt::format_to(out, "All is well.\n");
+    fmt::format_to(out, "Ready.\n");
   }
   return text;
 }

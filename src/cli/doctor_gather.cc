@@ -1,4 +1,4 @@
-// Looking at this machine; doctor.cc judges what is found.
+// Measures this machine; doctor.cc judges the measurements.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -57,7 +57,7 @@ uint32_t cores() {
   return static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// A line of /proc/meminfo, in bytes; 0 if it is not there.
+// A value of /proc/meminfo, in bytes; 0 if absent.
 uint64_t meminfo(std::string_view key) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -66,65 +66,65 @@ uint64_t meminfo(std::string_view key) {
   return 0;
 }
 
-// A number in a file of the control group, or the most there is: "max" means no limit.
-uint64_t group_value(const char* path) {
+// The number in a cgroup file; UINT64_MAX if there is no number ("max" means no limit).
+uint64_t cgroup_value(const char* path) {
   std::ifstream file(path);
   uint64_t value = 0;
   return file >> value ? value : UINT64_MAX;
 }
 
-// In a container the control group's limit counts, not the machine's memory.
+// In a container the cgroup's limit counts, not the machine's memory.
 void measure_memory(DoctorInputs& inputs) {
   inputs.memory_bytes = meminfo("MemTotal:");
   inputs.memory_available_bytes = meminfo("MemAvailable:");
-  const uint64_t limit = group_value("/sys/fs/cgroup/memory.max");
+  const uint64_t limit = cgroup_value("/sys/fs/cgroup/memory.max");
   if (limit >= inputs.memory_bytes) return;
   inputs.memory_bytes = limit;
-  const uint64_t used = std::min(limit, group_value("/sys/fs/cgroup/memory.current"));
+  const uint64_t used = std::min(limit, cgroup_value("/sys/fs/cgroup/memory.current"));
   inputs.memory_available_bytes = std::min(inputs.memory_available_bytes, limit - used);
 }
 
 Status try_shared_memory() {
   const Descriptor file(memfd_create("drover-doctor", MFD_CLOEXEC));
-  if (!file.ok()) return failed("memfd_create");
-  if (ftruncate(file.number(), kTrialBytes) != 0) return failed("sizing a memfd");
+  if (!file.ok()) return failed("memfd_create failed");
+  if (ftruncate(file.number(), kTrialBytes) != 0) return failed("cannot resize a memfd");
   void* memory = mmap(nullptr, kTrialBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (memory == MAP_FAILED) return failed("mapping a memfd");
+  if (memory == MAP_FAILED) return failed("cannot map a memfd");
   munmap(memory, kTrialBytes);
   return done();
 }
 
 Status try_tcp_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.ok()) return failed("making a TCP socket");
+  if (!socket.ok()) return failed("cannot create a TCP socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return failed("binding a port of 127.0.0.1");
+    return failed("cannot bind a port of 127.0.0.1");
   }
-  if (listen(socket.number(), 1) != 0) return failed("listening on 127.0.0.1");
+  if (listen(socket.number(), 1) != 0) return failed("cannot listen on 127.0.0.1");
   return done();
 }
 
 Status try_unix_socket() {
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.ok()) return failed("making a Unix socket");
+  if (!socket.ok()) return failed("cannot create a Unix socket");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // A leading zero byte makes the name abstract: it lives in no folder and goes with the socket.
+  // A leading zero byte makes the name abstract: it is in no folder and vanishes with the socket.
   const std::string name = fmt::format("drover-doctor-{}", getpid());
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
-    return failed("binding an abstract Unix socket");
+    return failed("cannot bind an abstract Unix socket");
   }
-  if (listen(socket.number(), 1) != 0) return failed("listening on a Unix socket");
+  if (listen(socket.number(), 1) != 0) return failed("cannot listen on a Unix socket");
   return done();
 }
 
-// The folder itself, or the nearest one above it that exists: where it would be made.
-fs::path existing_part(const std::string& folder) {
+// The folder, or its nearest existing ancestor, in which it would be created.
+fs::path existing_ancestor(const std::string& folder) {
   std::error_code error;
   fs::path path = fs::absolute(folder.empty() ? "." : folder, error);
   while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
@@ -132,7 +132,7 @@ fs::path existing_part(const std::string& folder) {
 }
 
 void measure_disk(DoctorInputs& inputs) {
-  const fs::path place = existing_part(inputs.run_folder);
+  const fs::path place = existing_ancestor(inputs.run_folder);
   struct statvfs space {};
   if (statvfs(place.c_str(), &space) == 0) {
     inputs.disk_free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
@@ -155,7 +155,7 @@ bool has_all(const fs::path& folder, std::initializer_list<const char*> names) {
   });
 }
 
-std::vector<DataSetPlace> look_for_data(const std::string& data_dir) {
+std::vector<DataSetPlace> find_data_sets(const std::string& data_dir) {
   const auto has_idx = [](const fs::path& folder) {
     return has_all(folder, {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                             "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"});
@@ -197,7 +197,7 @@ DoctorInputs gather(const DoctorQuestion& question) {
     inputs.files_hard = files.rlim_max;
   }
   measure_disk(inputs);
-  inputs.data_sets = look_for_data(question.data_dir);
+  inputs.data_sets = find_data_sets(question.data_dir);
   std::ifstream("/proc/sys/net/ipv4/tcp_congestion_control") >> inputs.congestion_control;
   return inputs;
 }

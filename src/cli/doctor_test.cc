@@ -1,4 +1,4 @@
-// Each check must notice what it is there for and say what helps; a healthy machine must pass.
+// Each check must detect its problem and advise a fix; a healthy machine must pass.
 #include "cli/doctor.h"
 
 #include <gtest/gtest.h>
@@ -51,13 +51,13 @@ Check find(const std::vector<Check>& checks, const std::string& name) {
   return {};
 }
 
-// Spoils a healthy machine, and expects `name` to notice, with `advice` in its advice.
-template <typename Spoil>
+// Breaks a healthy machine, and expects check `name` to report it with `advice` in its advice.
+template <typename Break>
 void expect_noticed(const std::string& name, CheckState state, const std::string& advice,
-                    Spoil spoil) {
+                    Break break_machine) {
   SCOPED_TRACE(name + ": " + advice);
   DoctorInputs in = healthy();
-  spoil(in);
+  break_machine(in);
   const std::vector<Check> checks = examine(in);
   const Check check = find(checks, name);
   EXPECT_EQ(check.state, state) << check.found;
@@ -82,7 +82,7 @@ TEST(Doctor, AHealthyMachinePasses) {
   EXPECT_THAT(text, mentions("drover data get mnist"));
 }
 
-TEST(Doctor, NoticesEachTrouble) {
+TEST(Doctor, DetectsEachProblem) {
   using enum CheckState;
   const Error trouble = system_error("it said no");
   expect_noticed("cores", kWarning, "--workers 8", [](auto& in) {
@@ -92,7 +92,7 @@ TEST(Doctor, NoticesEachTrouble) {
   expect_noticed("memory", kWarning, std::to_string(healthy().workers),
                  [](auto& in) { in.memory_available_bytes = 1; });
   expect_noticed("libtorch", kProblem, "apt-get", [&](auto& in) { in.torch = trouble; });
-  expect_noticed("fitting", kWarning, "drover fit", [&](auto& in) { in.fit = trouble; });
+  expect_noticed("model fitting", kWarning, "drover fit", [&](auto& in) { in.fit = trouble; });
   expect_noticed("BLAS", kProblem, "libopenblas0-openmp",
                  [](auto& in) { in.blas->value().threading = BlasThreading::kSingle; });
   expect_noticed("BLAS", kWarning, "libopenblas0-openmp", [](auto& in) {
@@ -118,19 +118,19 @@ TEST(Doctor, NoticesEachTrouble) {
                  [](auto& in) { in.data_sets[0].present = false; });
 }
 
-TEST(Doctor, SaysNothingOfWhatNobodyLookedAt) {
+TEST(Doctor, ChecksOnlyWhatWasMeasured) {
   const std::vector<Check> checks = examine(DoctorInputs{});
-  EXPECT_EQ(checks.size(), 3u);  // cores, memory, open files: these are numbers, and always known
+  EXPECT_EQ(checks.size(), 3u);  // cores, memory, open files: plain numbers, always present
 }
 
-TEST(Doctor, AdviceStandsUnderWhatItIsAbout) {
+TEST(Doctor, PrintsAdviceBelowTheCheck) {
   const std::vector<Check> checks = {{"disk", CheckState::kProblem, "full", "free some"},
                                      {"cores", CheckState::kOk, "8", ""}};
   EXPECT_EQ(to_text(checks),
             "problem  disk   full\n"
             "                free some\n"
             "ok       cores  8\n"
-            "1 problem must be solved before a run can work here.\n");
+            "Not ready: 1 problem to fix before a run works.\n");
   const auto json = nlohmann::json::parse(to_json_line(checks));
   EXPECT_EQ(json["problems"], 1);
   EXPECT_EQ(json["warnings"], 0);
@@ -143,7 +143,7 @@ TEST(Doctor, CountsFilesForEveryPeer) {
   EXPECT_EQ(files_needed(100, 4), 480u);
 }
 
-TEST(Doctor, LooksAtThisMachineAndLeavesNothingBehind) {
+TEST(Doctor, MeasuresThisMachineWithoutSideEffects) {
   const TempFolder folder;
   DoctorQuestion question;
   question.run_folder = folder.file("not/yet/there");

@@ -46,14 +46,14 @@ Result<CellResult> result_of(const ExperimentFile& file, const CellFolder& folde
   return result;
 }
 
-// Runs what is missing. The experiment is whole afterwards, unless it was interrupted.
+// Runs the missing cells. ENSURES: none is missing afterwards, unless it was interrupted.
 Status run_missing(const ExperimentFile& file, const std::vector<Cell>& cells,
                    const CellFolder& folder, const ExperimentOptions& options, PageProcess& page) {
   std::vector<size_t> todo;
   std::vector<CellToRun> order;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (folder.state(cells[i]) != CellState::kMissing) continue;
-    folder.drop(cells[i]);  // what a killed drover left: nobody should take it for a run
+    folder.drop(cells[i]);  // a partial run file that a killed drover left
     todo.push_back(i);
     order.push_back({.cell = i, .alone = cells[i].real});
   }
@@ -66,7 +66,7 @@ Status run_missing(const ExperimentFile& file, const std::vector<Cell>& cells,
   if (!todo.empty()) {
     if (const Status shown = page.start(CellWatch(file, cells, folder)); !shown) return shown;
   }
-  listen_for_interrupts();  // after the page, which ends in its own way
+  listen_for_interrupts();  // after the page process has started: it handles signals itself
   const size_t jobs =
       options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   ExperimentProgress progress(file, cells, todo, jobs, style);
@@ -92,10 +92,10 @@ Status write_results(const ExperimentFile& file, const std::vector<CellResult>& 
   return done();
 }
 
-int tell_unfinished(const ExperimentOptions& options, const CellFolder& folder, size_t missing,
-                    size_t all) {
+int report_unfinished(const ExperimentOptions& options, const CellFolder& folder, size_t missing,
+                      size_t all) {
   fmt::print(stderr,
-             "drover: {} of {} cells are done. Go on with:   drover experiment {} --out {} "
+             "drover: {} of {} cells done. Continue with:   drover experiment {} --out {} "
              "--resume\n",
              all - missing, all, shell_quoted(options.file), shell_quoted(folder.path()));
   return interrupted() ? kExitInterrupted : kExitFailed;
@@ -123,7 +123,7 @@ int experiment_command(const ExperimentOptions& options) {
       static_cast<size_t>(std::count_if(cells.begin(), cells.end(), [&](const Cell& cell) {
         return folder.state(cell) == CellState::kMissing;
       }));
-  if (missing > 0) return tell_unfinished(options, folder, missing, cells.size());
+  if (missing > 0) return report_unfinished(options, folder, missing, cells.size());
 
   std::vector<CellResult> results;
   for (const Cell& cell : cells) {
@@ -137,7 +137,7 @@ int experiment_command(const ExperimentOptions& options) {
   if (options.json) {
     fmt::print("{}\n", to_json_line(file.value(), places, folder.path()));
   } else {
-    fmt::print("{}\nEvery cell:   {}/results.csv and {}/cells\n", to_text(file.value(), places),
+    fmt::print("{}\nAll cells:    {}/results.csv and {}/cells\n", to_text(file.value(), places),
                folder.path(), folder.path());
   }
   const bool any = std::any_of(results.begin(), results.end(), [](const CellResult& each) {
@@ -148,30 +148,29 @@ int experiment_command(const ExperimentOptions& options) {
 
 void add_experiment_options(CLI::App& app, ExperimentOptions& options) {
   app.add_option("file", options.file,
-                 "variants, places, seeds and a target; docs/experiments.md, examples/experiments")
+                 "experiment file (docs/experiments.md; examples in examples/experiments)")
       ->required()
       ->type_name("EXPERIMENT.toml");
   app.add_flag("--resume", options.resume,
-               "go on with what is missing; no cell that is there is run again");
+               "run only the missing cells of an interrupted experiment");
   app.add_option("--out", options.out,
-                 "folder for cells and results; default: experiments/<name of the file>")
+                 "folder for cells and results (default: experiments/<name of the file>)")
       ->type_name("DIR");
   app.add_option("--jobs", options.jobs,
-                 "simulated cells that run at once; 0: as many as there are cores. Real ones run "
-                 "one at a time")
+                 "simulated cells to run at once (0: one per core); real runs run one at a time")
       ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
   add_dashboard_flag(app, options.dashboard);
   app.add_flag("--json", options.json, "print the summary as one line of JSON");
-  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  app.add_flag("--quiet", options.quiet, "print only errors and the result");
 }
 
 }  // namespace
 
 void add_experiment_command(CommandTable& commands) {
   auto [app, options] = commands.add<ExperimentOptions>(
-      "experiment", "Compare variants by their time to a target, over places and seeds",
+      "experiment", "Compare variants by time to a target, over environments and seeds",
       experiment_command);
   add_experiment_options(app, options);
 }

@@ -20,8 +20,8 @@ void TimeEstimate::on_ended(const EndedCell& ended) {
 double TimeEstimate::left(const std::vector<size_t>& left,
                           const std::map<size_t, double>& running) const {
   if (all_.cells == 0) return -1.0;
-  double together = 0.0;  // of cells that run several at once
-  double alone = 0.0;
+  double concurrent = 0.0;  // seconds of simulated cells, which run several at once
+  double sequential = 0.0;  // seconds of real cells, which run alone
   for (const size_t index : left) {
     const Cell& cell = cells_[index];
     const auto place = places_.find(cell.place);
@@ -29,9 +29,9 @@ double TimeEstimate::left(const std::vector<size_t>& left,
     double seconds = took.seconds / static_cast<double>(took.cells);
     if (const auto since = running.find(index); since != running.end())
       seconds = std::max(0.0, seconds - since->second);
-    (cell.real ? alone : together) += seconds;
+    (cell.real ? sequential : concurrent) += seconds;
   }
-  return alone + together / static_cast<double>(std::max<size_t>(1, jobs_));
+  return sequential + concurrent / static_cast<double>(std::max<size_t>(1, jobs_));
 }
 
 std::string grid_line(const GridState& state, size_t width) {

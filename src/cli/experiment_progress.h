@@ -1,5 +1,5 @@
-// The progress of an experiment over its whole grid: one line that is rewritten on a terminal,
-// elsewhere a plain line for each cell.
+// The progress of an experiment: on a terminal one line that is rewritten, elsewhere a line for
+// each ended cell.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace drover {
 
-// How long what is left will take, judged by cells of the same place that have ended. Knows no
-// clock: it is told how long things took.
+// Estimates the time left from the mean duration of ended cells in the same place. Reads no clock;
+// callers pass durations.
 class TimeEstimate {
  public:
   TimeEstimate(const std::vector<Cell>& cells, size_t jobs) : cells_(cells), jobs_(jobs) {}
 
   void on_ended(const EndedCell& ended);
-  // Seconds for the cells in `left`, of which some have been running for so long already (by
-  // cell); negative while nothing has ended that would tell.
+  // Seconds until all cells in `left` have ended. `running` has the seconds that cells have run so
+  // far, by cell. Negative until a cell has ended.
   double left(const std::vector<size_t>& left, const std::map<size_t, double>& running) const;
 
  private:
@@ -37,16 +37,16 @@ class TimeEstimate {
   Took all_;
 };
 
-// What is known at one moment.
+// The state of an experiment at one moment.
 struct GridState {
   size_t cells = 0;
-  size_t done = 0;    // in all, also in an earlier life
-  size_t failed = 0;  // of those
+  size_t done = 0;    // includes cells that an earlier invocation ran
+  size_t failed = 0;  // of the cells done
   std::vector<std::string> running;
-  double seconds_left = -1.0;  // negative: not known
+  double seconds_left = -1.0;  // negative: unknown
 };
 
-// One line of at most `width` columns: on a narrow terminal what matters least is left out.
+// One line of at most `width` columns; the least important parts are omitted if it is narrow.
 std::string grid_line(const GridState& state, size_t width);
 
 class ExperimentProgress {

@@ -7,7 +7,7 @@
 namespace drover {
 namespace {
 
-TEST(GridProgress, LeavesOutWhatMattersLeast) {
+TEST(GridProgress, OmitsTheLeastImportantPartsFirst) {
   const GridState state{.cells = 20,
                         .done = 5,
                         .failed = 1,
@@ -21,7 +21,7 @@ TEST(GridProgress, LeavesOutWhatMattersLeast) {
   EXPECT_EQ(grid_line({.cells = 2}, 80), "[                    ]  0/2 cells");
 }
 
-TEST(GridProgress, TimeLeftIsJudgedByCellsOfTheSamePlace) {
+TEST(GridProgress, TimeLeftFollowsFromCellsOfTheSamePlace) {
   std::vector<Cell> cells(6);
   for (size_t i = 3; i < 6; ++i) {
     cells[i].place = 1;
@@ -33,7 +33,7 @@ TEST(GridProgress, TimeLeftIsJudgedByCellsOfTheSamePlace) {
   EXPECT_DOUBLE_EQ(estimate.left({1, 2}, {}), 10.0) << "two at once";
   EXPECT_DOUBLE_EQ(estimate.left({1, 2}, {{1, 4.0}}), 8.0);
   EXPECT_DOUBLE_EQ(estimate.left({1, 2}, {{1, 40.0}}), 5.0);
-  EXPECT_DOUBLE_EQ(estimate.left({3}, {}), 10.0) << "for want of better";
+  EXPECT_DOUBLE_EQ(estimate.left({3}, {}), 10.0) << "from all cells: none of its place has ended";
   estimate.on_ended({.cell = 3, .seconds = 100.0});
   estimate.on_ended({.cell = 4, .ending = CellEnding::kFailed, .seconds = 1.0});
   EXPECT_DOUBLE_EQ(estimate.left({1, 2, 5}, {}), 110.0) << "real ones run alone";

@@ -1,4 +1,4 @@
-// drover export: a run in the formats of other tools.
+// drover export: writes a run in the formats of other tools.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -44,41 +44,42 @@ Result<Format> format_of(const std::string& name) {
     names.push_back(format.name);
   }
   return invalid_input(
-      fmt::format("--format: there is no format '{}'; there are csv, npy, perfetto and trace.{}",
-                  name, did_you_mean(name, names)));
+      fmt::format("--format: unknown format '{}'; use csv, npy, perfetto or trace.{}", name,
+                  did_you_mean(name, names)));
 }
 
-// The steps asked for, of those recorded.
-Result<StepInterval> span_of(const RunReader& reader, const StepRange& range) {
+// The recorded steps that --steps selects.
+Result<StepInterval> selected_steps(const RunReader& reader, const StepRange& range) {
   const auto recorded = recorded_steps(reader);
   if (!recorded) return recorded.error();
   const auto [first, end] = recorded.value();
   if (first == end) {
-    return invalid_input(fmt::format(
-        "there is nothing to export from '{}': the run has recorded no step{}", reader.path(),
-        reader.end() && reader.end().value().outcome == RunOutcome::kRunning
-            ? ". If it has only just begun, try again in a moment"
-            : ""));
+    return invalid_input(
+        fmt::format("cannot export '{}': the run has recorded no step{}", reader.path(),
+                    reader.end() && reader.end().value().outcome == RunOutcome::kRunning
+                        ? " yet. If it has just started, try again in a few seconds"
+                        : ""));
   }
-  // "from 0" is from the first that there is: a run that was resumed began later.
+  // "From 0" means from the first recorded step: a resumed run may have recorded only later ones.
   const Step from = range.from == 0 ? first : range.from;
   const Step to = range.open_ended ? end : range.to;
   if (from < first || from >= end || to > end) {
-    return invalid_input(
-        fmt::format("--steps: the run '{}' has recorded {} steps, {} to {}; it asks for {} to {}",
-                    reader.path(), with_commas(end - first), first, end - 1, range.from,
-                    range.open_ended ? "the last" : std::to_string(to - 1)));
+    return invalid_input(fmt::format(
+        "--steps: the run '{}' has recorded {} steps, {} to {}; requested were {} to {}",
+        reader.path(), with_commas(end - first), first, end - 1, range.from,
+        range.open_ended ? "the last" : std::to_string(to - 1)));
   }
   return StepInterval{from, to};
 }
 
-// How far it is, and whether somebody has had enough of it.
-class Watch {
+// Shows the progress of an export, and stops it when the user interrupts.
+class ExportProgress {
  public:
-  explicit Watch(ProgressStyle style) : line_(style), began_(clock_now()) {}
+  explicit ExportProgress(ProgressStyle style) : line_(style), began_(clock_now()) {}
 
-  Status look(double share) {
-    if (interrupted()) return Error{ErrorKind::kStopped, "interrupted; nothing was written"};
+  // `share` of the export is done. Fails if the user has interrupted.
+  Status update(double share) {
+    if (interrupted()) return Error{ErrorKind::kStopped, "interrupted; no file was written"};
     const double passed = seconds(clock_now() - began_);
     if (passed < 1.0 || !line_.due()) return done();
     line_.show([&](size_t width) {
@@ -108,7 +109,7 @@ std::string size_text(const std::string& path) {
 }
 
 const char* hint_of(std::string_view format) {
-  if (format == "perfetto") return "Open it at ui.perfetto.dev; nothing is uploaded.";
+  if (format == "perfetto") return "Open it at https://ui.perfetto.dev (nothing is uploaded).";
   return "";
 }
 
@@ -121,8 +122,8 @@ int export_command(const ExportOptions& options) {
   if (!reader) return fail(reader.error());
   std::error_code ignored;
   if (std::filesystem::equivalent(options.out, options.run_file, ignored))
-    return fail(invalid_input("--out is the run file itself; name another place"), kExitUsage);
-  const auto span = span_of(reader.value(), range.value());
+    return fail(invalid_input("--out is the run file itself; choose another path"), kExitUsage);
+  const auto span = selected_steps(reader.value(), range.value());
   if (!span) return fail(span.error());
   const auto totals = reader.value().totals();
   if (!totals) return fail(totals.error());
@@ -130,14 +131,14 @@ int export_command(const ExportOptions& options) {
   if (!end) return fail(end.error());
 
   listen_for_interrupts();
-  Watch watch(choose_progress_style(options.quiet));
+  ExportProgress progress(choose_progress_style(options.quiet));
   const auto exported = format.value().exporter(
       reader.value(), {.out = options.out,
                        .steps = span.value(),
                        .workers = totals.value().workers,
                        .force = options.force,
-                       .watch = [&](double share) { return watch.look(share); }});
-  watch.clear();
+                       .on_progress = [&](double share) { return progress.update(share); }});
+  progress.clear();
   if (!exported) {
     const bool stopped = exported.error().kind == ErrorKind::kStopped;
     return fail(exported.error(), stopped ? kExitInterrupted : kExitFailed);
@@ -145,9 +146,10 @@ int export_command(const ExportOptions& options) {
   std::vector<std::string> notes = exported.value().notes;
   if (!reader.value().warning().empty()) notes.insert(notes.begin(), reader.value().warning());
   if (end.value().outcome == RunOutcome::kRunning) {
-    notes.insert(notes.begin(), fmt::format("the run was killed or is still going; this is what "
-                                            "there was of it, {} steps",
-                                            with_commas(span.value().to)));
+    notes.insert(notes.begin(),
+                 fmt::format("the run has not ended (it is running or was killed); exported up to "
+                             "step {}",
+                             with_commas(span.value().to)));
   }
   for (const std::string& note : notes) fmt::print(stderr, "drover: note: {}\n", note);
   if (options.quiet) return 0;
@@ -158,26 +160,27 @@ int export_command(const ExportOptions& options) {
 }
 
 void add_export_options(CLI::App& app, ExportOptions& options) {
-  app.add_option("run", options.run_file, "the run file; the run may still be going")
+  app.add_option("run", options.run_file, "run file; the run may still be in progress")
       ->required()
       ->type_name("RUN");
   app.add_option("--format", options.format,
-                 "csv (a folder of tables), npy (run-times, steps by workers), perfetto (for "
-                 "ui.perfetto.dev) or trace (for drover replay)")
+                 "csv (tables), npy (run-time matrix), perfetto (timeline) or trace (for replay)")
       ->required()
       ->type_name("NAME");
-  app.add_option("--out", options.out, "where to")->required()->type_name("PATH");
-  app.add_option("--steps", options.steps, "only these steps, from 0, without the last")
+  app.add_option("--out", options.out, "file to write; for csv a folder")
+      ->required()
+      ->type_name("PATH");
+  app.add_option("--steps", options.steps, "export only these steps (numbered from 0; TO excluded)")
       ->type_name("FROM:TO");
-  app.add_flag("--force", options.force, "replace files that are there");
-  app.add_flag("--quiet", options.quiet, "report only trouble");
+  app.add_flag("--force", options.force, "replace existing files");
+  app.add_flag("--quiet", options.quiet, "print only errors");
 }
 
 }  // namespace
 
 void add_export_command(CommandTable& commands) {
   auto [app, options] = commands.add<ExportOptions>(
-      "export", "Write a run as tables, matrices, a trace or a timeline", export_command);
+      "export", "Export a run as tables, matrices, a trace or a timeline", export_command);
   add_export_options(app, options);
 }
 

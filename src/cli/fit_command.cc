@@ -1,4 +1,4 @@
-// drover fit: a learned model of run-times from what was recorded.
+// drover fit: fits a model of run-times to recorded ones.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -25,29 +25,29 @@ namespace drover {
 namespace {
 
 struct FitOptions {
-  std::string trace;  // one of the two
-  std::vector<std::string> runs;
+  std::string trace;              // either this
+  std::vector<std::string> runs;  // or these
   std::string out;
   std::string emission = "auto";
   std::string steps = ":";
   uint64_t seed = 1;
-  std::optional<uint32_t> iterations;  // absent: as many as a fit usually takes at most
+  std::optional<uint32_t> iterations;  // absent: the default limit
   bool progress = false;               // plain lines, even on a terminal
   bool quiet = false;
   bool json = false;
-  std::string show;  // a model file to be told of, instead of all that
+  std::string show;  // a model file to describe instead of fitting one
 };
 
 namespace fs = std::filesystem;
 
-// From so many workers on, the published model has one output for each place in the order of
-// arrival, and no longer one for each worker.
+// From this number of workers, the published model has one output for each rank in the order of
+// arrival instead of one for each worker.
 constexpr uint32_t kManyWorkers = 500;
 
-// Of a forecast that is judged: the ends of a 99 % interval should rest on more than one sample.
+// Samples of a forecast that is evaluated. The ends of a 99 % interval need more than one sample.
 constexpr uint32_t kJudgedSamples = 512;
 
-// The command line, understood.
+// The parsed and checked command line.
 struct Plan {
   std::optional<Emission> emission;  // absent: the better of two
   StepRange range;
@@ -61,16 +61,13 @@ Error wrong_flag(const char* flag, const std::string& why) {
 Result<Plan> plan_of(const FitOptions& options) {
   if (options.trace.empty() && options.runs.empty()) {
     return invalid_input(
-        "drover fit needs run-times to fit a model to: name a recording with --trace, or run files "
-        "with --run");
+        "no run-times given: name a recording with --trace, or run files with --run");
   }
   if (!options.trace.empty() && !options.runs.empty()) {
-    return invalid_input(
-        "--trace and --run cannot both be given: a model is fitted to one or the "
-        "other");
+    return invalid_input("--trace and --run cannot both be given");
   }
   if (options.out.empty()) {
-    return invalid_input("--out must be given: the file that the model is saved to");
+    return invalid_input("--out is required: the file to save the model to");
   }
   if (options.quiet && options.progress) {
     return invalid_input("--quiet and --progress cannot both be given");
@@ -92,7 +89,7 @@ Result<Plan> plan_of(const FitOptions& options) {
   return plan;
 }
 
-// Found out before fitting, not after. A model may be replaced by another; anything else may not.
+// Checks --out before fitting starts. It may replace a model file, but no other file.
 Status check_out(const std::string& path) {
   if (Status status = check_model_path("--out", path); !status) return status;
   std::error_code ignored;
@@ -100,8 +97,8 @@ Status check_out(const std::string& path) {
   const Result<ModelWeights> there = read_model(path);
   if (there) return done();
   return invalid_input(
-      fmt::format("'{}' exists and is not overwritten, since it is no model that this drover can "
-                  "read ({}); name another file with --out, or move it away",
+      fmt::format("--out: will not overwrite '{}', which is not a model file ({}); choose another "
+                  "file, or move it away",
                   path, there.error().message));
 }
 
@@ -134,7 +131,7 @@ class FitJob {
     held_out_ = static_cast<size_t>(std::lround(plan_.settings.held_out * steps));
   }
 
-  // What is to be told of the model that was saved.
+  // Fits, evaluates and saves. Returns the report on the saved model.
   Result<FitSummary> run() {
     const auto history =
         std::make_shared<const History>(history_of(record_.steps, plan_.settings.seed));
@@ -147,10 +144,10 @@ class FitJob {
         candidates_.push_back(std::move(candidate).value());
         continue;
       }
-      // What one cannot be fitted to, another may.
+      // If one model cannot be fitted, another may still be.
       if (!trouble) trouble = candidate.error();
       if (plan_.emission || candidate.error().kind == ErrorKind::kStopped) break;
-      fmt::print(stderr, "drover: warning: the {} model is left out: {}\n", name_of(emission),
+      fmt::print(stderr, "drover: warning: skipping the {} model: {}\n", name_of(emission),
                  candidate.error().message);
     }
     if (candidates_.empty()) return *trouble;
@@ -159,8 +156,8 @@ class FitJob {
       interrupts_end_the_process();
       if (!options_.quiet) {
         fmt::print(stderr,
-                   "drover: interrupted; judging the best so far (Ctrl-C once more ends "
-                   "this without a model)\n");
+                   "drover: interrupted; evaluating the best model so far (press Ctrl-C again to "
+                   "stop without saving a model)\n");
       }
     }
     FitSummary summary = judge();
@@ -198,25 +195,25 @@ class FitJob {
     if (!candidate.curve.empty()) return candidate;
     if (interrupted()) {
       return Error{ErrorKind::kStopped,
-                   fmt::format("interrupted after {} iterations, before there was a model worth "
-                               "keeping; nothing was saved",
+                   fmt::format("interrupted after {} iterations, before the first evaluation; no "
+                               "model was saved",
                                candidate.iterations)};
     }
     return system_error(
-        fmt::format("the {} model cannot be fitted to these run-times: after {} iterations it is "
-                    "no longer made of numbers; try another --seed or other --steps",
+        fmt::format("cannot fit the {} model to these run-times: its parameters became NaN within "
+                    "{} iterations; try another --seed or other --steps",
                     name_of(emission), candidate.iterations));
   }
 
   ForecasterCalibration judged(const std::string& name, std::unique_ptr<Forecaster> forecaster) {
-    progress_.doing("judging the forecasts of " + name);
+    progress_.doing("evaluating forecasts of " + name);
     auto found = calibrate(*forecaster, record_.steps, record_.steps.size() - held_out_);
     progress_.clear();
     return found;
   }
 
-  // Chooses the model to keep: the one whose forecasts of the arrivals, which cutoffs are chosen
-  // by, are closest.
+  // Keeps the model with the most accurate forecasts of the arrival order, because cutoffs are
+  // chosen by these.
   FitSummary judge() {
     const uint64_t seed = plan_.settings.seed;
     FitSummary summary;
@@ -265,8 +262,8 @@ class FitJob {
 
 int show_model(const FitOptions& options) {
   if (!options.trace.empty() || !options.runs.empty() || !options.out.empty()) {
-    return fail(invalid_input("--show tells what a model file is and fits nothing; leave out "
-                              "--trace, --run and --out"),
+    return fail(invalid_input("--show only describes a model file; remove --trace, --run and "
+                              "--out"),
                 kExitUsage);
   }
   const Result<ModelWeights> weights = read_model(options.show);
@@ -299,32 +296,30 @@ int fit_command(const FitOptions& options) {
 }
 
 void add_fit_options(CLI::App& app, FitOptions& options) {
-  app.add_option(
-         "--trace", options.trace,
-         "fit to recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+  app.add_option("--trace", options.trace,
+                 "recorded run-times: CSV (step,w0,w1,...), NPY or run file")
       ->type_name("FILE");
-  app.add_option("--run", options.runs, "fit to these run files, one after the other")
+  app.add_option("--run", options.runs, "run files to fit to, concatenated in this order")
       ->type_name("FILE");
-  app.add_option("--out", options.out, "save the model to this file")->type_name("MODEL");
+  app.add_option("--out", options.out, "file to save the model to")->type_name("MODEL");
   app.add_option("--emission", options.emission,
-                 "shared, workers or sorted; auto: the better of shared and what suits the number "
-                 "of workers")
+                 "output layer: shared, workers or sorted (auto: fit two, keep the better one)")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "only these steps, from 0, without the last")
+  app.add_option("--steps", options.steps, "use only these steps (numbered from 0; TO excluded)")
       ->type_name("FROM:TO");
-  app.add_option("--seed", options.seed, "equal seeds give equal models")
+  app.add_option("--seed", options.seed, "random seed; equal seeds give equal models")
       ->check(check_whole_number)
       ->type_name("COUNT")
       ->capture_default_str();
-  app.add_option("--iterations", options.iterations, "stop after so many at the latest")
+  app.add_option("--iterations", options.iterations, "maximum number of iterations")
       ->check(check_whole_number)
       ->type_name("COUNT");
-  app.add_option("--show", options.show, "tell what is in a model file, and fit nothing")
+  app.add_option("--show", options.show, "describe a model file instead of fitting one")
       ->type_name("MODEL");
-  app.add_flag("--progress", options.progress, "plain lines of progress, also on a terminal");
-  app.add_flag("--json", options.json, "one JSON object instead of text");
-  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  app.add_flag("--progress", options.progress, "print progress as plain lines, also on a terminal");
+  app.add_flag("--json", options.json, "print a JSON object instead of text");
+  app.add_flag("--quiet", options.quiet, "print only errors and the result");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::string elbo_text(const FitPoint& point) {
 
 std::string left(const FitState& state) {
   if (state.iteration == 0 || state.iteration >= state.iterations) return "";
-  // It may well stop earlier.
+  // A fit may stop before the limit.
   return "at most " +
          time_left(state.seconds / state.iteration * (state.iterations - state.iteration));
 }

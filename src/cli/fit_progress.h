@@ -1,5 +1,5 @@
-// How far a fit has got, on standard error: one line that is rewritten, or plain lines now and
-// then.
+// The progress of a fit on standard error: one line that is rewritten on a terminal, or a plain
+// line every few seconds.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace drover {
 
-// What is known of a fit at one moment.
+// The state of a fit at one moment.
 struct FitState {
   std::string what;         // "shared model"
-  uint32_t iterations = 0;  // at most
+  uint32_t iterations = 0;  // the limit
   uint32_t iteration = 0;
-  std::optional<FitPoint> judged;  // last
-  double seconds = 0.0;            // since it began
+  std::optional<FitPoint> judged;  // the last evaluation
+  double seconds = 0.0;            // since the start
 };
 
 // One line of at most `width` columns.
@@ -29,10 +29,11 @@ class FitProgress {
   explicit FitProgress(ProgressStyle style) : line_(style) {}
 
   void begin(const std::string& what, uint32_t iterations);
+  // `judged` is null unless this iteration was evaluated.
   void iterated(uint32_t iteration, const FitPoint* judged);
-  // Something else that takes a moment.
+  // Shows another activity, on a terminal only.
   void doing(const std::string& what);
-  // Before anything else is printed.
+  // Removes the line from the terminal. Call before other output.
   void clear() { line_.clear(); }
 
  private:

@@ -17,13 +17,13 @@ FitState middle() {
           .seconds = 30.0};
 }
 
-TEST(FitLine, SaysHowFarHowWellAndHowLong) {
+TEST(FitLine, ShowsIterationElboAndTimeLeft) {
   EXPECT_EQ(fit_line(middle(), 1000),
             "[=====               ]  fitting the shared model  iteration 100/400  "
             "ELBO 1.235, held out -0.500  at most 1:30 left");
 }
 
-TEST(FitLine, LeavesOutWhatIsNotKnown) {
+TEST(FitLine, OmitsUnknownValues) {
   FitState state = middle();
   state.judged.reset();
   state.iteration = 0;

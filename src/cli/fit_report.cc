@@ -55,10 +55,10 @@ std::vector<Size> sizes_of(const ModelShape& shape) {
 }
 
 std::string table(const std::vector<JudgedForecaster>& judged) {
-  std::vector<Cells> lines = {{"", "in middle", "in middle", "in middle", "CRPS of", "CRPS of"},
-                              {"forecasts", "50 %", "90 %", "99 %", "run-times", "arrivals"}};
+  std::vector<Cells> lines = {{"", "coverage", "coverage", "coverage", "CRPS of", "CRPS of"},
+                              {"forecaster", "50 %", "90 %", "99 %", "run-times", "arrivals"}};
   for (const JudgedForecaster& each : judged) {
-    // Who forecasts only the order is judged by the order.
+    // A forecaster of the order alone is judged by the order.
     const Calibration& times = each.calibration.workers;
     const Calibration& order = each.calibration.order;
     const Calibration& shown = times.judged > 0 ? times : order;
@@ -79,7 +79,7 @@ std::string table(const std::vector<JudgedForecaster>& judged) {
   return text;
 }
 
-// What the table means for whoever wants to know whether the model is any good.
+// The conclusion from the table: which forecaster is the best one to use.
 std::string verdict(const std::vector<JudgedForecaster>& judged) {
   const auto kept = std::find_if(judged.begin(), judged.end(),
                                  [](const JudgedForecaster& each) { return each.kept; });
@@ -89,7 +89,7 @@ std::string verdict(const std::vector<JudgedForecaster>& judged) {
   for (const JudgedForecaster& each : judged) {
     const double crps = each.calibration.order.crps;
     if (each.model && !each.kept) {
-      text += fmt::format("kept {} instead of {}: its forecasts of the arrivals are closer\n",
+      text += fmt::format("kept {} instead of {}: it forecasts arrivals more accurately\n",
                           kept->name, each.name);
     }
     if (each.model || !std::isfinite(crps)) continue;
@@ -99,10 +99,10 @@ std::string verdict(const std::vector<JudgedForecaster>& judged) {
   const double ours = kept->calibration.order.crps;
   const double theirs = best_other->calibration.order.crps;
   if (std::isfinite(ours) && ours <= theirs) return text;
-  return text + fmt::format(
-                    "{} forecasts these steps better than the model does: more steps may help, and "
-                    "else the simple one is the better choice here\n",
-                    best_other->name);
+  return text +
+         fmt::format(
+             "{0} forecasts these steps better than the model: fit to more steps, or use {0}\n",
+             best_other->name);
 }
 
 }  // namespace
@@ -121,25 +121,25 @@ std::string to_text(const FitSummary& summary) {
       fmt::format("{}: {} steps x {} workers", fmt::join(summary.sources, ", "),
                   with_commas(summary.note.steps), with_commas(summary.shape.workers));
   if (summary.note.cut_short_share > 0.0) {
-    text += fmt::format(", {} of run-times cut short", percent(summary.note.cut_short_share));
+    text += fmt::format(", {} of run-times censored", percent(summary.note.cut_short_share));
   }
   text += fmt::format("\n{} model, {} of at most {} iterations in {:.1f} s",
                       name_of(summary.shape.emission), with_commas(summary.iterations),
                       with_commas(summary.iterations_limit), summary.seconds);
-  text += fmt::format("; ELBO of a run-time {:.3f}", point.train_elbo);
+  text += fmt::format("; ELBO per run-time {:.3f}", point.train_elbo);
   if (std::isfinite(point.held_out_elbo)) {
     text += fmt::format(", held out {:.3f} (iteration {})", point.held_out_elbo,
                         with_commas(point.iteration));
   }
   if (!summary.judged.empty()) {
-    text += fmt::format("\n\nForecasts of the last {} steps, which were held out:\n\n{}",
+    text += fmt::format("\n\nForecasts of the last {} steps (held out):\n\n{}",
                         with_commas(summary.held_out), table(summary.judged));
     text += verdict(summary.judged);
   } else {
     text += '\n';
   }
-  if (summary.interrupted) text += "interrupted: this is the best model until then\n";
-  // bayes has to know whose the run-times are.
+  if (summary.interrupted) text += "interrupted: saved the best model so far\n";
+  // The policy bayes needs forecasts by worker, which a sorted model does not make.
   const bool sorted = summary.shape.emission == Emission::kSorted;
   return text + fmt::format("saved {0}; use it with --policy {1}:model={0}\n",
                             shell_quoted(summary.model_file), sorted ? "bayes-paper" : "bayes");
@@ -190,18 +190,17 @@ std::string to_json_line(const FitSummary& summary) {
 }
 
 std::string model_text(const std::string& path, const ModelWeights& weights) {
-  std::string text =
-      fmt::format("{}: a {} model of run-times, fitted to {} steps x {} workers", path,
-                  name_of(weights.shape.emission), with_commas(weights.note.steps),
-                  with_commas(weights.shape.workers));
-  text += fmt::format("\nseed {}, {} of the run-times were cut short", weights.note.seed,
+  std::string text = fmt::format("{}: {} model of run-times, fitted to {} steps x {} workers", path,
+                                 name_of(weights.shape.emission), with_commas(weights.note.steps),
+                                 with_commas(weights.shape.workers));
+  text += fmt::format("\nseed {}, {} of run-times censored", weights.note.seed,
                       percent(weights.note.cut_short_share));
   if (std::isfinite(weights.note.held_out_elbo)) {
-    text += fmt::format(", held-out ELBO of a run-time {:.3f}", weights.note.held_out_elbo);
+    text += fmt::format(", held-out ELBO per run-time {:.3f}", weights.note.held_out_elbo);
   }
-  uint64_t numbers = 0;
-  for (const Tensor& tensor : weights.tensors) numbers += tensor.values.size();
-  text += fmt::format("\n{} numbers;", with_commas(numbers));
+  uint64_t parameters = 0;
+  for (const Tensor& tensor : weights.tensors) parameters += tensor.values.size();
+  text += fmt::format("\n{} parameters;", with_commas(parameters));
   const char* separator = " ";
   for (const Size& size : sizes_of(weights.shape)) {
     text += fmt::format("{}{} {}", separator, size.name, size.value);

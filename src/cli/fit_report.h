@@ -1,5 +1,5 @@
-// What `drover fit` says of the model it made, and of one in a file: text for people, a line of
-// JSON for programs.
+// The report of `drover fit` on a fitted model and on a model file: text for people, a line of JSON
+// for programs.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace drover {
 
-// A forecaster, judged on the held-out steps.
+// A forecaster evaluated on the held-out steps.
 struct JudgedForecaster {
-  std::string name;  // "shared", "ecdf"
-  bool model = false;
-  bool kept = false;  // it is the model that was saved
+  std::string name;    // "shared", "ecdf"
+  bool model = false;  // fitted, rather than a simple statistic
+  bool kept = false;   // the saved model
   ForecasterCalibration calibration;
 };
 
@@ -34,14 +34,15 @@ struct FitSummary {
   std::vector<JudgedForecaster> judged;  // models first
 };
 
-// The point of the curve that was kept: the one with the note's held-out ELBO, or else the last.
+// The point of the curve whose parameters were kept: the one with the note's held-out ELBO, or else
+// the last.
 FitPoint kept_point(const FitSummary& summary);
 
 std::string to_text(const FitSummary& summary);
-// One JSON object in one line, without '\n'. Keys stay; new ones may come.
+// One JSON object in one line, without '\n'. Keys are stable; later versions may add some.
 std::string to_json_line(const FitSummary& summary);
 
-// What is in a model file.
+// A description of a model file.
 std::string model_text(const std::string& path, const ModelWeights& weights);
 std::string model_json_line(const std::string& path, const ModelWeights& weights);
 

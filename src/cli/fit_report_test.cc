@@ -38,25 +38,25 @@ FitSummary sample() {
   return summary;
 }
 
-TEST(FitReport, IsReadInTenSeconds) {
+TEST(FitReport, IsAShortTable) {
   EXPECT_EQ(to_text(sample()),
-            "a.db, b.db: 1,000 steps x 158 workers, 3.1 % of run-times cut short\n"
-            "shared model, 340 of at most 400 iterations in 41.3 s; ELBO of a run-time 1.234, held "
+            "a.db, b.db: 1,000 steps x 158 workers, 3.1 % of run-times censored\n"
+            "shared model, 340 of at most 400 iterations in 41.3 s; ELBO per run-time 1.234, held "
             "out 1.100 (iteration 240)\n"
             "\n"
-            "Forecasts of the last 200 steps, which were held out:\n"
+            "Forecasts of the last 200 steps (held out):\n"
             "\n"
-            "               in middle  in middle  in middle    CRPS of   CRPS of\n"
-            "forecasts           50 %       90 %       99 %  run-times  arrivals\n"
-            "shared (kept)     50.3 %     89.9 %     98.7 %     0.0341    0.0123\n"
-            "workers           50.3 %     89.9 %     98.7 %     0.0361    0.0141\n"
-            "ecdf              50.3 %     89.9 %     98.7 %     0.0500    0.0300\n"
-            "ewma              50.3 %     89.9 %     98.7 %     0.0600    0.0200\n"
-            "kept shared instead of workers: its forecasts of the arrivals are closer\n"
+            "               coverage  coverage  coverage    CRPS of   CRPS of\n"
+            "forecaster         50 %      90 %      99 %  run-times  arrivals\n"
+            "shared (kept)    50.3 %    89.9 %    98.7 %     0.0341    0.0123\n"
+            "workers          50.3 %    89.9 %    98.7 %     0.0361    0.0141\n"
+            "ecdf             50.3 %    89.9 %    98.7 %     0.0500    0.0300\n"
+            "ewma             50.3 %    89.9 %    98.7 %     0.0600    0.0200\n"
+            "kept shared instead of workers: it forecasts arrivals more accurately\n"
             "saved m.model; use it with --policy bayes:model=m.model\n");
 }
 
-TEST(FitReport, SaysWhenSomethingSimpleIsBetter) {
+TEST(FitReport, SaysWhenASimpleForecasterIsBetter) {
   FitSummary summary = sample();
   const auto times_named = [&] {
     const std::string text = to_text(summary);
@@ -66,14 +66,14 @@ TEST(FitReport, SaysWhenSomethingSimpleIsBetter) {
   };
   EXPECT_EQ(times_named(), 1u) << "in the table";
   summary.judged[3].calibration.order.crps = 0.01;
-  EXPECT_EQ(times_named(), 2u);
+  EXPECT_EQ(times_named(), 3u) << "in the table and in the advice";
 }
 
-TEST(FitReport, WhoForecastsOnlyTheOrderIsJudgedByIt) {
+TEST(FitReport, JudgesAForecasterOfTheOrderByTheOrder) {
   FitSummary summary = sample();
   summary.judged[1] = {"sorted", true, false, found(std::nan(""), 0.02)};
   EXPECT_THAT(to_text(summary),
-              HasSubstr("sorted            51.0 %     91.0 %     99.0 %          -    0.0200\n"));
+              HasSubstr("sorted           51.0 %    91.0 %    99.0 %          -    0.0200\n"));
 }
 
 TEST(FitReport, NamesThePolicyThatTakesTheModel) {
@@ -93,7 +93,7 @@ TEST(FitReport, SaysThatItWasInterrupted) {
   EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["interrupted"], true);
 }
 
-TEST(FitReport, WithoutHeldOutStepsTheLastPointCounts) {
+TEST(FitReport, WithoutHeldOutStepsTheLastPointIsTheKeptOne) {
   FitSummary summary = sample();
   summary.note.held_out_elbo = std::nan("");
   EXPECT_EQ(kept_point(summary).iteration, 340U);
@@ -116,14 +116,14 @@ TEST(FitReport, IsAlsoJson) {
   EXPECT_EQ(json["curve"].size(), 2U);
 }
 
-TEST(ModelText, SaysWhatAModelFileIs) {
+TEST(ModelText, DescribesAModelFile) {
   ModelWeights weights{.shape = default_shape(Emission::kSorted, 600),
                        .note = {.seed = 3, .steps = 1500, .held_out_elbo = 0.25},
                        .tensors = {{"a", 1, 2, {1.0F, 2.0F}}}};
   EXPECT_EQ(model_text("m.model", weights),
-            "m.model: a sorted model of run-times, fitted to 1,500 steps x 600 workers\n"
-            "seed 3, 0.0 % of the run-times were cut short, held-out ELBO of a run-time 0.250\n"
-            "2 numbers; latent 16, window 20, rnn 64, transition 32, emission_hidden 64\n");
+            "m.model: sorted model of run-times, fitted to 1,500 steps x 600 workers\n"
+            "seed 3, 0.0 % of run-times censored, held-out ELBO per run-time 0.250\n"
+            "2 parameters; latent 16, window 20, rnn 64, transition 32, emission_hidden 64\n");
   const auto json = nlohmann::json::parse(model_json_line("m.model", weights));
   EXPECT_EQ(json["emission"], "sorted");
   EXPECT_EQ(json["shape"]["latent"], 16);

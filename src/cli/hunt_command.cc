@@ -15,9 +15,9 @@ namespace drover {
 namespace {
 
 void print_finding(uint64_t seed, const HuntCase& hunt, const HuntResult& found) {
-  fmt::print("FOUND: {}\n", found.verdict);
+  fmt::print("violation: {}\n", found.verdict);
   for (const std::string& line : hunt.description) fmt::print("  {}\n", line);
-  fmt::print("Repeat it with:   drover simulate --hunt 1 --seed {}\n", seed);
+  fmt::print("Reproduce with:   drover simulate --hunt 1 --seed {}\n", seed);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ int hunt_command(const HuntOptions& options) {
       progress.show([&](size_t width) {
         return join_parts({{progress_bar(tried + 1, options.runs), 1},
                            {fmt::format("{}/{} schedules", tried + 1, options.runs), 3},
-                           {"nothing found", 2}},
+                           {"no violation", 2}},
                           width);
       });
     }
@@ -58,7 +58,7 @@ int hunt_command(const HuntOptions& options) {
     fmt::print("{{\"schedules\":{},\"completed\":{},\"found\":0,\"seed\":{}}}\n", tried, completed,
                options.first_seed);
   } else {
-    fmt::print("{} random schedules of faults from seed {}: nothing wrong found; {}.\n",
+    fmt::print("{} random fault schedules from seed {}: no violation found; {}.\n",
                with_commas(tried), options.first_seed, ended);
   }
   return interrupted() ? kExitInterrupted : 0;

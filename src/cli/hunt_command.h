@@ -1,4 +1,5 @@
-// drover simulate --hunt: many short runs under random faults, each checked for what must hold.
+// drover simulate --hunt: many short simulated runs under random faults; each is checked for
+// violated invariants.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ struct HuntOptions {
   bool quiet = false;
 };
 
-// Ends with the first finding, and says how to repeat it. Returns the exit status.
+// Stops at the first violation and prints how to reproduce it. Returns the exit status.
 int hunt_command(const HuntOptions& options);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// drover keys: files that let the machines of a run talk in private.
+// drover keys: makes and shows the key files with which a run's machines encrypt connections.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -26,14 +26,14 @@ struct KeysShowOptions {
 int keys_make_command(const KeysMakeOptions& options) {
   const Status made = make_keys(options.out, {.hosts = options.hosts, .days = options.days});
   if (!made) return fail(made.error());
-  const auto keys = read_keys(options.out);
-  if (!keys) return fail(keys.error());
+  const auto written = read_keys(options.out);
+  if (!written) return fail(written.error());
   fmt::print(
-      "{0}/ca.pem, cert.pem and key.pem are good until {1}.\n"
-      "Bring the folder to every machine of the run, where only you can read it, and give\n"
-      "  --tls {0}      to drover train, launch or serve\n"
-      "  DROVER_TLS={0}  to scripts that somebody else starts\n",
-      options.out, keys.value().until);
+      "{0}/ca.pem, cert.pem and key.pem are valid until {1}.\n"
+      "Copy the folder to every machine of the run, readable only by you, and use\n"
+      "  --tls {0}       with drover train, launch or serve\n"
+      "  DROVER_TLS={0}  for scripts that another launcher starts\n",
+      options.out, written.value().until);
   return 0;
 }
 
@@ -56,12 +56,13 @@ int keys_show_command(const KeysShowOptions& options) {
                keys.fingerprint, keys.authority,
                keys.hosts.empty() ? "(none named)" : fmt::format("{}", fmt::join(keys.hosts, ", ")),
                keys.from, keys.until,
-               keys.expired     ? ", so it has EXPIRED"
-               : keys.too_early ? ", so it is NOT VALID YET"
+               keys.expired     ? " (EXPIRED)"
+               : keys.too_early ? " (NOT VALID YET)"
                                 : "");
     if (keys.others_can_read) {
       fmt::print(
-          "Others on this machine can read key.pem, and pass for members: chmod 600 {}/key.pem\n",
+          "warning: other users of this machine can read key.pem and impersonate a process of the "
+          "run; run: chmod 600 {}/key.pem\n",
           options.folder);
     }
   }
@@ -71,25 +72,27 @@ int keys_show_command(const KeysShowOptions& options) {
 }  // namespace
 
 void add_keys_commands(CommandTable& commands) {
-  CommandGroup group = commands.add_group("keys", "Keys that encrypt a run between machines");
+  CommandGroup group =
+      commands.add_group("keys", "Make and show the keys that encrypt a run's connections");
   {
     auto [app, options] = group.add<KeysMakeOptions>("make", "Make keys for the machines of a run",
                                                      keys_make_command);
-    app.add_option("--out", options.out, "the folder for ca.pem, cert.pem and key.pem")
+    app.add_option("--out", options.out, "folder for ca.pem, cert.pem and key.pem")
         ->required()
         ->type_name("DIR");
-    app.add_option("--host", options.hosts, "names or addresses of machines, for people to read")
+    app.add_option("--host", options.hosts,
+                   "machine names or addresses to record in the certificate; not checked")
         ->type_name("NAME");
-    app.add_option("--days", options.days, "until they expire")
+    app.add_option("--days", options.days, "days until the keys expire")
         ->check(CLI::Range(1, 3650))
         ->type_name("COUNT")
         ->capture_default_str();
   }
   {
     auto [app, options] =
-        group.add<KeysShowOptions>("show", "Tell what keys are, and until when", keys_show_command);
-    app.add_option("DIR", options.folder, "the folder")->required()->type_name("DIR");
-    app.add_flag("--json", options.json, "one JSON object instead of text");
+        group.add<KeysShowOptions>("show", "Show hosts and validity of keys", keys_show_command);
+    app.add_option("DIR", options.folder, "folder of the keys")->required()->type_name("DIR");
+    app.add_flag("--json", options.json, "print a JSON object instead of text");
   }
 }
 

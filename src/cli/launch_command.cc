@@ -1,4 +1,4 @@
-// drover launch and drover serve: a run whose workers are somebody else's programs.
+// drover launch and drover serve: runs whose workers are the user's own programs.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
@@ -35,7 +35,7 @@ void set_variable(const std::string& name, const std::string& value, bool replac
   ::setenv(name.c_str(), value.c_str(), replace ? 1 : 0);
 }
 
-fs::path folder_of_this_program() {
+fs::path program_folder() {
   std::error_code missing;
   const fs::path program = fs::read_symlink("/proc/self/exe", missing);
   return missing ? fs::path() : program.parent_path();
@@ -43,24 +43,24 @@ fs::path folder_of_this_program() {
 
 std::string python_of(const LaunchOptions& options) {
   if (!options.python.empty()) return options.python;
-  const fs::path beside = folder_of_this_program() / "python3";
+  const fs::path beside = program_folder() / "python3";
   std::error_code missing;
   return fs::exists(beside, missing) ? beside.string() : "python3";
 }
 
-// The package that was built with this program, for scripts that would not find one: behind what
-// the user has set.
-void offer_package() {
+// Appends the Python package that was built with this program to PYTHONPATH, so that scripts find
+// it even if it is not installed. What the user has set takes precedence.
+void add_package_to_path() {
   std::error_code missing;
-  const fs::path package = folder_of_this_program() / "python";
+  const fs::path package = program_folder() / "python";
   if (!fs::exists(package / "drover", missing)) return;
   const char* const before = std::getenv("PYTHONPATH");
-  const bool some = before != nullptr && *before != '\0';
-  set_variable("PYTHONPATH", some ? before + (":" + package.string()) : package.string());
+  const bool is_set = before != nullptr && *before != '\0';
+  set_variable("PYTHONPATH", is_set ? before + (":" + package.string()) : package.string());
 }
 
-// Becomes the script. Returns only if that fails.
-int become(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
+// Replaces this process by the script. Returns only if that fails.
+int exec_script(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
   set_variable("DROVER_ADDRESS", settings.identity.coordinator);
   set_variable("DROVER_TOKEN", to_text(settings.identity.key));
   if (!job.cluster.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.cluster.tls).string());
@@ -69,10 +69,10 @@ int become(const LaunchOptions& options, const Job& job, const WorkerSettings& s
   if (settings.rejoin_for > Duration::zero())
     set_variable("DROVER_REJOIN_FOR",
                  std::to_string(static_cast<int>(seconds(settings.rejoin_for))));
-  // Every process would otherwise start as many threads as there are cores.
+  // By default every process would start one thread per core.
   const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
   set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.cluster.workers)), false);
-  offer_package();
+  add_package_to_path();
   std::vector<std::string> words = options.script;
   if (words.front().ends_with(".py")) words.insert(words.begin(), python_of(options));
   std::vector<char*> arguments;
@@ -86,25 +86,25 @@ int become(const LaunchOptions& options, const Job& job, const WorkerSettings& s
 
 Status check_script(const LaunchOptions& options) {
   if (options.script.empty())
-    return invalid_input("which script? Try: drover launch --workers 4 script.py");
+    return invalid_input("no script given; example: drover launch --workers 4 script.py");
   const std::string& script = options.script.front();
   std::error_code ignored;
   if (script.ends_with(".py") && !fs::is_regular_file(script, ignored))
-    return invalid_input("there is no script " + script);
+    return invalid_input("no such script: " + script);
   return done();
 }
 
-// What is learned, in the words of a job that has a task.
+// Fills in the names of model and data, which a job without a task does not have.
 void name_task(const LaunchOptions& options, Job& job) {
   job.task.model = options.script.empty() ? "the workers' own model"
                                           : fs::path(options.script.front()).filename().string();
   job.task.data = "its own data";
 }
 
-// Runs the job with this factory, shows it and reports it.
-int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options,
-             const std::string& command_line,
-             const std::function<Status(const Invitation&)>& invite) {
+// Runs the job with this factory, shows its progress and reports its result.
+int run_job(Job job, const WorkerFactory& factory, const LaunchOptions& options,
+            const std::string& command_line,
+            const std::function<Status(const Invitation&)>& invite) {
   if (const auto policy = policy_of(job, {}, background_fitters()); !policy) {
     fmt::print(stderr, "drover: --policy: {}\n", policy.error().message);
     return kExitUsage;
@@ -112,7 +112,7 @@ int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options
   const std::time_t now = std::time(nullptr);
   name_task(options, job);
   RunHeader header = make_run_header(job, {}, command_line, now);
-  header.job.clear();  // for `drover train`, which has not got the workers' programs
+  header.job.clear();  // `drover train` could not repeat it without the workers' programs
   if (job.record.run_file.empty()) {
     job.record.run_file = default_run_file(
         options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
@@ -123,7 +123,7 @@ int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options
   auto metrics = PageProcess::prepare(options.metrics, true);
   if (!metrics) return fail(metrics.error());
   ProgressStyle style = choose_progress_style(options.quiet);
-  // Scripts write to the same terminal: a line that is drawn anew would be drawn over them.
+  // Scripts write to the same terminal; a line that is rewritten would overwrite their output.
   if (style == ProgressStyle::kTerminal) style = ProgressStyle::kLines;
   if (style != ProgressStyle::kNone)
     fmt::print(stderr, "{:<9} {} workers, {} shards\n{:<9} {}\n", "run", job.cluster.workers,
@@ -145,8 +145,8 @@ int run_crew(Job job, const WorkerFactory& factory, const LaunchOptions& options
   return status != 0 ? status : reported;
 }
 
-// Where workers of this user on this machine find a run: its token and its address, a line each.
-// Held as long as the run goes, so that no two use one port.
+// The file in which this user's workers on this machine find a run: the token and the address, a
+// line each. It stays locked during the run, so that two runs cannot use one port.
 class InvitationFile {
  public:
   static Result<InvitationFile> open(uint16_t port) {
@@ -161,7 +161,7 @@ class InvitationFile {
       return system_error("cannot write " + file.path_.string() + ": " + std::strerror(errno));
     if (::flock(file.file_.get(), LOCK_EX | LOCK_NB) != 0) {
       return invalid_input("another drover serve uses port " + std::to_string(port) +
-                           "; choose another with --port, and tell workers with DROVER_PORT");
+                           "; choose another with --port, and set DROVER_PORT for the workers");
     }
     ::fchmod(file.file_.get(), 0600);
     return file;
@@ -205,13 +205,14 @@ int launch_command(const LaunchOptions& options, const std::string& command_line
     fmt::print(stderr, "drover: {}\n", !job ? job.error().message : script.error().message);
     return kExitUsage;
   }
-  const WorkerFactory factory{
-      .worker =
-          [&](const WorkerSettings& settings) { return become(options, job.value(), settings); },
-      .evaluator = nullptr,
-      .brings_model = true,
-      .may_stay = true};
-  return run_crew(job.value(), factory, options, command_line, nullptr);
+  const WorkerFactory factory{.worker =
+                                  [&](const WorkerSettings& settings) {
+                                    return exec_script(options, job.value(), settings);
+                                  },
+                              .evaluator = nullptr,
+                              .brings_model = true,
+                              .may_stay = true};
+  return run_job(job.value(), factory, options, command_line, nullptr);
 }
 
 int serve_command(const LaunchOptions& options, const std::string& command_line) {
@@ -227,9 +228,9 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
   const auto invite = [&](const Invitation& invitation) -> Status {
     if (!options.quiet) {
       fmt::print(stderr,
-                 "waiting for {} workers. On this machine:\n"
+                 "waiting for {} workers. Start them on this machine with\n"
                  "  torchrun --nproc_per_node {} script.py{}\n"
-                 "Elsewhere they need DROVER_ADDRESS={}{} and the token in\n  {}\n",
+                 "or on other machines with DROVER_ADDRESS={}{} and the token in\n  {}\n",
                  job.value().cluster.workers, job.value().cluster.workers,
                  options.port == kServePort
                      ? ""
@@ -242,7 +243,7 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
   };
   const WorkerFactory factory{
       .worker = nullptr, .evaluator = nullptr, .brings_model = true, .may_stay = false};
-  const int status = run_crew(job.value(), factory, options, command_line, invite);
+  const int status = run_job(job.value(), factory, options, command_line, invite);
   file.value().remove();
   return status;
 }
@@ -251,10 +252,9 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
 
 void add_launch_command(CommandTable& commands) {
   const auto added = commands.add<LaunchOptions>(
-      "launch", "Run a PyTorch script as workers, with everything they need, on this machine",
-      launch_command);
+      "launch", "Run a PyTorch script as the workers of a run on this machine", launch_command);
   add_launch_options(added.app, added.options);
-  // What follows the script is left over, and is the script's.
+  // The words after the script are the script's arguments.
   added.app.final_callback([added] {
     std::vector<std::string>& script = added.options.script;
     script = added.app.remaining();
@@ -265,7 +265,7 @@ void add_launch_command(CommandTable& commands) {
 
 void add_serve_command(CommandTable& commands) {
   auto [app, options] = commands.add<LaunchOptions>(
-      "serve", "Start everything but the workers, which torchrun or somebody else starts",
+      "serve", "Start a run without workers; torchrun or another launcher starts them",
       serve_command);
   add_serve_options(app, options);
 }

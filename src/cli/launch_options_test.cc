@@ -1,4 +1,4 @@
-// drover launch takes the settings that are not its script's, and leaves the rest to the script.
+// drover launch takes the settings of the run, and passes all later arguments to the script.
 #include "cli/launch_options.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class LaunchOptionsTest : public ::testing::Test {
   LaunchOptions options_;
 };
 
-TEST_F(LaunchOptionsTest, WhatFollowsTheScriptIsTheScripts) {
+TEST_F(LaunchOptionsTest, PassesWordsAfterTheScriptToIt) {
   parse({"--workers", "3", "--policy", "static:0.5", "train.py", "--workers", "9", "--lr", "1"});
   EXPECT_EQ(options_.script, (std::vector<std::string>{"train.py", "--workers", "9", "--lr", "1"}));
   const auto job = job_of(options_);
@@ -31,7 +31,7 @@ TEST_F(LaunchOptionsTest, WhatFollowsTheScriptIsTheScripts) {
   EXPECT_EQ(job.value().waiting.policy, "static:0.5");
 }
 
-TEST_F(LaunchOptionsTest, GoesOnUntilTheScriptsEndUnlessToldOtherwise) {
+TEST_F(LaunchOptionsTest, RunsUntilTheScriptsEndUnlessStepsAreGiven) {
   parse({"train.py"});
   EXPECT_EQ(job_of(options_).value().steps, kEndless);
   options_ = {};
@@ -39,7 +39,7 @@ TEST_F(LaunchOptionsTest, GoesOnUntilTheScriptsEndUnlessToldOtherwise) {
   EXPECT_EQ(job_of(options_).value().steps, 50u);
 }
 
-TEST_F(LaunchOptionsTest, HasNoFlagForWhatIsTheScripts) {
+TEST_F(LaunchOptionsTest, HasNoFlagForSettingsOfTheScript) {
   for (const std::string flag : {"--model", "--lr", "--optimizer", "--data", "--pull"}) {
     options_ = {};
     parse({flag, "x", "train.py"});
@@ -47,7 +47,7 @@ TEST_F(LaunchOptionsTest, HasNoFlagForWhatIsTheScripts) {
   }
 }
 
-TEST_F(LaunchOptionsTest, ListensForOtherHostsOnlyWithTlsOrOnPurpose) {
+TEST_F(LaunchOptionsTest, ListensForOtherHostsOnlyWithTlsOrExplicitPermission) {
   parse({"--transport", "tcp", "--listen", "0.0.0.0:0", "train.py"});
   const auto refused = job_of(options_);
   ASSERT_FALSE(refused.ok()) << "before anything is started or recorded";

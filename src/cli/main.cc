@@ -1,4 +1,4 @@
-// drover: distributed training that does not wait for slow machines. Reads the command line and
+// drover: distributed training that does not wait for slow machines. Parses the command line and
 // runs the command that it names.
 #include <fmt/core.h>
 

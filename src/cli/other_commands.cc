@@ -57,7 +57,7 @@ int doctor_command(const DoctorOptions& options) {
   question.data_dir = options.data_dir.empty() ? default_data_dir() : options.data_dir;
   question.blas = check_blas();
   question.torch = question.blas->ok() ? done() : Status(question.blas->error());
-  // In the process that has loaded the other one: they have to get along.
+  // Loaded into the same process as libtorch, as in a run, to detect conflicts between the two.
   const Result<FitFunction> fit = load_fit_function();
   question.fit = fit ? done() : Status(fit.error());
   const std::vector<Check> checks = examine(gather(question));
@@ -69,27 +69,28 @@ int doctor_command(const DoctorOptions& options) {
 
 void add_runs_command(CommandTable& commands) {
   auto [app, options] =
-      commands.add<RunsOptions>("runs", "Summarise a run from its file", runs_command);
-  app.add_option("FILE", options.run_file, "the run file")->required();
-  app.add_flag("--json", options.json, "one JSON object instead of text");
+      commands.add<RunsOptions>("runs", "Summarize a run from its run file", runs_command);
+  app.add_option("FILE", options.run_file, "run file")->required();
+  app.add_flag("--json", options.json, "print a JSON object instead of text");
 }
 
 void add_data_commands(CommandTable& commands) {
-  CommandGroup group = commands.add_group("data", "Data sets");
+  CommandGroup group = commands.add_group("data", "Download data sets");
   auto [app, options] =
-      group.add<DataOptions>("get", "Fetch a data set and check it", data_get_command);
+      group.add<DataOptions>("get", "Download a data set and verify it", data_get_command);
   app.add_option("NAME", options.name, "mnist or cifar10")->required();
-  app.add_option("--data-dir", options.data_dir, "where data sets are kept");
+  app.add_option("--data-dir", options.data_dir, "folder of data sets");
 }
 
 void add_doctor_command(CommandTable& commands) {
   auto [app, options] = commands.add<DoctorOptions>(
-      "doctor", "Check what a run needs on this machine", doctor_command);
-  app.add_option("--workers", options.workers, "for a run of so many workers")
+      "doctor", "Check whether this machine has what a run needs", doctor_command);
+  app.add_option("--workers", options.workers, "number of workers of the planned run")
       ->check(check_whole_number);
-  app.add_option("--shards", options.shards, "... and so many shards")->check(check_whole_number);
-  app.add_option("--data-dir", options.data_dir, "where data sets are kept");
-  app.add_flag("--json", options.json, "one JSON object instead of text");
+  app.add_option("--shards", options.shards, "number of shards of the planned run")
+      ->check(check_whole_number);
+  app.add_option("--data-dir", options.data_dir, "folder of data sets");
+  app.add_flag("--json", options.json, "print a JSON object instead of text");
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// drover policies: what --policy takes.
+// drover policies: lists the policies that --policy accepts.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ int policies_command(const PoliciesOptions& options) {
     if (!info.options.empty()) fmt::print("{:<{}}  {}\n", "", width, info.options);
   }
   if (!options.json) {
-    fmt::print("\nWrite NAME or NAME:OPTION:OPTION, an option KEY=VALUE or the bare value.\n");
+    fmt::print(
+        "\nSyntax: NAME or NAME:OPTION:OPTION, where an option is KEY=VALUE or only a value.\n");
   }
   return 0;
 }
@@ -37,8 +38,8 @@ int policies_command(const PoliciesOptions& options) {
 
 void add_policies_command(CommandTable& commands) {
   auto [app, options] =
-      commands.add<PoliciesOptions>("policies", "List what --policy takes", policies_command);
-  app.add_flag("--json", options.json, "one JSON object for each policy");
+      commands.add<PoliciesOptions>("policies", "List the policies for --policy", policies_command);
+  app.add_flag("--json", options.json, "print one JSON object per policy");
 }
 
 }  // namespace drover

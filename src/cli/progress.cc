@@ -19,17 +19,17 @@ namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
 constexpr Duration kBetweenRewrites = std::chrono::milliseconds(100);
-constexpr size_t kAnyWidth = 1000;  // of a line that goes to a file
-constexpr double kSmoothing = 0.1;  // weight of the newest step
-constexpr size_t kNarrow = 100;     // a line of less has a short bar
+constexpr size_t kFileWidth = 1000;  // limit for lines that go to a file
+constexpr double kSmoothing = 0.1;   // weight of the newest step
+constexpr size_t kNarrow = 100;      // narrower lines have a short bar
 constexpr size_t kShortBar = 8;
-constexpr Duration kLongStep = std::chrono::seconds(2);  // from here on somebody may be stuck
+constexpr Duration kLongStep = std::chrono::seconds(2);  // a worker may be stuck in a longer step
 
 std::string run_time_left(const ProgressState& state) {
   if (state.step_seconds <= 0.0 || state.steps_done == 0 || state.steps_total >= kEndless)
     return "";
   const auto steps = static_cast<double>(state.steps_total - state.steps_done);
-  // The open step is partly over; one that takes unusually long says nothing of the others.
+  // The open step counts as partly done, but an unusually long one must not shorten the rest.
   const double over = std::min(seconds(state.open_for), state.step_seconds);
   return time_left(std::max(0.0, steps * state.step_seconds - over));
 }
@@ -113,7 +113,7 @@ class ProgressView : public RunView {
   }
 
   void tick() override {
-    // Until there is a step there is nothing to tell, except that it takes long.
+    // Before the first step ends, the line only reports a long wait.
     const bool begun = state_.steps_done > 0 || clock_now() - last_step_ >= kLongStep;
     if (begun && line_.due()) print_line();
   }
@@ -134,7 +134,7 @@ class ProgressView : public RunView {
   }
 
   void take_pace(Duration took) {
-    // Before the first step the clock measures how long starting takes.
+    // Before the first step the wall clock measures the startup.
     if (took <= Duration::zero() || (pace_ == Pace::kClock && state_.steps_done == 0)) return;
     overall_.add(seconds(took));
     const double share = recent_ == 0.0 ? 1.0 : kSmoothing;
@@ -158,7 +158,7 @@ class ProgressView : public RunView {
   const Pace pace_;
   ProgressState state_;
   StepPace overall_;
-  double recent_ = 0.0;  // seconds a step
+  double recent_ = 0.0;  // seconds per step
   TimePoint last_step_;
   bool ended_ = false;
 };
@@ -166,7 +166,7 @@ class ProgressView : public RunView {
 }  // namespace
 
 std::string progress_line(const ProgressState& state, size_t width) {
-  // Nobody knows how many there will be where workers say when they are done.
+  // The total is unknown if the workers' scripts determine the end.
   const bool endless = state.steps_total >= kEndless;
   std::string bar;
   if (!endless) {
@@ -176,7 +176,7 @@ std::string progress_line(const ProgressState& state, size_t width) {
   const std::string step = endless ? fmt::format("step {}", state.steps_done)
                                    : fmt::format("step {}/{}", state.steps_done, state.steps_total);
   const std::string waiting = state.open_for >= kLongStep
-                                  ? fmt::format("waiting, {:.0f} s so far", seconds(state.open_for))
+                                  ? fmt::format("waiting for {:.0f} s", seconds(state.open_for))
                                   : fmt::format("waited {:.1f} ms for worker {}",
                                                 1e3 * seconds(state.waited), state.last_worker);
   if (state.steps_done == 0) {
@@ -235,7 +235,7 @@ size_t terminal_width() {
 
 size_t columns_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // not inside a character
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // not a UTF-8 continuation byte
   }));
 }
 
@@ -256,12 +256,12 @@ void StatusLine::show(const std::function<std::string(size_t)>& line) {
   last_shown_ = clock_now();
   if (style_ == ProgressStyle::kTerminal) {
     const size_t width = terminal_width();
-    // The last column stays free: a character in it makes some terminals begin a new line.
+    // The last column stays free because some terminals wrap after a character in it.
     const std::string text = line(width - 1);
     fmt::print(stderr, "{}{}", erase_line(columns_, width), text);
     columns_ = columns_of(text);
   } else {
-    fmt::print(stderr, "{}\n", line(kAnyWidth));
+    fmt::print(stderr, "{}\n", line(kFileWidth));
   }
   std::fflush(stderr);
 }
@@ -278,8 +278,8 @@ void StatusLine::keep() {
   std::fflush(stderr);
 }
 
-// m_n = m_{n-1} + w_n (x_n - m_{n-1}) with w_n = 3 / (n + 2): step i of n weighs as (i / n)^2,
-// about. The variance of the mean falls as 9 / 5n times that of one step.
+// m_n = m_{n-1} + w_n (x_n - m_{n-1}) with w_n = 3 / (n + 2), so the weight of step i of n is about
+// proportional to (i / n)^2. The variance of the mean is about 9 / 5n times that of one step.
 void StepPace::add(double seconds) {
   ++steps_;
   mean_ += 3.0 / static_cast<double>(steps_ + 2) * (seconds - mean_);

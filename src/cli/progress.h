@@ -1,5 +1,5 @@
-// The progress of a run on the terminal: one line that is rewritten, or plain lines now and then
-// elsewhere.
+// The progress of a run on standard error: one line that is rewritten on a terminal, or a plain
+// line every few seconds.
 #pragma once
 
 #include <cstdint>
@@ -16,53 +16,53 @@
 
 namespace drover {
 
-// What is known of a run at one moment.
+// The state of a run at one moment.
 struct ProgressState {
   Step steps_total = 0;
   Step steps_done = 0;
-  double loss = 0.0;  // smoothed over recent steps; NaN: not known
+  double loss = 0.0;  // smoothed over recent steps; NaN: unknown
   double train_accuracy = std::numeric_limits<double>::quiet_NaN();  // likewise
   std::optional<double> test_accuracy;
-  double steps_per_second = 0.0;  // recent
-  double step_seconds = 0.0;      // for the time left: steadier than that; 0: not known
-  WorkerId last_worker = 0;       // waited for in the last step
-  Duration waited{};              // the part of the last step in which only it was missing
-  Duration open_for{};            // how long the step after it has been open
+  double steps_per_second = 0.0;  // in recent steps
+  double step_seconds = 0.0;      // long-term mean, for the time left; 0: unknown
+  WorkerId last_worker = 0;       // the last to arrive in the last step
+  Duration waited{};              // time in the last step in which only that worker was missing
+  Duration open_for{};            // how long the current step has been open
 };
 
-// One line of at most `width` columns: on a narrow terminal what matters least is left out.
+// One line of at most `width` columns; the least important parts are omitted if it is narrow.
 std::string progress_line(const ProgressState& state, size_t width);
 
-// --- What lines of progress are made of.
+// --- Parts of progress lines
 
 struct ProgressPart {
-  std::string text;  // empty: left out
-  int importance;    // what is lowest goes first when there is no room
+  std::string text;  // empty: omitted
+  int importance;    // the part with the lowest is omitted first if the line is too long
 };
-// In that order, with spaces between.
+// Joins the parts in this order, with spaces between.
 std::string join_parts(std::vector<ProgressPart> parts, size_t width);
-// "[=====               ]"; empty if there is nothing to do.
+// "[=====               ]"; empty if `total` is 0.
 std::string progress_bar(uint64_t done, uint64_t total, size_t columns = 20);
 // "1:05 left"
 std::string time_left(double seconds);
-// Of standard error; 80 if it is none.
+// Columns of the terminal at standard error; 80 if it is no terminal.
 size_t terminal_width();
 
-// How wide it is on a terminal, where every character of UTF-8 takes one column.
+// Columns of the text on a terminal: one for each UTF-8 character.
 size_t columns_of(std::string_view text);
 
 enum class ProgressStyle : uint8_t { kNone, kLines, kTerminal };
 
-// What suits standard error: kNone if quiet, kTerminal if somebody is looking.
+// The style for standard error: kNone if `quiet`, kTerminal if it is a terminal, else kLines.
 ProgressStyle choose_progress_style(bool quiet);
 
-// What takes a line of so many columns off a terminal that is `width` wide now. It may have been
-// wider when the line was written: terminals then break the line in two or more.
+// The control codes that erase a line of `columns` columns from a terminal that is `width` wide
+// now. A terminal that has become narrower since has wrapped the line onto several rows.
 std::string erase_line(size_t columns, size_t width);
 
-// The one line of an activity on standard error: on a terminal it is rewritten in place, elsewhere
-// it is a plain line every few seconds, and nothing where nobody wants to know. Never a colour, so
-// there is nothing that NO_COLOR would have to turn off.
+// The status line of an activity on standard error. On a terminal it is rewritten in place;
+// elsewhere it is a plain line every few seconds; with kNone nothing is printed. It has no colors,
+// so NO_COLOR needs no support.
 class StatusLine {
  public:
   explicit StatusLine(ProgressStyle style) : style_(style) {}
@@ -73,33 +73,32 @@ class StatusLine {
   ProgressStyle style() const { return style_; }
   // Whether it is time for show(): a few times a second on a terminal.
   bool due() const;
-  // `line` is asked for one of at most so many columns.
+  // `line` returns a text of at most the given number of columns.
   void show(const std::function<std::string(size_t)>& line);
-  // Before anything else is printed.
+  // Removes the line from the terminal. Call before other output.
   void clear();
-  // The line stays, and what is printed next begins below it.
+  // Keeps the line on the terminal; later output begins below it.
   void keep();
 
  private:
   const ProgressStyle style_;
   TimePoint last_shown_{};
-  size_t columns_ = 0;  // on the terminal now
+  size_t columns_ = 0;  // of the line on the terminal; 0: there is none
 };
 
-// How long a step takes, for a forecast of the end: a mean in which the last third of the steps so
-// far has most of the weight. It forgets how things were at first (a warm-up), and still gets
-// steadier the longer a run goes, so that the time left converges.
+// The mean duration of a step, for the time left. The last third of the steps has most of the
+// weight. So a slow start is forgotten, and the variance still falls with the number of steps.
 class StepPace {
  public:
   void add(double seconds);
-  double mean() const { return mean_; }  // 0: nothing was added
+  double mean() const { return mean_; }  // 0 before the first add()
 
  private:
   uint64_t steps_ = 0;
   double mean_ = 0.0;
 };
 
-// How fast it goes: by the times recorded, or by the clock on the wall where those are made up.
+// The source of step durations: the recorded times, or the wall clock if the times are virtual.
 enum class Pace : uint8_t { kRecorded, kClock };
 
 // Writes to standard error.

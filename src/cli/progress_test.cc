@@ -33,21 +33,21 @@ bool has(const std::string& line, const std::string& part) {
   return line.find(part) != std::string::npos;
 }
 
-TEST(ProgressLine, SaysEverythingWhereThereIsRoom) {
+TEST(ProgressLine, HasAllPartsIfItIsWideEnough) {
   EXPECT_EQ(progress_line(middle(), 1'000),
             "[=====               ]  step 250/1000  loss 0.5123  train 81.2 %  10.0 steps/s  "
             "1:15 left  waited 12.3 ms for worker 3");
 }
 
-TEST(ProgressLine, NeverExceedsItsWidthAndLeavesOutWhatMattersLeast) {
+TEST(ProgressLine, FitsItsWidthByOmittingTheLeastImportantParts) {
   const std::string whole = progress_line(middle(), 1'000);
   for (size_t width = 0; width <= whole.size() + 1; ++width) {
     EXPECT_LE(progress_line(middle(), width).size(), width);
   }
   EXPECT_EQ(progress_line(middle(), whole.size()), whole);
-  const std::string usual = progress_line(middle(), 79);
+  const std::string line = progress_line(middle(), 79);
   for (const char* part : {"[==      ]", "step 250/1000", "loss 0.5123", "1:15", "worker 3"}) {
-    EXPECT_TRUE(has(usual, part)) << usual;
+    EXPECT_TRUE(has(line, part)) << line;
   }
   EXPECT_EQ(progress_line(middle(), 25), "step 250/1000");
 }
@@ -66,7 +66,7 @@ TEST(ProgressLine, ShowsTheTestAccuracyOnceItIsKnown) {
   EXPECT_FALSE(has(line, "train")) << line;
 }
 
-TEST(ProgressLine, TellsTheTimeLeftOnlyWhenItCanBeKnown) {
+TEST(ProgressLine, ShowsTheTimeLeftOnlyIfItIsKnown) {
   ProgressState state = middle();
   state.step_seconds = 0.0;
   EXPECT_FALSE(has(progress_line(state, 1'000), ":"));
@@ -82,7 +82,7 @@ TEST(ProgressLine, TellsTheTimeLeftOnlyWhenItCanBeKnown) {
   EXPECT_TRUE(has(progress_line(state, 1'000), "2:46:40"));
 }
 
-TEST(ProgressLine, IsEmptyOfNaNWhateverTheRunIsLike) {
+TEST(ProgressLine, NeverShowsNaNOrInfinity) {
   ProgressState none;  // nothing has happened
   const std::string line = progress_line(none, 1'000);
   EXPECT_FALSE(has(line, "nan")) << line;
@@ -97,7 +97,7 @@ TEST(ProgressLine, IsEmptyOfNaNWhateverTheRunIsLike) {
   EXPECT_LE(progress_line(bad, 1'000).size(), 140U) << "a loss that explodes is still short";
 }
 
-TEST(ProgressLine, CountsTheTimeDownInsideAStep) {
+TEST(ProgressLine, CountsTheTimeLeftDownDuringAStep) {
   ProgressState state = middle();
   state.step_seconds = 10.0;
   state.steps_done = 990;
@@ -108,7 +108,7 @@ TEST(ProgressLine, CountsTheTimeDownInsideAStep) {
   EXPECT_TRUE(has(progress_line(state, 1'000), "1:30")) << "nine steps are still to come";
 }
 
-TEST(ProgressLine, BeforeTheFirstStepSaysOnlyThatItTakesLong) {
+TEST(ProgressLine, BeforeTheFirstStepReportsOnlyALongWait) {
   ProgressState state;
   state.steps_total = 10;
   EXPECT_EQ(progress_line(state, 40), "[        ]  step 0/10");
@@ -123,9 +123,9 @@ TEST(Columns, AreCharactersNotBytes) {
   EXPECT_EQ(join_parts({{"µµµµ", 1}}, 4), "µµµµ");
 }
 
-// What a terminal that breaks lines on becoming narrower shows: `columns` characters on rows of
-// `width`, and the cursor behind the last.
-TEST(EraseLine, TakesEveryRowThatTheLineHasNow) {
+// A terminal that has become narrower shows the `columns` characters on rows of `width`, with the
+// cursor behind the last character.
+TEST(EraseLine, ErasesEveryRowOfAWrappedLine) {
   EXPECT_EQ(erase_line(0, 80), "\r\033[K");
   EXPECT_EQ(erase_line(79, 80), "\r\033[K");
   EXPECT_EQ(erase_line(79, 120), "\r\033[K") << "wider than it was";
@@ -133,9 +133,9 @@ TEST(EraseLine, TakesEveryRowThatTheLineHasNow) {
   EXPECT_EQ(erase_line(119, 40), "\r\033[2A\033[J");
 }
 
-// --- how long it will take
+// --- The time left
 
-TEST(StepPace, IsRightFromTheFirstStepOnIfAllAreAlike) {
+TEST(StepPace, IsExactFromTheFirstStepIfAllStepsAreEqual) {
   StepPace pace;
   EXPECT_EQ(pace.mean(), 0.0);
   for (int step = 0; step < 100; ++step) {
@@ -144,14 +144,14 @@ TEST(StepPace, IsRightFromTheFirstStepOnIfAllAreAlike) {
   }
 }
 
-TEST(StepPace, ForgetsASlowBeginning) {
+TEST(StepPace, ForgetsASlowStart) {
   StepPace pace;
   for (int step = 0; step < 20; ++step) pace.add(10.0);
   for (int step = 0; step < 80; ++step) pace.add(1.0);
   EXPECT_LT(pace.mean(), 1.1);
 }
 
-// However wildly steps differ, the longer it goes the less the forecast jumps.
+// The forecast varies less the longer the run is, even if step durations vary a lot.
 TEST(StepPace, MakesTheTimeLeftConverge) {
   constexpr uint64_t kSeeds = 50;
   double early = 0.0;
@@ -171,7 +171,7 @@ TEST(StepPace, MakesTheTimeLeftConverge) {
   EXPECT_LT(late, 0.3 * early);
 }
 
-// --- the view, on standard error
+// --- The view on standard error
 
 StepRecord step_of(Step step, double loss) {
   return {.step = step,
@@ -193,7 +193,7 @@ std::string shown(ProgressStyle style, const std::function<void(RunView&)>& stor
 
 TEST(ProgressView, PrintsALineAtTheEnd) {
   const std::string text = shown(ProgressStyle::kLines, [](RunView& view) {
-    view.tick();  // nothing to tell yet
+    view.tick();  // prints nothing yet
     for (Step step = 0; step < 10; ++step) {
       EXPECT_TRUE(view.on_step(step_of(step, 1.0),
                                {{.worker = 0, .run_time = std::chrono::milliseconds(2)},
@@ -210,7 +210,7 @@ TEST(ProgressView, PrintsALineAtTheEnd) {
   EXPECT_FALSE(has(text, "\033")) << "no terminal codes in a file";
 }
 
-TEST(ProgressView, OnATerminalRewritesOneLineWithoutColours) {
+TEST(ProgressView, OnATerminalRewritesOneLineWithoutColors) {
   const std::string text = shown(ProgressStyle::kTerminal, [](RunView& view) {
     for (Step step = 0; step < 10; ++step) {
       EXPECT_TRUE(view.on_step(step_of(step, 1.0), {}).ok());
@@ -223,11 +223,12 @@ TEST(ProgressView, OnATerminalRewritesOneLineWithoutColours) {
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_TRUE(has(text, "\r\033[Kdrover: ")) << text;
   EXPECT_TRUE(has(text, "worker 3")) << text;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << "the trouble, and the last line";
-  EXPECT_FALSE(std::regex_search(text, std::regex("\033\\[[0-9;]*m"))) << "no colours";
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2)
+      << "the loss of a worker, and the last line";
+  EXPECT_FALSE(std::regex_search(text, std::regex("\033\\[[0-9;]*m"))) << "no colors";
 }
 
-TEST(ProgressView, AStepWithoutALossDoesNotSpoilTheLossForGood) {
+TEST(ProgressView, AStepWithoutALossDoesNotHideLaterLosses) {
   const std::string text = shown(ProgressStyle::kLines, [](RunView& view) {
     EXPECT_TRUE(view.on_step(step_of(0, std::nan("")), {}).ok());
     EXPECT_TRUE(view.on_step(step_of(1, 2.0), {}).ok());
@@ -237,7 +238,7 @@ TEST(ProgressView, AStepWithoutALossDoesNotSpoilTheLossForGood) {
   EXPECT_TRUE(has(text, "loss 2.0000")) << text;
 }
 
-TEST(ProgressView, SaysTroubleEvenWhenQuiet) {
+TEST(ProgressView, ReportsErrorsEvenWhenQuiet) {
   const EventRecord lost = lost_event({}, 4, Peer{Role::kWorker, 3}, "closed");
   const std::string text = shown(ProgressStyle::kNone, [&](RunView& view) {
     EXPECT_TRUE(view.on_step(step_of(0, 1.0), {}).ok());

@@ -1,4 +1,4 @@
-// drover replay: what policies would have done with recorded run-times.
+// drover replay: simulates the decisions of policies on recorded run-times.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -37,14 +37,14 @@ namespace {
 struct ReplayOptions {
   std::string trace;
   std::vector<std::string> policies;  // lists with commas
-  GivenFlags flags;                   // of settings that a run has too, see is_for_replay()
+  GivenFlags flags;                   // of the settings in is_for_replay()
   std::string steps = ":";            // rows of the trace
   double overhead = 0.0;
   std::optional<double> noise;  // noise scale of the gradients, in gradients
   double max_wait = std::numeric_limits<double>::infinity();  // in the unit of the trace
   std::string decisions;                                      // a CSV file; empty: none
   std::string save;                                           // a run file; empty: none
-  std::optional<uint16_t> dashboard;                          // the port of its page; absent: none
+  std::optional<uint16_t> dashboard;                          // port of the dashboard; absent: none
   bool json = false;
   bool quiet = false;
 };
@@ -53,9 +53,9 @@ namespace fs = std::filesystem;
 
 constexpr double kNoiseMax = 1e9;
 
-// The command line, understood.
+// The parsed and checked command line.
 struct ReplayPlan {
-  Job job;  // of which only the settings count that a replay has too
+  Job job;  // only its settings in is_for_replay() matter
   std::vector<std::string> policies;
   PolicySettings policy;
   DecisionLimits limits;
@@ -64,7 +64,7 @@ struct ReplayPlan {
   StepRange range;
 };
 
-// The names in --policy, one by one; `all` becomes those that need no telling.
+// The names in --policy. `all` stands for the policies that need no option.
 Result<std::vector<std::string>> names_in(const std::vector<std::string>& lists,
                                           const PolicySettings& settings) {
   std::vector<std::string> names;
@@ -74,7 +74,7 @@ Result<std::vector<std::string>> names_in(const std::vector<std::string>& lists,
       const std::string name = list.substr(begin, end - begin);
       begin = end + 1;
       if (name.empty()) {
-        return invalid_input("the name of a policy is missing in '" + list + "'");
+        return invalid_input("empty policy name in '" + list + "'");
       }
       if (name != "all") {
         names.push_back(name);
@@ -96,7 +96,7 @@ Error wrong_flag(const char* flag, const std::string& why) {
   return invalid_input(fmt::format("{}: {}", flag, why));
 }
 
-// What a run file says of a setting.
+// The value of a setting as text, as a run file has it.
 std::string text_of(const Job& job, std::string_view key) {
   const Setting* const setting = find_setting(key);
   DROVER_CHECK(setting != nullptr);
@@ -107,7 +107,7 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
   ReplayPlan plan;
   Job& job = plan.job;
   if (const Status status = set_flags(options.flags, job); !status) return status.error();
-  // Written so that NaN, which compares false with everything, is outside.
+  // Written so that NaN, which compares false with everything, is rejected.
   const bool overhead_fits = options.overhead >= 0.0 && options.overhead <= kTraceTimeMax;
   if (!overhead_fits) {
     return wrong_flag("--overhead", fmt::format("must be a number from 0 to {}", kTraceTimeMax));
@@ -118,9 +118,9 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
   }
   if (job.waiting.objective == Objective::kGoodput && !options.noise) {
     return wrong_flag("--objective",
-                      "goodput weighs gradients by their noise, which recorded run-times do not "
-                      "tell. Say with --noise N how many gradients the noise scale is (a run of "
-                      "drover train records it: steps.noise_scale / batch), or try throughput");
+                      "goodput needs the noise scale of the gradients, which a trace does not "
+                      "contain. Pass it with --noise N, in gradients (a run of drover train "
+                      "records it: steps.noise_scale / batch), or use throughput");
   }
   if (std::isnan(options.max_wait) || options.max_wait <= 0.0) {
     return wrong_flag("--max-wait", "must be a number above 0");
@@ -132,7 +132,7 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
                  .warmup = job.waiting.policy_warmup,
                  .seed = job.task.seed,
                  .live = job.waiting.live,
-                 // Only whether there is one matters yet.
+                 // A placeholder: only its presence matters until the trace is loaded.
                  .foresight = [](Step, std::span<const WorkerId>) { return std::vector<double>(); },
                  .fitter = stepped_fitters()};
   plan.limits = {.at_least = job.waiting.min_contributors,
@@ -151,7 +151,7 @@ Result<ReplayPlan> plan_of(const ReplayOptions& options) {
   return plan;
 }
 
-// The file for each policy: the name of the policy comes before the ending if there are several.
+// The run file for each policy. If there are several, the policy's name precedes the suffix.
 std::vector<std::string> save_paths(const std::string& save,
                                     const std::vector<std::string>& policies) {
   if (policies.size() == 1) return {save};
@@ -172,23 +172,21 @@ std::vector<std::string> save_paths(const std::string& save,
   return paths;
 }
 
-// Known before anything is replayed, which may take a while.
+// Checks the outputs before the replay, which may take long.
 Status check_outputs(const ReplayOptions& options, const std::vector<std::string>& run_files) {
   std::error_code ignored;
   for (const std::string& path : run_files) {
     if (!fs::exists(path, ignored)) continue;
     if (fs::is_directory(path, ignored)) {
-      return invalid_input(
-          fmt::format("the run file '{}' is a folder; give the name of a file with --save", path));
+      return invalid_input(fmt::format("--save: '{}' is a folder; give the name of a file", path));
     }
     return invalid_input(fmt::format(
-        "the run file '{}' exists already and is never overwritten; name another with --save, or "
-        "move it away",
+        "--save: will not overwrite the run file '{}'; choose another name, or move it away",
         path));
   }
   if (!options.decisions.empty() && fs::equivalent(options.decisions, options.trace, ignored)) {
     return invalid_input(fmt::format(
-        "--decisions would overwrite the trace '{}'; name another file", options.trace));
+        "--decisions: will not overwrite the trace '{}'; choose another file", options.trace));
   }
   return done();
 }
@@ -220,7 +218,7 @@ RunHeader header_of(const ReplayOptions& options, const Job& job, const std::str
   return header;
 }
 
-// Where a long replay has got to, on standard error.
+// The progress of a replay, on standard error.
 class ReplayProgress {
  public:
   ReplayProgress(ProgressStyle style, size_t policies, Step steps)
@@ -231,7 +229,7 @@ class ReplayProgress {
     ++number_;
   }
   void step(Step done) {
-    // A replay that takes no time needs no line.
+    // A short replay shows no progress.
     const Duration quiet = line_.style() == ProgressStyle::kTerminal
                                ? std::chrono::milliseconds(200)
                                : std::chrono::seconds(3);
@@ -244,7 +242,7 @@ class ReplayProgress {
                         width);
     });
   }
-  // Before anything else is printed.
+  // Removes the line from the terminal. Call before other output.
   void clear() { line_.clear(); }
 
  private:
@@ -291,7 +289,7 @@ class ReplayJob {
       progress_.clear();
       if (!result) {
         if (result.error().kind != ErrorKind::kStopped) return result.error();
-        // What was found out before is worth as much as it would have been.
+        // The results so far are still valid and are printed.
         status = result.error();
         break;
       }
@@ -363,9 +361,8 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
   Result<ReplayPlan> plan = plan_of(options);
   if (!plan) return fail(plan.error(), kExitUsage);
   if (options.dashboard && (options.save.empty() || plan.value().policies.size() != 1)) {
-    return fail(
-        invalid_input("--dashboard shows one recorded run: give one policy, and --save RUN"),
-        kExitUsage);
+    return fail(invalid_input("--dashboard shows one recorded run: give one policy and --save RUN"),
+                kExitUsage);
   }
   auto page = PageProcess::prepare(options.dashboard);
   if (!page) return fail(page.error());
@@ -389,41 +386,41 @@ int replay_command(const ReplayOptions& options, const std::string& command_line
 
 void add_replay_options(CLI::App& app, ReplayOptions& options) {
   app.add_option("--trace", options.trace,
-                 "recorded run-times: a CSV file (step,w0,w1,...), an NPY file or a run file")
+                 "recorded run-times: CSV (step,w0,w1,...), NPY or run file")
       ->required()
       ->type_name("FILE");
   app.add_option("--policy", options.policies,
-                 "policies, separated by commas, or 'all'; 'drover policies' lists them")
+                 "policies separated by commas, or 'all' ('drover policies' lists them)")
       ->required()
       ->allow_extra_args(false)
       ->type_name("NAME,NAME");
-  app.add_option("--steps", options.steps, "only these rows of the trace, from 0, without the last")
+  app.add_option("--steps", options.steps, "use only these rows of the trace (from 0; TO excluded)")
       ->type_name("FROM:TO");
   app.add_option("--overhead", options.overhead,
-                 "what a step costs beyond waiting, in the unit of the trace")
+                 "time of a step beyond waiting, in the unit of the trace")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--noise", options.noise,
-                 "noise scale of the gradients, in gradients; for goodput and dbw")
+                 "noise scale in gradients, for objective goodput and policy dbw")
       ->type_name("NUMBER");
   app.add_option("--max-wait", options.max_wait,
-                 "the longest a step waits if those are there, in the unit of the trace")
+                 "maximum time of a step with --min-contributors, in the unit of the trace")
       ->type_name("TIME");
   add_job_flags(app, options.flags, is_for_replay);
   app.add_option("--decisions", options.decisions, "write every decision to this CSV file")
       ->type_name("OUT.csv");
-  app.add_option("--save", options.save, "record the replay in this run file; one for each policy")
+  app.add_option("--save", options.save, "record the replay in this run file (one file per policy)")
       ->type_name("RUN");
   add_dashboard_flag(app, options.dashboard);
-  app.add_flag("--json", options.json, "one JSON object for each policy instead of a table");
-  app.add_flag("--quiet", options.quiet, "report only trouble and the result");
+  app.add_flag("--json", options.json, "print one JSON object per policy instead of a table");
+  app.add_flag("--quiet", options.quiet, "print only errors and the result");
 }
 
 }  // namespace
 
 void add_replay_command(CommandTable& commands) {
   auto [app, options] = commands.add<ReplayOptions>(
-      "replay", "What policies would have done with recorded run-times", replay_command);
+      "replay", "Compare policies on recorded run-times", replay_command);
   add_replay_options(app, options);
 }
 

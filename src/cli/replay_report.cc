@@ -80,12 +80,12 @@ std::string to_text(const ReplayFrame& frame, const std::vector<ReplayRow>& rows
   std::string text = fmt::format("{}: {} steps x {} workers, objective {}", frame.trace,
                                  with_commas(any.steps), with_commas(any.workers), frame.objective);
   if (frame.warmup > 0) {
-    text += fmt::format("; measured without the first {}", with_commas(frame.warmup));
+    text += fmt::format("; first {} steps not measured", with_commas(frame.warmup));
   }
   text += "\n\n";
   std::vector<Cells> lines = {
-      {"", "of oracle", "of oracle", "time", "gradients", "least", "deciding", "deciding"},
-      {"policy", "total", "median", "vs sync", "a step", "included", "median", "p99"}};
+      {"", "of oracle", "of oracle", "time", "gradients", "least", "decision", "decision"},
+      {"policy", "total", "median", "vs sync", "per step", "included", "median", "p99"}};
   std::transform(rows.begin(), rows.end(), std::back_inserter(lines), cells_of);
   std::array<size_t, kColumns> widths{};
   for (const Cells& cells : lines) {
@@ -94,7 +94,7 @@ std::string to_text(const ReplayFrame& frame, const std::vector<ReplayRow>& rows
   for (const Cells& cells : lines) {
     for (size_t i = 0; i < kColumns; ++i) {
       const std::string space(widths[i] - width_of(cells[i]), ' ');
-      // Names on the left, numbers to the right.
+      // Names are left-aligned, numbers right-aligned.
       text += i == 0 ? cells[i] + space : "  " + space + cells[i];
     }
     text += '\n';

@@ -1,4 +1,4 @@
-// What `drover replay` says of its policies: a table for people, lines of JSON for programs.
+// The report of `drover replay`: a table for people, lines of JSON for programs.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@
 namespace drover {
 
 struct ReplayRow {
-  std::string policy;  // as it was given
+  std::string policy;  // as given on the command line
   ReplayResult result;
 };
 
-// What all rows have in common.
+// Facts that are the same for all rows.
 struct ReplayFrame {
   std::string trace;
   std::string objective;
   Step warmup = 0;
 };
 
-// One JSON object in one line, without '\n'. Keys stay; new ones may come.
+// One JSON object in one line, without '\n'. Keys are stable; later versions may add some.
 std::string to_json_line(const ReplayFrame& frame, const ReplayRow& row);
 
-// Aligned, in the order given; what was replayed comes first. REQUIRES: rows is not empty.
+// A line that describes the trace, then an aligned table of the rows in their order.
+// REQUIRES: rows is not empty.
 std::string to_text(const ReplayFrame& frame, const std::vector<ReplayRow>& rows);
 
 }  // namespace drover

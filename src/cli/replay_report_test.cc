@@ -28,18 +28,18 @@ ReplayRow row(const std::string& policy) {
            .decision_p99 = 2'500'000ns}};
 }
 
-TEST(ReplayReport, IsATableForPeople) {
+TEST(ReplayReport, TextIsATable) {
   EXPECT_EQ(
       to_text(kFrame, {row("sync"), row("static:0.943")}),
-      "job.csv: 1,500 steps x 10 workers, objective rate; measured without the first 20\n"
+      "job.csv: 1,500 steps x 10 workers, objective rate; first 20 steps not measured\n"
       "\n"
-      "              of oracle  of oracle     time  gradients     least  deciding  deciding\n"
-      "policy            total     median  vs sync     a step  included    median       p99\n"
+      "              of oracle  of oracle     time  gradients     least  decision  decision\n"
+      "policy            total     median  vs sync   per step  included    median       p99\n"
       "sync             98.7 %     99.1 %   50.0 %        8.2     3.1 %   12.3 µs    2.5 ms\n"
       "static:0.943     98.7 %     99.1 %   50.0 %        8.2     3.1 %   12.3 µs    2.5 ms\n");
 }
 
-TEST(ReplayReport, IsALineOfJsonForPrograms) {
+TEST(ReplayReport, JsonIsOneLine) {
   const auto json = nlohmann::json::parse(to_json_line(kFrame, row("static:k=3")));
   EXPECT_EQ(json["policy"], "static:k=3");
   EXPECT_EQ(json["steps"], 1'500);

@@ -16,7 +16,7 @@ int fail(const Error& error, int status) {
   return status;
 }
 
-std::string how_to_go_on(const std::string& checkpoints) {
+std::string resume_hint(const std::string& checkpoints) {
   const auto found = checkpoints.empty() ? Result<std::vector<CheckpointFound>>(invalid_input(""))
                                          : list_checkpoints(checkpoints, false);
   std::optional<Version> newest;
@@ -24,9 +24,10 @@ std::string how_to_go_on(const std::string& checkpoints) {
   for (const CheckpointFound& each : found.value()) {
     if (each.checkpoint) newest = each.step;
   }
-  return newest ? fmt::format("Go on with:        the same and --resume {} (from step {})\n",
-                              shell_quoted(checkpoints), *newest)
-                : "";
+  return newest
+             ? fmt::format("Resume with:       the same command and --resume {} (from step {})\n",
+                           shell_quoted(checkpoints), *newest)
+             : "";
 }
 
 int report_run(const std::string& run_file, bool json) {
@@ -38,8 +39,8 @@ int report_run(const std::string& run_file, bool json) {
     fmt::print("{}\n", to_json_line(summary.value()));
   } else {
     fmt::print(
-        "\n{}\nLook again with:   drover runs {}\nOn a page:         drover dashboard {}\n"
-        "Query it with:     sqlite3 {} 'select * from steps limit 5'\n",
+        "\n{}\nSummary:           drover runs {}\nDashboard:         drover dashboard {}\n"
+        "Query:             sqlite3 {} 'select * from steps limit 5'\n",
         to_text(summary.value()), shell_quoted(run_file), shell_quoted(run_file),
         shell_quoted(run_file));
   }

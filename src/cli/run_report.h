@@ -1,4 +1,4 @@
-// What commands share that make a run: how its end and errors are reported.
+// Reports of commands that make a run: errors, the result, and how to resume it.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace drover {
 
-// The exit status for a command line that cannot be understood.
+// The exit status for an invalid command line.
 inline constexpr int kExitUsage = 2;
 
-// Tells the trouble on standard error; the exit status for it.
+// Prints the error on standard error. Returns the exit status.
 int fail(const Error& error, int status = kExitFailed);
 
-// A line that says how a run that has not completed goes on; empty if there is no checkpoint.
-std::string how_to_go_on(const std::string& checkpoints);
+// A line that says how to resume an incomplete run from the folder `checkpoints`; empty if there is
+// no complete checkpoint.
+std::string resume_hint(const std::string& checkpoints);
 
-// What became of the run, from its own record: the same words as `drover runs` prints. Returns the
-// exit status.
+// Prints the summary of a run from its run file, as `drover runs` does. Returns the exit status.
 int report_run(const std::string& run_file, bool json);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <charconv>
 #include <ctime>
@@ -29,14 +29,14 @@ namespace {
 
 struct SimulateOptions {
   std::string scenario;
-  GivenFlags flags;                   // of the job: they win over the scenario
-  uint64_t hunt = 0;                  // so many random fault schedules instead of a scenario
-  std::optional<uint16_t> dashboard;  // the port of its page; absent: none
+  GivenFlags flags;                   // of the job; they override the scenario
+  uint64_t hunt = 0;                  // number of random fault schedules to run; 0: a scenario
+  std::optional<uint16_t> dashboard;  // port of the dashboard; absent: no dashboard
   bool json = false;
   bool quiet = false;
 };
 
-constexpr Duration kPulse = std::chrono::milliseconds(200);
+constexpr Duration kBeatInterval = std::chrono::milliseconds(200);
 
 Result<SimulationSettings> settings_of(const ScenarioFile& file) {
   auto coordinator = coordinator_settings(file.job);
@@ -54,7 +54,7 @@ Result<SimulationSettings> settings_of(const ScenarioFile& file) {
                             .scenario = file.scenario};
 }
 
-// The scenario with a run file to record it in, both of which can be used.
+// Reads the scenario, and chooses a run file if it names none.
 Result<ScenarioFile> prepare(const SimulateOptions& options, std::time_t now) {
   auto file = scenario_of(options.scenario, options.flags);
   if (!file) return file;
@@ -87,23 +87,23 @@ RunHeader header_of(const SimulateOptions& options, const ScenarioFile& file, co
                     const std::string& command_line, std::time_t now) {
   RunHeader header = make_run_header(file.job, task.describe(), command_line, now);
   header.run_id = draw({static_cast<uint64_t>(Purpose::kRunId), file.job.task.seed});
-  // What the job alone does not say: that the times are virtual.
+  // Marks the times of the run as virtual.
   header.settings.emplace_back("scenario", options.scenario);
   header.environment.emplace_back("scenario", file.text);
   return header;
 }
 
-// Shows the simulation and writes what it has recorded, a few times a second of real time.
+// Updates the progress line and flushes the run file, a few times a second of real time.
 class Heartbeats {
  public:
   Heartbeats(RunView& view, RunWriter& writer) : view_(view), writer_(writer) {}
 
-  // Whether to go on: the user has not interrupted.
+  // Returns whether to continue; false if the user has interrupted.
   bool beat() {
-    if (clock_now() - last_ < kPulse) return !interrupted();
+    if (clock_now() - last_ < kBeatInterval) return !interrupted();
     last_ = clock_now();
     view_.tick();
-    // What cannot be written is reported again with the next row, and ends the run there.
+    // A write error is reported again by the next row, and ends the run there.
     [[maybe_unused]] const Status flushed = writer_.flush();
     return !interrupted();
   }
@@ -132,7 +132,8 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
     for (const WorkerId worker : alive) times.push_back(future.seconds(step, worker));
     return times;
   };
-  // One for each incarnation of the coordinator; what can be wrong is said before anything starts.
+  // Makes a policy for each incarnation of the coordinator. The first call only reports errors,
+  // before anything starts.
   const auto make_policy = [&] { return policy_of(job, foresight, stepped_fitters()); };
   if (const auto policy = make_policy(); !policy) return fail(policy.error());
   print_warnings(file.scenario);
@@ -159,29 +160,27 @@ int simulate_scenario(const SimulateOptions& options, const std::string& command
   page.value().finish();
   if (!end) {
     return fail(system_error("the simulation failed: " + end.error().message +
-                             ". This is a bug in drover; the scenario and the seed repeat it"));
+                             ". This is a bug in drover; the scenario and the seed reproduce it"));
   }
   if (style != ProgressStyle::kNone) {
-    fmt::print(stderr, "simulated {:.1f} s in {:.1f} s\n", seconds(simulation.now()),
-               seconds(clock_now() - began));
+    fmt::print(stderr, "simulated {:.1f} s of virtual time in {:.1f} s\n",
+               seconds(simulation.now()), seconds(clock_now() - began));
   }
   const int reported = report_run(job.record.run_file, options.json);
   if (end.value().outcome == RunOutcome::kInterrupted) return kExitInterrupted;
   return end.value().outcome == RunOutcome::kCompleted ? reported : kExitFailed;
 }
 
-// The first seed of a hunt. Anything else that was given would be ignored, and is refused.
+// The first seed of a hunt. Other flags, which would be ignored, are refused.
 Result<uint64_t> seed_of(const SimulateOptions& options) {
-  if (options.dashboard)
-    return invalid_input("--hunt records no run that a page could show; leave out --dashboard");
+  if (options.dashboard) return invalid_input("--hunt records no run; remove --dashboard");
   if (!options.scenario.empty()) {
-    return invalid_input(
-        "--hunt makes up its own clusters and takes no scenario; leave out one of the two");
+    return invalid_input("--hunt generates its own scenarios; remove --hunt or the scenario file");
   }
   for (const auto& [flag, texts] : options.flags) {
     if (flag == "--seed") continue;
     return invalid_input(
-        fmt::format("--hunt makes up its own jobs and takes only --seed beside it, not {}", flag));
+        fmt::format("--hunt generates its own jobs and accepts only --seed; remove {}", flag));
   }
   const auto given = options.flags.find("--seed");
   if (given == options.flags.end()) return uint64_t{1};
@@ -204,8 +203,8 @@ int simulate_command(const SimulateOptions& options, const std::string& command_
   }
   if (options.scenario.empty()) {
     fmt::print(stderr,
-               "drover: simulate needs a scenario, such as examples/scenarios/one-slow-node.toml, "
-               "or --hunt N for N random schedules of faults\n");
+               "drover: no scenario given; example: drover simulate "
+               "examples/scenarios/one-slow-node.toml\n");
     return kExitUsage;
   }
   return simulate_scenario(options, command_line);
@@ -215,8 +214,7 @@ int simulate_command(const SimulateOptions& options, const std::string& command_
 
 void add_simulate_command(CommandTable& commands) {
   auto [app, options] = commands.add<SimulateOptions>(
-      "simulate", "Train on a cluster that is only described: virtual time, real gradients",
-      simulate_command);
+      "simulate", "Train on a simulated cluster: virtual time, real gradients", simulate_command);
   app.add_option("scenario", options.scenario, "description of the cluster")
       ->type_name("SCENARIO.toml");
   app.add_option("--hunt", options.hunt, "run N random fault schedules and check the invariants")

@@ -22,14 +22,15 @@
 namespace drover {
 namespace {
 
-// When the file was written; the beginning of time if there is none.
+// When the file was last written; the earliest time if it does not exist.
 std::filesystem::file_time_type written_at(const std::string& path) {
   std::error_code missing;
   const auto time = std::filesystem::last_write_time(path, missing);
   return missing ? std::filesystem::file_time_type::min() : time;
 }
 
-// A rank that has no coordinator: it computes, and may have a shard. Only rank 0 shows the run.
+// Runs the processes of a rank without the coordinator: workers and perhaps shards. Only rank 0
+// shows the run.
 int train_part(const TrainOptions& options, const Placement& placement, const Job& job) {
   if (const Status there = check_data_dir(job.task); !there) return fail(there.error());
   auto part = ClusterSeat::prepare(placement, options.cluster, job, 0);
@@ -39,7 +40,7 @@ int train_part(const TrainOptions& options, const Placement& placement, const Jo
   return part.value().run(job, worker_factory_for(*task.value()), {}, {}, false);
 }
 
-// With MPI, how many workers there are follows from the ranks and the shards.
+// With MPI, the number of workers follows from the ranks and the shards.
 Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   auto job = job_of(options, defaults_for(placement));
   if (!job || job.value().cluster.transport != Transport::kMpi || !placement.mpi) return job;
@@ -48,8 +49,8 @@ Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   job = job_of(options, defaults.value());
   if (job && job.value().cluster.workers != defaults.value().cluster.workers) {
     return invalid_input(fmt::format(
-        "workers (--workers): with the transport mpi, {} ranks and {} shard{} leave {} to be "
-        "workers, not {}. Leave it out, or start {} ranks",
+        "--workers: with --transport mpi, {} ranks and {} shard{} make {} workers, not {}. Omit "
+        "--workers, or start {} ranks",
         placement.ranks, job.value().cluster.shards, job.value().cluster.shards == 1 ? "" : "s",
         defaults.value().cluster.workers, job.value().cluster.workers,
         job.value().cluster.workers + job.value().cluster.shards));
@@ -57,7 +58,7 @@ Result<Job> job_for(const TrainOptions& options, const Placement& placement) {
   return job;
 }
 
-// The job as it can be run here: with the policy, the files and the transport that it names.
+// Checks the files that the job names, before anything is started.
 Status check_before_start(const Job& job) {
   if (const Status free = check_run_file(job.record.run_file); !free) return free;
   if (!job.record.save_model.empty()) {
@@ -76,21 +77,21 @@ void print_start(const Job& job, const Task& task, const Placement& placement) {
   if (placement.of_many()) fmt::print(stderr, "{:<9} {}\n", "hosts", describe(placement));
 }
 
-// What is printed when the run has ended; returns the exit status of the command.
+// Prints the report after the end of the run. Returns the exit status of the command.
 int report_end(const TrainOptions& options, const Job& job, int status, bool model_saved) {
   const int reported = report_run(job.record.run_file, options.json);
-  if (!options.json && status != 0) fmt::print("{}", how_to_go_on(job.record.checkpoint));
+  if (!options.json && status != 0) fmt::print("{}", resume_hint(job.record.checkpoint));
   if (!options.json && !job.record.save_model.empty() && model_saved)
-    fmt::print("The model is in:   {}\n", job.record.save_model);
+    fmt::print("Model:             {}\n", job.record.save_model);
   if (!job.record.save_model.empty() && !model_saved) {
     const int failed = fail(system_error("the model was not saved to " + job.record.save_model +
-                                         ": that is done when the last step has been evaluated"));
+                                         ": the run ended before the last step was evaluated"));
     return status != 0 ? status : failed;
   }
   return status != 0 ? status : reported;
 }
 
-// Starts the run, with the coordinator in this process's part of it, and waits for its end.
+// Runs a job whose coordinator is started by this process, and waits for its end.
 int train(const TrainOptions& options, const Placement& placement, Job job,
           const std::string& command_line) {
   const std::time_t now = std::time(nullptr);
@@ -129,7 +130,7 @@ int train(const TrainOptions& options, const Placement& placement, Job job,
   metrics.value().finish();
   std::error_code ignored;
   if (!std::filesystem::exists(job.record.run_file, ignored)) return status;
-  // The evaluator saves it, and may be lost or fail without ending the run.
+  // The evaluator saves the model. It can be lost or fail while the run continues.
   return report_end(options, job, status, written_at(job.record.save_model) != model_before);
 }
 
@@ -160,7 +161,7 @@ int train_command(const TrainOptions& options, const std::string& command_line) 
 
 void add_train_command(CommandTable& commands) {
   auto [app, options] = commands.add<TrainOptions>(
-      "train", "Train a model, starting all processes on this machine", train_command);
+      "train", "Train a built-in model on this machine or as a part of a cluster", train_command);
   add_train_options(app, options);
 }
 

@@ -21,8 +21,8 @@ struct TrainOptions {
   bool json = false;                  // print the result as one line of JSON
   bool quiet = false;                 // print only errors and the result
   bool print_job = false;             // print the job as a job file, and do not train
-  std::optional<uint16_t> dashboard;  // the port of the run's page; absent: none
-  std::optional<uint16_t> metrics;    // the same of its metrics
+  std::optional<uint16_t> dashboard;  // port of the dashboard; absent: no dashboard
+  std::optional<uint16_t> metrics;    // port of the Prometheus metrics; absent: not served
   ClusterOptions cluster;
   GivenFlags flags;
 };
@@ -32,9 +32,10 @@ using SettingChoice = std::function<bool(const Setting&)>;
 
 // Adds a flag for each setting that has one. `flags` must outlive the parsing of `app`.
 void add_job_flags(CLI::App& app, GivenFlags& flags, const SettingChoice& choose = nullptr);
-// Adds --set KEY=VALUE, which also sets what has no flag of its own. `flags` as above.
+// Adds --set KEY=VALUE, which sets any setting, also one without a flag of its own. `flags` as
+// above.
 void add_set_option(CLI::App& app, GivenFlags& flags, const SettingChoice& choose = nullptr);
-// Adds a flag for each setting, and those above. `options` must outlive the parsing of `app`.
+// Adds all flags of `drover train`. `options` must outlive the parsing of `app`.
 void add_train_options(CLI::App& app, TrainOptions& options);
 
 // Flags override the job file, which overrides the defaults. ENSURES: the job is finished and

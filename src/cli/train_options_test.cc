@@ -1,5 +1,5 @@
-// Flags must win over the job file and the job file over defaults, and a wrong command line must be
-// answered with what would be right.
+// Flags must override the job file, which must override the defaults. An error about a wrong
+// command line must name the correction.
 #include "cli/train_options.h"
 
 #include <gtest/gtest.h>
@@ -258,7 +258,7 @@ TEST_F(TrainOptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options_.flags.size(), job_settings().size()) << "a flag is missing above";
 }
 
-TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
+TEST_F(TrainOptionsTest, FlagsOverrideTheFileAndTheFileOverridesDefaults) {
   const std::string path = job_file(
       "workers = 8\nbatch = 16\ndeterministic = true\nsteps = 10\nslow = [\"factor=2\"]\n");
   const Job got = job({path, "--workers", "3", "--no-deterministic", "--slow", "factor=3",
@@ -272,7 +272,7 @@ TEST_F(TrainOptionsTest, FlagsWinOverTheFileAndTheFileOverDefaults) {
   EXPECT_EQ(got.learning.schedule.total_steps, 20u);
 }
 
-// An experiment types its cells' commands.
+// An experiment passes its cells' settings as command words.
 TEST_F(TrainOptionsTest, CommandWordsGiveTheSameJob) {
   const Job first = job({"--policy", "static:k=3", "--deterministic", "--lr", "0.1", "--slow",
                          "worker=1,factor=2", "--slow", "worker=2,factor=3", "--data-dir", "",
@@ -290,7 +290,7 @@ TEST_F(TrainOptionsTest, ASlowRuleDoesNotSwallowTheJobFile) {
   EXPECT_EQ(job({"--slow", "factor=2", path}).cluster.workers, 8u);
 }
 
-TEST_F(TrainOptionsTest, ReadsTheSwitchesThatAreNotSettings) {
+TEST_F(TrainOptionsTest, ReadsSwitchesThatAreNotSettings) {
   job({"--json", "--quiet", "--print-job"});
   EXPECT_TRUE(options_.json && options_.quiet && options_.print_job);
 }
@@ -332,7 +332,7 @@ TEST_F(TrainOptionsTest, NamesTheNearestOptionOrCommand) {
   EXPECT_THAT(error_of({"--hlep"}), mentions("--hlep", "--help"));
 }
 
-TEST_F(TrainOptionsTest, ErrorsInTheJobFileHaveAPlace) {
+TEST_F(TrainOptionsTest, ErrorsInTheJobFileNameTheLine) {
   const std::string path = job_file("seed = 1\nworkrs = 4\n");
   EXPECT_THAT(error_of({"train", path}),
               AllOf(mentions(path + ":2:1", "workrs"), proposes("workers")));

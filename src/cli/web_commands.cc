@@ -14,12 +14,11 @@
 namespace drover {
 namespace {
 
-// A live page of a run, until Ctrl-C.
 struct DashboardOptions {
   std::string run_file;
   std::string listen = "127.0.0.1";
-  uint16_t port = 8410;  // 0: any that is free
-  std::string token;     // empty: none; others than this machine need one
+  uint16_t port = 8410;  // 0: any free port
+  std::string token;     // empty: none; required if other machines can connect
 };
 
 struct ReportOptions {
@@ -29,13 +28,13 @@ struct ReportOptions {
 };
 
 int dashboard_command(const DashboardOptions& options) {
-  // Before anything is served: a name that was mistyped should not become an empty page.
+  // Fails for a mistyped name instead of serving an empty page.
   if (const auto reader = RunReader::open(options.run_file); !reader) return fail(reader.error());
   auto listener = PageListener::open(
       {.host = options.listen, .port = options.port, .token = options.token}, "--port");
   if (!listener) return fail(listener.error(), kExitUsage);
   fmt::print("{}\n", listener.value().url());
-  fmt::print(stderr, "Ctrl-C ends it.\n");
+  fmt::print(stderr, "Press Ctrl-C to stop.\n");
   std::fflush(stdout);
   PageServer server(std::move(listener).value(), options.run_file, {.metrics = true});
   server.stop_on_signals();
@@ -53,8 +52,8 @@ int report_command(const ReportOptions& options, const std::string& command_line
     if (!snapshot.warning.empty()) fmt::print(stderr, "drover: warning: {}\n", snapshot.warning);
     if (snapshot.end.outcome == RunOutcome::kRunning) {
       fmt::print(stderr,
-                 "drover: warning: {} was killed or is still going; the report has it up to now, "
-                 "{} steps\n",
+                 "drover: warning: {} has not ended (it is running or was killed); the report "
+                 "covers its first {} steps\n",
                  path, snapshot.progress.step);
     }
     runs.push_back(std::move(run).value());
@@ -71,30 +70,31 @@ int report_command(const ReportOptions& options, const std::string& command_line
   }
   if (const Status written = write_report(options.out, text); !written)
     return fail(written.error());
-  fmt::print("The report is in {}\n", options.out);
+  fmt::print("report: {}\n", options.out);
   return 0;
 }
 
 void add_dashboard_options(CLI::App& app, DashboardOptions& options) {
-  app.add_option("FILE", options.run_file, "the run file")->required()->type_name("RUN.db");
-  app.add_option("--port", options.port, "where the page is served; 0: any port that is free")
+  app.add_option("FILE", options.run_file, "run file")->required()->type_name("RUN.db");
+  app.add_option("--port", options.port, "port to listen on (0: any free port)")
       ->check(check_whole_number)
       ->type_name("PORT")
       ->capture_default_str();
   app.add_option("--listen", options.listen,
-                 "the address it is served on; others than this machine's own need --token")
+                 "address to listen on; one that other machines reach needs --token")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--token", options.token, "only who knows it may look")->type_name("TEXT");
+  app.add_option("--token", options.token, "token that browsers must present")->type_name("TEXT");
 }
 
 void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("RUN", options.runs, "run files; several are compared")
       ->required()
       ->type_name("RUN.db");
-  app.add_option("--out", options.out, "the file to write; default: standard output")
+  app.add_option("--out", options.out, "file to write (default: standard output)")
       ->type_name("FILE");
-  app.add_option("--format", options.format, "html: a page with everything; md: short, in Markdown")
+  app.add_option("--format", options.format,
+                 "html: the full dashboard; md: a short summary in Markdown")
       ->check(CLI::IsMember({"html", "md"}))
       ->type_name("html|md")
       ->capture_default_str();
@@ -104,13 +104,13 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
 
 void add_dashboard_command(CommandTable& commands) {
   auto [app, options] = commands.add<DashboardOptions>(
-      "dashboard", "Show a run on a live page, also while it goes", dashboard_command);
+      "dashboard", "Serve a live dashboard of a running or finished run", dashboard_command);
   add_dashboard_options(app, options);
 }
 
 void add_report_command(CommandTable& commands) {
   auto [app, options] = commands.add<ReportOptions>(
-      "report", "Make one file of one or several runs, to keep, send or print", report_command);
+      "report", "Write a self-contained report of one or several runs", report_command);
   add_report_options(app, options);
 }
 

@@ -1,4 +1,4 @@
-// drover worker: joins a run that goes on already, and leaves it when its user wants to.
+// drover worker: joins a run in progress as an additional worker, and leaves it on Ctrl-C.
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
@@ -20,15 +20,14 @@
 namespace drover {
 namespace {
 
-// A worker for a run that goes on already.
 struct WorkerOptions {
-  std::string join;      // HOST:PORT of the coordinator; empty: as the token file says
-  std::string data_dir;  // empty: as the job says
+  std::string join;      // HOST:PORT of the coordinator; empty: the address in the token file
+  std::string data_dir;  // empty: the folder that the job names
   std::string tls;       // folder of keys; empty: connections are not encrypted
   ClusterOptions cluster;
 };
 
-// "node1:29600" is an address of TCP; one of this machine may be given as it is told.
+// The full address: "node1:29600" means "tcp:node1:29600".
 std::string address_of(const std::string& join) {
   if (join.empty() || join.starts_with("unix:") || join.starts_with("tcp:")) return join;
   return "tcp:" + join;
@@ -38,7 +37,8 @@ int worker_command(const WorkerOptions& options) {
   const std::string address = address_of(options.join);
   if (!address.empty() && !address.starts_with("unix:") &&
       address.find(':', sizeof("tcp:") - 1) == std::string::npos) {
-    fmt::print(stderr, "drover: --join: '{}' has no port; it looks like node1:29600\n",
+    fmt::print(stderr,
+               "drover: --join: '{}' has no port; expected HOST:PORT, such as node1:29600\n",
                options.join);
     return kExitUsage;
   }
@@ -58,7 +58,8 @@ int worker_command(const WorkerOptions& options) {
   const auto task = load_task(job.value().task);
   if (!task) return fail(task.error());
   const std::string name = peer_name(Role::kWorker, offered.value().worker);
-  fmt::print(stderr, "{} of the run at {}; Ctrl-C leaves it\n", name, run.value().address);
+  fmt::print(stderr, "joined as {} of the run at {}; press Ctrl-C to leave\n", name,
+             run.value().address);
   set_log_name(name);
   std::signal(SIGPIPE, SIG_IGN);
   listen_for_interrupts();
@@ -75,12 +76,12 @@ int worker_command(const WorkerOptions& options) {
 
 void add_worker_command(CommandTable& commands) {
   auto [app, options] = commands.add<WorkerOptions>(
-      "worker", "Join a run that goes on already, as one more worker", worker_command);
-  app.add_option("--join", options.join, "where the run is; default: as the token file says")
+      "worker", "Join a run in progress as an additional worker", worker_command);
+  app.add_option("--join", options.join, "address of the run (default: as in the token file)")
       ->type_name("HOST:PORT");
-  app.add_option("--data-dir", options.data_dir, "where data sets are kept on this host")
+  app.add_option("--data-dir", options.data_dir, "folder of data sets on this host")
       ->type_name("FOLDER");
-  app.add_option("--tls", options.tls, "folder with the run's keys, if it uses TLS")
+  app.add_option("--tls", options.tls, "folder of the run's keys, if the run uses TLS")
       ->type_name("FOLDER")
       ->envname("DROVER_TLS");
   add_token_options(app, options.cluster);
