@@ -221,7 +221,7 @@ int serve_command(const LaunchOptions& options, const std::string& command_line)
     fmt::print(stderr, "drover: {}\n", job.error().message);
     return kExitUsage;
   }
-  if (!options.flags.contains("--listen"))
+  if (!options.flags.contains("listen"))
     job.value().cluster.listen = "127.0.0.1:" + std::to_string(options.port);
   const auto file = InvitationFile::open(options.port);
   if (!file) return fail(file.error());

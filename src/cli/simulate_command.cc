@@ -177,12 +177,13 @@ Result<uint64_t> seed_of(const SimulateOptions& options) {
   if (!options.scenario.empty()) {
     return invalid_input("--hunt generates its own scenarios; remove --hunt or the scenario file");
   }
-  for (const auto& [flag, texts] : options.flags) {
-    if (flag == "--seed") continue;
+  for (const auto& [key, texts] : options.flags) {
+    if (key == "seed") continue;
     return invalid_input(
-        fmt::format("--hunt generates its own jobs and accepts only --seed; remove {}", flag));
+        fmt::format("--hunt generates its own jobs and accepts only --seed; remove {}",
+                    fmt::join(command_words({{key, texts}}), " ")));
   }
-  const auto given = options.flags.find("--seed");
+  const auto given = options.flags.find("seed");
   if (given == options.flags.end()) return uint64_t{1};
   const std::string& text = given->second.front();
   uint64_t seed = 0;
