@@ -38,29 +38,27 @@ BlasReport judge_blas(const std::string& openblas_config, const std::string& lib
     } else if (has(openblas_config, "SINGLE_THREADED")) {
       report.threading = BlasThreading::kSingle;
       report.advice =
-          "This OpenBLAS is built without locks and returns wrong numbers when several threads use "
-          "it at "
-          "once. Install libopenblas0-openmp.";
+          "this OpenBLAS has no locks and returns wrong results to concurrent threads; install "
+          "libopenblas0-openmp";
     } else {
       report.threading = BlasThreading::kPthreads;
       report.advice =
-          "This OpenBLAS starts threads of its own, which get in each other's way when many "
-          "workers share "
-          "a machine. Install libopenblas0-openmp, or set OPENBLAS_NUM_THREADS=1.";
+          "this OpenBLAS starts its own threads, which slows down workers that share a machine; "
+          "install libopenblas0-openmp, or set OPENBLAS_NUM_THREADS=1";
     }
   } else if (has(library, "/blas/libblas.so") || has(library, "librefblas")) {
     report.name = "reference BLAS";
     report.threading = BlasThreading::kSingle;
     report.advice =
-        "The reference BLAS is correct but many times slower. Install libopenblas0-openmp.";
+        "the reference BLAS is correct but many times slower; install libopenblas0-openmp";
   } else if (has(library, "blis")) {
     report.name = "BLIS";
   } else if (has(library, "libtorch") || has(library, "libmkl")) {
-    report.name = "MKL, or what libtorch was built with";
+    report.name = "built into libtorch (such as MKL)";
   } else {
     report.name = "unknown";
     report.advice =
-        "Could not tell which BLAS libtorch uses. If steps are slow, install libopenblas0-openmp.";
+        "cannot determine the BLAS of libtorch; if steps are slow, install libopenblas0-openmp";
   }
   return report;
 }
@@ -68,7 +66,8 @@ BlasReport judge_blas(const std::string& openblas_config, const std::string& lib
 Result<BlasReport> check_blas() {
   const Result<ProgramModule> module = open_torch_module();
   if (!module.ok()) return module.error();
-  // The handle's own libraries are searched in the order in which libtorch finds its symbols.
+  // dlsym searches the handle's libraries in the same order in which libtorch's symbols are
+  // resolved.
   void* const config = ::dlsym(module.value().handle, "openblas_get_config");
   void* const product = ::dlsym(module.value().handle, "sgemm_");
   Dl_info where{};

@@ -1,4 +1,4 @@
-// Builds the task a spec names: reads its data, loads libtorch, makes the model.
+// Builds the task of a spec: reads its data, loads libtorch, creates the model.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,8 @@
 
 namespace drover {
 
-// Names are checked and data is read before libtorch is loaded, so mistakes are told quickly.
-// Starts no thread: a launcher may fork its workers afterwards, and they share the data and
-// libtorch.
+// Checks names and reads data before it loads libtorch, so errors are reported quickly. Starts no
+// thread, so a launcher may fork its workers afterwards; they share the data and libtorch.
 Result<std::unique_ptr<Task>> load_task(const TaskSpec& spec);
 
 }  // namespace drover

@@ -34,7 +34,7 @@ std::vector<std::string_view> known_models() { return {kModels.begin(), kModels.
 
 Status check_model_name(const std::string& model) {
   if (std::find(kModels.begin(), kModels.end(), model) != kModels.end()) return done();
-  return invalid_input(fmt::format("model: '{}' is not known; there are {}.{}", model,
+  return invalid_input(fmt::format("model: unknown model '{}'; known: {}.{}", model,
                                    fmt::join(kModels, ", "), did_you_mean(model, kModels)));
 }
 
@@ -51,9 +51,8 @@ Status check_model_fits(const std::string& model, const Dataset& dataset) {
     if (dataset.kind != DataKind::kText) return mismatch("text", instead);
     if (dataset.train.bytes.size() <= kTextContext || dataset.test.bytes.size() <= kTextContext) {
       return invalid_input(fmt::format(
-          "{} is too short: {} + {} characters for training and testing, more than {} are needed "
-          "for "
-          "each",
+          "{} is too short: {} + {} characters for training and testing, but each needs more than "
+          "{}",
           dataset.name, dataset.train.bytes.size(), dataset.test.bytes.size(), kTextContext));
     }
     return done();

@@ -1,4 +1,4 @@
-// Which models there are, and what data each can learn from.
+// The built-in models, and the kinds of data that each can learn from.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace drover {
 
-// Characters the transformer sees at once; a sample of text is a window of one more.
+// Context length of the transformer in characters; a sample of text has one character more.
 inline constexpr uint32_t kTextContext = 64;
 
 std::vector<std::string_view> known_models();
 
-// Answers an unknown model with the nearest name. Asked before the data is read.
+// Fails for an unknown model; the error proposes the nearest name. Needs no data.
 Status check_model_name(const std::string& model);
 
-// Whether the model can learn from the data, and if not, which can. REQUIRES: check_model_name is
-// fine.
+// Fails if the model cannot learn from the data; the error names models that can.
+// REQUIRES: check_model_name() succeeds.
 Status check_model_fits(const std::string& model, const Dataset& dataset);
 
 }  // namespace drover

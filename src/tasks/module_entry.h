@@ -1,7 +1,7 @@
-// The one function of libdrover_torch.so, as both sides of dlopen see it.
+// The interface of libdrover_torch.so, shared by both sides of dlopen.
 //
-// The models live in a module of their own because loading libtorch takes half a second, which
-// `drover --help` should not cost.
+// The models are in a separate module because loading libtorch takes half a second, which would
+// delay `drover --help`.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace drover {
 inline constexpr const char* kModuleFile = "libdrover_torch.so";
 inline constexpr const char* kModuleFunction = "drover_make_task";
 
-// Differs between builds that disagree about what crosses the border, as far as sizes can tell;
-// raise the number when they cannot.
+// The version of the interface. It includes the sizes of the types that are passed; increment the
+// number for changes that do not affect sizes.
 inline constexpr uint64_t kModuleInterface =
     2 + (sizeof(Dataset) << 8) + (sizeof(TaskSpec) << 24) + (sizeof(GradientReport) << 40);
 
-// Says what to build and receives what was built.
+// The task to build, and the result.
 struct ModuleRequest {
   uint64_t interface = kModuleInterface;  // first, so that a module of another build can read it
   TaskSpec spec;
-  std::shared_ptr<const Dataset> data;  // one copy, whoever holds it
+  std::shared_ptr<const Dataset> data;  // shared, never copied
   std::optional<Result<std::unique_ptr<Task>>> answer;
 };
 
@@ -36,6 +36,6 @@ using ModuleFunction = void (*)(ModuleRequest& request);
 }  // namespace drover
 
 extern "C" {
-// Leaves request.answer empty if the two sides are of different builds.
+// Leaves request.answer empty if the versions of the interface differ.
 void drover_make_task(drover::ModuleRequest& request);
 }

@@ -1,4 +1,4 @@
-// Choosing models and judging a BLAS.
+// Selection of models, and judgement of BLAS libraries.
 #include <gtest/gtest.h>
 
 #include "core/test_text.h"
@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-TEST(ModelChoice, OffersTheNearestName) {
+TEST(ModelChoice, ProposesTheNearestName) {
   for (const std::string_view model : known_models()) {
     EXPECT_TRUE(check_model_name(std::string(model)).ok());
   }
@@ -21,7 +21,7 @@ TEST(ModelChoice, OffersTheNearestName) {
   EXPECT_THAT(unknown.error().message, proposes("resnet20"));
 }
 
-TEST(ModelChoice, KnowsWhoLearnsFromWhat) {
+TEST(ModelChoice, ChecksTheKindOfData) {
   Dataset images = generate_images(1, 4);
   Dataset rows;
   rows.kind = DataKind::kRows;
@@ -49,7 +49,7 @@ TEST(ModelChoice, KnowsWhoLearnsFromWhat) {
               is_error(ErrorKind::kInvalidInput, "lenet", "16 x 16", 15));
 }
 
-TEST(LoadTask, TellsMistakesBeforeItLoadsAnything) {
+TEST(LoadTask, ReportsErrorsBeforeItLoadsLibtorch) {
   TaskSpec spec;
   spec.model = "lennet";
   EXPECT_THAT(load_task(spec).error().message, proposes("lenet"));
@@ -59,7 +59,7 @@ TEST(LoadTask, TellsMistakesBeforeItLoadsAnything) {
               is_error(ErrorKind::kInvalidInput, "transformer", "generated", "lenet"));
 }
 
-TEST(BlasCheck, KnowsTheDebianOnes) {
+TEST(BlasCheck, RecognizesDebiansLibraries) {
   const BlasReport openmp = judge_blas(
       "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY USE_OPENMP Cooperlake MAX_THREADS=64", "x");
   EXPECT_TRUE(openmp.is_openblas);

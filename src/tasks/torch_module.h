@@ -1,14 +1,14 @@
-// Loads libdrover_torch.so, which brings libtorch with it.
+// Loads libdrover_torch.so, which links libtorch.
 #pragma once
 
 #include "core/program_module.h"
 
 namespace drover {
 
-// As messages call it.
+// The module's name in messages.
 ModuleName torch_module_name();
 
-// Takes about half a second the first time and starts no thread.
+// Takes about half a second the first time. Starts no thread.
 Result<ProgramModule> open_torch_module();
 
 }  // namespace drover

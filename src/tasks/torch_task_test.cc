@@ -1,4 +1,4 @@
-// The tasks in libdrover_torch.so must keep every promise of worker/task.h, and learn.
+// The tasks in libdrover_torch.so must fulfil the contracts of worker/task.h, and must learn.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@
 namespace drover {
 namespace {
 
-// Does at every tensor what the test says, and wants the gradient as long as the test says.
+// A listener whose answers the test determines.
 class Listening : public GradientListener {
  public:
   explicit Listening(
@@ -82,7 +82,7 @@ std::span<const float> tensor_in(const Task& task, const FloatBuffer& buffer, si
   return buffer.span().subspan(task.layout().offset(index), task.layout().tensors()[index].size);
 }
 
-// Gradient descent without any help.
+// Plain gradient descent.
 void descend(Task& task, FloatBuffer& parameters, uint32_t batch, uint64_t steps, float rate) {
   for (uint64_t step = 0; step < steps; ++step) {
     const FloatBuffer gradient = gradient_of(task, parameters, {step * batch, batch});
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
                          testing::Values("logistic", "mlp", "lenet", "lenet-wide", "resnet20",
                                          "transformer"));
 
-TEST_P(EveryModel, AnswersTheSameTwiceToTheBit) {
+TEST_P(EveryModel, IsDeterministicBitForBit) {
   const auto task = make(GetParam());
   const FloatBuffer parameters = initial(*task);
   const FloatBuffer first = gradient_of(*task, parameters, {10, 8});
@@ -108,11 +108,11 @@ TEST_P(EveryModel, AnswersTheSameTwiceToTheBit) {
   EXPECT_FALSE(same_bits(parameters, initial(*make(GetParam(), 256, /*seed=*/2))));
 }
 
-TEST_P(EveryModel, LeavesParametersAloneAndPaddingZero) {
+TEST_P(EveryModel, DoesNotChangeParametersAndKeepsPaddingZero) {
   const auto task = make(GetParam());
   const FloatBuffer parameters = initial(*task);
   FloatBuffer gradient(task->layout().buffer_size());
-  std::fill(gradient.span().begin(), gradient.span().end(), NAN);  // what was there must not matter
+  std::fill(gradient.span().begin(), gradient.span().end(), NAN);  // old content must not matter
   Listening listening;
   ASSERT_TRUE(task->gradient(parameters.span(), {0, 4}, gradient.span(), listening).finished);
   task->evaluate(parameters.span());
@@ -146,7 +146,7 @@ TEST_P(EveryModel, ReportsEveryTensorOnce) {
     for (const auto& [tensor, count] : reports) {
       EXPECT_EQ(count, 1);
       EXPECT_TRUE(std::ranges::equal(when_ready[tensor], tensor_in(*task, gradient, tensor)))
-          << "tensor " << tensor << " changed after it was called ready";
+          << "tensor " << tensor << " changed after it was reported";
     }
   }
 }
@@ -169,7 +169,7 @@ TEST_P(EveryModel, CanBeAbandonedAtAnyTensor) {
   }
 }
 
-// Layers with parameters of their own, forwards.
+// Number of layers with parameters.
 size_t layers_of(const std::string& model) {
   return std::map<std::string, size_t>{{"logistic", 1},   {"mlp", 2},       {"lenet", 5},
                                        {"lenet-wide", 4}, {"resnet20", 20}, {"transformer", 6}}
@@ -181,7 +181,7 @@ TEST_P(EveryModel, CanBeAbandonedBetweenAnyTwoLayersOfTheForwardPass) {
   const FloatBuffer parameters = initial(*task);
   const FloatBuffer expected = gradient_of(*task, parameters, {3, 4});
   FloatBuffer gradient(task->layout().buffer_size());
-  // Before the first tensor is ready it is asked before every layer, and when the loss is there.
+  // Before the first tensor is ready, the listener is asked before every layer and after the loss.
   size_t questions = 0;
   bool forwards = true;
   Listening counting([&](uint32_t) { return forwards = false, true; },
@@ -195,13 +195,13 @@ TEST_P(EveryModel, CanBeAbandonedBetweenAnyTwoLayersOfTheForwardPass) {
     Listening leaving([&](uint32_t) { return ++tensors, true; }, [&] { return asked++ < stop_at; });
     ASSERT_FALSE(task->gradient(parameters.span(), {3, 4}, gradient.span(), leaving).finished);
     EXPECT_EQ(tensors, 0u);
-    EXPECT_EQ(asked, stop_at + 1) << "it is not asked again";
+    EXPECT_EQ(asked, stop_at + 1) << "the listener is not asked again";
   }
   EXPECT_TRUE(same_bits(expected, gradient_of(*task, parameters, {3, 4})));
-  task->evaluate(parameters.span());  // which nobody can leave off
+  task->evaluate(parameters.span());  // an evaluation cannot be aborted
 }
 
-TEST_P(EveryModel, InPiecesTellsEveryTensorOnceAndOnlyWhenItIsWhole) {
+TEST_P(EveryModel, InPiecesReportsEveryTensorOnceAfterTheLastPiece) {
   const auto task = make(GetParam(), 256, 1, /*micro_batch=*/4);
   const FloatBuffer parameters = initial(*task);
   const FloatBuffer expected = gradient_of(*task, parameters, {0, 10});
@@ -221,10 +221,11 @@ TEST_P(EveryModel, InPiecesTellsEveryTensorOnceAndOnlyWhenItIsWhole) {
   ASSERT_EQ(when_ready.size(), task->layout().tensors().size());
   for (const auto& [tensor, values] : when_ready)
     EXPECT_TRUE(std::ranges::equal(values, tensor_in(*task, gradient, tensor))) << tensor;
-  EXPECT_GE(questions_before, 5 * layers_of(GetParam())) << "three pieces forwards, two back";
+  EXPECT_GE(questions_before, 5 * layers_of(GetParam()))
+      << "three forward passes, two backward passes";
 }
 
-// Along its own gradient, each tensor must change the loss by the gradient's length.
+// A step along a tensor's gradient must change the loss by the gradient's norm.
 TEST_P(EveryModel, AgreesWithFiniteDifferences) {
   const auto task = make(GetParam());
   FloatBuffer parameters = initial(*task);
@@ -247,8 +248,7 @@ TEST_P(EveryModel, AgreesWithFiniteDifferences) {
   for (size_t tensor = 0; tensor < tensors; tensor += 1 + tensors / 12) {
     const TensorSpec& spec = task->layout().tensors()[tensor];
     const double expected = norm(tensor_in(*task, gradient, tensor));
-    // A bias before a batch normalisation, and attention's key bias, have no influence; nothing to
-    // compare.
+    // A bias before batch normalization and attention's key bias do not influence the loss.
     if (spec.kind == TensorKind::kAveraged || expected < 1e-3) continue;
     const double distance = std::min(2e-3, 2e-3 / expected);
     const double slope = (loss_at(tensor, distance) - loss_at(tensor, -distance)) / (2 * distance);
@@ -256,7 +256,7 @@ TEST_P(EveryModel, AgreesWithFiniteDifferences) {
   }
 }
 
-TEST_P(EveryModel, ADifferentBufferEachTimeIsFine) {
+TEST_P(EveryModel, AcceptsADifferentBufferEachTime) {
   const auto task = make(GetParam());
   const FloatBuffer parameters = initial(*task);
   const FloatBuffer expected = gradient_of(*task, parameters, {0, 4});
@@ -271,12 +271,12 @@ TEST_P(EveryModel, ADifferentBufferEachTimeIsFine) {
   EXPECT_EQ(before.accuracy, after.accuracy);
 }
 
-// Batch normalisation looks at a batch as a whole, so resnet20 is not among these.
+// Without resnet20, because batch normalization depends on the whole batch.
 class SplitBatch : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, SplitBatch,
                          testing::Values("logistic", "mlp", "lenet", "transformer"));
 
-TEST_P(SplitBatch, WorkersTogetherFindTheGradientOfTheWholeBatch) {
+TEST_P(SplitBatch, TheMeanOverWorkersIsTheGradientOfTheWholeBatch) {
   const auto task = make(GetParam());
   const FloatBuffer parameters = initial(*task);
   GradientReport whole_report;
@@ -300,7 +300,7 @@ TEST_P(SplitBatch, WorkersTogetherFindTheGradientOfTheWholeBatch) {
   EXPECT_EQ(correct, whole_report.correct);
 }
 
-TEST_P(SplitBatch, PiecesTogetherFindTheGradientOfTheWholeBatch) {
+TEST_P(SplitBatch, TheMeanOverPiecesIsTheGradientOfTheWholeBatch) {
   const FloatBuffer parameters = initial(*make(GetParam()));
   GradientReport whole_report;
   const FloatBuffer whole = gradient_of(*make(GetParam()), parameters, {100, 24}, &whole_report);
@@ -321,7 +321,7 @@ TEST_P(SplitBatch, PiecesTogetherFindTheGradientOfTheWholeBatch) {
   EXPECT_TRUE(same_bits(whole, gradient_of(*large, parameters, {100, 24})));
 }
 
-TEST(TorchTask, InPartsAGradientIsThatOfTheSamplesOfThePart) {
+TEST(TorchTask, AGradientOfAPartIsThatOfItsSamples) {
   TaskSpec spec;
   spec.model = "logistic";
   spec.data = "generated";
@@ -329,7 +329,7 @@ TEST(TorchTask, InPartsAGradientIsThatOfTheSamplesOfThePart) {
   spec.seed = 9;
   const auto whole = make("logistic", 60, 9);
   const FloatBuffer parameters = initial(*whole);
-  // The gradient of each sample by itself, by its place in the data.
+  // The gradient of each single sample, by its index in the data.
   const uint64_t size = 60;
   std::vector<std::vector<double>> each(size);
   for (uint64_t position = 0; position < size; ++position) {
@@ -355,11 +355,11 @@ TEST(TorchTask, InPartsAGradientIsThatOfTheSamplesOfThePart) {
     }
     EXPECT_TRUE(
         same_bits(gradient_of(*task, parameters, {3, 8}), gradient_of(*whole, parameters, {3, 8})))
-        << "who has no part draws from all the data";
+        << "a worker without a part draws from all data";
   }
 }
 
-TEST(TorchTask, TextHasNoLabelsToBeCutBy) {
+TEST(TorchTask, RefusesToPartitionTextByLabel) {
   TaskSpec spec;
   spec.model = "transformer";
   spec.data = "generated-text";
@@ -378,7 +378,7 @@ TEST(TorchTask, EveryEpochVisitsEverySampleOnce) {
   double error = 0;
   for (size_t i = 0; i < first.size(); ++i) error += std::pow(first.data()[i] - third.data()[i], 2);
   EXPECT_LT(std::sqrt(error), 1e-6 * norm(first.span()));
-  EXPECT_FALSE(same_bits(first, third)) << "another order gives other rounding";
+  EXPECT_FALSE(same_bits(first, third)) << "another order gives different rounding";
 }
 
 TEST(TorchTask, LenetReportsLastLayersWhileTheFirstAreStillOpen) {
@@ -391,7 +391,7 @@ TEST(TorchTask, LenetReportsLastLayersWhileTheFirstAreStillOpen) {
     const std::string layer = name.substr(0, name.find('.'));
     if (layers.empty() || layers.back() != layer) layers.push_back(layer);
     if (layer != "conv1") {
-      EXPECT_EQ(norm(tensor_in(*task, gradient, 0)), 0.0) << "too late: " << name;
+      EXPECT_EQ(norm(tensor_in(*task, gradient, 0)), 0.0) << "reported too late: " << name;
     }
     return true;
   });
@@ -403,7 +403,7 @@ TEST(TorchTask, StartsNoThreadBeforeAFork) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
-  // A sanitizer's own thread comes with the first thread or fork; let it be here already.
+  // A sanitizer starts its own thread with the first thread or fork; start it before counting.
   std::thread([] {}).join();
   const auto before = threads();
   const auto task = make("lenet");
@@ -411,9 +411,9 @@ TEST(TorchTask, StartsNoThreadBeforeAFork) {
   EXPECT_EQ(threads(), before);
 }
 
-// Forked before the parent has computed anything, as workers are: some builds of libtorch start
-// threads at the first gradient.
-TEST(TorchTask, AForkedWorkerFindsTheSameGradient) {
+// Forks before the parent has computed anything, as the launcher does, because some builds of
+// libtorch start threads at the first gradient.
+TEST(TorchTask, AForkedWorkerComputesTheSameGradient) {
   const auto task = make("lenet");
   const FloatBuffer parameters = initial(*task);
   const size_t floats = task->layout().buffer_size();
@@ -476,8 +476,9 @@ TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
     return buffer.span().subspan(task->layout().offset(found), tensors[found].size);
   };
   const auto pattern = [](size_t i) { return i % 3 == 0 ? 2.0f : -1.0f; };
-  // An untrained model hardly looks around. Make the first block stare at any place that shows the
-  // pattern: queries (rows 0 to 63) are all alike, keys (rows 64 to 127) measure the pattern.
+  // An untrained model hardly attends to other positions. This makes the first block attend to any
+  // position with the pattern: queries (rows 0 to 63) are constant, keys (rows 64 to 127) measure
+  // the pattern.
   const auto weight = values_of(parameters, "block0.qkv.weight");
   const size_t width = 64;
   for (size_t row = 0; row < 2 * width; ++row) {
@@ -485,9 +486,9 @@ TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
   }
   for (size_t row = 0; row < width; ++row) values_of(parameters, "block0.qkv.bias")[row] = 1.0f;
   for (float& value : values_of(parameters, "block0.mix.weight")) value *= 10;
-  // The output bias's gradient is the mean error over all predictions. Spoil what the model knows
-  // about one place of 64: if only that place's predictions change, the mean moves by at most 2 /
-  // 64 in sum.
+  // The gradient of the output bias is the mean error over all predictions. The test changes the
+  // input at one of 64 positions. If only that position's prediction changes, the sum of the
+  // changes of the mean is at most 2 / 64.
   const auto moved_by_spoiling = [&](size_t place) {
     FloatBuffer spoilt(parameters.size());
     std::copy_n(parameters.data(), parameters.size(), spoilt.data());
@@ -502,10 +503,10 @@ TEST(TorchTask, TransformerDoesNotSeeTheFuture) {
     return moved;
   };
   EXPECT_LT(moved_by_spoiling(63), 2.0 / 64);
-  EXPECT_GT(moved_by_spoiling(0), 2.0 / 64) << "every prediction sees the first place";
+  EXPECT_GT(moved_by_spoiling(0), 2.0 / 64) << "every prediction depends on the first position";
 }
 
-TEST(TorchTask, RunningStatisticsAreMovedFromTheOldValue) {
+TEST(TorchTask, RunningStatisticsAreUpdatedFromTheOldValue) {
   const auto task = make("resnet20");
   FloatBuffer parameters = initial(*task);
   const auto& tensors = task->layout().tensors();
@@ -533,9 +534,9 @@ TEST(TorchTask, RunningStatisticsAreMovedFromTheOldValue) {
     EXPECT_NEAR(tensor_in(*task, from_two, mean)[i] - tensor_in(*task, from_zero, mean)[i], 1.8f,
                 1e-5f);
   }
-  EXPECT_EQ(report.loss, moved_report.loss) << "training looks only at the batch";
+  EXPECT_EQ(report.loss, moved_report.loss) << "training uses the statistics of the batch";
   EXPECT_NE(task->evaluate(parameters.span()).loss, loss_before)
-      << "evaluation looks only at these";
+      << "evaluation uses the running statistics";
 }
 
 TEST(TorchTask, SavesAndReplaces) {
@@ -561,7 +562,7 @@ TEST(TorchTask, DescribesItself) {
   EXPECT_THAT(described[1].second, mentions("generated", 256, 64));
 }
 
-TEST(BlasCheck, LooksAtTheRealOne) {
+TEST(BlasCheck, JudgesTheInstalledLibrary) {
   const Result<BlasReport> report = check_blas();
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_FALSE(report.value().name.empty());

@@ -33,7 +33,7 @@ std::string end_of_log(const std::string& path) {
   std::string text = all.str();
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   if (text.size() > kQuotedMax) text = "..." + text.substr(text.size() - kQuotedMax);
-  return text.empty() ? "it said nothing" : text;
+  return text.empty() ? "no output" : text;
 }
 
 // Starts the program; the process id, or an errno value as a negative number.
@@ -49,7 +49,7 @@ pid_t spawn(const ChildCommand& command) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0666);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // The child must not inherit our deafness, or Ctrl-C would not reach it.
+  // The child must not inherit the blocked signals; otherwise Ctrl-C would not reach it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -1,5 +1,4 @@
-// Runs another program and waits for it, without a shell, leaving nothing behind if we are
-// interrupted.
+// Runs another program without a shell and waits for it. Handles interruption cleanly.
 #pragma once
 
 #include <csignal>
@@ -10,8 +9,8 @@
 
 namespace drover {
 
-// While one of these lives, SIGINT, SIGTERM and SIGHUP to this thread wait, so that what must be
-// tidied up is. They strike when it ends.
+// Blocks SIGINT, SIGTERM and SIGHUP in this thread during its lifetime, so that cleanup can finish.
+// Pending signals are delivered when it is destroyed.
 class DelayedSignals {
  public:
   DelayedSignals();
@@ -19,7 +18,7 @@ class DelayedSignals {
   DelayedSignals(const DelayedSignals&) = delete;
   DelayedSignals& operator=(const DelayedSignals&) = delete;
 
-  // Whether one of them has come.
+  // Whether one of the signals is pending.
   bool pending() const;
 
  private:
@@ -27,13 +26,13 @@ class DelayedSignals {
 };
 
 struct ChildCommand {
-  std::vector<std::string> words;  // the program, looked up in PATH, and its arguments
-  std::string folder;              // where it runs
-  std::string log;                 // a file for all it says; the end of it is quoted if it fails
-  std::string install_hint;        // what to do if there is no such program
+  std::vector<std::string> words;  // the program, searched in PATH, and its arguments
+  std::string folder;              // working directory
+  std::string log;                 // file for its output; its end is quoted if the program fails
+  std::string install_hint;        // advice if the program is not installed
 };
 
-// Waits for the program to end. One of the delayed signals ends it early, with ErrorKind::kStopped.
+// Runs the program until it ends. A delayed signal stops it early, with ErrorKind::kStopped.
 Status run_child(const ChildCommand& command, const DelayedSignals& signals);
 
 }  // namespace drover

@@ -44,7 +44,7 @@ Result<Dataset> read_cifar10(const std::vector<std::string>& train_batches,
   dataset.height = 32;
   dataset.width = 32;
   dataset.classes = kCifarClasses;
-  // The usual size, so that appending does not end with twice the memory.
+  // Reserves the standard size, so that appending does not allocate twice the memory.
   dataset.train.bytes.reserve(train_batches.size() * 10'000 * kCifarPixels);
   dataset.test.bytes.reserve(10'000 * kCifarPixels);
   for (const std::string& path : train_batches) {

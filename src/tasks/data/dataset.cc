@@ -19,7 +19,7 @@ void measure_pixels(Dataset& dataset) {
   dataset.mean.clear();
   dataset.deviation.clear();
   for (uint32_t channel = 0; channel < dataset.channels; ++channel) {
-    // Whole numbers, so that every machine gets the same mean.
+    // Integer arithmetic gives the same mean on every machine.
     uint64_t sum = 0;
     uint64_t squares = 0;
     for (size_t index = channel; index < planes; index += dataset.channels) {
@@ -32,7 +32,7 @@ void measure_pixels(Dataset& dataset) {
     const double mean = static_cast<double>(sum) / count;
     const double variance = static_cast<double>(squares) / count - mean * mean;
     dataset.mean.push_back(static_cast<float>(mean / 255.0));
-    // A channel of one colour everywhere must not divide by zero.
+    // Avoids division by zero for a constant channel.
     dataset.deviation.push_back(static_cast<float>(std::sqrt(std::max(variance, 1.0)) / 255.0));
   }
 }

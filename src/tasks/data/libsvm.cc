@@ -13,8 +13,7 @@ namespace drover {
 namespace {
 
 constexpr size_t kFileBytesMax = size_t{4} << 30;
-constexpr uint64_t kDenseFloatsMax = uint64_t{1}
-                                     << 30;  // 4 GiB: a launcher must be able to hold it
+constexpr uint64_t kDenseFloatsMax = uint64_t{1} << 30;  // 4 GiB: the launcher holds it in memory
 constexpr size_t kClassesMax = 1000;
 
 struct SparseRows {
@@ -37,7 +36,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
-// The next word of `line`, cut off from it; empty at its end or at a comment.
+// Removes and returns the next word of `line`; empty at its end or at a comment.
 std::string_view next_word(std::string_view& line) {
   const size_t begin = line.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos || line[begin] == '#') return {};
@@ -54,7 +53,7 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-// What is wrong with the line, or nothing after it has been appended to `rows`.
+// Appends the line to `rows`, or returns the error.
 std::optional<std::string> append_line(std::string_view line, SparseRows& rows) {
   const std::string_view label_word = next_word(line);
   if (label_word.empty()) return std::nullopt;
@@ -96,7 +95,7 @@ Result<SparseRows> read_rows(const std::string& path) {
       return invalid_input(fmt::format("{}, line {}: {}", path, number, *trouble));
     }
   }
-  if (rows.labels.empty()) return invalid_input(fmt::format("{} holds no rows", path));
+  if (rows.labels.empty()) return invalid_input(fmt::format("{} has no rows", path));
   return rows;
 }
 

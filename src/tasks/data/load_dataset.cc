@@ -32,7 +32,7 @@ std::optional<std::string> first_file(const fs::path& dir, const std::vector<std
   return std::nullopt;
 }
 
-// The four IDX files, in either spelling; nothing if there is none of them at all.
+// The four IDX files, in either spelling; nothing if none of them exists.
 Result<std::optional<Dataset>> try_idx(const fs::path& dir) {
   const auto find = [&](const std::string& part, const std::string& kind) {
     return first_file(dir, {part + "-" + kind + "-ubyte",
@@ -49,7 +49,7 @@ Result<std::optional<Dataset>> try_idx(const fs::path& dir) {
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!found[i]) {
-      return invalid_input(fmt::format("{} holds IDX files, but {}-{}-ubyte[.gz] is missing",
+      return invalid_input(fmt::format("{} has IDX files, but {}-{}-ubyte[.gz] is missing",
                                        dir.string(), wanted[i].first, wanted[i].second));
     }
   }
@@ -69,7 +69,7 @@ Result<std::optional<Dataset>> try_cifar10(const fs::path& dir,
   const auto test = first_file(dir, {"test_batch.bin"});
   if (train.empty() && !test) return std::optional<Dataset>{};
   if (train.empty() || !test) {
-    return invalid_input(fmt::format("{} holds CIFAR-10 batches, but {} is missing", dir.string(),
+    return invalid_input(fmt::format("{} has CIFAR-10 batches, but {} is missing", dir.string(),
                                      test ? "data_batch_1.bin[.gz]" : "test_batch.bin[.gz]"));
   }
   Result<Dataset> dataset = read_cifar10(train, *test);
@@ -91,8 +91,8 @@ Result<Dataset> read_file(const std::string& path) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), got.value());
   if (text.find('\0') != std::string_view::npos) {
     return invalid_input(
-        fmt::format("{} is neither LIBSVM nor text: it holds zero bytes. For IDX or CIFAR-10 files "
-                    "give the folder.",
+        fmt::format("{} is neither LIBSVM nor text: it contains zero bytes. For IDX or CIFAR-10 "
+                    "files give the folder.",
                     path));
   }
   if (!looks_like_libsvm(text.substr(0, text.find('\n')))) return read_text(path);
@@ -125,11 +125,9 @@ Result<Dataset> read_folder(const fs::path& dir) {
   }
   if (names.size() == 1) return read_file((dir / names[0]).string());
   return invalid_input(
-      fmt::format("{} holds no data set we know. Expected one of: train/t10k-images-idx3-ubyte and "
-                  "-labels-idx1-ubyte "
-                  "(IDX); data_batch_1.bin and test_batch.bin (CIFAR-10); NAME and NAME.t "
-                  "(LIBSVM); a single text "
-                  "file. Each may end in .gz.",
+      fmt::format("no known data set in {}; expected one of: train/t10k-images-idx3-ubyte and "
+                  "-labels-idx1-ubyte (IDX); data_batch_1.bin and test_batch.bin (CIFAR-10); NAME "
+                  "and NAME.t (LIBSVM); a single text file. Each may end in .gz.",
                   dir.string()));
 }
 
@@ -159,7 +157,7 @@ Result<Dataset> read_named(const TaskSpec& spec) {
   if (fs::is_directory(spec.data, ignored)) return read_folder(spec.data);
   if (fs::exists(spec.data, ignored)) return read_file(spec.data);
   if (spec.data.find('/') != std::string::npos) {
-    return invalid_input(fmt::format("data: there is no folder or file {}", spec.data));
+    return invalid_input(fmt::format("data: no such folder or file: {}", spec.data));
   }
   return invalid_input(
       fmt::format("data: '{}' is neither a known data set ({}) nor a folder or file.{}", spec.data,

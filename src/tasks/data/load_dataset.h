@@ -1,4 +1,4 @@
-// Finds and reads the data set a task names: one of ours, or a folder or file of the user's.
+// Finds and reads the data set of a task: a built-in one, or a folder or file.
 #pragma once
 
 #include <string>
@@ -11,15 +11,14 @@
 
 namespace drover {
 
-// The names `--data` knows besides folders and files.
+// The built-in values of `--data`.
 std::vector<std::string_view> known_datasets();
 
-// Where `drover data get` keeps data sets unless told otherwise: $XDG_DATA_HOME/drover, or
-// ~/.local/share/drover.
+// The default folder of data sets: $XDG_DATA_HOME/drover, or ~/.local/share/drover.
 std::string default_data_dir();
 
-// A known name is looked up first (say ./mnist for a folder of that name); then the folder or file
-// is asked what it holds: IDX, CIFAR-10 batches, LIBSVM or text, each gzip or plain.
+// Built-in names take precedence (use ./mnist for a folder of that name). The format of a folder or
+// file is detected: IDX, CIFAR-10 batches, LIBSVM or text, each gzip or plain.
 Result<Dataset> load_dataset(const TaskSpec& spec);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// load_dataset must know what a folder holds by looking, and help those who mistype.
+// load_dataset() must detect the format of a folder, and report mistyped names helpfully.
 #include "tasks/data/load_dataset.h"
 
 #include <gtest/gtest.h>
@@ -86,14 +86,14 @@ TEST(LoadDataset, FindsLibsvmInAFolderOrAsAFile) {
   }
 }
 
-TEST(LoadDataset, TakesALoneFileForText) {
+TEST(LoadDataset, ReadsASingleFileAsText) {
   const TempFolder folder;
   folder.write("input.txt", "All the world's a stage");
   EXPECT_EQ(load(folder.path()).value().kind, DataKind::kText);
   EXPECT_EQ(load(folder.file("input.txt")).value().kind, DataKind::kText);
 }
 
-TEST(LoadDataset, SaysWhatAFolderShouldHold) {
+TEST(LoadDataset, ReportsTheExpectedFilesOfAFolder) {
   const TempFolder folder;
   EXPECT_THAT(error(folder.path()), mentions(folder.path(), "data_batch_1.bin", "LIBSVM"));
   folder.write("blob", kImages);
@@ -102,7 +102,7 @@ TEST(LoadDataset, SaysWhatAFolderShouldHold) {
   EXPECT_THAT(error(folder.path()), AllOf(mentions(folder.file("blob")), Not(mentions("LIBSVM"))));
 }
 
-TEST(LoadDataset, SaysHowToGetWhatIsNotThere) {
+TEST(LoadDataset, AdvisesHowToGetAMissingDataSet) {
   const TempFolder folder;
   EXPECT_THAT(error("mnist", folder.path()), mentions(folder.path(), "drover data get mnist"));
   EXPECT_THAT(error("cifar10", folder.path()), mentions(folder.path(), "drover data get cifar10"));

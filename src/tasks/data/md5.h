@@ -1,5 +1,4 @@
-// MD5 sums of files, to tell whether a data set is the published one. Not for anything an enemy
-// could touch.
+// MD5 sums of files, to detect data sets that differ from the published ones. Not for security.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace drover {
 
-// Of the content as unpacked, in lower-case hexadecimal: a gzip file has the sum of what is in it.
+// The MD5 sum in lower-case hexadecimal. For a gzip file, the sum of its uncompressed content.
 Result<std::string> md5_of_file(const std::string& path);
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// Data sets from files, and drawn from a seed for runs that need no download.
+// Readers of data sets, and generators of data sets for runs without a download.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ inline constexpr uint32_t kCifarClasses = 10;
 Result<Dataset> read_cifar10(const std::vector<std::string>& train_batches,
                              const std::string& test_batch);
 
-// Rows are made dense. Labels must be whole numbers; in rising order they become classes 0, 1, ...,
+// Makes rows dense. Labels must be whole numbers; in ascending order they become classes 0, 1, ...,
 // so -1/+1 and 0/1 both become two classes. Without a test file (empty path) every tenth row is
-// kept for testing.
+// used for testing.
 Result<Dataset> read_libsvm(const std::string& train_path, const std::string& test_path);
 
 // Whether a line looks like LIBSVM: a number, then only index:value pairs, at least one.
@@ -42,15 +42,15 @@ bool looks_like_libsvm(std::string_view line);
 // occurs.
 Result<Dataset> read_text(const std::string& path);
 
-// The same from memory; `origin` is what an error calls it.
+// The same from memory; `origin` names the text in errors.
 Result<Dataset> dataset_of_text(std::span<const uint8_t> text, const std::string& origin);
 
-// Ten classes of 1 x 28 x 28 images: each class has a picture of its own, shown shifted and noisy.
-// `samples` for training and a quarter as many for testing. REQUIRES: samples >= 1.
+// Ten classes of 1 x 28 x 28 images: shifted and noisy copies of one picture per class. Has
+// `samples` training samples, and a quarter as many for testing. REQUIRES: samples >= 1.
 Dataset generate_images(uint64_t seed, uint64_t samples);
 
-// Words of a small made-up language, each followed by one of the few words that may follow it;
-// 16 characters per sample. REQUIRES: samples >= 1.
+// Words of a small artificial language, in which only a few words may follow each word; 16
+// characters per sample. REQUIRES: samples >= 1.
 Dataset generate_text(uint64_t seed, uint64_t samples);
 
 }  // namespace drover

@@ -14,8 +14,7 @@ namespace drover {
 Status check_partition(DataPartition partition, const Dataset& dataset) {
   if (partition != DataPartition::kLabel || dataset.kind != DataKind::kText) return done();
   return invalid_input(fmt::format(
-      "partition label cuts the data by the labels of its samples, but {} is text, where "
-      "every character is to be predicted; try partition random, which gives each "
+      "partition: label needs samples with labels, but {} is text; use random, which gives each "
       "worker a stretch of the text",
       dataset.name));
 }
@@ -24,7 +23,7 @@ SampleStream::SampleStream(DataPartition partition, uint64_t seed, const Dataset
                            uint64_t size)
     : partition_(partition),
       seed_(seed),
-      as_it_stands_(dataset.kind == DataKind::kText),
+      keeps_order_(dataset.kind == DataKind::kText),
       size_(size) {
   DROVER_CHECK(size >= 1);
   if (partition != DataPartition::kLabel) return;
@@ -46,7 +45,7 @@ uint64_t SampleStream::at(const Batch& batch, uint32_t index) const {
   const uint64_t place =
       begin + sample_at(seed_ + batch.part, std::max<uint64_t>(end - begin, 1), position);
   if (partition_ == DataPartition::kLabel) return by_label_[place];
-  if (as_it_stands_) return place;
+  if (keeps_order_) return place;
   return Permutation(size_, draw({seed_, static_cast<uint64_t>(Purpose::kPartition)}))(place);
 }
 

@@ -1,4 +1,4 @@
-// SampleStream: which sample of the training data stands where in a worker's stream of samples.
+// SampleStream: the order of training samples in a worker's stream.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 
 namespace drover {
 
-// Whether the data can be cut so; if not, why, and what to try.
+// Fails if the data does not support the partition; the error proposes another.
 Status check_partition(DataPartition partition, const Dataset& dataset);
 
 class SampleStream {
  public:
-  // `size` samples, or for text windows, of the training part. REQUIRES: check_partition is fine;
-  // size >= 1.
+  // `size`: number of samples (for text: windows) of the training part.
+  // REQUIRES: check_partition() succeeds; size >= 1.
   SampleStream(DataPartition partition, uint64_t seed, const Dataset& dataset, uint64_t size);
 
-  // The sample at position batch.first + `index`. With one part that is sample_at() of all the
-  // data. With more, part p of n is the p-th n-th of the data in an order that the partition gives
-  // (with fewer samples than parts, some share one), and has an endless stream of its own:
-  //   random  the order is a permutation drawn from the seed; of text, whose windows overlap, as it
-  //           stands: part p is then one stretch of the text
-  //   label   samples ordered by label, then by place: each part has few labels
+  // The sample at position batch.first + `index`. With one part this is sample_at() of all data.
+  // With n parts, part p is the p-th of n equal ranges of the data in an order given by the
+  // partition (with fewer samples than parts, some parts share one), and has its own endless
+  // stream:
+  //   random  a random permutation; text, whose windows overlap, keeps its order, so that part p is
+  //           one stretch of the text
+  //   label   ordered by label, then by index, so that each part has few labels
   uint64_t at(const Batch& batch, uint32_t index) const;
 
  private:
   const DataPartition partition_;
   const uint64_t seed_;
-  const bool as_it_stands_;
+  const bool keeps_order_;
   const uint64_t size_;
-  std::vector<uint32_t> by_label_;  // samples in that order; only with kLabel
+  std::vector<uint32_t> by_label_;  // samples ordered by label; only with kLabel
 };
 
 }  // namespace drover

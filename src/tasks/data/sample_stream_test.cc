@@ -1,5 +1,5 @@
-// Without parts the stream is the run's; with them every worker has samples of its own, and
-// together they have all.
+// Without parts the stream is that of the run. With parts every worker has its own samples, and
+// together they have all samples.
 #include "tasks/data/sample_stream.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Dataset labelled(uint64_t size, uint32_t classes) {
   return dataset;
 }
 
-// How often each sample comes in one epoch of a part.
+// How often each sample occurs in one epoch of a part.
 std::map<uint64_t, int> epoch(const SampleStream& stream, uint32_t part, uint32_t parts,
                               uint64_t size, uint64_t number) {
   const uint64_t mine = size * (part + 1) / parts - size * part / parts;
@@ -55,7 +55,7 @@ TEST(SampleStream, PartsAreDisjointAndCoverEverything) {
         std::map<uint64_t, int> all;
         for (uint32_t part = 0; part < parts; ++part) {
           const auto seen = epoch(stream, part, parts, size, 0);
-          EXPECT_EQ(seen, epoch(stream, part, parts, size, 3)) << "its samples stay its own";
+          EXPECT_EQ(seen, epoch(stream, part, parts, size, 3)) << "a part keeps its samples";
           for (const auto& [sample, times] : seen) all[sample] += times;
         }
         ASSERT_EQ(all.size(), size);
@@ -76,7 +76,7 @@ TEST(SampleStream, PartsByLabelSeeFewLabelsAndRandomOnesAll) {
       for (const auto& [sample, times] : epoch(stream, part, 8, 4'000, 0))
         labels.insert(dataset.train.labels[sample]);
       EXPECT_GE(labels.size(), least);
-      EXPECT_LE(labels.size(), most) << "an eighth of the data is hardly more than a tenth";
+      EXPECT_LE(labels.size(), most) << "an eighth of the data has two or three of ten labels";
     }
   }
 }
@@ -91,13 +91,13 @@ TEST(SampleStream, APartOfATextIsOneStretchOfIt) {
   }
 }
 
-TEST(SampleStream, HasASampleForEverybodyHoweverMany) {
+TEST(SampleStream, EveryPartHasASampleForAnyNumberOfParts) {
   const SampleStream stream(DataPartition::kLabel, 5, labelled(3, 2), 3);
   for (uint32_t part = 0; part < 10; ++part)
     EXPECT_LT(stream.at({.first = 100, .count = 1, .part = part, .parts = 10}, 0), 3u);
 }
 
-TEST(SampleStream, OtherSeedsCutOtherParts) {
+TEST(SampleStream, PartsDependOnTheSeed) {
   const Dataset dataset = labelled(1'000, 10);
   const auto mine = [&](uint64_t seed) {
     return epoch(SampleStream(DataPartition::kRandom, seed, dataset, 1'000), 0, 4, 1'000, 0);
@@ -106,7 +106,7 @@ TEST(SampleStream, OtherSeedsCutOtherParts) {
   EXPECT_NE(mine(1), mine(2));
 }
 
-TEST(SampleStream, TextCannotBeCutByLabel) {
+TEST(SampleStream, RefusesTextByLabel) {
   Dataset text;
   text.kind = DataKind::kText;
   EXPECT_FALSE(check_partition(DataPartition::kLabel, text).ok());

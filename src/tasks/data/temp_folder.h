@@ -1,4 +1,4 @@
-// For tests: a folder that lives as long as the object, and files to put into it.
+// For tests: a temporary folder that is removed with the object.
 #pragma once
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ class TempFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Compressed if the name ends in .gz. Returns the path.
+  // Writes a file, compressed if the name ends in .gz. Returns its path.
   std::string write(const std::string& name, const std::string& content) const {
     const std::string path = file(name);
     if (name.ends_with(".gz")) {
@@ -61,7 +61,7 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Cuts a file to its first `size` bytes.
+// Truncates a file to its first `size` bytes.
 inline void truncate_file(const std::string& path, size_t size) {
   std::filesystem::resize_file(path, size);
 }

@@ -18,7 +18,7 @@ Result<Dataset> dataset_of_text(std::span<const uint8_t> text, const std::string
   std::array<bool, 256> occurs{};
   for (const uint8_t byte : text) occurs[byte] = true;
   if (occurs[0]) {
-    return invalid_input(fmt::format("{} is not a text file: it holds zero bytes", origin));
+    return invalid_input(fmt::format("{} is not a text file: it contains zero bytes", origin));
   }
   Dataset dataset;
   dataset.kind = DataKind::kText;

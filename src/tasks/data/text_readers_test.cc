@@ -1,4 +1,4 @@
-// LIBSVM and text readers, and the generated sets.
+// The LIBSVM and text readers, and generated data sets.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -48,7 +48,7 @@ TEST_P(Libsvm, MakesRowsDense) {
   EXPECT_EQ(rows, (std::vector<float>{1, 0, 0, 0, 0, 0, 0, 7}));
 }
 
-TEST_P(Libsvm, NumbersClassesInRisingOrder) {
+TEST_P(Libsvm, NumbersClassesInAscendingOrder) {
   const Dataset data = read("7 1:1\n3 1:1\n5.0 1:1\n", "5 1:1\n").value();
   EXPECT_EQ(data.classes, 3u);
   EXPECT_EQ(data.train.labels, (std::vector<uint32_t>{2, 0, 1}));
@@ -62,12 +62,12 @@ TEST_P(Libsvm, KeepsEveryTenthRowForTestingIfThereIsNoTestFile) {
   EXPECT_EQ(data.test.values, (std::vector<float>{9, 19}));
 }
 
-TEST_P(Libsvm, NamesTheLineThatIsWrong) {
+TEST_P(Libsvm, NamesTheWrongLine) {
   const std::string fine = "+1 1:1\n-1 2:1\n";
   struct Case {
     std::string line;
     std::string value;
-    bool form;  // whether it is not of the form index:value
+    bool form;  // whether the word is not index:value
   };
   for (const auto& [line, value, form] :
        {Case{"x 1:1", "'x'", false}, Case{"1.5 1:1", "1.5", false}, Case{"nan 1:1", "nan", false},
@@ -80,7 +80,7 @@ TEST_P(Libsvm, NamesTheLineThatIsWrong) {
   }
 }
 
-TEST_P(Libsvm, RefusesWhatCannotBeLearnt) {
+TEST_P(Libsvm, RefusesUnusableLabels) {
   const std::string train = folder.file(std::string("x") + GetParam());
   const std::string test = folder.file(std::string("x.t") + GetParam());
   EXPECT_THAT(error("\n"), AllOf(mentions(train), Not(mentions(2))));
@@ -90,7 +90,7 @@ TEST_P(Libsvm, RefusesWhatCannotBeLearnt) {
   EXPECT_THAT(error("+1 1:1\n-1 1:1\n", ""), mentions(train, 2, 10));
 }
 
-TEST(LibsvmLook, TellsLibsvmFromText) {
+TEST(LibsvmLook, DistinguishesLibsvmFromText) {
   EXPECT_TRUE(looks_like_libsvm("-1 3:1 11:0.5"));
   EXPECT_FALSE(looks_like_libsvm("First Citizen:"));
   EXPECT_FALSE(looks_like_libsvm("12"));
@@ -115,7 +115,7 @@ TEST(Text, SplitsNineToOneAndKeepsEveryCharacter) {
   }
 }
 
-TEST(Text, ToldOfWhatIsNoText) {
+TEST(Text, RefusesOtherFiles) {
   const TempFolder folder;
   const std::string cut = folder.write("c.gz", std::string(1000, 'a') + "bcd");
   truncate_file(cut, 20);
@@ -126,7 +126,7 @@ TEST(Text, ToldOfWhatIsNoText) {
     EXPECT_THAT(error, is_error(ErrorKind::kInvalidInput, path));
     reasons.insert(without(error.message, path));
   }
-  EXPECT_EQ(reasons.size(), 3u) << "a reason of its own for each";
+  EXPECT_EQ(reasons.size(), 3u) << "each has a different error";
 }
 
 TEST(Generated, ImagesAreAFunctionOfTheSeed) {

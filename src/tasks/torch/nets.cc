@@ -14,7 +14,7 @@ namespace {
 namespace nn = torch::nn;
 using torch::Tensor;
 
-// Softmax regression: one linear layer, the softmax being part of the loss.
+// Softmax regression: one linear layer; the softmax is part of the loss.
 class Logistic final : public Net {
  public:
   explicit Logistic(const Dataset& data)
@@ -44,8 +44,8 @@ class Mlp final : public Net {
   nn::Linear output_;
 };
 
-// As many parameters as ResNet-50 and little arithmetic for each: what a run with it takes is
-// mostly moving gradients. On images of 28 x 28 they are 24.9 million.
+// As many parameters as ResNet-50 with little computation for each, so that the time of a run is
+// mostly communication. With images of 28 x 28 it has 24.9 million parameters.
 class LargeMlp final : public Net {
  public:
   explicit LargeMlp(const Dataset& data) {
@@ -72,13 +72,13 @@ class LargeMlp final : public Net {
   nn::Linear output_{nullptr};
 };
 
-// What a LeNet's convolution leaves: half of each side.
+// The side of an image after a LeNet's convolution: half of the input.
 Tensor pooled(nn::Conv2d& convolution, const Tensor& input) {
   return torch::max_pool2d(torch::relu(convolution->forward(input)), 2);
 }
 
-// LeNet-5 as it is built today: ReLU, max pooling, and channels enough (at twice LeNet-5's cost)
-// that momentum with a learning rate of 0.05 still learns MNIST, where 8 and 24 channels stalled.
+// A modern LeNet-5 with ReLU and max pooling. It has more channels (at twice LeNet-5's cost), so
+// that it learns MNIST with momentum and a learning rate of 0.05; 8 and 24 channels do not.
 class Lenet final : public Net {
  public:
   explicit Lenet(const Dataset& data)
@@ -104,7 +104,7 @@ class Lenet final : public Net {
  private:
   static constexpr int64_t kWidth1 = 16;
   static constexpr int64_t kWidth2 = 32;
-  // What two convolutions and poolings leave of a side.
+  // The side after two convolutions and poolings.
   static int64_t left(int64_t side) { return ((side - 4) / 2 - 4) / 2; }
 
   nn::Conv2d conv1_;
@@ -114,7 +114,7 @@ class Lenet final : public Net {
   nn::Linear fc3_;
 };
 
-// The LeNet of the benchmarks: 1.66 million parameters on images of 28 x 28, nearly all in one
+// The LeNet of the benchmarks: 1.66 million parameters with images of 28 x 28, nearly all in one
 // layer.
 class WideLenet final : public Net {
  public:
@@ -166,7 +166,7 @@ class ResidualBlock final : public nn::Module {
   }
 
  private:
-  // No parameters: every second pixel, and zeros for the channels that are new.
+  // The shortcut has no parameters: it takes every second pixel, and zeros for new channels.
   Tensor shortcut(const Tensor& input) const {
     if (stride_ == 1 && added_ == 0) return input;
     const Tensor fewer = input.slice(2, 0, std::numeric_limits<int64_t>::max(), stride_)
@@ -182,7 +182,7 @@ class ResidualBlock final : public nn::Module {
   int64_t added_;
 };
 
-// The residual network of 20 layers that was made for CIFAR: three stages of three blocks.
+// The residual network of 20 layers for CIFAR: three stages of three blocks.
 class Resnet20 final : public Net {
  public:
   explicit Resnet20(const Dataset& data)
@@ -234,7 +234,7 @@ class TransformerBlock final : public nn::Module {
         up_(register_module("up", nn::Linear(kModelWidth, 4 * kModelWidth))),
         down_(register_module("down", nn::Linear(4 * kModelWidth, kModelWidth))) {}
 
-  // `hidden` is -infinity wherever a character would see a later one.
+  // `hidden` is -infinity where a character would attend to a later one.
   Tensor forward(const Tensor& input, const Tensor& hidden,
                  const std::function<void()>& between_layers) {
     const Tensor x = input + attend(norm1_->forward(input), hidden);
@@ -264,7 +264,7 @@ class TransformerBlock final : public nn::Module {
   nn::Linear down_;
 };
 
-// Predicts every next character of a window from those before it.
+// Predicts each character of a window from the preceding ones.
 class Transformer final : public Net {
  public:
   explicit Transformer(const Dataset& data)
@@ -314,7 +314,7 @@ InitialValues initial_values(const nn::Module& module, const std::string& tensor
     return {Kind::kUniform, 1.0 / std::sqrt(inputs)};
   }
   if (module.as<nn::Embedding>() != nullptr) return {Kind::kNormal, kEmbeddingDeviation};
-  // What is left is normalisation: it starts as no change at all.
+  // The rest are normalization layers, which start as the identity.
   const bool one = tensor == "weight" || tensor == "running_var";
   return {Kind::kConstant, one ? 1.0 : 0.0};
 }
@@ -334,8 +334,7 @@ std::shared_ptr<Net> make_net(const std::string& model, const Dataset& dataset) 
 
 std::vector<NetTensor> tensors_of(const Net& net) {
   std::vector<NetTensor> tensors;
-  std::vector<NetTensor>
-      averaged;  // behind the others, so that each kind has its kind as neighbours
+  std::vector<NetTensor> averaged;  // after the others, so that tensors of one kind are adjacent
   for (const auto& module : net.named_modules("", /*include_self=*/false)) {
     const auto add = [&](const std::string& name, const Tensor& tensor, TensorKind kind) {
       (kind == TensorKind::kTrained ? tensors : averaged)

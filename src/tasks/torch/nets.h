@@ -1,7 +1,6 @@
-// The models themselves: libtorch modules, and the list of their tensors in the order of the
-// layout.
+// The models as libtorch modules, and their tensors in the order of the layout.
 //
-// Includes libtorch, so only the two sources of libdrover_torch.so may include it.
+// This header includes libtorch, so only the two sources of libdrover_torch.so may include it.
 #pragma once
 
 #include <torch/torch.h>
@@ -18,18 +17,18 @@ namespace drover {
 
 class Net : public torch::nn::Module {
  public:
-  // Images or rows in (samples first), or characters as indices (samples x characters); one row of
-  // class scores out per prediction.
+  // The input is images or rows (samples first), or characters as indices (samples x characters).
+  // The output has one row of class scores per prediction.
   virtual torch::Tensor forward(const torch::Tensor& input) = 0;
 
-  // Called between the layers of a forward pass; may throw to leave it off there.
+  // Called between the layers of a forward pass; may throw to abort it.
   std::function<void()> between_layers = [] {};
 };
 
 // REQUIRES: check_model_fits(model, dataset).
 std::shared_ptr<Net> make_net(const std::string& model, const Dataset& dataset);
 
-// The distribution a tensor's values start from: PyTorch's own defaults, without its generator.
+// The distribution of a tensor's initial values: PyTorch's defaults, with drover's random numbers.
 struct InitialValues {
   enum class Kind : uint8_t { kConstant, kUniform, kNormal };
   Kind kind = Kind::kConstant;
@@ -37,14 +36,14 @@ struct InitialValues {
 };
 
 struct NetTensor {
-  std::string name;  // as PyTorch's state_dict() would have it
+  std::string name;  // as in PyTorch's state_dict()
   torch::Tensor tensor;
   TensorKind kind = TensorKind::kTrained;
   InitialValues initial;
 };
 
-// Module by module in the order they were registered. num_batches_tracked is left out: it is no
-// float and nothing here uses it.
+// The tensors in the order in which modules were registered. num_batches_tracked, which is not a
+// float and not used here, is omitted.
 std::vector<NetTensor> tensors_of(const Net& net);
 
 }  // namespace drover

@@ -1,5 +1,5 @@
-// The Task behind the models: lays libtorch's tensors over the caller's flat buffers, so nothing is
-// copied.
+// The Task of the built-in models. Its libtorch tensors are views of the caller's flat buffers, so
+// nothing is copied.
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 #include <torch/torch.h>
@@ -25,49 +25,49 @@ using torch::Tensor;
 constexpr uint64_t kEvaluationRows = 500;
 constexpr uint64_t kEvaluationWindows = 100;
 
-// Thrown through libtorch to end a pass nobody waits for. Must be a std::exception: the
-// engine forwards only those.
+// Thrown through libtorch to abort a pass whose gradient is no longer wanted. It must be a
+// std::exception because the engine forwards only those.
 struct Abandoned : std::exception {};
 
-// Stands between the hooks, which stay, and the listener of the gradient that is being computed.
+// Connects the permanent hooks to the listener of the current gradient.
 struct Listener {
-  GradientListener* to = nullptr;  // none: nobody can leave off
-  bool last_piece = true;          // before it, what is accumulated is not final
-  std::vector<bool> told;
+  GradientListener* to = nullptr;  // null: the pass cannot be aborted
+  bool last_piece = true;          // false: accumulated gradients are not final yet
+  std::vector<bool> reported;      // by tensor
 
-  // While it lasts, `to` is there.
+  // Sets `to` during its lifetime.
   struct Call {
-    Call(Listener& between, GradientListener& listener) : between_(between) {
-      between.to = &listener;
-      std::fill(between.told.begin(), between.told.end(), false);
+    Call(Listener& hooks, GradientListener& listener) : hooks_(hooks) {
+      hooks.to = &listener;
+      std::fill(hooks.reported.begin(), hooks.reported.end(), false);
     }
-    ~Call() { between_.to = nullptr; }
+    ~Call() { hooks_.to = nullptr; }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
    private:
-    Listener& between_;
+    Listener& hooks_;
   };
 
-  void ask() const {
+  // Aborts the pass if the gradient is no longer wanted.
+  void check_wanted() const {
     if (to != nullptr && !to->wanted()) throw Abandoned();
   }
-  void tell(uint32_t tensor) {
-    if (!last_piece) return ask();
-    told[tensor] = true;
+  void report(uint32_t tensor) {
+    if (!last_piece) return check_wanted();
+    reported[tensor] = true;
     if (!to->tensor_ready(tensor)) throw Abandoned();
   }
 };
 
-// Runs after libtorch has added a tensor's gradient to where it belongs, with backward still under
-// way.
+// Runs during the backward pass, after libtorch has accumulated a tensor's gradient.
 class ReadyHook final : public torch::autograd::FunctionPostHook {
  public:
   ReadyHook(Listener& listener, uint32_t tensor) : listener_(listener), tensor_(tensor) {}
 
   torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
                                             const torch::autograd::variable_list&) override {
-    listener_.tell(tensor_);
+    listener_.report(tensor_);
     return outputs;
   }
 
@@ -103,9 +103,8 @@ float initial_value(const InitialValues& initial, uint64_t bits) {
   return 0.0f;
 }
 
-// A file as torch.save() of a dict writes it. torch::pickle_save() would do but for the type it
-// notes with every dict, which PyTorch's torch.load() refuses since 2.6 unless told to trust the
-// file.
+// The bytes of a file as torch.save() of a dict writes it. torch::pickle_save() is not used because
+// it stores a type with every dict, which torch.load() of PyTorch 2.6 refuses by default.
 std::vector<char> pytorch_file(const c10::Dict<std::string, Tensor>& named) {
   std::vector<char> pickled;
   torch::jit::Pickler pickler(
@@ -147,12 +146,12 @@ class TorchTask final : public Task {
         net_(make_net(spec.model, *data_)),
         tensors_(tensors_of(*net_)),
         layout_(layout_of(tensors_)) {
-    net_->between_layers = [this] { listener_.ask(); };
-    listener_.told.resize(tensors_.size());
+    net_->between_layers = [this] { listener_.check_wanted(); };
+    listener_.reported.resize(tensors_.size());
     for (uint32_t i = 0; i < tensors_.size(); ++i) {
       if (tensors_[i].kind != TensorKind::kTrained) continue;
-      // Only we keep the node that accumulates alive; without it the hook would vanish after the
-      // first step.
+      // Only this vector keeps the accumulating node alive; without it the hook would be destroyed
+      // after the first step.
       accumulators_.push_back(torch::autograd::impl::grad_accumulator(tensors_[i].tensor));
       accumulators_.back()->add_post_hook(std::make_unique<ReadyHook>(listener_, i));
     }
@@ -181,7 +180,7 @@ class TorchTask final : public Task {
     std::fill(gradient.begin(), gradient.end(), 0.0f);
     for (size_t i = 0; i < tensors_.size(); ++i) {
       if (tensors_[i].kind != TensorKind::kAveraged) continue;
-      // The forward pass moves running statistics in place, and their place is the gradient.
+      // The forward pass updates running statistics in place, in the gradient buffer.
       std::copy_n(&parameters[layout_.offset(i)], layout_.tensors()[i].size,
                   &gradient[layout_.offset(i)]);
     }
@@ -192,7 +191,7 @@ class TorchTask final : public Task {
     } catch (const Abandoned&) {
       return {};
     } catch (const c10::Error& trouble) {
-      // libtorch has a type of its own for that only on GPUs.
+      // libtorch has a separate exception type for this only on GPUs.
       const std::string words = trouble.what_without_backtrace();
       if (words.find("allocate") == std::string::npos) throw;
       throw OutOfMemory(words);
@@ -243,9 +242,9 @@ class TorchTask final : public Task {
   }
 
  private:
-  // The mean over the batch is the mean of its pieces, weighted by samples. What libtorch keeps for
-  // the backward pass is then that of one piece. Batch normalisation sees each piece by itself, and
-  // its running statistics move once a piece.
+  // The mean over the batch is the mean of its pieces, weighted by samples. So libtorch keeps the
+  // activations of only one piece for the backward pass. Batch normalization is computed for each
+  // piece separately, and its running statistics are updated once per piece.
   GradientReport add_pieces(const Batch& batch) {
     const uint32_t most = micro_batch_ == 0 ? batch.count : std::min(micro_batch_, batch.count);
     GradientReport report{.finished = true, .samples = batch.count};
@@ -258,22 +257,22 @@ class TorchTask final : public Task {
       add_piece(piece, batch.count, report);
       done += count;
     }
-    // Running statistics, and whatever else no gradient flows to.
+    // Reports running statistics and other tensors without a gradient.
     for (uint32_t i = 0; i < tensors_.size(); ++i) {
-      if (!listener_.told[i]) listener_.tell(i);
+      if (!listener_.reported[i]) listener_.report(i);
     }
     return report;
   }
 
   void add_piece(const Batch& piece, uint32_t samples_in_all, GradientReport& report) {
-    listener_.ask();
+    listener_.check_wanted();
     std::vector<uint64_t> chosen(piece.count);
     for (uint32_t i = 0; i < piece.count; ++i) chosen[i] = stream_.at(piece, i);
     const Samples samples = make_samples(data_->train, chosen);
-    listener_.ask();
+    listener_.check_wanted();
     const Tensor scores = net_->forward(samples.input);
     const Tensor loss = torch::nn::functional::cross_entropy(scores, samples.target);
-    listener_.ask();
+    listener_.check_wanted();
     const double weight = static_cast<double>(piece.count) / samples_in_all;
     (piece.count == samples_in_all ? loss : loss * weight).backward();
     report.loss += loss.item<double>() * weight;
@@ -286,15 +285,15 @@ class TorchTask final : public Task {
                                           : data_->train.labels.size();
   }
 
-  // Tensor `index` of a flat buffer, without copying it.
+  // A view of tensor `index` in a flat buffer.
   Tensor view(const float* buffer, size_t index) const {
-    // libtorch has no tensors of const floats. Parameters are only ever read through these.
+    // libtorch has no tensors of const floats. Parameters are only read through these views.
     return torch::from_blob(const_cast<float*>(buffer) + layout_.offset(index),
                             tensors_[index].tensor.sizes());
   }
 
-  // Lays the model's tensors over the caller's buffers. `gradient` may be null, for evaluation;
-  // running statistics are then read from the parameters.
+  // Makes the model's tensors views of the caller's buffers. `gradient` may be null, for
+  // evaluation; then running statistics are read from the parameters.
   void point_at(std::span<const float> parameters, float* gradient) {
     DROVER_CHECK(parameters.size() == layout_.buffer_size());
     if (parameters_at_ == parameters.data() && gradient_at_ == gradient) return;
@@ -303,7 +302,7 @@ class TorchTask final : public Task {
       Tensor& tensor = tensors_[i].tensor;
       if (tensors_[i].kind == TensorKind::kTrained) {
         tensor.set_data(view(parameters.data(), i));
-        // Once a gradient is there, libtorch adds to it in place.
+        // libtorch accumulates into an existing gradient in place.
         tensor.mutable_grad() = gradient != nullptr ? view(gradient, i) : Tensor();
       } else {
         tensor.set_data(view(gradient != nullptr ? gradient : parameters.data(), i));
@@ -313,7 +312,7 @@ class TorchTask final : public Task {
     gradient_at_ = gradient;
   }
 
-  // Rows of a part, or for text the windows beginning at `chosen`.
+  // Rows of a part; for text the windows that begin at `chosen`.
   Samples make_samples(const DataPart& part, const std::vector<uint64_t>& chosen) const {
     const auto count = static_cast<int64_t>(chosen.size());
     if (data_->kind == DataKind::kText) {
@@ -354,8 +353,8 @@ class TorchTask final : public Task {
   float* gradient_at_ = nullptr;
 };
 
-// Workers are processes, so each computes on one thread; and a launcher must not have started any
-// when it forks them.
+// Each worker process computes on one thread. A launcher must not have started threads when it
+// forks workers.
 void use_one_thread() {
   at::set_num_threads(1);
   // libtorch allows this to be set only once.
@@ -373,6 +372,6 @@ __attribute__((visibility("default"))) void drover_make_task(drover::ModuleReque
     request.answer.emplace(std::make_unique<TorchTask>(request.spec, request.data));
   } catch (const std::exception& error) {
     request.answer.emplace(
-        system_error("libtorch could not build model " + request.spec.model + ": " + error.what()));
+        system_error("libtorch cannot build model " + request.spec.model + ": " + error.what()));
   }
 }
