@@ -113,7 +113,7 @@ TEST(ProgressLine, BeforeTheFirstStepReportsOnlyALongWait) {
   state.steps_total = 10;
   EXPECT_EQ(progress_line(state, 40), "[        ]  step 0/10");
   state.open_for = std::chrono::seconds(9);
-  EXPECT_EQ(progress_line(state, 1'000), "[                    ]  step 0/10  waiting, 9 s so far");
+  EXPECT_EQ(progress_line(state, 1'000), "[                    ]  step 0/10  waiting for 9 s");
 }
 
 TEST(Columns, AreCharactersNotBytes) {

@@ -1,7 +1,7 @@
-// Buckets<T>: a run of any length in a bounded number of stretches of equally many steps.
+// Buckets<T>: aggregates the steps of a run of any length in a bounded number of buckets.
 //
-// Bucket i holds steps [i * per, (i + 1) * per). When a step would need more than `limit` buckets,
-// neighbours are merged and `per` doubles: what was added before need not be seen again.
+// Bucket i holds steps [i * per, (i + 1) * per). When a step needs more than `limit` buckets,
+// neighbors are merged and `per` doubles, so earlier steps need not be read again.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Buckets {
   // REQUIRES: limit >= 1.
   explicit Buckets(size_t limit) : limit_(limit) { DROVER_CHECK(limit >= 1); }
 
-  // The bucket of `step`; `empty` is what buckets begin as.
+  // The bucket of `step`; new buckets are copies of `empty`.
   T& at(Step step, const T& empty) {
     while (step / per_ >= limit_) halve();
     const size_t place = static_cast<size_t>(step / per_);

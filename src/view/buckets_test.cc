@@ -1,4 +1,4 @@
-// However long a run is, its steps are in a bounded number of buckets, each where it belongs.
+// The steps of a run of any length are in a bounded number of buckets, each in the right one.
 #include "view/buckets.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Buckets, HoldEveryStepOnceAndInOrder) {
   }
 }
 
-TEST(Buckets, HoldAsFewStepsEachAsTheLimitAllows) {
+TEST(Buckets, AreAsSmallAsTheLimitAllows) {
   Buckets<Steps> buckets(10);
   buckets.at(9, {});
   EXPECT_EQ(buckets.per(), 1u);

@@ -21,7 +21,7 @@ void HeatColumn::merge(const HeatColumn& later) {
 }
 
 HeatLayout heat_layout(const std::vector<std::string>& nodes) {
-  // Nodes in the order of their first workers, not of their names: node-10 is not before node-2.
+  // Nodes are in the order of their first workers. By name, node-10 would precede node-2.
   std::map<std::string, size_t> place_of;
   std::vector<std::vector<WorkerId>> by_node;
   for (WorkerId worker = 0; worker < nodes.size(); ++worker) {
@@ -29,7 +29,7 @@ HeatLayout heat_layout(const std::vector<std::string>& nodes) {
     if (is_new) by_node.emplace_back();
     by_node[place->second].push_back(worker);
   }
-  // More nodes than rows: then nodes share rows, in the order of workers.
+  // With more nodes than rows, workers of several nodes share rows, in the order of workers.
   const bool by_themselves = by_node.size() <= kHeatRows;
   if (!by_themselves) {
     by_node.assign(1, std::vector<WorkerId>(nodes.size()));

@@ -1,4 +1,5 @@
-// The heat map of a run: mean run-times by worker and step, never more than a page can show.
+// The heat map of a run: mean run-times by worker and step, in at most kHeatRows rows and
+// kHeatColumns columns.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace drover {
 inline constexpr size_t kHeatColumns = 400;
 inline constexpr size_t kHeatRows = 256;
 
-// Which workers are in which row of the heat map.
+// The workers in a row of the heat map.
 struct HeatRow {
   WorkerId first = 0;
   WorkerId last = 0;
-  uint32_t count = 0;  // fewer than from first to last, if those between are on other nodes
+  uint32_t count = 0;  // less than last - first + 1 if workers between are on other nodes
   std::string node;
   bool operator==(const HeatRow&) const = default;
 };
@@ -26,11 +27,11 @@ struct HeatLayout {
   std::vector<uint32_t> row_of;  // by worker
   bool operator==(const HeatLayout&) const = default;
 };
-// One row for each worker, those of a node together; if there are more than kHeatRows, neighbours
-// on a node share one. Never more than kHeatRows. `nodes` has a name for each worker.
+// One row for each worker, grouped by node. With more than kHeatRows workers, neighbors on a node
+// share a row. ENSURES: at most kHeatRows rows. `nodes` has the node of each worker.
 HeatLayout heat_layout(const std::vector<std::string>& nodes);
 
-// A stretch of steps.
+// Run-times in a range of steps.
 struct HeatColumn {
   Step first = 0;
   struct Cell {
@@ -38,16 +39,16 @@ struct HeatColumn {
     uint32_t count = 0;
     uint32_t missed = 0;  // not in time
   };
-  std::vector<Cell> cells;  // by row; empty: nothing was added
+  std::vector<Cell> cells;  // by row; empty: no step was added
   void merge(const HeatColumn& later);
 };
 
 struct HeatMap {
   uint64_t per = 1;
   std::vector<HeatRow> rows;
-  std::vector<Step> step;                   // first of each column
+  std::vector<Step> step;                   // first step of each column
   std::vector<std::vector<double>> time_s;  // by column, then row: mean run-time; NaN: unknown
-  std::vector<std::vector<double>> late;    // ... share of those not in time
+  std::vector<std::vector<double>> late;    // by column, then row: share of gradients not in time
 };
 HeatMap heat_map(const Buckets<HeatColumn>& columns, const HeatLayout& layout);
 

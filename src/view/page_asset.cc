@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-// The file itself, so that the program needs nothing beside it.
+// The file is embedded, so that the program needs no other files.
 asm(R"(
   .pushsection .rodata
   .global drover_page_begin

@@ -1,4 +1,4 @@
-// The page itself: one HTML file with everything in it, part of the program.
+// The dashboard's page: one self-contained HTML file that is compiled into the program.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,9 @@ namespace drover {
 
 std::string_view page_html();
 
-// Where a report puts its data; in the page exactly once. Empty in a live page.
-inline constexpr std::string_view kDataPlace =
+// The element into which a report puts its data. It occurs exactly once in the page, and stays
+// empty in a live page.
+inline constexpr std::string_view kDataElement =
     R"(<script type="application/json" id="drover-data"></script>)";
 
 }  // namespace drover

@@ -16,10 +16,10 @@ namespace {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-constexpr uint32_t kHeaderBytes_max = 8 * 1024;
-constexpr std::chrono::seconds kRequestPatience{10};
-constexpr std::chrono::seconds kWritePatience{20};
-constexpr std::chrono::seconds kLeavingPatience{2};
+constexpr uint32_t kHeaderBytesMax = 8 * 1024;
+constexpr std::chrono::seconds kRequestTimeout{10};
+constexpr std::chrono::seconds kWriteTimeout{20};
+constexpr std::chrono::seconds kCloseTimeout{2};
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -31,7 +31,7 @@ std::string to_http(const PageAnswer& answer) {
   head.set(http::field::cache_control, "no-store");
   head.set(http::field::connection, "close");
   head.set("X-Content-Type-Options", "nosniff");
-  head.set("Referrer-Policy", "no-referrer");  // the token is in the address
+  head.set("Referrer-Policy", "no-referrer");  // the URL contains the token
   head.set("X-Frame-Options", "DENY");
   head.set("Content-Security-Policy",
            "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'; base-uri 'none'; "
@@ -48,11 +48,11 @@ std::string to_http(const PageAnswer& answer) {
 PageConnection::PageConnection(boost::asio::ip::tcp::socket socket, size_t unread_max,
                                Callbacks callbacks)
     : stream_(std::move(socket)), unread_max_(unread_max), callbacks_(std::move(callbacks)) {
-  parser_.header_limit(kHeaderBytes_max);
+  parser_.header_limit(kHeaderBytesMax);
 }
 
 void PageConnection::start() {
-  stream_.expires_after(kRequestPatience);
+  stream_.expires_after(kRequestTimeout);
   http::async_read_header(stream_, buffer_, parser_,
                           [self = shared_from_this()](beast::error_code trouble, size_t) {
                             self->on_request(trouble);
@@ -68,11 +68,10 @@ void PageConnection::on_request(const beast::error_code& trouble) {
   if (trouble && trouble.category() == http::make_error_code(http::error::bad_method).category() &&
       trouble != http::error::end_of_stream && trouble != http::error::partial_message) {
     answer_with({400, "application/json",
-                 error_json("this is no HTTP request that makes sense: " + trouble.message()),
-                 false});
+                 error_json("malformed HTTP request: " + trouble.message()), false});
     return;
   }
-  if (trouble) {  // it left, or took too long
+  if (trouble) {  // the client disconnected or timed out
     close();
     return;
   }
@@ -87,8 +86,8 @@ void PageConnection::answer_with(const PageAnswer& answer) {
   finishing_ = !answer.events_follow;
   send(std::make_shared<const std::string>(to_http(answer)));
   if (!answer.events_follow || closed_) return;
-  wants_events = true;
-  stream_.expires_never();  // for reading: somebody who only listens says nothing
+  streams_events = true;
+  stream_.expires_never();  // for reading: a client that receives events sends nothing
   discard();
   callbacks_.events_begin(*this);
 }
@@ -106,7 +105,7 @@ void PageConnection::send(std::shared_ptr<const std::string> text) {
 
 void PageConnection::write_next() {
   writing_ = true;
-  stream_.expires_after(kWritePatience);
+  stream_.expires_after(kWriteTimeout);
   boost::asio::async_write(stream_, boost::asio::buffer(*queue_.front()),
                            [self = shared_from_this()](beast::error_code trouble, size_t) {
                              self->writing_ = false;
@@ -117,7 +116,7 @@ void PageConnection::write_next() {
                              if (!self->queue_.empty()) {
                                self->write_next();
                              } else if (self->finishing_) {
-                               self->wants_events ? self->close() : self->hang_up();
+                               self->streams_events ? self->close() : self->hang_up();
                              }
                            });
 }
@@ -127,11 +126,12 @@ void PageConnection::finish() {
   if (!writing_) close();
 }
 
-// Not closed at once: what the other side still sends would make the system take the answer back.
+// Does not close at once: if the client still sends data, closing would reset the connection and
+// could discard the answer.
 void PageConnection::hang_up() {
   beast::error_code ignored;
   stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
-  stream_.expires_after(kLeavingPatience);
+  stream_.expires_after(kCloseTimeout);
   discard();
 }
 

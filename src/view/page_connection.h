@@ -1,7 +1,7 @@
-// PageConnection: one connection to the page's server: reads one request, is answered, and is
-// closed or goes on with events.
+// PageConnection: a connection to the dashboard's server. It reads one request and answers it; then
+// it is closed, or stays open for events.
 //
-// Whoever is slow to send a request or to take what it is sent is dropped. One thread.
+// A client that is slow to send its request or to read the answer is disconnected. Not thread-safe.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -21,42 +21,43 @@
 namespace drover {
 
 struct PageAnswer {
-  unsigned status = 200;  // of HTTP
-  std::string_view type;  // of the body
+  unsigned status = 200;  // HTTP status
+  std::string_view type;  // content type of the body
   std::string body;
   bool events_follow = false;
 };
 
-// The whole answer, with the headers that every one has.
+// The HTTP response, including the headers common to all responses.
 std::string to_http(const PageAnswer& answer);
 
 class PageConnection : public std::enable_shared_from_this<PageConnection> {
  public:
   struct Callbacks {
     std::function<PageAnswer(const PageRequest&)> answer;
-    std::function<void(PageConnection&)> events_begin;  // after such an answer
-    std::function<void(PageConnection&)> closed;        // the last that is heard of it
+    std::function<void(PageConnection&)> events_begin;  // after an answer with events_follow
+    std::function<void(PageConnection&)> closed;        // called once, last
   };
-  // `unread_max`: bytes that may wait for a reader.
+  // `unread_max`: limit of queued bytes that the client has not read.
   PageConnection(boost::asio::ip::tcp::socket socket, size_t unread_max, Callbacks callbacks);
 
   void start();
-  // More text for a connection with events. More than unread_max not taken yet: it is dropped.
+  // Queues more text for a connection with events. Closes it if more than unread_max bytes are
+  // queued.
   void send(std::shared_ptr<const std::string> text);
-  // Closes it when all that was sent has been taken.
+  // Closes the connection after all queued text has been sent.
   void finish();
   void close();
 
-  // For the server's use: events have begun, and everything was told once.
-  bool wants_events = false;
-  bool was_told_all = false;
+  // For the server's use:
+  bool streams_events = false;  // the client has requested events
+  bool received_all = false;    // the client was sent the complete state of the run
 
  private:
   void on_request(const boost::beast::error_code& trouble);
   void answer_with(const PageAnswer& answer);
   void write_next();
   void hang_up();
-  // Reads until the other side leaves.
+  // Reads and discards input until the client closes the connection.
   void discard();
 
   boost::beast::tcp_stream stream_;

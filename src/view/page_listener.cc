@@ -16,7 +16,7 @@ namespace {
 using boost::asio::ip::tcp;
 
 std::string as_host(const boost::asio::ip::address& address) {
-  if (address.is_unspecified()) {  // all of this machine's addresses: its name is one that works
+  if (address.is_unspecified()) {  // all addresses of this machine: use its host name
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0) return name.data();
   }
@@ -31,7 +31,7 @@ Result<boost::asio::ip::address> address_of(std::string host) {
   const auto address = boost::asio::ip::make_address(host, trouble);
   if (trouble) {
     return invalid_input(fmt::format(
-        "cannot serve the page on '{}': it is no numeric address, such as 127.0.0.1 or 0.0.0.0",
+        "cannot serve the dashboard on '{}': not a numeric address such as 127.0.0.1 or 0.0.0.0",
         host));
   }
   return address;
@@ -46,8 +46,8 @@ Result<PageListener> PageListener::open(const PageAddress& address, std::string_
     if (const Status status = check_token(address.token); !status) return status.error();
   } else if (!host.value().is_loopback()) {
     return invalid_input(fmt::format(
-        "on {} everybody who reaches this machine could see the run: give a token with --token, "
-        "which is then part of the page's address. openssl rand -hex 16 makes a good one",
+        "cannot serve the dashboard on {} without a token: other machines can reach this address. "
+        "Set one with --token (openssl rand -hex 16 generates one)",
         address.host));
   }
   boost::asio::io_context loop(1);
@@ -60,13 +60,14 @@ Result<PageListener> PageListener::open(const PageAddress& address, std::string_
   if (!trouble) acceptor.listen(tcp::acceptor::max_listen_connections, trouble);
   if (trouble == boost::asio::error::address_in_use) {
     return invalid_input(
-        fmt::format("cannot serve the page on {} port {}: the port is in use. Take another with {} "
-                    "PORT, or any that is free with {} 0",
+        fmt::format("cannot serve the dashboard on {} port {}: the port is in use; choose another "
+                    "with {} PORT, or any free port with {} 0",
                     address.host, address.port, flag, flag));
   }
   if (trouble) {
-    return system_error(fmt::format("cannot serve the page on {} port {}: {}. Try another with {}",
-                                    address.host, address.port, trouble.message(), flag));
+    return system_error(
+        fmt::format("cannot serve the dashboard on {} port {}: {}; choose another port with {}",
+                    address.host, address.port, trouble.message(), flag));
   }
   PageListener listener;
   listener.port_ = acceptor.local_endpoint().port();

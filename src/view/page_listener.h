@@ -1,6 +1,6 @@
-// PageListener: the socket that a page is served on, open before anybody serves it.
+// PageListener: the listening socket of a dashboard, opened before the server starts.
 //
-// So a port that is taken is known before a run starts, and the socket can go to a forked process.
+// So a port in use is reported before a run starts, and a forked process can inherit the socket.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ inline constexpr uint16_t kPagePort = 8410;
 
 struct PageAddress {
   std::string host = "127.0.0.1";  // numeric, or localhost
-  uint16_t port = kPagePort;       // 0: any that is free
-  std::string token;               // empty: none is asked for
+  uint16_t port = kPagePort;       // 0: any free port
+  std::string token;               // empty: none is required
 };
 
 class PageListener {
  public:
-  // Addresses that others can reach need a token. `flag` is the one that chose the port, for the
-  // message if it is taken.
+  // Addresses that other machines can reach need a token. `flag` is the command-line flag that sets
+  // the port, for error messages.
   static Result<PageListener> open(const PageAddress& address, std::string_view flag);
 
   ~PageListener();
@@ -31,12 +31,12 @@ class PageListener {
   PageListener(const PageListener&) = delete;
   PageListener& operator=(const PageListener&) = delete;
 
-  // What to open in a browser, with the token.
+  // The URL to open in a browser, including the token.
   const std::string& url() const { return url_; }
   uint16_t port() const { return port_; }
   const std::string& token() const { return token_; }
 
-  // The socket becomes the caller's.
+  // Transfers ownership of the socket to the caller.
   int release();
   void close();
 

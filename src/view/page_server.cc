@@ -27,7 +27,7 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::string_view kJson = "application/json";
-constexpr std::chrono::seconds kLastWordsPatience{1};
+constexpr std::chrono::seconds kStopTimeout{1};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 Duration wall_clock() {
@@ -66,16 +66,16 @@ class PageServer::Impl {
     signals_.add(SIGINT);
     signals_.add(SIGTERM);
     signals_.async_wait([this](const error_code& trouble, int) {
-      if (!trouble) leave();
+      if (!trouble) shut_down();
     });
   }
 
   void stop_when_readable(int fd) {
-    orders_.assign(fd);
-    orders_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                       [this](const error_code& trouble) {
-                         if (!trouble) leave();
-                       });
+    stop_fd_.assign(fd);
+    stop_fd_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                        [this](const error_code& trouble) {
+                          if (!trouble) shut_down();
+                        });
   }
 
   void serve() {
@@ -85,31 +85,31 @@ class PageServer::Impl {
   }
 
   void stop() {
-    boost::asio::post(loop_, [this] { leave(); });
+    boost::asio::post(loop_, [this] { shut_down(); });
   }
 
  private:
   void accept() {
     acceptor_.async_accept([this](const error_code& trouble, tcp::socket socket) {
-      if (trouble == boost::asio::error::operation_aborted || leaving_) return;
-      if (trouble) {  // no descriptor is free, most likely; one may be soon
+      if (trouble == boost::asio::error::operation_aborted || stopping_) return;
+      if (trouble) {  // most likely out of file descriptors; retry later
         accept_pause_.expires_after(kAcceptPause);
         accept_pause_.async_wait([this](const error_code& stopped) {
           if (!stopped) accept();
         });
         return;
       }
-      welcome(std::move(socket));
+      admit(std::move(socket));
       accept();
     });
   }
 
-  void welcome(tcp::socket socket) {
+  void admit(tcp::socket socket) {
     error_code ignored;
     socket.non_blocking(true, ignored);
     if (connections_.size() >= settings_.connections_max) {
       const std::string text =
-          to_http(refusal(503, "too many are looking at this run already; close some pages"));
+          to_http(refusal(503, "too many open dashboards of this run; close some"));
       socket.write_some(boost::asio::buffer(text), ignored);
       return;
     }
@@ -119,142 +119,146 @@ class PageServer::Impl {
         PageConnection::Callbacks{
             .answer = [this](const PageRequest& request) { return answer(request); },
             .events_begin = [this](PageConnection& self) { begin_events(self); },
-            .closed = [this](PageConnection& self) { forget(self); }});
+            .closed = [this](PageConnection& self) { remove(self); }});
     connections_[connection.get()] = connection;
     connection->start();
   }
 
-  void forget(PageConnection& connection) {
+  void remove(PageConnection& connection) {
     connections_.erase(&connection);
-    if (leaving_ && connections_.empty()) loop_.stop();
+    if (stopping_ && connections_.empty()) loop_.stop();
   }
 
   PageAnswer answer(const PageRequest& request) {
     struct Answering {
       Impl& server;
-      PageAnswer operator()(const WantsPage&) const {
+      PageAnswer operator()(const PageResource&) const {
         return {200, "text/html; charset=utf-8", std::string(page_html()), false};
       }
-      PageAnswer operator()(const WantsEvents&) const {
+      PageAnswer operator()(const EventsResource&) const {
         return {200, "text/event-stream", "", true};
       }
-      PageAnswer operator()(const WantsStep& wish) const { return server.answer_step(wish.step); }
-      PageAnswer operator()(const WantsMetrics&) const { return server.answer_metrics(); }
-      PageAnswer operator()(const WantsIcon&) const { return {204, "image/x-icon", "", false}; }
+      PageAnswer operator()(const StepResource& resource) const {
+        return server.answer_step(resource.step);
+      }
+      PageAnswer operator()(const MetricsResource&) const { return server.answer_metrics(); }
+      PageAnswer operator()(const IconResource&) const { return {204, "image/x-icon", "", false}; }
       PageAnswer operator()(const Refused& refused) const {
         return refusal(refused.status, refused.message);
       }
     };
-    return std::visit(Answering{*this}, wish_of(request, token_));
+    return std::visit(Answering{*this}, resource_of(request, token_));
   }
 
   PageAnswer answer_metrics() {
-    if (!settings_.metrics) return refusal(404, "there are no metrics here");
+    if (!settings_.metrics)
+      return refusal(404, "this server has no metrics; start it with --metrics");
     Status read = read_new();
     while (read && behind_) read = read_new();
     if (!read) return refusal(503, read.error().message);
-    if (!follower_.knows_the_run()) return refusal(503, "no run has begun yet");
+    if (!follower_.has_run()) return refusal(503, "the run has not started yet");
     return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(follower_.run()), false};
   }
 
   PageAnswer answer_step(Step step) {
     const auto detail = follower_.step(step);
     if (!detail) return refusal(503, detail.error().message);
-    if (!detail.value())
-      return refusal(404, fmt::format("the run has no step {}, or not yet", step));
+    if (!detail.value()) return refusal(404, fmt::format("the run has no step {} (yet)", step));
     return {200, kJson, step_json(*detail.value()), false};
   }
 
   void begin_events(PageConnection& connection) {
-    // Nobody was listening, so nobody looked.
-    if (listeners() == 1) look();
-    if (!follower_.knows_the_run()) {
-      connection.send(std::make_shared<const std::string>(": the run has not begun\n\n"));
+    // Without streams the run file is not polled.
+    if (stream_count() == 1) poll();
+    if (!follower_.has_run()) {
+      connection.send(std::make_shared<const std::string>(": the run has not started\n\n"));
       return;
     }
     publish();
   }
 
-  size_t listeners() const {
-    return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                             [](const auto& c) { return c.second->wants_events; }));
+  size_t stream_count() const {
+    return static_cast<size_t>(
+        std::count_if(connections_.begin(), connections_.end(),
+                      [](const auto& c) { return c.second->streams_events; }));
   }
 
-  // An Error is in the next snapshot's warning.
-  void look() { static_cast<void>(read_new()); }
+  // The next snapshot reports an error as its warning.
+  void poll() { static_cast<void>(read_new()); }
 
   Status read_new() {
-    const auto news = follower_.look();
-    behind_ = news && news.value() == RunFollower::News::kMore;
-    changed_ |= !news || news.value() != RunFollower::News::kNone;
+    const auto news = follower_.poll();
+    behind_ = news && news.value() == RunFollower::PollResult::kMoreToRead;
+    changed_ |= !news || news.value() != RunFollower::PollResult::kUnchanged;
     if (!news) return news.error();
     return done();
   }
 
-  // Everything to those who know nothing yet, to the others what has changed.
+  // Sends the complete state to clients that have not received it yet, and changes to the others.
   void publish() {
     changed_ = false;
-    told_at_ = steady_clock();
+    published_at_ = steady_clock();
     RunSnapshot now = follower_.snapshot(wall_clock());
-    if (told_ && told_->file != now.file) {  // another run: what was told is of no use
-      told_.reset();
-      for (const auto& connection : everybody()) connection->was_told_all = false;
+    if (published_ && published_->file != now.file) {  // another run
+      published_.reset();
+      for (const auto& connection : all_connections()) connection->received_all = false;
     }
-    const std::string update = told_ ? update_json(*told_, now) : std::string();
+    const std::string update = published_ ? update_json(*published_, now) : std::string();
     const auto update_event = update.empty() ? nullptr : event_text("update", update);
     std::shared_ptr<const std::string> all_event;
-    for (const auto& connection : everybody()) {
-      if (!connection->wants_events) continue;
-      if (connection->was_told_all) {
+    for (const auto& connection : all_connections()) {
+      if (!connection->streams_events) continue;
+      if (connection->received_all) {
         if (update_event) connection->send(update_event);
         continue;
       }
       if (!all_event) all_event = event_text("all", all_json(now));
-      connection->was_told_all = true;
+      connection->received_all = true;
       connection->send(all_event);
     }
-    told_ = std::move(now);
+    published_ = std::move(now);
   }
 
-  // A connection may be forgotten while it is told something.
-  std::vector<std::shared_ptr<PageConnection>> everybody() const {
+  // A copy, because sending can remove a connection.
+  std::vector<std::shared_ptr<PageConnection>> all_connections() const {
     std::vector<std::shared_ptr<PageConnection>> all;
     for (const auto& [key, connection] : connections_) all.push_back(connection);
     return all;
   }
 
   void tick() {
-    const bool heard = listeners() > 0;
-    if (heard || behind_ || !follower_.knows_the_run()) look();
+    const bool streaming = stream_count() > 0;
+    if (streaming || behind_ || !follower_.has_run()) poll();
     const TimePoint now = steady_clock();
-    if (heard && now - alive_at_ >= settings_.alive_every) {
-      alive_at_ = now;
-      const auto sign = std::make_shared<const std::string>(": here\n\n");
-      for (const auto& connection : everybody()) {
-        if (connection->wants_events) connection->send(sign);
+    if (streaming && now - last_keepalive_ >= settings_.keepalive_every) {
+      last_keepalive_ = now;
+      const auto comment = std::make_shared<const std::string>(": keepalive\n\n");
+      for (const auto& connection : all_connections()) {
+        if (connection->streams_events) connection->send(comment);
       }
-      // Also of a run that has become silent.
-      changed_ |= told_ && told_->end.outcome == RunOutcome::kRunning;
+      // Publishes a running run even without new data: its state may have become silent.
+      changed_ |= published_ && published_->end.outcome == RunOutcome::kRunning;
     }
-    if (heard && changed_ && follower_.knows_the_run() && now - told_at_ >= settings_.tell_every)
+    if (streaming && changed_ && follower_.has_run() &&
+        now - published_at_ >= settings_.publish_every)
       publish();
-    timer_.expires_after(behind_ ? Duration::zero() : settings_.look_every);
+    timer_.expires_after(behind_ ? Duration::zero() : settings_.poll_every);
     timer_.async_wait([this](const error_code& stopped) {
-      if (!stopped && !leaving_) tick();
+      if (!stopped && !stopping_) tick();
     });
   }
 
-  void leave() {
-    if (std::exchange(leaving_, true)) return;
+  void shut_down() {
+    if (std::exchange(stopping_, true)) return;
     error_code ignored;
     acceptor_.close(ignored);
-    if (listeners() > 0) {
-      look();
-      if (follower_.knows_the_run()) publish();
+    if (stream_count() > 0) {
+      poll();
+      if (follower_.has_run()) publish();
     }
-    for (const auto& connection : everybody()) connection->finish();
+    for (const auto& connection : all_connections()) connection->finish();
     if (connections_.empty()) loop_.stop();
-    timer_.expires_after(kLastWordsPatience);
+    timer_.expires_after(kStopTimeout);
     timer_.async_wait([this](const error_code& stopped) {
       if (!stopped) loop_.stop();
     });
@@ -268,15 +272,15 @@ class PageServer::Impl {
   boost::asio::steady_timer timer_{loop_};
   boost::asio::steady_timer accept_pause_{loop_};
   boost::asio::signal_set signals_{loop_};
-  boost::asio::posix::stream_descriptor orders_{loop_};
+  boost::asio::posix::stream_descriptor stop_fd_{loop_};
   std::map<PageConnection*, std::shared_ptr<PageConnection>> connections_;
 
-  bool behind_ = false;              // there is more to read
-  bool changed_ = false;             // since told_
-  std::optional<RunSnapshot> told_;  // what whoever listens knows
-  TimePoint told_at_{};
-  TimePoint alive_at_ = steady_clock();
-  bool leaving_ = false;
+  bool behind_ = false;                   // there is more to read
+  bool changed_ = false;                  // since published_
+  std::optional<RunSnapshot> published_;  // the state that all streams have received
+  TimePoint published_at_{};
+  TimePoint last_keepalive_ = steady_clock();
+  bool stopping_ = false;
 };
 
 PageServer::PageServer(PageListener listener, std::string run_file,

@@ -1,12 +1,12 @@
-// PageServer: serves the page of one run at a time, live, over HTTP, and changes nothing.
+// PageServer: serves the live dashboard of one run at a time over HTTP, read-only.
 //
 //   GET /              the page
-//   GET /api/events    server-sent events: first `all`, then `update` with what has changed, and
-//                      `all` again if another run is looked at from then on
-//   GET /api/step/N    one step in detail
-//   GET /metrics       the run's metrics, for Prometheus
+//   GET /api/events    server-sent events: first `all`, then `update` with changes, and `all` again
+//                      when the server switches to another run
+//   GET /api/step/N    details of a step
+//   GET /metrics       the run's Prometheus metrics
 //
-// Everything in one thread, the one that calls serve().
+// Everything runs in the thread that calls serve().
 #pragma once
 
 #include <memory>
@@ -20,37 +20,36 @@
 namespace drover {
 
 struct PageServerSettings {
-  Duration look_every = std::chrono::milliseconds(500);  // at the run file
-  Duration tell_every = std::chrono::seconds(1);         // at most
-  Duration alive_every = std::chrono::seconds(10);       // a sign of life on quiet connections
+  Duration poll_every = std::chrono::milliseconds(500);  // interval of checks of the run file
+  Duration publish_every = std::chrono::seconds(1);      // minimum interval of updates
+  Duration keepalive_every = std::chrono::seconds(10);   // interval of comments on idle streams
   uint32_t connections_max = 64;
-  // What a reader has not taken yet; one that lets more gather is dropped. Several times all of the
-  // largest runs.
+  // Bytes queued for a client; one that exceeds this is disconnected. The complete state of the
+  // largest runs is several times smaller.
   size_t unread_max = 32u << 20;
-  bool metrics = false;  // whether there are any
+  bool metrics = false;  // whether to serve /metrics
 };
 
 class PageServer {
  public:
-  // The run file need not be there yet: whoever connects earlier waits for it.
+  // The run file need not exist yet; clients that connect earlier wait for it.
   PageServer(PageListener listener, std::string run_file, const PageServerSettings& settings = {});
-  // One run after the other.
+  // Serves several runs in turn.
   PageServer(PageListener listener, RunChooser choose, const PageServerSettings& settings = {});
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
-  // SIGINT and SIGTERM are taken as stop().
+  // Makes SIGINT and SIGTERM call stop().
   void stop_on_signals();
-  // ... and so is anything that can be read from `fd`, or its end. The descriptor becomes the
-  // server's.
+  // Calls stop() when `fd` becomes readable or reaches its end. Takes ownership of `fd`.
   void stop_when_readable(int fd);
 
-  // Until it is stopped. Whoever is connected is then told the last of the run, if that takes no
-  // longer than a second.
+  // Serves until stopped. Then sends the final state of the run to connected clients, within at
+  // most a second.
   void serve();
 
-  // From any thread.
+  // May be called from any thread.
   void stop();
 
  private:

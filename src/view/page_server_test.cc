@@ -1,4 +1,4 @@
-// The page's server over real sockets of this machine.
+// The dashboard's server, over real sockets on loopback.
 #include "view/page_server.h"
 
 #include <gtest/gtest.h>
@@ -28,10 +28,10 @@ PageListener listener_on(const PageAddress& address) {
   return std::move(listener).value();
 }
 
-// Looks and tells as often as it can.
+// Polls and publishes as often as possible.
 PageServerSettings at_once(PageServerSettings settings = {}) {
-  settings.look_every = std::chrono::milliseconds(5);
-  settings.tell_every = std::chrono::milliseconds(1);
+  settings.poll_every = std::chrono::milliseconds(5);
+  settings.publish_every = std::chrono::milliseconds(1);
   return settings;
 }
 
@@ -62,7 +62,7 @@ class Served {
   std::thread thread_;
 };
 
-// A connection that waits for what it reads, but not for ever.
+// A connection whose reads time out.
 class Client {
  public:
   explicit Client(uint16_t port) : socket_(loop_) {
@@ -72,13 +72,13 @@ class Client {
   }
 
   void send(const std::string& text) {
-    boost::system::error_code ignored;  // a server may answer before it has heard everything
+    boost::system::error_code ignored;  // a server may answer before it has read everything
     boost::asio::write(socket_, boost::asio::buffer(text), ignored);
   }
   void get(const std::string& target, const std::string& headers = "") {
     send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   }
-  // Everything up to `mark`, which is taken too; what there is if the connection ends before.
+  // Everything up to and including `mark`; all input if the connection ends before.
   std::string read_to(const std::string& mark) {
     size_t found = 0;
     while ((found = read_.find(mark)) == std::string::npos) {
@@ -88,14 +88,14 @@ class Client {
     read_.erase(0, text.size());
     return text;
   }
-  // Until there is something to read.
+  // Waits until there is something to read.
   void wait() { socket_.wait(tcp::socket::wait_read); }
   std::string read_to_end() {
     while (read_some()) {
     }
     return std::exchange(read_, "");
   }
-  // The next event of that name; comments and others are passed over.
+  // The next event of that name; skips comments and other events.
   json event(const std::string& name) {
     while (true) {
       const std::string text = read_to("\n\n");
@@ -157,7 +157,7 @@ TEST(PageServer, ServesThePage) {
     EXPECT_NE(answer.head.find(header), std::string::npos) << header << " in\n" << answer.head;
 }
 
-TEST(PageServer, ServesMetricsIfThereAreAny) {
+TEST(PageServer, ServesMetricsIfEnabled) {
   const TempFolder folder;
   const std::string run = folder.file("run.db");
   EXPECT_EQ(get(Served(run).port(), "/metrics").status, 404);
@@ -186,7 +186,7 @@ TEST(PageServer, ServesAStep) {
   EXPECT_EQ(get(served.port(), "/api/step/x").status, 400);
 }
 
-TEST(PageServer, RefusesWithWords) {
+TEST(PageServer, RefusesBadRequestsWithAnError) {
   const TempFolder folder;
   const Served served(random_run_file(folder, 1, 3, 5));
   const std::vector<std::pair<std::string, int>> cases = {
@@ -207,10 +207,10 @@ TEST(PageServer, RefusesWithWords) {
       EXPECT_FALSE(json::parse(answer.body)["error"].empty());
     }
   }
-  EXPECT_EQ(get(served.port(), "/").status, 200) << "and goes on";
+  EXPECT_EQ(get(served.port(), "/").status, 200) << "it still serves";
 }
 
-TEST(PageServer, AsksForItsToken) {
+TEST(PageServer, RequiresItsToken) {
   const TempFolder folder;
   const Served served(random_run_file(folder, 1, 3, 5), {}, "secret-token");
   for (const char* target : {"/", "/api/events", "/api/step/1", "/?token=wrong-token"})
@@ -220,7 +220,7 @@ TEST(PageServer, AsksForItsToken) {
   EXPECT_EQ(get(served.port(), "/", "Authorization: Bearer secret-token\r\n").status, 200);
 }
 
-TEST(PageServer, TellsOfARunAsItGrowsAndEnds) {
+TEST(PageServer, StreamsARunAsItGrowsAndEnds) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   auto writer = writer_at(path);
@@ -250,7 +250,7 @@ TEST(PageServer, TellsOfARunAsItGrowsAndEnds) {
   }
 }
 
-TEST(PageServer, TellsEverythingAgainWhenTheNextRunBegins) {
+TEST(PageServer, SendsTheCompleteStateWhenTheNextRunStarts) {
   const TempFolder folder;
   const std::string first = random_run_file(folder, 1, 3, 20);
   const std::string second = folder.file("second.db");
@@ -273,7 +273,7 @@ TEST(PageServer, TellsEverythingAgainWhenTheNextRunBegins) {
   RandomRun(2, 5).write(*writer, 0, 7);
   DROVER_EXPECT_OK(writer->flush());
   for (const auto& client : clients) {
-    json all = client->event("all");  // on the connection that it has
+    json all = client->event("all");  // on the same connection
     EXPECT_EQ(all["run"]["cell"]["number"], 2);
     while (all["progress"]["step"] != 7) all = client->event("update");
   }
@@ -285,7 +285,7 @@ TEST(PageServer, TellsEverythingAgainWhenTheNextRunBegins) {
   }
 }
 
-TEST(PageServer, TellsOfAnEmptyRun) {
+TEST(PageServer, StreamsAnEmptyRun) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -297,20 +297,20 @@ TEST(PageServer, TellsOfAnEmptyRun) {
   EXPECT_TRUE(all["steps"]["step"].empty());
 }
 
-TEST(PageServer, WaitsForARunThatHasNotBegun) {
+TEST(PageServer, WaitsForARunThatHasNotStarted) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const Served served(path);
   Client client(served.port());
   client.get("/api/events");
-  EXPECT_NE(client.read_to("not begun").find("not begun"), std::string::npos);
+  EXPECT_NE(client.read_to("not started").find("not started"), std::string::npos);
   EXPECT_EQ(get(served.port(), "/").status, 200);
   EXPECT_EQ(get(served.port(), "/api/step/0").status, 503);
   const auto writer = writer_at(path);
   EXPECT_EQ(client.event("all")["progress"]["state"], "waiting");
 }
 
-TEST(PageServer, SaysThatTheFileIsGone) {
+TEST(PageServer, WarnsThatTheFileIsGone) {
   const TempFolder folder;
   const std::string path = random_run_file(folder, 1, 3, 5);
   const Served served(path);
@@ -323,7 +323,7 @@ TEST(PageServer, SaysThatTheFileIsGone) {
   EXPECT_NE(update["run"]["warning"].get<std::string>().find("no such file"), std::string::npos);
 }
 
-TEST(PageServer, TellsTheLastWhenItIsStopped) {
+TEST(PageServer, SendsTheFinalStateWhenItIsStopped) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -331,7 +331,7 @@ TEST(PageServer, TellsTheLastWhenItIsStopped) {
   Client client(served.port());
   client.get("/api/events");
   client.event("all");
-  Client idle(served.port());  // has asked for nothing
+  Client idle(served.port());  // has sent no request
   DROVER_EXPECT_OK(writer->on_step(sample_step(0, 2), sample_arrivals(0, 2)));
   DROVER_EXPECT_OK(writer->on_end({.outcome = RunOutcome::kInterrupted, .reason = "Ctrl-C"}));
   served.stop();
@@ -339,7 +339,7 @@ TEST(PageServer, TellsTheLastWhenItIsStopped) {
   EXPECT_EQ(idle.read_to_end(), "");
 }
 
-TEST(PageServer, TakesOnlySoMany) {
+TEST(PageServer, LimitsItsConnections) {
   const TempFolder folder;
   const Served served(random_run_file(folder, 1, 3, 5), {.connections_max = 2});
   Client first(served.port());
@@ -352,16 +352,16 @@ TEST(PageServer, TakesOnlySoMany) {
     EXPECT_NE(Client(served.port()).read_to_end().find("503 Service Unavailable"),
               std::string::npos);
   }
-  // The second has left, and there is room again as soon as the server has noticed.
+  // The second has disconnected, and its place is free as soon as the server has noticed.
   int status = 0;
   for (int tries = 0; status != 200 && tries < 10'000; ++tries)
     status = get(served.port(), "/").status;
   EXPECT_EQ(status, 200);
 }
 
-// Every time another run is looked at, everybody is told all of it: with a reader who takes it and
-// one who does not, the second falls behind by as much each time.
-TEST(PageServer, DropsAReaderWhoDoesNotReadAndGoesOnWithTheOthers) {
+// Every switch to another run sends its complete state to all clients. One client reads it, the
+// other does not, so the queue of the second grows with every switch.
+TEST(PageServer, DisconnectsAClientThatDoesNotReadAndKeepsTheOthers) {
   const TempFolder folder;
   const std::string runs[] = {random_run_file(folder, 1, 8, 300),
                               random_run_file(folder, 2, 8, 300)};
@@ -370,27 +370,27 @@ TEST(PageServer, DropsAReaderWhoDoesNotReadAndGoesOnWithTheOthers) {
   const Served served([&] { return WatchedRun{.file = runs[times % 2]}; }, settings);
   Client reader(served.port());
   reader.get("/api/events");
-  const size_t told = reader.event("all").dump().size();
-  ASSERT_LT(told, settings.unread_max) << "nobody is dropped who reads";
+  const size_t size = reader.event("all").dump().size();
+  ASSERT_LT(size, settings.unread_max) << "a client that reads is not disconnected";
   Client idler(served.port());
   idler.get("/api/events");
-  idler.wait();  // it has joined: the answer has begun to come
-  // There is no room for a third until the idler has gone.
+  idler.wait();  // the answer has begun, so it is connected
+  // A third connection is refused until the idler is disconnected.
   size_t rounds = 0;
   while (get(served.port(), "/").status != 200) {
     ASSERT_LT(++rounds, 1000u) << "it is still there";
     ++times;
     EXPECT_EQ(reader.event("all")["run"]["file"], runs[times % 2]);
   }
-  // The system keeps some for it too, but not more than this.
-  EXPECT_GT(rounds * told, settings.unread_max);
+  // The kernel's socket buffers hold some data too, but not more than this.
+  EXPECT_GT(rounds * size, settings.unread_max);
   const std::string taken = idler.read_to_end();
-  EXPECT_LT(taken.size(), rounds * told) << "its connection has ended before all was told";
+  EXPECT_LT(taken.size(), rounds * size) << "its connection ended before all was sent";
   ++times;
-  EXPECT_EQ(reader.event("all")["run"]["file"], runs[times % 2]) << "and the reader goes on";
+  EXPECT_EQ(reader.event("all")["run"]["file"], runs[times % 2]) << "the reader still receives";
 }
 
-TEST(PageListener, KnowsAPortInUse) {
+TEST(PageListener, ReportsAPortInUse) {
   const PageListener first = listener_on({.port = 0});
   const auto second = PageListener::open({.port = first.port()}, "--dashboard");
   ASSERT_FALSE(second.ok());
@@ -398,7 +398,7 @@ TEST(PageListener, KnowsAPortInUse) {
   EXPECT_NE(second.error().message.find("--dashboard 0"), std::string::npos);
 }
 
-TEST(PageListener, LetsOthersInOnlyWithAToken) {
+TEST(PageListener, ServesOtherMachinesOnlyWithAToken) {
   const auto open = PageListener::open({.host = "0.0.0.0", .port = 0}, "--port");
   ASSERT_FALSE(open.ok());
   EXPECT_NE(open.error().message.find("--token"), std::string::npos);

@@ -1,5 +1,5 @@
-// For tests only: runs made up from a seed, with stragglers, late ones, losses that are not numbers
-// and steps that are decided several times or never.
+// For tests only: runs generated from a seed, with stragglers, late gradients, losses that are NaN,
+// and steps with several decisions or none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,32 +17,32 @@ class RandomRun {
  public:
   RandomRun(uint64_t seed, uint32_t workers) : seed_(seed), workers_(workers) {}
 
-  // Steps [from, to), everything a function of seed and step.
+  // Writes steps [from, to). All values depend only on the seed and the step.
   void write(RunWriter& writer, Step from, Step to) const {
     for (Step step = from; step < to; ++step) write_step(writer, step);
   }
 
  private:
-  double chance(Step step, uint64_t worker, uint64_t what) const {
+  double uniform(Step step, uint64_t worker, uint64_t what) const {
     return unit_interval(
         draw({seed_, static_cast<uint64_t>(Purpose::kFaults), step, worker, what}));
   }
   Duration run_time(Step step, WorkerId worker) const {
-    return from_seconds(0.01 * (1.0 + worker % 3) * (0.5 + chance(step, worker, 1)));
+    return from_seconds(0.01 * (1.0 + worker % 3) * (0.5 + uniform(step, worker, 1)));
   }
-  bool takes_part(Step step, WorkerId worker) const { return chance(step, worker, 2) < 0.95; }
+  bool takes_part(Step step, WorkerId worker) const { return uniform(step, worker, 2) < 0.95; }
   bool is_cut(Step step, WorkerId worker) const {
-    return chance(step, 0, 3) < 0.7 && chance(step, worker, 4) < 0.2;
+    return uniform(step, 0, 3) < 0.7 && uniform(step, worker, 4) < 0.2;
   }
-  bool comes_late(Step step, WorkerId worker) const { return chance(step, worker, 5) < 0.5; }
+  bool comes_late(Step step, WorkerId worker) const { return uniform(step, worker, 5) < 0.5; }
 
   void write_step(RunWriter& writer, Step step) const {
-    const auto decisions = static_cast<uint32_t>(chance(step, 0, 6) * 3.0);
+    const auto decisions = static_cast<uint32_t>(uniform(step, 0, 6) * 3.0);
     for (uint32_t i = 0; i < decisions; ++i) {
-      // Of some steps a forecast is known, of the last arrival of several recorded ranks.
-      const auto mean = static_cast<float>(0.01 + 0.2 * chance(step, 0, 20));
+      // Some steps have a forecast of the last arrival.
+      const auto mean = static_cast<float>(0.01 + 0.2 * uniform(step, 0, 20));
       std::vector<ExpectedArrival> expected;
-      if (i == 0 && chance(step, 0, 21) < 0.8)
+      if (i == 0 && uniform(step, 0, 21) < 0.8)
         expected = {{1, mean / 2, mean / 4, mean}, {workers_, mean, mean / 2, 2 * mean}};
       DROVER_EXPECT_OK(writer.on_decision({.step = step,
                                            .cutoff = 1 + i,
@@ -54,17 +54,17 @@ class RandomRun {
     }
     StepRecord record{.step = step,
                       .at = std::chrono::milliseconds(50 * step + 7),
-                      .elapsed = from_seconds(0.05 * (0.2 + chance(step, 0, 7))),
-                      .late = static_cast<uint32_t>(chance(step, 0, 8) * 3.0),
-                      .refused = chance(step, 0, 9) < 0.1 ? 1u : 0u,
+                      .elapsed = from_seconds(0.05 * (0.2 + uniform(step, 0, 7))),
+                      .late = static_cast<uint32_t>(uniform(step, 0, 8) * 3.0),
+                      .refused = uniform(step, 0, 9) < 0.1 ? 1u : 0u,
                       .samples = 64 * step % 640,
-                      .loss = chance(step, 0, 10) < 0.02 ? std::numeric_limits<double>::quiet_NaN()
-                                                         : chance(step, 0, 11),
-                      .accuracy = chance(step, 0, 12),
+                      .loss = uniform(step, 0, 10) < 0.02 ? std::numeric_limits<double>::quiet_NaN()
+                                                          : uniform(step, 0, 11),
+                      .accuracy = uniform(step, 0, 12),
                       .learning_rate = 0.1,
-                      .closing = from_seconds(0.004 * chance(step, 0, 13)),
-                      .undecided = from_seconds(0.002 * chance(step, 0, 14)),
-                      .noise_scale = chance(step, 0, 15) < 0.5 ? 12.5 : std::nan("")};
+                      .closing = from_seconds(0.004 * uniform(step, 0, 13)),
+                      .undecided = from_seconds(0.002 * uniform(step, 0, 14)),
+                      .noise_scale = uniform(step, 0, 15) < 0.5 ? 12.5 : std::nan("")};
     std::vector<ArrivalRecord> arrivals;
     for (WorkerId worker = 0; worker < workers_; ++worker) {
       if (!takes_part(step, worker)) continue;
@@ -74,14 +74,14 @@ class RandomRun {
                           .worker = worker,
                           .run_time = cut ? time / 2 : time,
                           .censored = cut,
-                          .compute = chance(step, 0, 16) < 0.9 ? time * 2 / 3 : Duration::zero(),
+                          .compute = uniform(step, 0, 16) < 0.9 ? time * 2 / 3 : Duration::zero(),
                           .samples = 8});
       if (cut) continue;
       ++record.contributors;
       record.last_worker = worker;
     }
     DROVER_EXPECT_OK(writer.on_step(record, arrivals));
-    // Those who were let finish come one to three steps later.
+    // Stragglers that were allowed to finish arrive one to three steps later.
     for (Step before = step < 3 ? 0 : step - 3; before < step; ++before) {
       for (WorkerId worker = 0; worker < workers_; ++worker) {
         const bool now = before + 1 + worker % 3 == step;
@@ -92,11 +92,11 @@ class RandomRun {
       }
     }
     if (step % 10 == 9) {
-      DROVER_EXPECT_OK(writer.on_evaluation({step + 1, record.at, chance(step, 0, 17), 0.5, 100}));
+      DROVER_EXPECT_OK(writer.on_evaluation({step + 1, record.at, uniform(step, 0, 17), 0.5, 100}));
     }
-    if (chance(step, 0, 18) < 0.05) {
+    if (uniform(step, 0, 18) < 0.05) {
       EventPayload payload = event::Joined{};
-      if (chance(step, 0, 19) < 0.5) payload = event::Lost{.loss = disconnected("connection")};
+      if (uniform(step, 0, 19) < 0.5) payload = event::Lost{.loss = disconnected("connection")};
       DROVER_EXPECT_OK(writer.on_event(
           {record.at, step, Peer{Role::kWorker, static_cast<WorkerId>(step % workers_)}, payload}));
     }
@@ -106,7 +106,7 @@ class RandomRun {
   const uint32_t workers_;
 };
 
-// A whole run in a file.
+// A complete run in a file.
 inline std::string random_run_file(const TempFolder& folder, uint64_t seed, uint32_t workers,
                                    Step steps) {
   const std::string path = folder.file("run-" + std::to_string(seed) + ".db");

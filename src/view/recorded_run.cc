@@ -8,7 +8,7 @@
 namespace drover {
 namespace {
 
-// The steps that are read again each time: so many, but no more arrivals than that.
+// The number of steps that are read again each time, and a limit on their arrivals.
 constexpr uint64_t kTailSteps = 64;
 constexpr uint64_t kTailSteps_min = 4;
 constexpr uint64_t kTailArrivals = 50'000;
@@ -43,7 +43,7 @@ Result<bool> RecordedRun::read(const RunReader& reader, uint64_t arrivals_max) {
   if (const Status status = read_tables(reader); !status) return status.error();
   const Result<bool> rewound = was_rewound(reader);
   if (!rewound) return rewound.error();
-  if (rewound.value()) forget_steps();
+  if (rewound.value()) reset_steps();
   return read_steps(reader, arrivals_max);
 }
 
@@ -61,7 +61,7 @@ Status RecordedRun::read_tables(const RunReader& reader) {
     if (!header) return header.error();
     tables_.header = std::move(header).value();
   }
-  // The end first: what is recorded before it is there when it is.
+  // The end is read first. If it is present, everything recorded before it is present too.
   Result<RunEnd> end = reader.end();
   if (!end) return end.error();
   const Result<std::vector<PeerRecord>> peers = reader.peers();
@@ -80,7 +80,7 @@ Status RecordedRun::read_tables(const RunReader& reader) {
 Status RecordedRun::read_events(const RunReader& reader) {
   Result<std::vector<EventRecord>> events = reader.events();
   if (!events) return events.error();
-  // Events are never taken out of a run file.
+  // Events are never removed from a run file.
   for (; events_read_ < events.value().size(); ++events_read_) {
     EventRecord& event = events.value()[events_read_];
     tables_.worker_states.add(event);
@@ -112,10 +112,10 @@ void RecordedRun::arrange(uint32_t workers) {
   if (workers == tables_.workers && layout == layout_) return;
   tables_.workers = workers;
   layout_ = std::move(layout);
-  forget_steps();
+  reset_steps();
 }
 
-void RecordedRun::forget_steps() {
+void RecordedRun::reset_steps() {
   settled_ = RunAggregate(layout_);
   settled_to_ = 0;
   settled_last_at_ = {};
@@ -127,13 +127,13 @@ Result<bool> RecordedRun::was_rewound(const RunReader& reader) const {
   if (settled_to_ == 0) return false;
   const auto last = reader.steps(settled_to_ - 1, settled_to_);
   if (!last) return last.error();
-  const bool there = !last.value().empty();
-  if (settled_.step_count() == 0) return there;  // a run that was resumed began later
-  return !there || last.value().front().at != settled_last_at_;
+  const bool exists = !last.value().empty();
+  if (settled_.step_count() == 0) return exists;  // a resumed run, whose first step is not 0
+  return !exists || last.value().front().at != settled_last_at_;
 }
 
 Result<bool> RecordedRun::read_steps(const RunReader& reader, uint64_t arrivals_max) {
-  // If nothing says how many workers there are, the first steps do.
+  // If settings and peers do not have the number of workers, the first steps do.
   const bool unknown = tables_.workers == 0 && settled_.step_count() == 0;
   const uint64_t per_step = unknown ? arrivals_max : std::max<uint64_t>(tables_.workers, 1);
   const uint64_t tail_steps = std::clamp(kTailArrivals / per_step, kTailSteps_min, kTailSteps);
@@ -154,7 +154,7 @@ Result<bool> RecordedRun::read_steps(const RunReader& reader, uint64_t arrivals_
   uint32_t workers = tables_.workers;
   for (const RecordedArrival& each : stretch.value().arrivals)
     workers = std::max(workers, each.arrival.worker + 1);
-  if (workers != tables_.workers) {  // neither settings nor peers say that there are so many
+  if (workers != tables_.workers) {  // more than in settings and peers
     arrange(workers);
     return true;
   }
@@ -189,7 +189,7 @@ void RecordedRun::settle(RunStretch stretch, uint64_t tail_steps) {
   stretch.expected.erase(stretch.expected.begin(), before_tail(stretch.expected, step_of));
   const auto arrivals =
       before_tail(stretch.arrivals, [](const auto& each) { return each.arrival.step; });
-  // A copy: the stretch was much longer than what is left of it.
+  // A copy frees memory, because the stretch was much longer than its rest.
   tail_ = {.span = {settled_to_, end},
            .steps = {stretch.steps.begin(), stretch.steps.end()},
            .arrivals = {arrivals, stretch.arrivals.end()},

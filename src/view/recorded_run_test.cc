@@ -1,4 +1,4 @@
-// The numbers of a run are what its file says, however it was read.
+// The numbers of a run match its file, regardless of the portions in which it was read.
 #include "view/recorded_run.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ const std::vector<double>& column(const RunSnapshot& snapshot, std::string_view 
   return snapshot.steps.columns.front().second;
 }
 
-// Everything about one step, found by looking through the whole file.
+// The data of one step, found by a search of the whole file.
 struct SlowStep {
   StepRecord record;
   std::vector<RecordedArrival> arrivals;
@@ -109,12 +109,12 @@ TEST_P(RandomRuns, HaveBucketsThatAreMeansAndSums) {
     for (const char* part : {"computing_s", "waiting_s", "moving_s", "aggregating_s", "deciding_s"})
       parts += column(snapshot, part)[bucket];
     if (!std::isnan(column(snapshot, "computing_s")[bucket])) {
-      EXPECT_NEAR(parts, elapsed / count, 1e-9) << "the parts of the time are the time";
+      EXPECT_NEAR(parts, elapsed / count, 1e-9) << "the parts add up to the time";
     }
   }
 }
 
-TEST_P(RandomRuns, HaveTheWorkersThatTheStoreKnows) {
+TEST_P(RandomRuns, HaveTheWorkersOfTheStore) {
   const RunSnapshot snapshot = snapshot_at(path_);
   const auto slow = reader_at(path_).workers().value();
   ASSERT_EQ(snapshot.worker_lines.size(), slow.size());
@@ -171,21 +171,21 @@ TEST_P(RandomRuns, HaveAHeatMapOfMeans) {
       }
     }
     for (size_t row = 0; row < kWorkers; ++row) {
-      const double told = snapshot.heat.time_s[place][row];
-      ASSERT_EQ(std::isnan(told), times[row].count == 0);
+      const double mean = snapshot.heat.time_s[place][row];
+      ASSERT_EQ(std::isnan(mean), times[row].count == 0);
       if (times[row].count == 0) continue;
-      EXPECT_NEAR(told, times[row].value(), 1e-9);
+      EXPECT_NEAR(mean, times[row].value(), 1e-9);
       EXPECT_NEAR(snapshot.heat.late[place][row], late[row].value(), 1e-9);
     }
   }
 }
 
-// Each step by itself, looking back for the decision that held in it.
+// Computes each step separately, with the decision in force in it.
 TEST_P(RandomRuns, EstimateTheTimeSavedByTheForecastInForce) {
   const RunReader reader = reader_at(path_);
   double about = 0.0;
   double predicted_steps = 0.0;
-  Duration longest{};  // that was known by then
+  Duration longest{};  // of the run-times up to this step
   for (const SlowStep& step : slow_steps(path_)) {
     Duration last_used{}, last{};
     bool unknown = false;
@@ -235,7 +235,7 @@ TEST_P(RandomRuns, HaveTheStoresTotals) {
   EXPECT_EQ(snapshot.progress.state, RunState::kCompleted);
 }
 
-TEST_P(RandomRuns, LookTheSameInPortions) {
+TEST_P(RandomRuns, AreEqualIfReadInPortions) {
   const std::string whole = all_json(snapshot_at(path_));
   for (const uint64_t portion : {100u, 700u}) {
     SCOPED_TRACE(portion);
@@ -243,7 +243,7 @@ TEST_P(RandomRuns, LookTheSameInPortions) {
   }
 }
 
-TEST_P(RandomRuns, LookTheSameReadWhileTheyGrow) {
+TEST_P(RandomRuns, AreEqualIfReadWhileTheyGrow) {
   const std::string path = folder_.file("growing.db");
   const auto writer = writer_at(path);
   const RandomRun writes(GetParam(), kWorkers);
@@ -277,7 +277,7 @@ TEST(RecordedRun, DoublesItsBucketsInALongRun) {
     EXPECT_LE(snapshot.decisions[i].decision.step, snapshot.decisions[i - 1].decision.step);
 }
 
-TEST(RecordedRun, OfAnEmptyRunWaits) {
+TEST(RecordedRun, AnEmptyRunIsWaiting) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -286,13 +286,13 @@ TEST(RecordedRun, OfAnEmptyRunWaits) {
   const RunSnapshot snapshot = snapshot_of(run, seconds(5));
   EXPECT_EQ(snapshot.progress.state, RunState::kWaiting);
   EXPECT_EQ(snapshot.progress.step, 0u);
-  EXPECT_EQ(snapshot.workers, 4u) << "as its settings say";
+  EXPECT_EQ(snapshot.workers, 4u) << "as in its settings";
   EXPECT_TRUE(column(snapshot, "step").empty());
   EXPECT_TRUE(std::isnan(snapshot.totals.loss));
   EXPECT_EQ(snapshot_of(run, seconds(500)).progress.state, RunState::kSilent);
 }
 
-TEST(RecordedRun, TellsHowLongIsLeft) {
+TEST(RecordedRun, EstimatesTheTimeLeft) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   RunHeader header = sample_header();
@@ -308,13 +308,13 @@ TEST(RecordedRun, TellsHowLongIsLeft) {
   EXPECT_EQ(progress.state, RunState::kRunning);
   EXPECT_EQ(progress.step, 20u);
   EXPECT_EQ(progress.steps, 100u);
-  EXPECT_NEAR(progress.left_s, 80 * 0.01, 0.01) << "10 ms a step";
+  EXPECT_NEAR(progress.left_s, 80 * 0.01, 0.01) << "10 ms per step";
   EXPECT_EQ(snapshot_of(run, seconds(100)).progress.state, RunState::kSilent);
   EXPECT_TRUE(std::isnan(snapshot_of(run, seconds(100)).progress.left_s));
 }
 
-// As `drover launch` writes it: workers say when they are done.
-TEST(RecordedRun, OfARunWithoutAKnownEndTellsNoTotal) {
+// As `drover launch` writes it: the workers' scripts determine the end.
+TEST(RecordedRun, ARunWithoutAPlannedEndHasNoTotal) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   RunHeader header = sample_header();
@@ -340,7 +340,7 @@ TEST(RecordedRun, OfARunWithoutAKnownEndTellsNoTotal) {
   EXPECT_EQ(progress.steps, std::nullopt);
 }
 
-TEST(RecordedRun, KnowsWhoIsLost) {
+TEST(RecordedRun, HasTheLostProcesses) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -373,7 +373,7 @@ TEST(RecordedRun, AWorkerThatHasLeftIsFinishedNotAlive) {
   EXPECT_EQ(snapshot.worker_lines[2].state, WorkerState::kFinished);
 }
 
-// A restarted run continues only with the workers that take part again; no `joined` says so.
+// A restarted run continues with the workers that join again. It records no `joined` event of them.
 TEST(RecordedRun, WorkersLostBeforeARestartAreAliveAfterIt) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
@@ -390,7 +390,7 @@ TEST(RecordedRun, WorkersLostBeforeARestartAreAliveAfterIt) {
   EXPECT_EQ(snapshot.worker_lines[3].state, WorkerState::kLost);
 }
 
-// A script that has done its work has no process that could join again.
+// A script that has finished has no process that could join again.
 TEST(RecordedRun, AWorkerThatHasLeftStaysFinishedAfterARestart) {
   WorkerStates members;
   members.add({seconds(1), 1, Peer{Role::kWorker, 0}, event::Left{}});
@@ -404,8 +404,8 @@ TEST(RecordedRun, AWorkerThatHasLeftStaysFinishedAfterARestart) {
   EXPECT_EQ(members.state_of(0), WorkerState::kAlive);
 }
 
-// The steps after the checkpoint are taken out of the file and made once more.
-TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
+// A restart removes the steps after the checkpoint from the file and repeats them.
+TEST(RecordedRun, ReadsStepsAgainThatARestartHasRemoved) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -431,15 +431,15 @@ TEST(RecordedRun, ReadsAnewWhatARestartHasTakenBack) {
     DROVER_EXPECT_OK(run.read_all(reader_at(path)));
     EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
   }
-  // Not looked at between the restart and as many steps as there were.
+  // The file is not read between the restart and the old number of steps.
   DROVER_EXPECT_OK(writer->restart_at(10));
   record(10, 200, 2);
   DROVER_EXPECT_OK(run.read_all(reader_at(path)));
   EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
 }
 
-// Its steps count on from the checkpoint.
-TEST(RecordedRun, OfAResumedRunBeginsWhereItDid) {
+// The steps of a resumed run continue the numbering of the checkpoint.
+TEST(RecordedRun, AResumedRunBeginsAtItsCheckpoint) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -453,7 +453,7 @@ TEST(RecordedRun, OfAResumedRunBeginsWhereItDid) {
   EXPECT_EQ(run.aggregate().step_count(), 200u);
   EXPECT_EQ(all_json(snapshot_of(run, {})), all_json(snapshot_at(path)));
   EXPECT_EQ(run.aggregate().gradients().used, 800u);
-  // It restarts from the beginning after all.
+  // It then restarts from step 0.
   DROVER_EXPECT_OK(writer->restart_at(0));
   DROVER_EXPECT_OK(writer->on_step(sample_step(0, 4), sample_arrivals(0, 4)));
   DROVER_EXPECT_OK(writer->flush());
@@ -493,7 +493,7 @@ TEST(HeatLayout, NeverHasTooManyRows) {
   }
 }
 
-TEST(ReadStep, IsOneStepCloseUp) {
+TEST(ReadStep, HasTheDetailsOfAStep) {
   const TempFolder folder;
   const std::string path = random_run_file(folder, 4, 5, 30);
   const RunReader reader = reader_at(path);
@@ -508,7 +508,7 @@ TEST(ReadStep, IsOneStepCloseUp) {
                                  if (in_time(a) != in_time(b)) return in_time(a);
                                  return a.arrival.run_time < b.arrival.run_time;
                                }))
-        << "in the order in which they came";
+        << "in the order of arrival";
     for (const DecisionRecord& decision : detail.value()->decisions) EXPECT_EQ(decision.step, step);
   }
   const auto beyond = read_step(reader, 30);
@@ -516,7 +516,7 @@ TEST(ReadStep, IsOneStepCloseUp) {
   EXPECT_FALSE(beyond.value());
 }
 
-TEST(ReadStep, ThinsOutVeryManyArrivals) {
+TEST(ReadStep, SamplesVeryManyArrivals) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);

@@ -25,8 +25,8 @@ std::string quoted_json(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// In JSON '<' occurs in texts alone, where it may be written like this. Without it there is neither
-// an end of the script nor the beginning of a comment.
+// In JSON '<' occurs only in strings, where it can be escaped. Without '<' the text cannot end the
+// script element or begin a comment.
 std::string without_tags(const std::string& json) {
   std::string text;
   text.reserve(json.size());
@@ -55,7 +55,7 @@ std::string run_json(const ReportedRun& run) {
 
 Error cannot_write(const std::string& path, const std::string& why) {
   return system_error(
-      fmt::format("cannot write the report to {}: {}. Give another place with --out", path, why));
+      fmt::format("cannot write the report to {}: {}; choose another path with --out", path, why));
 }
 
 }  // namespace
@@ -63,9 +63,9 @@ Error cannot_write(const std::string& path, const std::string& why) {
 Result<ReportedRun> read_for_report(const std::string& path, Duration wall_clock) {
   RunFollower follower(only_run(path));
   while (true) {
-    const auto news = follower.look();
+    const auto news = follower.poll();
     if (!news) return news.error();
-    if (news.value() != RunFollower::News::kMore) break;
+    if (news.value() != RunFollower::PollResult::kMoreToRead) break;
   }
   ReportedRun run{.snapshot = follower.snapshot(wall_clock), .details = {}};
   const uint64_t steps = run.snapshot.progress.step;
@@ -87,9 +87,9 @@ std::string report_html(const std::vector<ReportedRun>& runs, const ReportFacts&
   data += fmt::format("],\"made\":{},\"command\":{}}}", quoted_json(facts.made),
                       quoted_json(facts.command));
   std::string page(page_html());
-  const size_t place = page.find(kDataPlace);
+  const size_t place = page.find(kDataElement);
   DROVER_CHECK(place != std::string::npos);
-  const size_t opening = kDataPlace.find("</script>");
+  const size_t opening = kDataElement.find("</script>");
   return page.insert(place + opening, without_tags(data));
 }
 
@@ -100,12 +100,13 @@ Status write_report(const std::string& path, const std::string& text) {
   {
     constexpr std::string_view kDatabase = "SQLite format 3";
     std::string begin(kDatabase.size(), '\0');
-    std::ifstream there(path, std::ios::binary);
-    if (there.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kDatabase)
-      return cannot_write(path, "there is a database of that name, which may be a run");
+    std::ifstream existing(path, std::ios::binary);
+    if (existing.read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
+        begin == kDatabase)
+      return cannot_write(path, "it is a database and may be a run file");
   }
   const Status written = write_file_atomically(path, text, {.contended = true});
-  if (!written) return system_error(written.error().message + ". Give another place with --out");
+  if (!written) return system_error(written.error().message + "; choose another path with --out");
   return done();
 }
 

@@ -11,7 +11,7 @@
 namespace drover {
 namespace {
 
-// In a cell of a table.
+// Text escaped for a cell of a table.
 std::string cell(const std::string& text) {
   std::string safe;
   for (const char c : text) {
@@ -45,7 +45,7 @@ std::string saved(const RunSnapshot& run) {
   std::string text = fmt::format("{}{} ({:.3g} %)", totals.saved_exact ? "" : "at least ",
                                  time(totals.saved_s), 100.0 * totals.saved_s / totals.wait_all_s);
   if (std::isfinite(totals.saved_about_s)) {
-    text += fmt::format(", about {} ({:.3g} %) by the forecast", time(totals.saved_about_s),
+    text += fmt::format(", about {} ({:.3g} %) by forecast", time(totals.saved_about_s),
                         100.0 * totals.saved_about_s / (totals.waited_s + totals.saved_about_s));
   }
   return text;
@@ -71,19 +71,19 @@ const std::vector<std::pair<std::string_view, Cell>>& table_rows() {
        }},
       {"time", [](const auto& run) { return time(run.progress.elapsed_s); }},
       {"steps per second", [](const auto& run) { return number(run.progress.steps_per_s); }},
-      {"step, median", [](const auto& run) { return time(run.totals.step_median_s); }},
-      {"step, 90th percentile", [](const auto& run) { return time(run.totals.step_p90_s); }},
+      {"step time, median", [](const auto& run) { return time(run.totals.step_median_s); }},
+      {"step time, 90th percentile", [](const auto& run) { return time(run.totals.step_p90_s); }},
       {"training loss", [](const auto& run) { return number(run.totals.loss); }},
       {"test loss", [](const auto& run) { return number(run.totals.test_loss); }},
       {"test accuracy", [](const auto& run) { return percent(run.totals.test_accuracy, 2); }},
       {"gradients per step", [](const auto& run) { return number(run.totals.contributors_mean); }},
-      {"gradients too late", [](const auto& run) { return with_commas(run.totals.late); }},
-      {"saved against waiting for all", [](const auto& run) { return saved(run); }},
+      {"late gradients", [](const auto& run) { return with_commas(run.totals.late); }},
+      {"time saved vs. synchronous", [](const auto& run) { return saved(run); }},
   };
   return rows;
 }
 
-// A block of code that nothing in `text` can end.
+// A code block with a fence that does not occur in `text`.
 std::string fenced(const std::string& text, std::string_view language) {
   std::string fence = "```";
   while (text.find(fence) != std::string::npos) fence += '`';
@@ -106,23 +106,22 @@ std::string report_markdown(const std::vector<ReportedRun>& runs, const ReportFa
     for (const ReportedRun& run : runs) fmt::format_to(out, " {} |", cell(value(run.snapshot)));
     text += "\n";
   }
-  text += "\n## To repeat\n";
+  text += "\n## How to reproduce\n";
   for (const ReportedRun& run : runs) {
     const RunHeader& header = run.snapshot.header;
     fmt::format_to(out, "\n{}, started {}:\n\n{}", cell(run.snapshot.file), cell(header.started),
                    fenced(header.command, "sh"));
     if (!run.snapshot.warning.empty())
       fmt::format_to(out, "\nNote: {}\n", cell(run.snapshot.warning));
-    // Of a simulated run the job is only a part.
+    // The job is only a part of a simulated run.
     if (const std::string scenario = run.snapshot.environment("scenario"); !scenario.empty()) {
-      fmt::format_to(out, "\nThe whole scenario, for `drover simulate SCENARIO.toml`:\n\n{}",
+      fmt::format_to(out, "\nScenario, for `drover simulate SCENARIO.toml`:\n\n{}",
                      fenced(scenario, "toml"));
     } else if (!header.job.empty()) {
-      fmt::format_to(out, "\nThe whole job, for `drover train JOB.toml`:\n\n{}",
-                     fenced(header.job, "toml"));
+      fmt::format_to(out, "\nJob, for `drover train JOB.toml`:\n\n{}", fenced(header.job, "toml"));
     }
   }
-  fmt::format_to(out, "\nMade {} with:\n\n{}", cell(facts.made), fenced(facts.command, "sh"));
+  fmt::format_to(out, "\nCreated {} with:\n\n{}", cell(facts.made), fenced(facts.command, "sh"));
   return text;
 }
 

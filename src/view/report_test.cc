@@ -1,4 +1,4 @@
-// A report holds the runs, and nothing in them gets out of its place.
+// A report contains the runs, and their data cannot break out of its element.
 #include "view/report.h"
 
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ ReportedRun reported(const std::string& path) {
   return std::move(run).value();
 }
 
-// What a browser takes for the data: up to the first end of a script.
+// The data as a browser reads it: up to the first end of a script element.
 json data_in(const std::string& html) {
-  const std::string opening(kDataPlace.substr(0, kDataPlace.find("</script>")));
+  const std::string opening(kDataElement.substr(0, kDataElement.find("</script>")));
   const size_t begin = html.find(opening) + opening.size();
   return json::parse(html.substr(begin, html.find("</script", begin) - begin));
 }
@@ -33,9 +33,9 @@ size_t count(const std::string& text, std::string_view word) {
   return found;
 }
 
-TEST(Page, HasOnePlaceForData) { EXPECT_EQ(count(std::string(page_html()), kDataPlace), 1u); }
+TEST(Page, HasOneDataElement) { EXPECT_EQ(count(std::string(page_html()), kDataElement), 1u); }
 
-TEST(Report, HoldsTheRuns) {
+TEST(Report, ContainsTheRuns) {
   const TempFolder folder;
   const std::vector<ReportedRun> runs = {reported(random_run_file(folder, 1, 3, 200)),
                                          reported(random_run_file(folder, 2, 4, 10))};
@@ -52,7 +52,7 @@ TEST(Report, HoldsTheRuns) {
   EXPECT_EQ(data["runs"][1]["run"]["workers"], 4);
 }
 
-TEST(Report, LetsNothingBreakOut) {
+TEST(Report, EscapesItsData) {
   const TempFolder folder;
   const std::string evil = "</script><script>alert(1)</script><!-- </SCRIPT >";
   RunHeader header = sample_header();
@@ -74,7 +74,7 @@ TEST(Report, LetsNothingBreakOut) {
   EXPECT_EQ(count(html, "alert(1)"), count(html, "\\u003cscript>alert(1)"));
 }
 
-TEST(Report, OfAnEmptyRunSaysSo) {
+TEST(Report, AnEmptyRunIsMarked) {
   const TempFolder folder;
   writer_at(folder.file("run.db"));
   const ReportedRun run = reported(folder.file("run.db"));
@@ -84,7 +84,7 @@ TEST(Report, OfAnEmptyRunSaysSo) {
   EXPECT_NE(report_markdown({run}, {}).find("not ended"), std::string::npos);
 }
 
-TEST(Report, RefusesWhatIsNoRun) {
+TEST(Report, RefusesOtherFiles) {
   const TempFolder folder;
   const auto text = read_for_report(folder.make_file("notes.txt", "Dear diary, today I"), {});
   ASSERT_FALSE(text.ok());
@@ -101,7 +101,7 @@ TEST(Report, RefusesWhatIsNoRun) {
   EXPECT_NE(schema.error().message.find("newer drover"), std::string::npos);
 }
 
-TEST(Markdown, ComparesAndSaysHowToRepeat) {
+TEST(Markdown, ComparesRunsAndSaysHowToReproduceThem) {
   const TempFolder folder;
   const std::vector<ReportedRun> runs = {reported(random_run_file(folder, 1, 3, 20)),
                                          reported(random_run_file(folder, 2, 4, 10))};
@@ -113,13 +113,13 @@ TEST(Markdown, ComparesAndSaysHowToRepeat) {
     EXPECT_EQ(totals.saved_exact, false);
     EXPECT_GT(totals.saved_about_s, totals.saved_s);
   }
-  EXPECT_NE(text.find("| saved against waiting for all | at least "), std::string::npos) << text;
-  EXPECT_NE(text.find(" by the forecast |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| time saved vs. synchronous | at least "), std::string::npos) << text;
+  EXPECT_NE(text.find(" by forecast |"), std::string::npos) << text;
   EXPECT_NE(text.find("drover train lenet --workers 4"), std::string::npos);
   EXPECT_NE(text.find("workers = 4"), std::string::npos);
 }
 
-TEST(Markdown, TellsHowManyStepsOfHowManyWhereThatIsKnown) {
+TEST(Markdown, ShowsThePlannedNumberOfStepsIfKnown) {
   const TempFolder folder;
   ReportedRun run = reported(random_run_file(folder, 1, 3, 20));
   const auto steps_line = [&] {
@@ -133,7 +133,7 @@ TEST(Markdown, TellsHowManyStepsOfHowManyWhereThatIsKnown) {
   EXPECT_EQ(steps_line(), "| steps | 20 |");
 }
 
-TEST(Markdown, KeepsItsShapeWhateverTheTextsAre) {
+TEST(Markdown, EscapesTexts) {
   const TempFolder folder;
   RunHeader header = sample_header();
   header.settings.emplace_back("model", "a|b\nc");
@@ -145,7 +145,7 @@ TEST(Markdown, KeepsItsShapeWhateverTheTextsAre) {
   EXPECT_NE(text.find("````sh\n```\n"), std::string::npos) << text;
 }
 
-TEST(WriteReport, TakesThePlaceOfAnEarlierOne) {
+TEST(WriteReport, ReplacesAnEarlierReport) {
   const TempFolder folder;
   const std::string path = folder.file("report.html");
   DROVER_EXPECT_OK(write_report(path, "first"));
@@ -159,12 +159,12 @@ TEST(WriteReport, TakesThePlaceOfAnEarlierOne) {
             1);
 }
 
-TEST(WriteReport, LeavesRunsAlone) {
+TEST(WriteReport, RefusesToReplaceARunFile) {
   const TempFolder folder;
   const std::string path = random_run_file(folder, 1, 2, 3);
   const Status over_a_run = write_report(path, "text");
   ASSERT_FALSE(over_a_run.ok());
-  EXPECT_NE(over_a_run.error().message.find("may be a run"), std::string::npos);
+  EXPECT_NE(over_a_run.error().message.find("may be a run file"), std::string::npos);
   EXPECT_TRUE(RunReader::open(path).ok());
   EXPECT_FALSE(write_report(folder.path().string(), "text").ok());
   EXPECT_FALSE(write_report(folder.file("missing/report.html"), "text").ok());

@@ -8,9 +8,9 @@ namespace drover {
 namespace {
 
 constexpr std::string_view kStepPath = "/api/step/";
-constexpr Step kStepMax = uint64_t{1} << 53;  // JavaScript counts no further
+constexpr Step kStepMax = uint64_t{1} << 53;  // the largest exact integer in JavaScript
 
-// Takes as long for a wrong token as for the right one.
+// Compares in constant time, so that timing does not reveal the token.
 bool equal_secrets(std::string_view given, std::string_view token) {
   unsigned char differs = given.size() == token.size() ? 0 : 1;
   for (size_t i = 0; i < token.size(); ++i) {
@@ -50,41 +50,39 @@ bool names_this_machine(std::string_view host) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name == "localhost" || name == "[::1]") return true;
-  // 127.0.0.0/8: a name that only begins so has letters in it.
+  // 127.0.0.0/8. A host name that begins with "127." has letters.
   return name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 }  // namespace
 
-Wish wish_of(const PageRequest& request, const std::string& token) {
-  if (!request.is_get)
-    return Refused{405, "this server only shows: it answers GET requests and no others"};
+Resource resource_of(const PageRequest& request, const std::string& token) {
+  if (!request.is_get) return Refused{405, "only GET requests are allowed"};
   if (token.empty() && !names_this_machine(request.host)) {
     return Refused{403,
-                   "this server is for this machine alone: open it as http://127.0.0.1 or "
-                   "http://localhost. To let others look, start drover dashboard with --listen and "
-                   "--token"};
+                   "this server accepts only requests for http://127.0.0.1 or http://localhost. To "
+                   "serve other machines, start drover dashboard with --listen and --token"};
   }
   if (!token.empty() && !equal_secrets(given_token(request), token)) {
     return Refused{401,
-                   "a token is needed: open the address that drover printed, with ?token=... at "
-                   "its end, or send the header 'Authorization: Bearer ...'"};
+                   "missing or wrong token: open the URL that drover printed, which ends in "
+                   "?token=..., or send the header 'Authorization: Bearer ...'"};
   }
   const std::string_view path = request.target.substr(0, request.target.find('?'));
-  if (path == "/") return WantsPage{};
-  if (path == "/api/events") return WantsEvents{};
-  if (path == "/metrics") return WantsMetrics{};
-  if (path == "/favicon.ico") return WantsIcon{};
+  if (path == "/") return PageResource{};
+  if (path == "/api/events") return EventsResource{};
+  if (path == "/metrics") return MetricsResource{};
+  if (path == "/favicon.ico") return IconResource{};
   if (path.starts_with(kStepPath)) {
     const std::string_view digits = path.substr(kStepPath.size());
     Step step = 0;
     const auto [stop, trouble] =
         std::from_chars(digits.data(), digits.data() + digits.size(), step);
     if (trouble != std::errc{} || stop != digits.data() + digits.size() || step > kStepMax)
-      return Refused{400, "a step is a whole number from 0 on, as in /api/step/12"};
-    return WantsStep{step};
+      return Refused{400, "the step must be a whole number, as in /api/step/12"};
+    return StepResource{step};
   }
-  return Refused{404, "there is nothing here; the page is at /"};
+  return Refused{404, "not found; the dashboard is at /"};
 }
 
 Status check_token(std::string_view token) {
@@ -93,8 +91,8 @@ Status check_token(std::string_view token) {
   });
   if (plain && token.size() >= 8 && token.size() <= 128) return done();
   return invalid_input(
-      "a token has from 8 to 128 letters, digits, '-', '_', '.' or '~'; openssl rand -hex 16 makes "
-      "a good one");
+      "--token: must have 8 to 128 letters, digits, '-', '_', '.' or '~' (openssl rand -hex 16 "
+      "generates one)");
 }
 
 }  // namespace drover

@@ -1,4 +1,4 @@
-// What a request to the page's server asks for, and whether it may: no sockets, no run.
+// Parses and authorizes requests to the dashboard's server, without sockets and runs.
 #pragma once
 
 #include <string>
@@ -13,28 +13,30 @@ namespace drover {
 struct PageRequest {
   bool is_get = false;
   std::string_view target;         // "/api/step/3?token=..."
-  std::string_view host;           // the header; empty: none
-  std::string_view authorization;  // the header; empty: none
+  std::string_view host;           // Host header; empty: none
+  std::string_view authorization;  // Authorization header; empty: none
 };
 
-struct WantsPage {};
-struct WantsEvents {};
-struct WantsStep {
+struct PageResource {};
+struct EventsResource {};
+struct StepResource {
   Step step = 0;
 };
-struct WantsMetrics {};
-struct WantsIcon {};  // browsers ask by themselves
+struct MetricsResource {};
+struct IconResource {};  // browsers request it automatically
 struct Refused {
-  unsigned status = 400;  // of HTTP
+  unsigned status = 400;  // HTTP status
   std::string message;
 };
-using Wish = std::variant<WantsPage, WantsEvents, WantsStep, WantsMetrics, WantsIcon, Refused>;
+using Resource = std::variant<PageResource, EventsResource, StepResource, MetricsResource,
+                              IconResource, Refused>;
 
-// With a token every request must bring it. Without one the request must name this machine as its
-// host: a web site whose name was made to lead here (DNS rebinding) is not to read the run.
-Wish wish_of(const PageRequest& request, const std::string& token);
+// The requested resource, or why the request is refused. With a token, every request must contain
+// it. Without one, the Host header must name this machine; this prevents DNS rebinding, by which a
+// web site could read the run.
+Resource resource_of(const PageRequest& request, const std::string& token);
 
-// Letters, digits, '-', '_', '.' and '~', from 8 to 128 of them: a token needs no escaping.
+// A token has 8 to 128 letters, digits, '-', '_', '.' and '~', so that it needs no escaping.
 Status check_token(std::string_view token);
 
 }  // namespace drover

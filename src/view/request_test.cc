@@ -1,4 +1,4 @@
-// Who may ask what.
+// Requests are parsed, and authorized by token or host.
 #include "view/request.h"
 
 #include <gtest/gtest.h>
@@ -6,21 +6,21 @@
 namespace drover {
 namespace {
 
-Wish ask(std::string_view target, std::string_view host = "127.0.0.1:8410",
-         const std::string& token = "", std::string_view authorization = "") {
-  return wish_of({true, target, host, authorization}, token);
+Resource ask(std::string_view target, std::string_view host = "127.0.0.1:8410",
+             const std::string& token = "", std::string_view authorization = "") {
+  return resource_of({true, target, host, authorization}, token);
 }
 
-unsigned status_of(const Wish& wish) {
-  const auto* refused = std::get_if<Refused>(&wish);
+unsigned status_of(const Resource& resource) {
+  const auto* refused = std::get_if<Refused>(&resource);
   return refused == nullptr ? 200 : refused->status;
 }
 
-TEST(Request, HasThreeThingsToAskFor) {
-  EXPECT_TRUE(std::holds_alternative<WantsPage>(ask("/")));
-  EXPECT_TRUE(std::holds_alternative<WantsPage>(ask("/?anything")));
-  EXPECT_TRUE(std::holds_alternative<WantsEvents>(ask("/api/events")));
-  EXPECT_EQ(std::get<WantsStep>(ask("/api/step/12")).step, 12u);
+TEST(Request, NamesAResource) {
+  EXPECT_TRUE(std::holds_alternative<PageResource>(ask("/")));
+  EXPECT_TRUE(std::holds_alternative<PageResource>(ask("/?anything")));
+  EXPECT_TRUE(std::holds_alternative<EventsResource>(ask("/api/events")));
+  EXPECT_EQ(std::get<StepResource>(ask("/api/step/12")).step, 12u);
   for (const char* target : {"", "x", "/api", "/api/events/", "/../etc/passwd", "/index.html"})
     EXPECT_EQ(status_of(ask(target)), 404u) << target;
   for (const char* target : {"/api/step/", "/api/step/-1", "/api/step/1x", "/api/step/1/2",
@@ -28,9 +28,11 @@ TEST(Request, HasThreeThingsToAskFor) {
     EXPECT_EQ(status_of(ask(target)), 400u) << target;
 }
 
-TEST(Request, OnlyReads) { EXPECT_EQ(status_of(wish_of({false, "/", "localhost", ""}, "")), 405u); }
+TEST(Request, MustBeGet) {
+  EXPECT_EQ(status_of(resource_of({false, "/", "localhost", ""}, "")), 405u);
+}
 
-TEST(Request, MustNameThisMachineUnlessThereIsAToken) {
+TEST(Request, MustNameThisMachineAsHostWithoutAToken) {
   for (const char* host :
        {"127.0.0.1", "localhost:9", "LocalHost", "[::1]:8410", "[::1]", "127.0.0.9:1"})
     EXPECT_EQ(status_of(ask("/", host)), 200u) << host;
@@ -40,7 +42,7 @@ TEST(Request, MustNameThisMachineUnlessThereIsAToken) {
   EXPECT_EQ(status_of(ask("/?token=secret-1", "box.example", "secret-1")), 200u);
 }
 
-TEST(Request, BringsTheTokenInTheAddressOrInAHeader) {
+TEST(Request, HasTheTokenInTheUrlOrInAHeader) {
   const std::string token = "secret-token";
   for (const char* target : {"/?token=secret-token", "/?a=b&token=secret-token&c"})
     EXPECT_EQ(status_of(ask(target, "h", token)), 200u) << target;

@@ -46,8 +46,8 @@ StepFacts RunAggregate::facts_of_next(const WalkedStep& step) {
     if (each.arrival.censored) continue;
     in_force_.longest_s = std::max(in_force_.longest_s, seconds(each.arrival.run_time));
   }
-  // A model may predict anything for workers that are hardly ever seen. More than the longest
-  // run-time recorded so far does not count.
+  // Predictions for workers that rarely arrive can be arbitrarily wrong, so they are limited to the
+  // longest run-time recorded so far.
   const double predicted = std::isnan(in_force_.last_predicted_s)
                                ? kUnknown
                                : std::min(in_force_.last_predicted_s, in_force_.longest_s);
@@ -102,7 +102,7 @@ void RunAggregate::add_record(const StepRecord& record, const StepFacts& facts) 
   }
 
   newest_.learning_rate = record.learning_rate;
-  if (record.contributors > 0) {  // else the loss is not NaN, but unknown
+  if (record.contributors > 0) {  // otherwise the loss is unknown rather than NaN
     newest_.loss = record.loss;
     newest_.accuracy = record.accuracy;
   }
@@ -167,14 +167,14 @@ RecentLearning RunAggregate::recent_learning() const {
   recent.steps =
       std::min(step_count(), std::clamp(step_count() / 100, kLearnedLeast, kLearnedMost));
   const size_t shown = std::min<size_t>(learned_.size(), recent.steps);
-  const auto mean_of = [&](double Learned::*value, bool passes_over_nan) {
+  const auto mean_of = [&](double Learned::*value, bool skips_nan) {
     Mean weighted;
     Mean plain;
     double weight = 0.0;
     for (auto each = learned_.end() - static_cast<std::ptrdiff_t>(shown); each != learned_.end();
          ++each) {
       if (std::isnan((*each).*value)) {
-        if (passes_over_nan) continue;
+        if (skips_nan) continue;
         return kUnknown;
       }
       const auto samples = static_cast<double>(each->samples);

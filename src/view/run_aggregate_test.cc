@@ -1,4 +1,4 @@
-// The totals of a run are what one gets by hand, also from odd records: NaN, censored, late.
+// The totals of a run match a manual computation, also for records that are NaN, censored or late.
 #include "view/run_aggregate.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class RunAggregateTest : public ::testing::Test {
   std::unique_ptr<RunWriter> writer_ = writer_at(folder_.file("run.db"));
 };
 
-TEST_F(RunAggregateTest, HowLongStepsTookToCloseAndWaitedForDecisions) {
+TEST_F(RunAggregateTest, HasClosingAndUndecidedTimes) {
   const std::vector<Duration> closings = {5ms, 1ms, 3ms, 2ms, 400ms};
   for (Step step = 0; step < closings.size(); ++step) {
     StepRecord made = sample_step(step, 2);
@@ -57,8 +57,8 @@ TEST_F(RunAggregateTest, OverheadCountsContributorsOnly) {
   EXPECT_EQ(aggregate().step_times().overhead.percentile(50), 3ms);
 }
 
-TEST_F(RunAggregateTest, WasteIsStoppedWorkAndGradientsThatWereNotInTime) {
-  // 3 ms in time (0.5 + 1 + 1.5), then worker 3 in turn: stopped, late, finished but not arrived.
+TEST_F(RunAggregateTest, WastedTimeIsOfAbortedAndLateGradients) {
+  // 3 ms in time (0.5 + 1 + 1.5). Worker 3 is aborted, then late, then finished but not arrived.
   for (Step step = 0; step < 3; ++step) {
     std::vector<ArrivalRecord> arrivals = sample_arrivals(step, 4);
     arrivals[3].censored = true;
@@ -77,7 +77,7 @@ TEST_F(RunAggregateTest, WasteIsStoppedWorkAndGradientsThatWereNotInTime) {
        {std::pair<Duration, Duration>{100us, 100us}, {900us, 700us}, {300us, 300us}}) {
     DROVER_EXPECT_OK(writer_->on_abandoned(
         {.step = 5, .worker = 3, .wasted = 0ms, .restart = restart, .resumed = 6}));
-    EXPECT_EQ(summary().stops.restart_median, median) << "one that really occurred";
+    EXPECT_EQ(summary().stops.restart_median, median) << "one of the recorded durations";
   }
   const std::vector<WorkerTotals> workers = aggregate().workers();
   ASSERT_EQ(workers.size(), 4u);
@@ -85,10 +85,10 @@ TEST_F(RunAggregateTest, WasteIsStoppedWorkAndGradientsThatWereNotInTime) {
   EXPECT_DOUBLE_EQ(workers[3].inclusion(), 0.0);
 }
 
-TEST_F(RunAggregateTest, NoWorkerIsBlamedForAStepThatWaitedForNone) {
+TEST_F(RunAggregateTest, AStepWithoutGradientsInTimeHasNoLastWorker) {
   record({.step = 0, .elapsed = 10ms, .contributors = 2, .last_worker = 1},
          {{0, 0, 4ms}, {0, 1, 9ms}});
-  // Closed by its time limit. The record names worker 0, for there was none.
+  // Closed by its time limit. Without a last worker, the record has worker 0.
   record({.step = 1, .at = 10ms, .elapsed = 10ms, .contributors = 0},
          {{1, 0, 10ms, true}, {1, 1, 10ms, true}});
   DROVER_EXPECT_OK(writer_->on_late_arrival({.step = 1, .worker = 1, .run_time = 25ms}));
@@ -119,7 +119,7 @@ TEST_F(RunAggregateTest, ANaNLossIsNotAveragedAway) {
 }
 
 // Blocks that closed with different workers' gradients: an update, but no loss is reported.
-TEST_F(RunAggregateTest, AnUnknownLossIsPassedOver) {
+TEST_F(RunAggregateTest, AnUnknownLossIsSkipped) {
   for (Step step = 0; step < 20; ++step) {
     StepRecord made = sample_step(step, 1);
     made.loss = static_cast<double>(step);
@@ -174,7 +174,7 @@ TEST_F(RunAggregateTest, BlocksAreSummedUp) {
   EXPECT_EQ(blocks.gradients, 29u);
 }
 
-TEST(WorkerTotals, AMedianIsExactIfNoBoundIsUpToIt) {
+TEST(WorkerTotals, AMedianIsExactIfAllBoundsExceedIt) {
   for (const int64_t count : {3, 1001}) {
     SCOPED_TRACE(count);
     WorkerTotals worker;

@@ -25,23 +25,23 @@ RunFollower::Stamps RunFollower::stamps_of(const std::string& file) {
   return stamps;
 }
 
-Result<RunFollower::News> RunFollower::look() {
+Result<RunFollower::PollResult> RunFollower::poll() {
   const WatchedRun wanted = choose_();
-  if (wanted.file.empty()) return News::kNone;
+  if (wanted.file.empty()) return PollResult::kUnchanged;
   if (!wanted.gone.empty()) {
-    if (std::exchange(trouble_, wanted.gone) == wanted.gone) return News::kNone;
-    return News::kSome;
+    if (std::exchange(trouble_, wanted.gone) == wanted.gone) return PollResult::kUnchanged;
+    return PollResult::kChanged;
   }
   const bool other = wanted.file != watched_.file;
-  // Before reading: what is written meanwhile is then noticed the next time.
+  // Taken before reading, so that the next poll notices data written meanwhile.
   const Stamps now = stamps_of(wanted.file);
-  if (wanted == watched_ && now == read_ && trouble_.empty()) return News::kNone;
+  if (wanted == watched_ && now == read_ && trouble_.empty()) return PollResult::kUnchanged;
   RecordedRun begun;
   RecordedRun& run = other ? begun : run_;
   const Result<RunReader> reader = RunReader::open(wanted.file);
   const Result<bool> more = reader ? run.read(reader.value()) : reader.error();
   if (!more) {
-    // Another run may only not be there yet, which is no trouble of the one that is shown.
+    // The file of another run may not exist yet. This is not an error of the run that is shown.
     if (!other) trouble_ = more.error().message;
     return more.error();
   }
@@ -51,15 +51,15 @@ Result<RunFollower::News> RunFollower::look() {
   }
   watched_ = wanted;
   trouble_.clear();
-  knows_ = true;
-  if (more.value()) return News::kMore;
+  has_run_ = true;
+  if (more.value()) return PollResult::kMoreToRead;
   read_ = now;
-  return News::kSome;
+  return PollResult::kChanged;
 }
 
 RunSnapshot RunFollower::snapshot(Duration wall_clock) const {
   Stamps now = stamps_of(watched_.file);
-  if (now == Stamps{} && read_) now = *read_;  // it is gone; this was the last of it
+  if (now == Stamps{} && read_) now = *read_;  // the file was removed
   RunSnapshot snapshot = snapshot_of(run_, wall_clock - std::max(now[0].written, now[1].written));
   snapshot.place = watched_.place;
   if (!trouble_.empty()) snapshot.warning = trouble_;
@@ -67,8 +67,8 @@ RunSnapshot RunFollower::snapshot(Duration wall_clock) const {
 }
 
 Result<std::optional<StepDetail>> RunFollower::step(Step step) const {
-  const std::string file = knows_ ? watched_.file : choose_().file;
-  if (file.empty()) return invalid_input("no run has begun yet");
+  const std::string file = has_run_ ? watched_.file : choose_().file;
+  if (file.empty()) return invalid_input("the run has not started yet");
   const Result<RunReader> reader = RunReader::open(file);
   if (!reader) return reader.error();
   return read_step(reader.value(), step);

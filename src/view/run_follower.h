@@ -1,8 +1,8 @@
-// RunFollower: keeps up with a run file that may still grow, without being in its writer's way, and
-// goes over to another one when it is told to.
+// RunFollower: follows a run file that may still grow, without blocking its writer, and switches to
+// another run when the RunChooser selects one.
 //
-// Between two looks no connection is open: a writer that ends can make one file of its file and its
-// log (-wal) only while nobody reads.
+// No database connection is open between polls: a writer that ends can merge the write-ahead log
+// (-wal) into its file only without readers.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@
 
 namespace drover {
 
-// The run to look at now.
+// The run to follow.
 struct WatchedRun {
-  std::string file;  // empty: none has begun
+  std::string file;  // empty: no run has started
   RunPlace place{};
-  std::string gone{};  // the file is no more, and will not be: why
+  std::string gone{};  // not empty: why the run has no file and will not have one
   bool operator==(const WatchedRun&) const = default;
 };
 using RunChooser = std::function<WatchedRun()>;
@@ -31,35 +31,35 @@ RunChooser only_run(std::string file);
 
 class RunFollower {
  public:
-  // `choose` is asked at every look.
+  // Every poll calls `choose`.
   explicit RunFollower(RunChooser choose) : choose_(std::move(choose)) {}
 
-  enum class News {
-    kNone,
-    kSome,
-    kMore,  // some, and there is more: look again soon
+  enum class PollResult {
+    kUnchanged,
+    kChanged,
+    kMoreToRead,  // changed, and there is more data: poll again soon
   };
-  // Reads what is new if the file has changed since, or all of another run if that is the one to
-  // look at now. What could not be read is tried again with the next call; what was read before
-  // stays, also of the run before until something of the next could be read.
-  Result<News> look();
+  // Reads new data if the file has changed, or switches to another run if `choose` selects one.
+  // After an error the next call tries again and the old data stays. The data of the old run stays
+  // until data of the new one has been read.
+  Result<PollResult> poll();
 
-  // Whether anything could be read yet.
-  bool knows_the_run() const { return knows_; }
-  // What could be read; empty until something could.
+  // Whether any data has been read.
+  bool has_run() const { return has_run_; }
+  // The data read so far; empty if none has been read.
   const RecordedRun& run() const { return run_; }
-  // `wall_clock` is nanoseconds since 1970, as the file system has them. The snapshot's warning
-  // says if the last look failed.
+  // `wall_clock` is nanoseconds since 1970, as in file modification times. If the last poll failed,
+  // the snapshot's warning has the error.
   RunSnapshot snapshot(Duration wall_clock) const;
 
-  // Of the run that the snapshot is of. Nothing: it has no such step (yet).
+  // A step of the snapshot's run. Absent if there is no such step (yet).
   Result<std::optional<StepDetail>> step(Step step) const;
 
  private:
-  // Changes whenever somebody writes, for the file and its log.
+  // Changes with every write to the file or its log.
   struct Stamp {
     ino_t inode = 0;
-    off_t size = -1;  // there is no such file
+    off_t size = -1;  // -1: no such file
     Duration written{};
     bool operator==(const Stamp&) const = default;
   };
@@ -69,8 +69,8 @@ class RunFollower {
   const RunChooser choose_;
   WatchedRun watched_;
   RecordedRun run_;
-  bool knows_ = false;
-  std::optional<Stamps> read_;  // what the file was like when it was last read to its end
+  bool has_run_ = false;
+  std::optional<Stamps> read_;  // of the file when it was last read to its end
   std::string trouble_;
 };
 

@@ -14,16 +14,15 @@ using nlohmann::json;
 
 constexpr int kDigits = 6;
 constexpr int kHeatDigits = 4;
-constexpr int kMomentDigits = 9;  // moments of a long run, near to each other
+constexpr int kMomentDigits = 9;  // times since the start of a long run differ only in late digits
 
-// Few digits make a long run short; 12.0 is 12.
+// Rounded to few digits to keep the JSON of a long run short; 12.0 is written as 12.
 json number(double value, int digits = kDigits) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
   const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
   const double scale = std::pow(10.0, std::abs(places));
-  // Both ways divide or multiply by a whole number, so that the result is the nearest to its
-  // digits.
+  // Both branches scale by a whole number, so that the result is the double nearest to the digits.
   return places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
 }
 
@@ -42,7 +41,7 @@ json numbers(const std::vector<double>& values, size_t from, int digits) {
   return list;
 }
 
-// What is not UTF-8 (a file's name may be anything) becomes a question mark, not an exception.
+// Invalid UTF-8 (a file name may have any bytes) is replaced instead of raising an exception.
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -53,7 +52,7 @@ json pairs(const std::vector<std::pair<std::string, std::string>>& all) {
   return object;
 }
 
-// A setting that is a number; otherwise what is known without it.
+// A setting as a number; `otherwise` if it is not one.
 json whole_number(const std::string& text, uint64_t otherwise) {
   const bool digits = !text.empty() && text.size() < 16 &&
                       text.find_first_not_of("0123456789") == std::string::npos;
@@ -185,7 +184,7 @@ json events_part(const RunSnapshot& snapshot) {
   return part;
 }
 
-// The parts that are compared, and told again, as a whole.
+// The parts that are compared and sent as a whole.
 constexpr std::pair<const char*, json (*)(const RunSnapshot&)> kParts[] = {
     {"run", run_part},         {"progress", progress_part},
     {"totals", totals_part},   {"evaluations", evaluations_part},
@@ -197,7 +196,7 @@ std::string label_of(const HeatRow& row) {
   if (row.count == 1) return "worker " + first;
   if (row.last - row.first + 1 == row.count)
     return "workers " + first + " to " + std::to_string(row.last);
-  return std::to_string(row.count) + " workers from " + first + " on";
+  return std::to_string(row.count) + " workers from worker " + first;
 }
 
 json rows_of(const HeatMap& heat) {
@@ -238,7 +237,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
                     [](double x, double y) { return same(x, y); });
 }
 
-// The first place at which they differ; the length of both if they do not.
+// The index of the first difference; the common length if they do not differ.
 template <typename Values>
 size_t first_difference(const Values& a, const Values& b) {
   size_t place = 0;
@@ -246,13 +245,13 @@ size_t first_difference(const Values& a, const Values& b) {
   return place;
 }
 
-// Where an update from this place on begins. It has at least one entry, if there is any: the page
-// finds its place by it, also if there are fewer than before.
+// The index at which an update begins. An update has at least one entry if there is any, because
+// the page finds the position by its first entry.
 size_t update_from(size_t difference, size_t before, size_t now) {
   return difference == now && now < before && now > 0 ? now - 1 : difference;
 }
 
-// `from` is where both end if nothing differs.
+// The length of both if they do not differ.
 size_t first_difference(const StepSeries& before, const StepSeries& now) {
   if (before.per != now.per) return 0;
   size_t from = now.columns.empty() ? 0 : now.columns.front().second.size();

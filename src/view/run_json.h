@@ -1,5 +1,4 @@
-// What the page is told of a run, as JSON (format 1): numbers that are not known are null, times
-// are seconds.
+// The JSON that the page receives of a run (format 1). Unknown numbers are null, times are seconds.
 #pragma once
 
 #include <string>
@@ -11,12 +10,12 @@ namespace drover {
 
 inline constexpr int kPageFormat = 1;
 
-// Everything. One line.
+// The complete state, in one line.
 std::string all_json(const RunSnapshot& snapshot);
 
-// Only the parts that differ. Of the buckets in `steps` and the columns in `heat`, those from the
-// first on that differs, and its place as `from`; all of them if they hold another number of steps
-// than before. Empty: nothing differs.
+// The parts of the state that differ; empty if none does. `steps` and `heat` contain the buckets
+// and columns from the first different one, whose index is `from`. They contain all of them if the
+// number of steps per bucket differs.
 std::string update_json(const RunSnapshot& before, const RunSnapshot& now);
 
 std::string step_json(const StepDetail& detail);

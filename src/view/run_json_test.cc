@@ -1,4 +1,4 @@
-// What the page is told can be read, and updates lead to the same as being told everything.
+// The JSON for the page is valid, and applying updates gives the same as the complete state.
 #include "view/run_json.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// As the page does it.
+// Applies an update as the page does.
 json merged(const json& known, const json& update) {
   json all = known;
   for (const auto& [key, value] : update.items()) {
@@ -38,7 +38,7 @@ json merged(const json& known, const json& update) {
   return all;
 }
 
-TEST(RunJson, SaysNothingOfStepsThatNobodyHasCounted) {
+TEST(RunJson, AnUnknownNumberOfStepsIsNull) {
   RunSnapshot snapshot;
   snapshot.progress.step = 7;
   json all = json::parse(all_json(snapshot));
@@ -51,7 +51,7 @@ TEST(RunJson, SaysNothingOfStepsThatNobodyHasCounted) {
   EXPECT_EQ(all["run"]["steps"], 9);
 }
 
-TEST(RunJson, HasWhatThePageExpects) {
+TEST(RunJson, HasThePagesFormat) {
   const TempFolder folder;
   RecordedRun run;
   ASSERT_TRUE(run.read(reader_at(random_run_file(folder, 1, 4, 50))).ok());
@@ -74,7 +74,7 @@ TEST(RunJson, HasWhatThePageExpects) {
     EXPECT_EQ(all["steps"][name].size(), 50u) << name;
   }
   EXPECT_TRUE(all["steps"]["fresh"][0].is_null());
-  EXPECT_EQ(all["steps"]["step"][7].dump(), "7") << "a whole number looks like one";
+  EXPECT_EQ(all["steps"]["step"][7].dump(), "7") << "a whole number has no fraction";
   EXPECT_EQ(all["heat"]["rows"][3]["label"], "worker 3");
   EXPECT_EQ(all["heat"]["rows"][3]["node"], "node1");
   EXPECT_EQ(all["heat"]["time_s"].size(), 50u);
@@ -85,7 +85,7 @@ TEST(RunJson, HasWhatThePageExpects) {
   EXPECT_EQ(all["evaluations"]["step"].size(), 5u);
 }
 
-TEST(RunJson, SurvivesTextsThatAreNotUnicode) {
+TEST(RunJson, ReplacesInvalidUtf8) {
   const TempFolder folder;
   RunHeader header = sample_header();
   header.command = "drover train \xff\xfe \"quoted\" </script>";
@@ -97,7 +97,7 @@ TEST(RunJson, SurvivesTextsThatAreNotUnicode) {
   EXPECT_NE(all["run"]["command"].get<std::string>().find("\"quoted\""), std::string::npos);
 }
 
-TEST(RunJson, UpdatesLeadToTheSameAsEverything) {
+TEST(RunJson, UpdatesGiveTheSameAsTheCompleteState) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     SCOPED_TRACE(seed);
     const TempFolder folder;
@@ -106,8 +106,8 @@ TEST(RunJson, UpdatesLeadToTheSameAsEverything) {
     const RandomRun writes(seed, 2);
     RecordedRun run;
     ASSERT_TRUE(run.read(reader_at(path)).ok());
-    RunSnapshot told = snapshot_of(run, {});
-    json known = json::parse(all_json(told));
+    RunSnapshot sent = snapshot_of(run, {});
+    json known = json::parse(all_json(sent));
     Step step = 0;
     for (uint64_t round = 0; round < 40; ++round) {
       const Step to = step + draw({seed, round}) % 70;
@@ -116,16 +116,16 @@ TEST(RunJson, UpdatesLeadToTheSameAsEverything) {
       DROVER_EXPECT_OK(writer->flush());
       ASSERT_TRUE(run.read(reader_at(path)).ok());
       RunSnapshot now = snapshot_of(run, {});
-      const std::string update = update_json(told, now);
+      const std::string update = update_json(sent, now);
       if (!update.empty()) known = merged(known, json::parse(update));
-      told = std::move(now);
-      ASSERT_EQ(known, json::parse(all_json(told))) << "after step " << step;
+      sent = std::move(now);
+      ASSERT_EQ(known, json::parse(all_json(sent))) << "after step " << step;
     }
-    EXPECT_GT(told.steps.per, 1u) << "long enough to have merged buckets";
+    EXPECT_GT(sent.steps.per, 1u) << "long enough to have merged buckets";
   }
 }
 
-TEST(RunJson, TellsOnlyWhatHasChanged) {
+TEST(RunJson, UpdatesHaveOnlyChanges) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -149,7 +149,7 @@ TEST(RunJson, TellsOnlyWhatHasChanged) {
   EXPECT_TRUE(update.contains("progress"));
 }
 
-TEST(StepJson, HasWhatThePageExpects) {
+TEST(StepJson, HasThePagesFormat) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);

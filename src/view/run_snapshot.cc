@@ -5,7 +5,7 @@
 namespace drover {
 namespace {
 
-// A run that says it is running is silent after so many seconds, and so many of its longest steps.
+// A run is silent if its file has not changed for this time and for this many of its longest steps.
 constexpr double kSilent_s = 30.0;
 constexpr double kSilentSteps = 10.0;
 static_assert(kRecentSteps > kDecisionsKept, "the opening of every decision's step is known");
@@ -35,7 +35,7 @@ RunState state_of(const RecordedRun& run, const RunAggregate& sums, double quiet
   return sums.step_count() > 0 ? RunState::kRunning : RunState::kWaiting;
 }
 
-// Of a run that goes on, that of the last steps.
+// The rate of the last steps if the run has not ended, else of all steps.
 double steps_per_second(const RecordedRun& run, const RunAggregate& sums, double elapsed_s) {
   double rate = kUnknown;
   if (sums.step_count() > 0 && elapsed_s > 0.0)
@@ -58,7 +58,7 @@ RunProgress progress_of(const RecordedRun& run, const RunAggregate& sums, Durati
   progress.quiet_s = std::max(0.0, seconds(quiet));
   progress.steps_per_s = steps_per_second(run, sums, progress.elapsed_s);
   progress.state = state_of(run, sums, progress.quiet_s);
-  // The time of simulated and replayed runs is not the time of whoever waits for them.
+  // The times of simulated and replayed runs are virtual, so the real time left is unknown.
   const bool real = tables.setting("scenario").empty() && tables.setting("replay").empty();
   if (progress.state == RunState::kRunning && real && planned && *planned > 0)
     progress.left_s = static_cast<double>(*progress.steps - progress.step) / progress.steps_per_s;
@@ -98,7 +98,7 @@ std::vector<DecisionLine> decisions_of(const RecordedRun& run, const RunAggregat
   std::vector<DecisionLine> lines;
   for (size_t i = all.size(); i > 0 && lines.size() < kDecisionsKept; --i) {
     const DecisionRecord& decision = all[i - 1];
-    // The step that is open has no record yet: it opened when the last one closed, or is about to.
+    // The open step has no record yet. It opened when the last recorded step closed.
     double opened_s = 0.0;
     for (const RecentStep& step : sums.recent()) {
       if (step.step > decision.step) break;

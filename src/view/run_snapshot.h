@@ -1,7 +1,7 @@
-// RunSnapshot: everything that a page shows of a run at one moment, as values.
+// RunSnapshot: everything that the dashboard shows of a run at one moment, as values.
 //
-// What each number means is said in docs/dashboard.md. Numbers that are not known are NaN. Times
-// are seconds; those called `at` are since the start of the run.
+// docs/dashboard.md defines each number. Unknown numbers are NaN. Times are seconds; those named
+// `at` are since the start of the run.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace drover {
 enum class RunState : uint8_t {
   kWaiting,  // for the first step
   kRunning,
-  kSilent,  // says that it is running, but nothing was written for long
+  kSilent,  // running according to its file, but has written nothing for a long time
   kCompleted,
   kInterrupted,
   kFailed,
@@ -27,13 +27,13 @@ enum class RunState : uint8_t {
 std::string_view name_of(RunState state);
 
 struct RunProgress {
-  uint64_t step = 0;              // so many are done
-  std::optional<uint64_t> steps;  // of so many; nothing: as many as its workers make
+  uint64_t step = 0;              // number of steps done
+  std::optional<uint64_t> steps;  // planned number; absent if the workers' scripts determine it
   double elapsed_s = 0.0;
   double left_s = kUnknown;
   double steps_per_s = kUnknown;
   RunState state = RunState::kWaiting;
-  double quiet_s = 0.0;  // since something was written
+  double quiet_s = 0.0;  // since the last write to the run file
 };
 
 struct PageTotals {
@@ -44,7 +44,7 @@ struct PageTotals {
   double step_median_s = kUnknown, step_p90_s = kUnknown;
   double waited_s = 0.0, wait_all_s = 0.0, saved_s = 0.0;  // see TimeTotals
   bool saved_exact = true;
-  double saved_about_s = kUnknown;  // unknown: no forecast says more than saved_s
+  double saved_about_s = kUnknown;  // unknown without forecasts
 };
 
 struct DecisionLine {
@@ -59,7 +59,7 @@ struct WorkerLine {
   uint64_t steps = 0;
   double inclusion = kUnknown, recurrence = kUnknown;  // see WorkerTotals
   double median_s = kUnknown;
-  bool median_exact = true;  // false: it is that or more
+  bool median_exact = true;  // false: median_s is a lower bound
   uint64_t late = 0, censored = 0, last = 0;
 };
 
@@ -68,11 +68,11 @@ struct ShardLine {
   double busy_share = kUnknown;
 };
 
-// Of a run that is one of several: which, for people.
+// The position of a run in an experiment.
 struct RunPlace {
   std::string title;    // "calm / sync / seed 1"
-  uint32_t number = 0;  // 3 of 12;
-  uint32_t of = 0;      // of none: it is by itself
+  uint32_t number = 0;  // counted from 1
+  uint32_t of = 0;      // number of runs; 0: the run is not part of an experiment
   bool operator==(const RunPlace&) const = default;
 };
 
@@ -93,12 +93,12 @@ struct RunSnapshot {
   std::vector<ShardLine> shard_lines;
   std::vector<EventRecord> events;  // newest first
 
-  // A setting's value, or a fact's of the environment; empty: not among them.
+  // A value of the settings or the environment; empty if absent.
   std::string setting(std::string_view key) const;
   std::string environment(std::string_view key) const;
 };
 
-// `quiet`: how long ago the file was written.
+// `quiet`: the time since the file was last written.
 RunSnapshot snapshot_of(const RecordedRun& run, Duration quiet);
 
 }  // namespace drover

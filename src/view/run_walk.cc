@@ -10,11 +10,11 @@
 namespace drover {
 namespace {
 
-// The first step is searched for among so many at once.
+// Number of steps to read at once when searching the first step.
 constexpr Step kFirstStepSpan = 10'000;
 constexpr uint64_t kArrivalsAtOnce = 100'000;
 
-// By step, keeping the order within a step. They nearly always are already.
+// Sorts by step and keeps the order within a step. Decisions are nearly always sorted already.
 void sort_by_step(std::vector<DecisionRecord>& decisions) {
   const auto before = [](const DecisionRecord& a, const DecisionRecord& b) {
     return a.step < b.step;
@@ -29,7 +29,7 @@ void sort_by_step(std::vector<DecisionRecord>& decisions) {
   decisions = std::move(sorted);
 }
 
-// The records of `step` in `records`, which are sorted, from `begin` on; moves `begin` behind them.
+// The records of `step`, searched from `begin` in the sorted `records`. Moves `begin` behind them.
 template <typename Record, typename StepOf>
 std::span<const Record> take_step(const std::vector<Record>& records, size_t& begin, Step step,
                                   StepOf&& step_of) {
@@ -43,7 +43,7 @@ std::span<const Record> take_step(const std::vector<Record>& records, size_t& be
 
 Result<RunStretch> read_stretch(const RunReader& reader, const StepInterval& span, bool expected) {
   RunStretch stretch{.span = span};
-  // Steps first: the rest was written with them, or before.
+  // Steps are read first, because their other records were written with them or before.
   auto steps = reader.steps(span.from, span.to);
   if (!steps) return steps.error();
   stretch.steps = std::move(steps).value();
@@ -102,14 +102,13 @@ Result<StepInterval> recorded_steps(const RunReader& reader) {
   if (steps == 0) return StepInterval{};
   const auto first = first_step(reader);
   if (!first) return first.error();
-  // A run records its steps in order. Were it not so, the last ones would be missed.
+  // A run records its steps in order. Otherwise this count would miss the last ones.
   const Step end = first.value() + steps;
   const auto last = reader.steps(end - 1, end);
   if (!last) return last.error();
   if (last.value().empty()) {
     return invalid_input(
-        fmt::format("the run file '{}' has {} steps from step {} on, but no step {}: some are "
-                    "missing",
+        fmt::format("run file '{}' is incomplete: it has {} steps from step {}, but no step {}",
                     reader.path(), steps, first.value(), end - 1));
   }
   return StepInterval{first.value(), end};

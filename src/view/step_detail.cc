@@ -25,7 +25,7 @@ Result<std::optional<StepDetail>> read_step(const RunReader& reader, Step step) 
   detail.facts = facts_of(detail.record, arrivals.value(),
                           detail.decisions.empty() ? nullptr : &detail.decisions.back());
   detail.arrivals = std::move(arrivals).value();
-  // A gradient that was not in time came after all that were, though the known bound may be less.
+  // A gradient that was not in time came after all others, even if its lower bound is less.
   std::sort(detail.arrivals.begin(), detail.arrivals.end(),
             [](const RecordedArrival& a, const RecordedArrival& b) {
               return std::tuple(!in_time(a), a.arrival.run_time, a.arrival.worker) <

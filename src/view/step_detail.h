@@ -1,4 +1,4 @@
-// One step close up: its arrivals, its decisions, and what was predicted of it.
+// The details of a step: its arrivals, its decisions, and the forecast of it.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace drover {
 
-// A forecast of a step's order statistics, made before it: of the r-th arrival, the mean and where
-// it lies with 80 % (from 10 % to 90 %).
+// The forecast of a step's order statistics, made before it: for the r-th arrival the mean, and the
+// 80 % interval (10 % to 90 %).
 struct OrderForecast {
   std::vector<uint32_t> rank;
   std::vector<double> mean_s, low_s, high_s;
@@ -19,12 +19,12 @@ struct OrderForecast {
 struct StepDetail {
   StepRecord record;
   StepFacts facts;
-  std::vector<DecisionRecord> decisions;  // in order; the last one counted
-  std::vector<RecordedArrival> arrivals;  // ascending by run-time, first those in time
+  std::vector<DecisionRecord> decisions;  // in chronological order; the last one took effect
+  std::vector<RecordedArrival> arrivals;  // those in time first; each group by run-time
   std::optional<OrderForecast> forecast;
 };
 
-// Nothing: the run has no such step (yet). Of very many arrivals some are left out.
+// Absent if the run has no such step (yet). Very many arrivals are sampled.
 Result<std::optional<StepDetail>> read_step(const RunReader& reader, Step step);
 
 }  // namespace drover

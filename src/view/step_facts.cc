@@ -10,7 +10,7 @@ namespace {
 StepSplit split_of(const StepRecord& record, Duration slowest_compute,
                    const RecordedArrival* last) {
   Duration left = std::max(record.elapsed, Duration::zero());
-  // Clocks of several processes are in these numbers, so each takes no more than is left.
+  // These numbers are from clocks of several processes, so each part is limited to the rest.
   const auto take = [&left](Duration wanted) {
     const Duration taken = std::clamp(wanted, Duration::zero(), left);
     left -= taken;
@@ -26,7 +26,7 @@ StepSplit split_of(const StepRecord& record, Duration slowest_compute,
   return split;
 }
 
-// A step's arrivals, passed over once.
+// Totals of a step's arrivals.
 struct ArrivalTotals {
   const RecordedArrival* last = nullptr;  // of those in time
   Duration last_of_all{};
@@ -34,10 +34,9 @@ struct ArrivalTotals {
   uint64_t censored = 0;
 };
 
-// The only place that computes the time saved vs. synchronous.
 TimeSaved time_saved(const StepRecord& record, const ArrivalTotals& arrivals,
                      double last_predicted_s) {
-  // Waiting for all would have lengthened the step by the difference of the two run-times.
+  // A synchronous step would have taken longer by the difference of the two run-times.
   const Duration waited =
       arrivals.last != nullptr ? arrivals.last->arrival.run_time : record.elapsed;
   TimeSaved saved;

@@ -1,4 +1,4 @@
-// What a step amounts to: the oracle's cutoff, where its time went, and what was saved.
+// The quantities of a step: the oracle's cutoff, the parts of its time, and the time saved.
 #include "view/step_facts.h"
 
 #include <gtest/gtest.h>
@@ -17,21 +17,22 @@ RecordedArrival arrival(WorkerId worker, int64_t ms, int64_t compute_ms = 0) {
               .worker = worker, .run_time = milliseconds(ms), .compute = milliseconds(compute_ms)}};
 }
 
-TEST(OracleCutoff, LeavesOutWhoCostsMoreThanItBrings) {
-  // 3 in 12 ms are more a second than 4 in 100 ms.
+TEST(OracleCutoff, ExcludesStragglersThatReduceTheThroughput) {
+  // 3 gradients in 12 ms are more per second than 4 in 100 ms.
   EXPECT_EQ(
       oracle_cutoff(std::vector{arrival(0, 12), arrival(1, 100), arrival(2, 10), arrival(3, 11)}),
       3.0);
-  EXPECT_EQ(oracle_cutoff(std::vector{arrival(0, 10), arrival(1, 20)}), 2.0) << "more of equals";
+  EXPECT_EQ(oracle_cutoff(std::vector{arrival(0, 10), arrival(1, 20)}), 2.0)
+      << "the largest of equals";
   EXPECT_TRUE(std::isnan(oracle_cutoff({})));
 }
 
-TEST(OracleCutoff, IsNotKnownIfATimeIsOnlyBounded) {
+TEST(OracleCutoff, IsUnknownIfATimeIsCensored) {
   std::vector arrivals{arrival(0, 10), arrival(1, 11)};
   arrivals[1].arrival.censored = true;
   EXPECT_TRUE(std::isnan(oracle_cutoff(arrivals)));
   arrivals[1].arrival.censored = false;
-  arrivals[1].late = true;  // its true time
+  arrivals[1].late = true;  // its run-time is known
   EXPECT_EQ(oracle_cutoff(arrivals), 2.0);
 }
 
@@ -41,7 +42,7 @@ TEST(OracleCutoff, IsTheBestOfAllCutoffs) {
     std::vector<RecordedArrival> arrivals;
     for (WorkerId worker = 0; worker < 1 + seed % 9; ++worker)
       arrivals.push_back(arrival(worker, 1 + static_cast<int64_t>(draw({seed, worker}) % 30)));
-    // The time of a cutoff, by definition: the least in which so many have arrived.
+    // The time of a cutoff is the earliest time at which that many have arrived.
     double best_rate = 0.0;
     double best = 0.0;
     for (size_t cutoff = 1; cutoff <= arrivals.size(); ++cutoff) {
@@ -58,16 +59,17 @@ TEST(OracleCutoff, IsTheBestOfAllCutoffs) {
         best = static_cast<double>(cutoff);
       }
     }
-    const double told = oracle_cutoff(arrivals);
+    const double cutoff = oracle_cutoff(arrivals);
     std::vector<int64_t> sorted;
     for (const auto& each : arrivals) sorted.push_back(each.arrival.run_time.count());
     std::sort(sorted.begin(), sorted.end());
-    const double rate = told / (static_cast<double>(sorted[static_cast<size_t>(told) - 1]) / 1e6);
-    EXPECT_NEAR(rate, best_rate, 1e-9) << told << " against " << best;
+    const double rate =
+        cutoff / (static_cast<double>(sorted[static_cast<size_t>(cutoff) - 1]) / 1e6);
+    EXPECT_NEAR(rate, best_rate, 1e-9) << cutoff << " vs. " << best;
   }
 }
 
-TEST(StepFacts, TellWhereTheTimeWent) {
+TEST(StepFacts, SplitTheTimeIntoParts) {
   const StepRecord record{
       .elapsed = milliseconds(100), .closing = milliseconds(30), .undecided = milliseconds(10)};
   const StepFacts facts =
@@ -75,11 +77,11 @@ TEST(StepFacts, TellWhereTheTimeWent) {
   EXPECT_DOUBLE_EQ(facts.split.deciding_s, 0.010);
   EXPECT_DOUBLE_EQ(facts.split.aggregating_s, 0.020);
   EXPECT_DOUBLE_EQ(facts.split.computing_s, 0.040) << "the slowest";
-  EXPECT_DOUBLE_EQ(facts.split.moving_s, 0.030) << "clipped from 35 ms: no more is left";
+  EXPECT_DOUBLE_EQ(facts.split.moving_s, 0.030) << "clipped from 35 ms to the rest";
   EXPECT_DOUBLE_EQ(facts.split.waiting_s, 0.0);
 }
 
-TEST(StepFacts, SplitTheWholeTimeWhateverTheClocksSay) {
+TEST(StepFacts, PartsAddUpDespiteClockDifferences) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     const auto time = [seed](uint64_t what, int64_t most) {
@@ -108,14 +110,14 @@ TEST(StepFacts, SplitTheWholeTimeWhateverTheClocksSay) {
   }
 }
 
-TEST(StepFacts, SayNothingOfComputingThatNobodyToldOf) {
+TEST(StepFacts, ComputingIsUnknownIfNotReported) {
   const StepFacts facts =
       facts_of({.elapsed = milliseconds(10)}, std::vector{arrival(0, 5)}, nullptr);
   EXPECT_TRUE(std::isnan(facts.split.computing_s));
   EXPECT_DOUBLE_EQ(facts.split.aggregating_s, 0.0);
 }
 
-TEST(StepFacts, SavedIsHowMuchLaterTheLastOfAllCame) {
+TEST(StepFacts, SavedTimeIsFromTheLastUsedToTheLastArrival) {
   std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 90)};
   arrivals[2].late = true;
   EXPECT_DOUBLE_EQ(facts_of({}, arrivals, nullptr).saved.at_least_s, 0.075);
@@ -126,22 +128,22 @@ TEST(StepFacts, SavedIsHowMuchLaterTheLastOfAllCame) {
   EXPECT_EQ(facts_of({}, arrivals, nullptr).censored, 1u);
 }
 
-TEST(StepFacts, AForecastSaysAboutHowMuchWasSavedWhereNobodyKnows) {
+TEST(StepFacts, AForecastEstimatesTheSavedTimeIfArrivalsAreCensored) {
   std::vector arrivals{arrival(0, 10), arrival(1, 15), arrival(2, 20)};
   arrivals[2].arrival.censored = true;
-  // Predicted at 40 ms, it would have come 25 ms after the last one used.
+  // Predicted at 40 ms, the last arrival would be 25 ms after the last used one.
   StepFacts facts = facts_of({}, arrivals, nullptr, 0.040);
   EXPECT_TRUE(facts.saved.predicted);
   EXPECT_DOUBLE_EQ(facts.saved.at_least_s, 0.005);
   EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.025);
-  // The bound wins over a forecast that it has proved wrong.
+  // A lower bound overrides a smaller forecast.
   facts = facts_of({}, arrivals, nullptr, 0.012);
   EXPECT_TRUE(facts.saved.predicted);
   EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.005);
   facts = facts_of({}, arrivals, nullptr);
   EXPECT_FALSE(facts.saved.predicted);
   EXPECT_DOUBLE_EQ(facts.saved.about_s, 0.005);
-  // What is known needs no forecast.
+  // Without censored arrivals the forecast is not used.
   arrivals[2].arrival.censored = false;
   arrivals[2].late = true;
   facts = facts_of({}, arrivals, nullptr, 0.040);

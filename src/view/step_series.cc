@@ -19,8 +19,8 @@ BucketValue plain(double StepBucket::*member) {
   return [member](const StepBucket& bucket) { return bucket.*member; };
 }
 
-// Not every step of a bucket reports where its time went. Those that do represent the others, so
-// that the parts of a bucket's time add up to its time.
+// Not every step of a bucket has the parts of its time. The parts of those that have them are
+// scaled, so that the parts of a bucket add up to its time.
 BucketValue part(StepMean which) {
   return [which](const StepBucket& bucket) {
     const double known = bucket.mean(StepMean::kComputing).sum +
@@ -101,7 +101,7 @@ void StepBucket::add(const StepRecord& record, const StepFacts& facts) {
   mean(StepMean::kWaiting).add(facts.split.waiting_s);
   mean(StepMean::kAggregating).add(facts.split.aggregating_s);
   mean(StepMean::kDeciding).add(facts.split.deciding_s);
-  // The loss of a step that used no whole gradient is only unknown.
+  // The loss of a step that used no whole gradient is unknown and does not mean divergence.
   diverged += std::isnan(record.loss) && record.contributors > 0 ? 1 : 0;
   late += record.late;
   refused += record.refused;
@@ -149,7 +149,7 @@ std::vector<CurvePoint> curve_of(const Buckets<StepBucket>& buckets, uint64_t po
     if (bucket.steps > 0) merged[before * points / steps].merge(bucket);
     before += bucket.steps;
   }
-  // Buckets of several steps can leave a stretch of a run empty.
+  // If buckets have several steps, some points can be empty.
   std::erase_if(merged, [](const StepBucket& bucket) { return bucket.steps == 0; });
   std::vector<CurvePoint> curve;
   for (const StepBucket& bucket : merged) {

@@ -40,7 +40,7 @@ json number(const std::optional<T>& value) {
 
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
-// ordered_json keeps what people look for first at the front of the line.
+// ordered_json keeps the most important keys first.
 using Object = nlohmann::ordered_json;
 
 void add_learning(const RunSummary& summary, Object& to) {
@@ -56,7 +56,7 @@ void add_gradients(const RunSummary& summary, Object& to) {
   const GradientTotals& gradients = summary.sums.gradients();
   to["gradients_used"] = gradients.used;
   to["gradients_late"] = gradients.late;
-  to["gradients_left_behind"] = summary.left_behind();
+  to["gradients_left_behind"] = summary.dropped();
   to["gradients_refused"] = gradients.refused;
   to["outliers"] = json::array();
   for (const OutlierStatistics& each : summary.outliers) {
@@ -153,7 +153,7 @@ uint32_t RunSummary::workers() const {
                     [](const WorkerTotals& worker) { return worker.steps > 0; }));
 }
 
-uint64_t RunSummary::left_behind() const {
+uint64_t RunSummary::dropped() const {
   uint64_t all = 0;
   for (const WorkerTotals& worker : sums.workers()) all += worker.missed();
   return all;

@@ -1,4 +1,4 @@
-// RunSummary: the end of `drover train`, and `drover runs FILE`.
+// RunSummary: the summary of a run that `drover train` prints at its end, and `drover runs FILE`.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace drover {
 
-// Work that was stopped because its step had closed.
+// Gradients that workers aborted because their step had closed.
 struct StopTotals {
-  uint64_t stopped = 0;                      // times
-  std::optional<Duration> restart_median{};  // from the order to stop to hearing of the new start
-  // Share of all known computing that was for nothing: stopped work, and gradients that were not in
-  // time. Absent if no worker reported its computing time.
+  uint64_t stopped = 0;                      // number of aborted gradients
+  std::optional<Duration> restart_median{};  // from the order to stop to the start of the next one
+  // Share of all known computing time that was wasted on aborted gradients and on gradients that
+  // were not in time. Absent if no worker reported its computing time.
   std::optional<double> wasted_share{};
 };
 
@@ -26,26 +26,27 @@ struct RunSummary {
   RunTables tables;
   RunAggregate sums;
   StopTotals stops;
-  std::vector<OutlierStatistics> outliers;  // the worker with the most comes first
-  std::vector<EventRecord> lost;            // workers and other processes that were lost
+  std::vector<OutlierStatistics> outliers;  // the worker with the most outliers first
+  std::vector<EventRecord> lost;            // losses of workers and other processes
 
-  // Of training; of a run that did not end, up to its last recorded step.
+  // Duration of the training; up to the last recorded step if the run has not ended.
   double seconds() const { return drover::seconds(tables.end.elapsed); }
-  // Workers that joined; of a file without peers, those that took part in a step.
+  // Number of workers that joined; in a file without peers, that took part in a step.
   uint32_t workers() const;
-  // Gradients that their steps did not wait for, late ones among them.
-  uint64_t left_behind() const;
-  // Workers that could take part in a step: the most waited for, then the slowest, come first.
+  // Number of gradients whose step closed without them, including late ones.
+  uint64_t dropped() const;
+  // Workers that could take part in a step, those most often last in time first, then the slowest.
   std::vector<WorkerId> waited_for() const;
 };
 
 Result<RunSummary> summarize(const RunReader& reader);
 
-// For people: aligned, with units, 25 lines at most, each ending in '\n'. Unknown numbers are "-".
+// Text for people: aligned, with units, at most 25 lines, each ending in '\n'. Unknown numbers are
+// "-".
 std::string to_text(const RunSummary& summary);
 
-// For programs: one JSON object in one line, without '\n'. Unknown numbers are null. Keys stay; new
-// ones may come.
+// One JSON object in one line, without '\n'. Unknown numbers are null. Keys are stable; later
+// versions may add some.
 std::string to_json_line(const RunSummary& summary);
 
 }  // namespace drover

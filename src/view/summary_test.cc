@@ -95,14 +95,14 @@ TEST(Summary, AgreesWithTheRecord) {
   for (const char* part :
        {"200 in 2 s: 100 steps/s, 25,600 samples/s", "87.50 % on 10,000 test samples",
         "800 used, 20 late, 0 refused", "worker 3    last in  75 % of steps",
-        "closing    median 100 µs from the last gradient needed to new parameters; waited for a "
-        "decision up to 9 µs, in 1 % of steps\n",
-        "worker 2 at step 100: connection closed", "250 MB in one process (worker 0)"}) {
+        "closing    median 100 µs from the last needed gradient to new parameters; waited "
+        "up to 9 µs for a decision in 1 % of steps\n",
+        "worker 2 at step 100: connection closed", "250 MB in the largest process (worker 0)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 
-TEST(Summary, OfARunThatDidNotEndSaysSo) {
+TEST(Summary, MarksARunThatHasNotEnded) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   record_run(*writer_at(path));
@@ -113,7 +113,7 @@ TEST(Summary, OfARunThatDidNotEndSaysSo) {
   EXPECT_EQ(nlohmann::json::parse(to_json_line(summary))["test_accuracy"], nullptr);
 }
 
-TEST(Summary, OfARunWithoutStepsHasNoNumbers) {
+TEST(Summary, HasNoNumbersWithoutSteps) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   writer_at(path);
@@ -129,7 +129,7 @@ TEST(Summary, OfARunWithoutStepsHasNoNumbers) {
   EXPECT_NE(to_text(summary).find("none recorded"), std::string::npos);
 }
 
-TEST(Summary, WhereNoWorkerToldItsLossItIsUnknown) {
+TEST(Summary, TheLossIsUnknownIfNoWorkerReportedIt) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -173,19 +173,19 @@ std::string text_with(const std::string& path, const RunHeader& header) {
   return to_text(summary_at(path));
 }
 
-TEST(Summary, TellsWhoWasLeftBehind) {
+TEST(Summary, NamesTheWorkersWhoseGradientsWereDropped) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const std::string text = text_with(path, sample_header());
-  EXPECT_NE(text.find("stragglers 17 of 80 gradients left behind, most often worker 2 (75 % of its "
+  EXPECT_NE(text.find("stragglers 17 of 80 gradients dropped, most often worker 2 (75 % of its "
                       "steps), worker 1 (10 %)\n"),
             std::string::npos)
       << text;
-  // In time: 20 x (0.5 + 2) + 18 x 1 + 5 x 1.5 ms; the rest of what 1 and 2 computed, and 1.5 ms
-  // left off: 2 + 22.5 + 1.5.
-  for (const char* part : {"inclusion  least 25 % (worker 2), median 90 %\n",
-                           "stopped    3 times, restart after 1.2 ms median, 25.6 % of computing "
-                           "thrown away\n"}) {
+  // In time: 20 x (0.5 + 2) + 18 x 1 + 5 x 1.5 ms. Wasted: 2 ms of worker 1, 22.5 ms of worker 2,
+  // and 1.5 ms of an aborted gradient.
+  for (const char* part : {"inclusion  lowest 25 % (worker 2), median 90 %\n",
+                           "aborted    3 gradients, restart after 1.2 ms (median); 25.6 % of "
+                           "computing time wasted\n"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   const auto json = nlohmann::json::parse(to_json_line(summary_at(path)));
@@ -200,7 +200,7 @@ TEST(Summary, TellsWhoWasLeftBehind) {
   }
 }
 
-TEST(Summary, OfAReplayDoesNotSpeakOfLearning) {
+TEST(Summary, OfAReplayHasNoLearning) {
   const TempFolder folder;
   RunHeader header = sample_header();
   header.settings = {{"replay", "job.csv"}, {"policy", "ecdf"}};
@@ -211,7 +211,7 @@ TEST(Summary, OfAReplayDoesNotSpeakOfLearning) {
     EXPECT_EQ(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(Summary, OfASimulationSaysSo) {
+TEST(Summary, MarksASimulation) {
   const TempFolder folder;
   RunHeader header = sample_header();
   header.settings.emplace_back("scenario", "small.toml");
@@ -222,7 +222,7 @@ TEST(Summary, OfASimulationSaysSo) {
             "small.toml");
 }
 
-TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
+TEST(Summary, OfALargeRunFitsOnAScreen) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -244,17 +244,17 @@ TEST(Summary, FitsOnAScreenHoweverLargeTheRun) {
   summary.tables.header.settings.emplace_back("scenario", "small.toml");
   const std::string text = to_text(summary);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
-  EXPECT_NE(text.find("stopped"), std::string::npos) << text;
+  EXPECT_NE(text.find("aborted"), std::string::npos) << text;
   EXPECT_NE(text.find("and 57 more"), std::string::npos) << text;
   EXPECT_NE(text.find("cutoff     50 to 60 of 60 workers, mean 55\n"), std::string::npos) << text;
 }
 
-TEST(Summary, DrawsTheCutoff) {
+TEST(Summary, PlotsTheCutoff) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
   record_run(*writer);
-  // The last decision of a step counts; the first ten steps have none.
+  // The last decision of a step takes effect; the first ten steps have none.
   for (Step step = 10; step < 200; ++step) {
     DROVER_EXPECT_OK(writer->on_decision({.step = step, .cutoff = 1, .alive = 4}));
     DROVER_EXPECT_OK(
@@ -280,7 +280,7 @@ TEST(Summary, DrawsTheCutoff) {
   EXPECT_EQ(json["cutoff_max"], 4);
 }
 
-TEST(Summary, OfACutoffThatNeverChangesNeedsNoPicture) {
+TEST(Summary, DoesNotPlotAConstantCutoff) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -291,7 +291,7 @@ TEST(Summary, OfACutoffThatNeverChangesNeedsNoPicture) {
   EXPECT_NE(to_text(summary_at(path)).find("cutoff     4 in every step\n"), std::string::npos);
 }
 
-TEST(Summary, SurvivesAFileNameThatIsNotUtf8) {
+TEST(Summary, AcceptsAFileNameThatIsNotUtf8) {
   RunSummary summary;
   summary.tables.path = "caf\xe9.db";
   EXPECT_TRUE(nlohmann::json::parse(to_json_line(summary))["run_file"].is_string());

@@ -80,7 +80,7 @@ void add_learning(Lines& lines, const RunSummary& summary) {
   const bool none =
       std::all_of(losses.begin(), losses.end(), [](double x) { return std::isnan(x); });
   if (none && summary.sums.gradients().refused == 0) {
-    lines.add("loss", "unknown: no worker told one");
+    lines.add("loss", "unknown (no worker reported one)");
   } else {
     const RecentLearning recent = summary.sums.recent_learning();
     const std::string loss = std::isnan(recent.loss) ? "NaN" : fmt::format("{:.4g}", recent.loss);
@@ -102,7 +102,7 @@ void add_gradients(Lines& lines, const RunSummary& summary) {
   for (size_t i = 0; i < std::min(all.size(), kOutliersShown); ++i) {
     const size_t others = i + 1 == kOutliersShown ? all.size() - kOutliersShown : 0;
     lines.add(i == 0 ? "outliers" : "",
-              fmt::format("worker {:<4} in {}, up to {:.3g} times as large as usual{}",
+              fmt::format("worker {:<4} in {}, norm up to {:.3g} times the typical norm{}",
                           all[i].worker, plural(all[i].steps, "step"), all[i].ratio_max,
                           others > 0 ? fmt::format("; and {} more", others) : ""));
   }
@@ -120,9 +120,9 @@ void add_cutoff(Lines& lines, const RunSummary& summary) {
   lines.add("", sparkline(curve(summary, &CurvePoint::cutoff)));
 }
 
-// What a policy that does not wait for all does to the work of each worker.
+// Dropped gradients, and the share of steps in which each worker was in time.
 void add_stragglers(Lines& lines, const RunSummary& summary) {
-  if (summary.left_behind() == 0) return;
+  if (summary.dropped() == 0) return;
   const std::vector<WorkerTotals>& workers = summary.sums.workers();
   std::vector<WorkerId> order = summary.waited_for();
   std::sort(order.begin(), order.end(), [&](WorkerId a, WorkerId b) {
@@ -138,13 +138,13 @@ void add_stragglers(Lines& lines, const RunSummary& summary) {
                                share(own.missed(), own.steps) * 100.0,
                                most.empty() ? " of its steps" : ""));
   }
-  lines.add("stragglers", fmt::format("{} of {} gradients left behind, most often {}",
-                                      with_commas(summary.left_behind()), with_commas(all),
-                                      fmt::join(most, ", ")));
+  lines.add("stragglers",
+            fmt::format("{} of {} gradients dropped, most often {}", with_commas(summary.dropped()),
+                        with_commas(all), fmt::join(most, ", ")));
   std::vector<std::pair<double, WorkerId>> inclusion;
   for (const WorkerId worker : order) inclusion.emplace_back(workers[worker].inclusion(), worker);
   std::sort(inclusion.begin(), inclusion.end());
-  lines.add("inclusion", fmt::format("least {:.0f} % (worker {}), median {:.0f} %",
+  lines.add("inclusion", fmt::format("lowest {:.0f} % (worker {}), median {:.0f} %",
                                      inclusion.front().first * 100.0, inclusion.front().second,
                                      inclusion[(inclusion.size() - 1) / 2].first * 100.0));
 }
@@ -152,34 +152,32 @@ void add_stragglers(Lines& lines, const RunSummary& summary) {
 void add_stops(Lines& lines, const StopTotals& stops) {
   const bool some = stops.wasted_share.value_or(0.0) > 0.0;
   if (stops.stopped == 0 && !some) return;
-  const std::string times = stops.restart_median ? fmt::format("{}, restart after {} median",
-                                                               plural(stops.stopped, "time"),
-                                                               short_time(*stops.restart_median))
-                                                 : "never";
+  const std::string aborted = stops.restart_median ? fmt::format("{}, restart after {} (median)",
+                                                                 plural(stops.stopped, "gradient"),
+                                                                 short_time(*stops.restart_median))
+                                                   : "none";
   const std::string wasted =
-      some ? fmt::format(", {:.3g} % of computing thrown away", *stops.wasted_share * 100.0) : "";
-  lines.add("stopped", times + wasted);
+      some ? fmt::format("; {:.3g} % of computing time wasted", *stops.wasted_share * 100.0) : "";
+  lines.add("aborted", aborted + wasted);
 }
 
-// How far workers went on without some blocks, and blocks without some workers.
+// The freshness of pulled blocks, and the numbers of gradients per block.
 void add_blocks(Lines& lines, const RunSummary& summary) {
   const BlockTotals& blocks = summary.sums.blocks();
   const uint64_t steps = summary.sums.step_count();
   if (blocks.fresh.count > 0) {
-    const std::string behind =
-        blocks.staleness_max > 0
-            ? fmt::format("; in {:.2g} % of steps some were behind, by up to {}",
-                          100.0 * share(blocks.stale_steps, steps),
-                          plural(blocks.staleness_max, "step"))
-            : "";
+    const std::string behind = blocks.staleness_max > 0
+                                   ? fmt::format("; stale blocks in {:.2g} % of steps, by up to {}",
+                                                 100.0 * share(blocks.stale_steps, steps),
+                                                 plural(blocks.staleness_max, "step"))
+                                   : "";
     lines.add("pulled",
-              fmt::format("{:.2f} % of blocks fresh, least {:.0f} %{}",
+              fmt::format("{:.2f} % of blocks fresh, lowest {:.0f} %{}",
                           100.0 * blocks.fresh.value(), 100.0 * blocks.fresh_min, behind));
   }
   if (blocks.uneven_steps == 0) return;
   lines.add("blocks",
-            fmt::format("{:.3g} gradients each on average, from {} to {}; not all the "
-                        "same in {:.2g} % of steps",
+            fmt::format("mean {:.3g} gradients per block, {} to {}; uneven in {:.2g} % of steps",
                         share(blocks.gradients, blocks.blocks), blocks.contributors_min,
                         blocks.contributors_max, 100.0 * share(blocks.uneven_steps, steps)));
 }
@@ -196,16 +194,15 @@ void add_step_times(Lines& lines, const RunSummary& summary, bool trains) {
     lines.add("", "outside gradient computation: " + median_and_p90(times.overhead));
   if (!trains) return;
   const std::string undecided =
-      times.undecided_steps > 0
-          ? fmt::format("waited for a decision up to {}, in {:.2g} % of steps",
-                        short_time(times.undecided_max),
-                        share(times.undecided_steps, times.steps) * 100.0)
-          : "never waited for a decision";
-  lines.add("closing", fmt::format("median {} from the last gradient needed to new parameters; {}",
+      times.undecided_steps > 0 ? fmt::format("waited up to {} for a decision in {:.2g} % of steps",
+                                              short_time(times.undecided_max),
+                                              share(times.undecided_steps, times.steps) * 100.0)
+                                : "never waited for a decision";
+  lines.add("closing", fmt::format("median {} from the last needed gradient to new parameters; {}",
                                    short_time(times.closing.percentile(50)), undecided));
 }
 
-// For the last line of a list of which only some are shown.
+// The end of the last shown line of a list, with the number of entries that are not shown.
 std::string more_after(size_t place, size_t shown, size_t all) {
   if (place + 1 < shown || all <= shown) return "";
   return fmt::format("; and {} more", with_commas(all - shown));
@@ -234,13 +231,13 @@ void add_losses(Lines& lines, const RunSummary& summary) {
   }
 }
 
-// Only the largest process: with a hundred workers, one line for each would be no summary.
+// Only the largest process is shown, because a line for each of a hundred workers is too long.
 void add_memory(Lines& lines, const RunSummary& summary) {
   const auto& all = summary.tables.end.memory_bytes;
   if (all.empty()) return;
   const auto largest = std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  lines.add("memory", fmt::format("at most {} in one process ({})", bytes(largest->second),
+  lines.add("memory", fmt::format("peak {} in the largest process ({})", bytes(largest->second),
                                   name_of(largest->first)));
 }
 

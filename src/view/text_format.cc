@@ -63,7 +63,7 @@ std::string sparkline(const std::vector<double>& values) {
       line += "×";
       continue;
     }
-    // Halved before subtracting: the span of two finite numbers need not be finite.
+    // Halved before subtracting, because the difference of two finite numbers can overflow.
     const double span = high / 2.0 - low / 2.0;
     const double level = span > 0.0 ? (value / 2.0 - low / 2.0) / span : 0.0;
     const size_t last = kBlocks.size() - 1;

@@ -1,4 +1,4 @@
-// Numbers as text for people: few digits, with units.
+// Formats numbers for people, with few digits and with units.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ std::string long_time(double seconds);  // "2 s", "12 min 37 s", "3 h 05 min"; "
 std::string bytes(uint64_t value);      // "250 MB"
 std::string plural(uint64_t number, std::string_view noun);  // "1 step", "1,000 steps"
 
-// `values` as a line of block characters, lowest to highest; NaN and infinity are '×'.
+// `values` as a line of block characters, scaled from the lowest to the highest value; NaN and
+// infinity are '×'.
 std::string sparkline(const std::vector<double>& values);
 
 }  // namespace drover

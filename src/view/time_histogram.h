@@ -1,5 +1,5 @@
-// Histograms of times: one that answers quantiles of any number of times in a bounded amount of
-// memory, and one that counts by fixed bounds.
+// Histograms of times: one for quantiles of any number of times in bounded memory, and one with
+// fixed bounds.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@ namespace drover {
 
 class TimeHistogram {
  public:
-  // Keeps the times themselves up to `exact_max` of them, then counts them in bins. A bin spans
-  // the share `width` of its times.
+  // Stores up to `exact_max` times exactly; with more, counts them in bins. A bin spans a factor of
+  // 1 + `width`.
   explicit TimeHistogram(size_t exact_max, double width = 0.01);
   TimeHistogram() : TimeHistogram(64) {}
 
   void add(Duration time);  // negative times count as zero
   uint64_t count() const { return count_; }
 
-  // The `rank`-th smallest, counted from 1, to within half a bin.
+  // The `rank`-th smallest time, counted from 1, with an error of at most half a bin.
   // REQUIRES: 1 <= rank <= count().
   Duration at_rank(uint64_t rank) const;
-  // The least time that so many percent of the times do not exceed (nearest rank).
+  // The percentile by nearest rank.
   // REQUIRES: count() > 0, percent <= 100.
   Duration percentile(uint64_t percent) const;
   bool is_exact() const { return count_ <= exact_max_; }
-  // How many times are at most this one. With `whole_bin`, or if the times are in bins, those in
-  // the bin of this time count too.
+  // The number of times that are at most `time`. With `whole_bin`, or if times are in bins, all
+  // times in the bin of `time` count.
   uint64_t up_to(Duration time, bool whole_bin) const;
 
  private:
@@ -38,21 +38,21 @@ class TimeHistogram {
 
   size_t exact_max_;
   double log_width_;
-  std::vector<Duration> exact_;  // all, while there are not too many; then empty
-  uint64_t zeros_ = 0;           // the rest is in bins
+  std::vector<Duration> exact_;  // all times, while there are at most exact_max_; then empty
+  uint64_t zeros_ = 0;           // times of zero, which have no bin
   int first_ = 0;                // the bin of counts_[0]
   std::vector<uint32_t> counts_;
   uint64_t count_ = 0;
 };
 
-// Counts by upper bounds, in seconds, as Prometheus has them.
+// Counts by upper bounds in seconds, as in Prometheus histograms.
 struct SecondsHistogram {
   explicit SecondsHistogram(std::span<const double> bounds)
       : upper_bounds(bounds), counts(bounds.size() + 1) {}
   void add(double seconds);
 
   std::span<const double> upper_bounds;  // ascending; must outlive this
-  std::vector<uint64_t> counts;          // of each stretch alone; the last is above all bounds
+  std::vector<uint64_t> counts;          // per bucket, not cumulative; the last is above all bounds
   double sum = 0.0;
 };
 

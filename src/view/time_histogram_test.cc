@@ -1,4 +1,4 @@
-// Ranks in a histogram are those of the sorted times, exactly or to within half a bin.
+// Ranks in a histogram match the sorted times, exactly or within half a bin.
 #include "view/time_histogram.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace drover {
 namespace {
 
-TEST(TimeHistogram, KnowsEveryRank) {
+TEST(TimeHistogram, HasEveryRank) {
   for (const size_t exact_max : {0u, 50u, 1000u}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(std::to_string(exact_max) + ", seed " + std::to_string(seed));
@@ -39,14 +39,14 @@ TEST(TimeHistogram, KnowsEveryRank) {
   }
 }
 
-TEST(TimeHistogram, CountsAWholeBinOnlyIfItShould) {
+TEST(TimeHistogram, CountsAWholeBinOnlyOnRequest) {
   TimeHistogram histogram;
   histogram.add(from_seconds(1.0001));
   EXPECT_EQ(histogram.up_to(from_seconds(1.00005), false), 0u);
   EXPECT_EQ(histogram.up_to(from_seconds(1.00005), true), 1u);
 }
 
-TEST(TimeHistogram, TakesZeroTimes) {
+TEST(TimeHistogram, AcceptsZeroTimes) {
   for (const size_t exact_max : {0u, 10u}) {
     TimeHistogram histogram(exact_max);
     histogram.add(Duration::zero());
@@ -58,7 +58,7 @@ TEST(TimeHistogram, TakesZeroTimes) {
   }
 }
 
-TEST(SecondsHistogram, CountsAValueOnABoundBelowIt) {
+TEST(SecondsHistogram, BoundsAreInclusive) {
   constexpr std::array kBounds = {1.0, 2.0};
   SecondsHistogram histogram(kBounds);
   for (const double value : {0.5, 1.0, 1.5, 3.0}) histogram.add(value);

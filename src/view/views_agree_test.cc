@@ -1,4 +1,4 @@
-// Every view of a run has the same numbers: summary, metrics, page, report and Markdown.
+// All views of a run have the same numbers: summary, metrics, dashboard, report and Markdown.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-// What each of the views says of one run file.
+// The views of one run file.
 struct Views {
   json summary;
   json page;
@@ -56,7 +56,7 @@ Views views_of(const std::string& path) {
   Views views;
   views.summary = json::parse(to_json_line(summarize(reader_at(path)).value()));
   RunFollower follower(only_run(path));
-  while (follower.look().value() == RunFollower::News::kMore) {
+  while (follower.poll().value() == RunFollower::PollResult::kMoreToRead) {
   }
   views.page = json::parse(all_json(follower.snapshot({})));
   views.metrics = samples_in(metrics_text(follower.run()));
@@ -91,7 +91,7 @@ void expect_same_totals(const Views& views) {
   EXPECT_EQ(summary["steps"], page["progress"]["step"]);
   EXPECT_EQ(summary["steps"].get<double>(), metrics.at("drover_steps_total"));
   EXPECT_EQ(totals["samples"].get<double>(), metrics.at("drover_samples_total"));
-  // Workers that joined, and places for workers.
+  // Workers that joined, and worker ids.
   EXPECT_LE(summary["workers"], page["run"]["workers"]);
   EXPECT_EQ(summary["shards"], page["run"]["shards"]);
   EXPECT_EQ(summary["outcome"], page["run"]["outcome"]);
@@ -137,7 +137,7 @@ void expect_same(const std::string& path) {
   const json& summary = views.summary;
   for (const char* part : {"run", "totals", "workers", "steps", "heat", "evaluations", "decisions"})
     EXPECT_EQ(views.report[part], views.page[part]) << part;
-  // Cutoffs: means over the steps, of which the page has means over stretches.
+  // Cutoffs: means over steps. The page has means over buckets.
   double cutoffs = 0.0;
   double steps = 0.0;
   const json& series = views.page["steps"];
@@ -170,7 +170,7 @@ TEST(Views, AgreeAboutRandomRuns) {
   }
 }
 
-TEST(Views, AgreeAboutRunsInWhichEverythingHappensToGradients) {
+TEST(Views, AgreeAboutRunsWithAllOutcomesOfGradients) {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const TempFolder folder;
@@ -179,9 +179,9 @@ TEST(Views, AgreeAboutRunsInWhichEverythingHappensToGradients) {
   }
 }
 
-// Of four places one was never taken, in some steps no worker was in time, and in some nobody
-// decided; then training diverged.
-TEST(Views, AgreeAboutAnOddRun) {
+// One of four workers never joined, some steps have no gradient in time, some have no decision, and
+// training diverges.
+TEST(Views, AgreeAboutAnUnusualRun) {
   const TempFolder folder;
   const std::string path = folder.file("run.db");
   const auto writer = writer_at(path);
@@ -212,7 +212,7 @@ TEST(Views, AgreeAboutAnOddRun) {
 
   const Views views = views_of(path);
   EXPECT_EQ(views.summary["workers"], 3) << "joined";
-  EXPECT_EQ(views.page["run"]["workers"], 4) << "places, as the settings say";
+  EXPECT_EQ(views.page["run"]["workers"], 4) << "as in the settings";
   EXPECT_EQ(views.page_worker(0)["last"], 0);
   EXPECT_EQ(views.page_worker(2)["last"], 1080);
   EXPECT_EQ(views.page_worker(0)["state"], "finished");
@@ -220,9 +220,9 @@ TEST(Views, AgreeAboutAnOddRun) {
   EXPECT_EQ(views.metrics.at("drover_workers_lost_total"), 1.0);
   EXPECT_EQ(views.summary["lost"].size(), 1u);
   EXPECT_EQ(views.summary["loss"], nullptr) << "it has diverged";
-  // 120 steps without any in time: 20 ms each. In the others the bound is 2 ms beyond the last.
+  // 120 steps of 20 ms have no gradient in time. In the others the bound is 2 ms after the last.
   expect_near(views.page["totals"]["saved_s"], 120 * 0.020 + 1080 * 0.002);
-  // A decision holds until the next one; the first five steps have none.
+  // A decision is in force until the next one; the first five steps have none.
   expect_near(views.summary["cutoff_mean"], (600.0 * 2 + 595.0 * 3) / 1195.0);
 }
 

@@ -17,8 +17,8 @@ std::string_view name_of(WorkerState state) {
 }
 
 void WorkerStates::add(const EventRecord& event) {
-  // All processes join again, without a `joined`. A worker that does not is lost once more. A
-  // worker that had finished has no process left.
+  // After a restart all processes join again without a `joined` event. A worker that does not join
+  // is recorded as lost again. A worker that had finished has no process.
   if (event.kind() == EventKind::kRestarted)
     std::replace(states_.begin(), states_.end(), WorkerState::kLost, WorkerState::kAlive);
   if (!event.peer || event.peer->role != Role::kWorker) return;

@@ -1,4 +1,4 @@
-// WorkerStates: which workers of a run are alive, from its events.
+// WorkerStates: the state of each worker of a run, derived from its events.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace drover {
 enum class WorkerState : uint8_t {
   kAlive,
   kLost,
-  kFinished,  // it had done what it was to do
+  kFinished,  // it left after it had finished its work
 };
 std::string_view name_of(WorkerState state);
 
 class WorkerStates {
  public:
-  // In the order in which they happened.
+  // REQUIRES: events are added in chronological order.
   void add(const EventRecord& event);
 
-  // A worker that no event is about is alive.
+  // A worker without events is alive.
   WorkerState state_of(WorkerId worker) const;
-  uint64_t losses() const { return losses_; }  // times that a worker was lost
+  uint64_t losses() const { return losses_; }  // number of losses of workers
 
  private:
   std::vector<WorkerState> states_;

@@ -16,9 +16,9 @@ void request(Bytes input) {
   const std::string_view host = text_of(choices.take(choices.below(64)));
   const std::string_view authorization = text_of(choices.take(choices.below(64)));
   const std::string token = guarded ? "a-token-of-this-run" : "";
-  const Wish wish = wish_of(
+  const Resource resource = resource_of(
       {.is_get = is_get, .target = target, .host = host, .authorization = authorization}, token);
-  if (const auto* refused = std::get_if<Refused>(&wish)) {
+  if (const auto* refused = std::get_if<Refused>(&resource)) {
     promise(refused->status >= 400 && !refused->message.empty(), "a refusal says why");
     return;
   }

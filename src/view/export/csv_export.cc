@@ -1,4 +1,4 @@
-// A run as CSV files, one a table.
+// A run as CSV files, one for each table.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ void add_cell(std::string& line, const std::optional<T>& value) {
 class Tables {
  public:
   Tables(std::string folder, bool force) : folder_(std::move(folder)), force_(force) {}
-  // A folder that was made for nothing goes again.
+  // Removes a folder that was created for an export that failed.
   ~Tables() {
     files_.clear();
     std::error_code ignored;
@@ -54,15 +54,14 @@ class Tables {
     const fs::file_status there = fs::status(folder_, trouble);
     if (fs::exists(there) && !fs::is_directory(there)) {
       return invalid_input(fmt::format(
-          "'{}' is a file, and CSV is a folder of files, one a table; name a folder with --out",
-          folder_));
+          "--out: '{}' is a file; CSV needs a folder, for one file per table", folder_));
     }
     made_ = !fs::exists(there) && fs::create_directories(folder_, trouble);
     if (fs::is_directory(folder_)) return done();
-    return system_error(fmt::format("cannot make the folder '{}': {}", folder_, trouble.message()));
+    return system_error(fmt::format("cannot create folder '{}': {}", folder_, trouble.message()));
   }
 
-  // Where the table is, among the others.
+  // Adds a table and returns its index.
   Result<size_t> add(const std::string& name, const std::string& columns) {
     auto file = OutFile::create((fs::path(folder_) / (name + ".csv")).string(), force_);
     if (!file) return file.error();
@@ -145,18 +144,18 @@ Status add_run(Tables& tables, const RunReader& reader) {
   if (!end) return end.error();
   const auto peers = reader.peers();
   if (!peers) return peers.error();
-  const auto say = [&](const std::string& key, const auto& value) { tables.row(kRun, key, value); };
-  say("run_id", to_hex(header.value().run_id));
-  say("started", header.value().started);
-  say("command", header.value().command);
-  say("outcome", std::string(name_of(end.value().outcome)));
-  say("reason", end.value().reason);
-  say("elapsed_seconds", end.value().elapsed);
+  const auto add = [&](const std::string& key, const auto& value) { tables.row(kRun, key, value); };
+  add("run_id", to_hex(header.value().run_id));
+  add("started", header.value().started);
+  add("command", header.value().command);
+  add("outcome", std::string(name_of(end.value().outcome)));
+  add("reason", end.value().reason);
+  add("elapsed_seconds", end.value().elapsed);
   if (end.value().parameters_digest != 0)
-    say("parameters_digest", to_hex(end.value().parameters_digest));
-  say("job", header.value().job);
-  for (const auto& [key, value] : header.value().settings) say("setting " + key, value);
-  for (const auto& [key, value] : header.value().environment) say("environment " + key, value);
+    add("parameters_digest", to_hex(end.value().parameters_digest));
+  add("job", header.value().job);
+  for (const auto& [key, value] : header.value().settings) add("setting " + key, value);
+  for (const auto& [key, value] : header.value().environment) add("environment " + key, value);
   const std::map<Peer, uint64_t> memory(end.value().memory_bytes.begin(),
                                         end.value().memory_bytes.end());
   for (const PeerRecord& peer : peers.value()) {
@@ -192,7 +191,7 @@ void add_step(Tables& tables, const WalkedStep& walked) {
 }
 
 void add_event(Tables& tables, const EventRecord& event) {
-  // Of an old file's event nothing is known but its text.
+  // Events of old files have only a text.
   const bool known = event.recorded_text.empty();
   const EventCells cells = known ? cells_of(event.payload) : EventCells{};
   const auto* cause = std::get_if<std::string>(&cell_of(cells, "cause"));
@@ -204,8 +203,8 @@ void add_event(Tables& tables, const EventRecord& event) {
              detail != nullptr ? *detail : std::string());
 }
 
-// What is not read a stretch at a time: one row of it for many of arrivals.
-Status add_the_rest(Tables& tables, const RunReader& reader, const StepInterval& span) {
+// The tables that are small enough to be read at once.
+Status add_small_tables(Tables& tables, const RunReader& reader, const StepInterval& span) {
   const auto inside = [&](Step step) { return step >= span.from && step < span.to; };
   const auto abandoned = reader.abandoned();
   if (!abandoned) return abandoned.error();
@@ -216,14 +215,14 @@ Status add_the_rest(Tables& tables, const RunReader& reader, const StepInterval&
   const auto evaluations = reader.evaluations();
   if (!evaluations) return evaluations.error();
   for (const EvaluationRecord& each : evaluations.value()) {
-    // Version v is what v steps have made: the first comes before step 0, the last after all.
+    // Version v is the result of v steps, so versions go from the first step to the end.
     if (each.version >= span.from && each.version <= span.to)
       tables.row(kEvaluations, each.version, each.at, each.loss, each.accuracy, each.samples);
   }
   const auto events = reader.events();
   if (!events) return events.error();
   for (const EventRecord& each : events.value()) {
-    // Those of the end belong to a step that was never taken.
+    // Events at the end of a run have the number of a step that was not taken.
     if (each.step >= span.from && each.step <= span.to) add_event(tables, each);
   }
   return done();
@@ -241,9 +240,9 @@ Result<Exported> export_csv(const RunReader& reader, const ExportPlan& plan) {
   status = walk_steps(reader, plan.steps, plan.workers, [&](const WalkedStep& walked) -> Status {
     add_step(tables, walked);
     if (Status written = tables.status(); !written) return written;
-    return plan.watch(static_cast<double>(walked.step.step - plan.steps.from) / all);
+    return plan.on_progress(static_cast<double>(walked.step.step - plan.steps.from) / all);
   });
-  if (status) status = add_the_rest(tables, reader, plan.steps);
+  if (status) status = add_small_tables(tables, reader, plan.steps);
   if (!status) return status.error();
   return tables.finish();
 }

@@ -6,25 +6,26 @@
 
 namespace drover {
 
-Result<Attendees> attendees_of(const RunReader& reader, const ExportPlan& plan, double share) {
-  Attendees attendees;
+Result<WorkerCoverage> worker_coverage(const RunReader& reader, const ExportPlan& plan,
+                                       double share) {
+  WorkerCoverage coverage;
   const auto all = static_cast<double>(plan.steps.to - plan.steps.from);
   const Status status = walk_steps(reader, plan.steps, plan.workers, [&](const WalkedStep& walked) {
     for (const RecordedArrival& each : walked.arrivals) {
       const WorkerId worker = each.arrival.worker;
-      attendees.columns = std::max(attendees.columns, worker + 1);
-      attendees.known.resize(attendees.columns);
-      ++attendees.arrivals;
+      coverage.columns = std::max(coverage.columns, worker + 1);
+      coverage.known.resize(coverage.columns);
+      ++coverage.arrivals;
       if (each.arrival.censored) {
-        ++attendees.censored;
+        ++coverage.censored;
       } else if (each.arrival.run_time > Duration::zero()) {
-        attendees.known[worker] = true;
+        coverage.known[worker] = true;
       }
     }
-    return plan.watch(share * static_cast<double>(walked.step.step - plan.steps.from) / all);
+    return plan.on_progress(share * static_cast<double>(walked.step.step - plan.steps.from) / all);
   });
   if (!status) return status.error();
-  return attendees;
+  return coverage;
 }
 
 std::string seconds_text(Duration duration) {

@@ -1,4 +1,4 @@
-// What is exported is what was recorded, in every format, and whole or not at all.
+// Exports match the record in every format, and are complete or absent.
 #include "view/export/exports.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::string content_of(const std::string& path) {
   return content.str();
 }
 
-// Cells by line; quotes are taken off.
+// Cells by line, without quotes.
 std::vector<std::vector<std::string>> read_csv(const std::string& path) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> row(1);
@@ -73,9 +73,9 @@ Exported expect_exported(Result<Exported> exported) {
 using Exporter = Result<Exported> (*)(const RunReader&, const ExportPlan&);
 constexpr Exporter kAll[] = {export_csv, export_npy, export_perfetto, export_trace};
 
-// --- walking
+// --- Iterating over steps
 
-TEST(WalkSteps, SeesTheSameHoweverManyStepsItReadsAtOnce) {
+TEST(WalkSteps, VisitsTheSameForAnyNumberOfStepsAtOnce) {
   const TempFolder folder;
   MixedRun{}.record(folder.file("run.db"), 30);
   const RunReader reader = reader_at(folder.file("run.db"));
@@ -96,11 +96,11 @@ TEST(WalkSteps, SeesTheSameHoweverManyStepsItReadsAtOnce) {
       return done();
     }));
     EXPECT_EQ(next, 29u);
-    EXPECT_EQ(all.value()[place].arrival.step, 29u) << "none was left out";
+    EXPECT_EQ(all.value()[place].arrival.step, 29u) << "all were visited";
   }
 }
 
-TEST(WalkSteps, EndsAtTheFirstTrouble) {
+TEST(WalkSteps, EndsAtTheFirstError) {
   const TempFolder folder;
   MixedRun{}.record(folder.file("run.db"), 10);
   int visits = 0;
@@ -128,7 +128,7 @@ TEST(ExportCsv, HasEveryTableWithUnitsInItsHeader) {
   for (const auto& row : steps) EXPECT_EQ(row.size(), steps[0].size());
   const auto loss =
       static_cast<size_t>(std::find(steps[0].begin(), steps[0].end(), "loss") - steps[0].begin());
-  EXPECT_EQ(steps[5][loss], "") << "not a number is blank";
+  EXPECT_EQ(steps[5][loss], "") << "NaN is blank";
   EXPECT_EQ(std::stod(steps[6][loss]), 2.0 / 6.0) << "to the last bit";
   EXPECT_EQ(steps[8][3], "3") << "the cutoff of step 7";
   EXPECT_EQ(read_csv(folder.file("tables/decisions.csv"))[1][5], "because, \"well\"");
@@ -172,7 +172,7 @@ TEST(SecondsText, IsExact) {
   EXPECT_EQ(seconds_text(Duration::min()), "-9223372036.854775808");
 }
 
-// --- matrices
+// --- Matrices
 
 struct Matrix {
   NpyMatrix shape;
@@ -184,7 +184,7 @@ Matrix read_matrix(const std::string& path) {
   EXPECT_TRUE(bytes.starts_with(kNpyMark)) << path;
   const size_t length =
       static_cast<unsigned char>(bytes[8]) + size_t{256} * static_cast<unsigned char>(bytes[9]);
-  EXPECT_EQ((10 + length) % 64, 0u) << "numpy wants the numbers aligned";
+  EXPECT_EQ((10 + length) % 64, 0u) << "NPY data is aligned";
   EXPECT_EQ(bytes[9 + length], '\n');
   const auto shape = parse_npy_header(std::string_view(bytes).substr(10, length));
   EXPECT_TRUE(shape);
@@ -246,7 +246,7 @@ TEST(ExportTrace, ReadsBackAsTheRunItself) {
   }
 }
 
-TEST(ExportTrace, LeavesOutStepsAndWorkersOfWhichNothingIsKnown) {
+TEST(ExportTrace, OmitsStepsAndWorkersWithoutKnownRunTimes) {
   const TempFolder folder;
   {
     const auto writer = writer_at(folder.file("run.db"));
@@ -264,7 +264,7 @@ TEST(ExportTrace, LeavesOutStepsAndWorkersOfWhichNothingIsKnown) {
   EXPECT_EQ(content_of(folder.file("t.csv")),
             "step,w0,w2\n0,0.001000000,0.003000000\n1,0.001000000,0.003000000\n"
             "3,0.001000000,0.003000000\n");
-  EXPECT_THAT(exported.notes, ElementsAre(HasSubstr("6 run-times of 12"), HasSubstr("1 step in")));
+  EXPECT_THAT(exported.notes, ElementsAre(HasSubstr("6 of 12 run-times"), HasSubstr("1 step without")));
   EXPECT_TRUE(read_trace(folder.file("t.csv")));
 }
 
@@ -277,7 +277,7 @@ TEST(ExportTrace, RefusesARunOfOneWorker) {
   const RunReader reader = reader_at(folder.file("run.db"));
   const auto refused = export_trace(reader, plan_for(reader, folder.file("t.csv")));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("fewer than two workers"));
+  EXPECT_THAT(refused.error().message, HasSubstr("at least two workers"));
   EXPECT_FALSE(fs::exists(folder.file("t.csv")));
 }
 
@@ -298,16 +298,16 @@ int64_t nanoseconds(const Json& microseconds) {
   return std::llround(microseconds.get<double>() * 1e3);
 }
 
-// The rules of Chrome's trace event format (JSON object format), as far as we use it, and stricter
-// than readers are: every process and track has one name and no two share it; the slices of a track
-// and the values of a counter are in order of time, and no slice begins before the last one ended.
+// Checks the rules of Chrome's trace event format (JSON object format), more strictly than readers
+// do: every process and track has a unique name; the slices of a track and the values of a counter
+// are in chronological order; slices do not overlap.
 void expect_chrome_trace(const Json& trace) {
   ASSERT_TRUE(trace.is_object());
   EXPECT_EQ(trace["displayTimeUnit"], "ms");
   ASSERT_TRUE(trace["traceEvents"].is_array());
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> tracks;
-  std::map<std::pair<int, int>, int64_t> shown;  // up to here, by track
+  std::map<std::pair<int, int>, int64_t> shown;  // end of the last slice, by track
   std::map<std::string, int64_t> counted;        // likewise by counter
   std::set<std::pair<int, std::string>> used;    // names of tracks
   std::set<int> processes_seen;
@@ -339,17 +339,17 @@ void expect_chrome_trace(const Json& trace) {
       const std::string name = event["args"]["name"];
       EXPECT_NE(name, "");
       if (what == "process_name") {
-        EXPECT_TRUE(processes.emplace(pid, name).second) << "it has a name";
+        EXPECT_TRUE(processes.emplace(pid, name).second) << "it already has a name";
       } else {
         EXPECT_EQ(what, "thread_name");
         EXPECT_TRUE(tracks.emplace(std::pair(pid, event["tid"].get<int>()), name).second);
-        EXPECT_TRUE(used.emplace(pid, name).second) << "another has that name";
+        EXPECT_TRUE(used.emplace(pid, name).second) << "duplicate name";
       }
     } else if (kind == "X") {
       ASSERT_TRUE(event["dur"].is_number());
       EXPECT_GT(nanoseconds(event["dur"]), 0);
       int64_t& end = shown[{pid, event["tid"].get<int>()}];
-      EXPECT_GE(nanoseconds(event["ts"]), end) << "it overlaps, or is not in order";
+      EXPECT_GE(nanoseconds(event["ts"]), end) << "it overlaps or is out of order";
       end = nanoseconds(event["ts"]) + nanoseconds(event["dur"]);
     } else if (kind == "C") {
       EXPECT_FALSE(event["args"].empty());
@@ -366,10 +366,10 @@ void expect_chrome_trace(const Json& trace) {
   for (const auto& [track, end] : shown)
     EXPECT_TRUE(tracks.contains(track)) << track.first << " " << track.second;
   for (const auto& [track, name] : tracks)
-    EXPECT_TRUE(shown.contains(track)) << name << " shows nothing";
+    EXPECT_TRUE(shown.contains(track)) << name << " is empty";
 }
 
-TEST(ExportPerfetto, KeepsTheRulesOfTheFormat) {
+TEST(ExportPerfetto, FollowsTheRulesOfTheFormat) {
   const TempFolder folder;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
@@ -394,7 +394,7 @@ TEST(ExportPerfetto, KeepsTheRulesOfTheFormat) {
       }
     }
     EXPECT_THAT(kinds, ElementsAre("compute", "cut", "late", "push", "wait"));
-    // Microseconds: a step's slice is the step.
+    // In microseconds: the slice of a step has its start and duration.
     const auto steps = reader.steps().value();
     ASSERT_EQ(slices.at({1, 1}).size(), steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -430,7 +430,7 @@ TEST(ExportPerfetto, DrawsHowBusyEachShardWas) {
   }
 }
 
-TEST(ExportPerfetto, LeavesOutShardsOfWhichNothingIsRecorded) {
+TEST(ExportPerfetto, OmitsShardsWithoutRecords) {
   const TempFolder folder;
   {
     const auto writer = writer_at(folder.file("run.db"));
@@ -444,7 +444,7 @@ TEST(ExportPerfetto, LeavesOutShardsOfWhichNothingIsRecorded) {
   for (const Json& event : trace["traceEvents"]) EXPECT_NE(event["pid"], 2);
 }
 
-TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
+TEST(ExportPerfetto, DrawsTheOutcomeOfEachGradient) {
   const TempFolder folder;
   {
     const auto writer = writer_at(folder.file("run.db"));
@@ -461,7 +461,7 @@ TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
     step = sample_step(1, 1);
     step.at = 10ms;
     step.elapsed = 5ms;
-    // Worker 2 is still at its first gradient until 13 ms.
+    // Worker 2 computes its first gradient until 13 ms.
     DROVER_EXPECT_OK(
         writer->on_step(step, {{.step = 1, .worker = 0, .run_time = 5ms},
                                {.step = 1, .worker = 2, .run_time = 5ms, .censored = true}}));
@@ -488,7 +488,7 @@ TEST(ExportPerfetto, DrawsWhatBecameOfEachGradient) {
               ElementsAre("wait 0.0 8.0", "decide 8.0 8.5", "update 8.5 10.0", "wait 10.0 15.0"));
 }
 
-// --- all of them
+// --- All formats
 
 TEST(Exports, LeaveNothingIfTheyAreInterrupted) {
   const TempFolder folder;
@@ -497,7 +497,7 @@ TEST(Exports, LeaveNothingIfTheyAreInterrupted) {
   for (const Exporter exporter : kAll) {
     ExportPlan plan = plan_for(reader, folder.file("out"));
     int calls = 0;
-    plan.watch = [&](double share) -> Status {
+    plan.on_progress = [&](double share) -> Status {
       EXPECT_GE(share, 0.0);
       EXPECT_LE(share, 1.0);
       return ++calls < 7 ? done() : Status(Error{ErrorKind::kStopped, "enough"});
@@ -529,8 +529,8 @@ TEST(Exports, RefuseToReplaceAnything) {
   EXPECT_FALSE(export_csv(reader, plan_for(reader, folder.file("run.db")))) << "a file";
 }
 
-// What is recorded while an export goes on does not disturb it.
-TEST(Exports, OfARunThatGoesOnAreOfWhatThereWas) {
+// An export ignores steps that are recorded while it is under way.
+TEST(Exports, OfARunInProgressHaveTheStepsRecordedAtTheStart) {
   for (const Exporter exporter : kAll) {
     const TempFolder folder;
     const auto writer = writer_at(folder.file("run.db"));
@@ -544,7 +544,7 @@ TEST(Exports, OfARunThatGoesOnAreOfWhatThereWas) {
     ExportPlan still = plan_for(reader, folder.file("still"));
     expect_exported(exporter(reader, still));
     plan.workers = 40'000;  // two steps at a time
-    plan.watch = [&](double) {
+    plan.on_progress = [&](double) {
       run.workers = 9;  // four have joined
       run.record_step(*writer, next++);
       return writer->flush();
@@ -559,8 +559,8 @@ TEST(Exports, OfARunThatGoesOnAreOfWhatThereWas) {
   }
 }
 
-// The file of a run that was resumed begins where it went on from.
-TEST(RecordedSteps, OfAResumedRunBeginWhereItDid) {
+// The file of a resumed run begins at its checkpoint.
+TEST(RecordedSteps, OfAResumedRunBeginAtItsCheckpoint) {
   const TempFolder folder;
   {
     const auto writer = writer_at(folder.file("run.db"));
@@ -582,7 +582,7 @@ TEST(RecordedSteps, OfAResumedRunBeginWhereItDid) {
   }
 }
 
-TEST(RecordedSteps, AreNoneInAnEmptyRun) {
+TEST(RecordedSteps, AreEmptyInAnEmptyRun) {
   const TempFolder folder;
   writer_at(folder.file("run.db"));
   const auto span = recorded_steps(reader_at(folder.file("run.db")));

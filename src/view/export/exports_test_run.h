@@ -1,4 +1,4 @@
-// For tests: a run in which everything happens to gradients that can, by seed.
+// For tests: a run generated from a seed, with all possible outcomes of gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@ namespace drover {
 struct MixedRun {
   uint64_t seed = 1;
   uint32_t workers = 5;
-  // Known only after their steps, as in a run; told by tell_late().
+  // Arrivals after the close of their steps; write_late() records them.
   std::vector<ArrivalRecord> late{};
   Duration now{};
 
-  double chance(Step step, uint64_t which) const {
+  double uniform(Step step, uint64_t which) const {
     return unit_interval(draw({seed, static_cast<uint64_t>(Purpose::kRunTimes), step, which}));
   }
 
@@ -32,20 +32,21 @@ struct MixedRun {
     DROVER_EXPECT_OK(writer.on_peer({Peer{Role::kShard, 1}, "here", 51}));
   }
 
-  // Worker 0 is always in time; of the others some are cut, some of those come late, some are away.
+  // Worker 0 is always in time. Of the others, some are censored, some of these arrive late, and
+  // some are absent.
   void record_step(RunWriter& writer, Step step) {
-    const Duration elapsed = from_seconds(0.01 + 0.01 * chance(step, 1'000));
+    const Duration elapsed = from_seconds(0.01 + 0.01 * uniform(step, 1'000));
     std::vector<ArrivalRecord> arrivals;
     StepRecord record = sample_step(step, workers);
     record.contributors = 0;
     Duration last{};
     for (WorkerId worker = 0; worker < workers; ++worker) {
-      const double fate = worker == 0 ? 0.0 : chance(step, worker);
-      if (fate > 0.95) continue;  // away
+      const double fate = worker == 0 ? 0.0 : uniform(step, worker);
+      if (fate > 0.95) continue;  // absent
       ArrivalRecord arrival{.step = step, .worker = worker, .run_time = elapsed, .samples = 8};
       arrival.censored = fate > 0.7;
       if (!arrival.censored) {
-        arrival.run_time = from_seconds(0.009 * chance(step, 100 + worker) + 1e-4);
+        arrival.run_time = from_seconds(0.009 * uniform(step, 100 + worker) + 1e-4);
         arrival.compute = arrival.run_time / 2;
         ++record.contributors;
         if (arrival.run_time > last) {
@@ -54,7 +55,7 @@ struct MixedRun {
         }
       } else if (fate > 0.85) {
         late.push_back(arrival);
-        late.back().run_time = elapsed + from_seconds(0.02 * chance(step, 200 + worker));
+        late.back().run_time = elapsed + from_seconds(0.02 * uniform(step, 200 + worker));
         late.back().compute = elapsed / 2;
         late.back().censored = false;
       }
@@ -64,8 +65,8 @@ struct MixedRun {
     record.elapsed = elapsed;
     record.closing = from_seconds(0.0005);
     record.undecided = step % 3 == 0 ? from_seconds(0.0002) : Duration::zero();
-    // One shard is hardly busy; the other's clock may say more than the step took, or nothing.
-    record.loads = {{0, elapsed / 10}, {1, from_seconds(0.03 * chance(step, 300))}};
+    // One shard is hardly busy. The busy time of the other may exceed the step's time, or be zero.
+    record.loads = {{0, elapsed / 10}, {1, from_seconds(0.03 * uniform(step, 300))}};
     if (step % 7 == 0) record.loads[1].busy = Duration::zero();
     if (step == 4) record.loss = std::nan("");
     now += elapsed;
@@ -76,7 +77,7 @@ struct MixedRun {
     DROVER_EXPECT_OK(writer.on_step(record, arrivals));
   }
 
-  void tell_late(RunWriter& writer) {
+  void write_late(RunWriter& writer) {
     for (const ArrivalRecord& arrival : late) DROVER_EXPECT_OK(writer.on_late_arrival(arrival));
     late.clear();
   }
@@ -85,7 +86,7 @@ struct MixedRun {
     const auto writer = writer_at(path);
     start(*writer);
     for (Step step = 0; step < steps; ++step) record_step(*writer, step);
-    tell_late(*writer);
+    write_late(*writer);
     DROVER_EXPECT_OK(writer->on_abandoned(
         {.step = 2, .worker = 1, .wasted = from_seconds(0.001), .restart = {}, .resumed = 4}));
     DROVER_EXPECT_OK(writer->on_evaluation({steps, now, 0.5, 0.875, 1'000}));

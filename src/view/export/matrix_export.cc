@@ -1,4 +1,4 @@
-// Run-times of a run as a matrix, steps by workers: NPY for numpy, and a trace for `drover replay`.
+// Run-times as a matrix, steps by workers: NPY for numpy, and a trace for `drover replay`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 namespace drover {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are written as they lie");
+static_assert(std::endian::native == std::endian::little, "values are written in memory order");
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kFirstPass = 0.4;  // of the work
 
-// Format 1.0: a Python dictionary, filled up so that the numbers begin at a multiple of 64.
+// NPY format 1.0: a Python dictionary, padded so that the numbers begin at a multiple of 64.
 std::string npy_header(uint64_t rows, uint64_t columns) {
   std::string text =
       fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
@@ -45,27 +45,27 @@ void write_row(OutFile& file, const std::vector<double>& row) {
 
 std::string bounds_path(const std::string& out) {
   const std::string_view ending = ".npy";
-  const bool usual = out.ends_with(ending);
-  return out.substr(0, out.size() - (usual ? ending.size() : 0)) + ".bounds.npy";
+  const size_t removed = out.ends_with(ending) ? ending.size() : 0;
+  return out.substr(0, out.size() - removed) + ".bounds.npy";
 }
 
 std::string many(uint64_t number, std::string_view word) {
   return fmt::format("{} {}{}", with_commas(number), word, number == 1 ? "" : "s");
 }
 
-// How far a second pass is.
+// The share of the work done when the second pass has reached `step`.
 double second_pass(const ExportPlan& plan, Step step) {
   return kFirstPass + (1.0 - kFirstPass) * static_cast<double>(step - plan.steps.from) /
                           static_cast<double>(plan.steps.to - plan.steps.from);
 }
 
-// What is known of run-times of all kinds, and what is wrong with rounds.
-Status add_notes(const RunReader& reader, const Attendees& attendees, std::string_view bounds,
+// Adds notes on censored run-times and on the rounds of asynchronous runs.
+Status add_notes(const RunReader& reader, const WorkerCoverage& coverage, std::string_view bounds,
                  Exported& exported) {
-  if (attendees.censored > 0) {
-    exported.notes.push_back(fmt::format("of {} of {} only a lower bound is known: {}",
-                                         many(attendees.censored, "run-time"),
-                                         with_commas(attendees.arrivals), bounds));
+  if (coverage.censored > 0) {
+    exported.notes.push_back(fmt::format("{} of {} censored (only a lower bound is known): {}",
+                                         with_commas(coverage.censored),
+                                         many(coverage.arrivals, "run-time"), bounds));
   }
   const auto rounds = warning_of_rounds(reader);
   if (!rounds) return rounds.error();
@@ -85,7 +85,7 @@ class NpyRows {
     clear();
     for (const RecordedArrival& each : walked.arrivals) {
       const ArrivalRecord& arrival = each.arrival;
-      // One that the first pass has not seen.
+      // A worker that joined after the first pass.
       if (arrival.worker >= columns_) continue;
       (arrival.censored ? bounds_ : times_)[arrival.worker] = seconds(arrival.run_time);
     }
@@ -93,10 +93,10 @@ class NpyRows {
     for (const OutFile& file : files_) {
       if (Status status = file.status(); !status) return status;
     }
-    return plan_.watch(second_pass(plan_, walked.step.step));
+    return plan_.on_progress(second_pass(plan_, walked.step.step));
   }
 
-  // A row for every step, also for one that is not recorded.
+  // Writes empty rows for steps that are not recorded.
   void fill_up_to(Step step) {
     for (clear(); next_ < step;) write();
   }
@@ -115,17 +115,17 @@ class NpyRows {
   const ExportPlan& plan_;
   const uint32_t columns_;
   std::vector<OutFile>& files_;
-  Step next_;  // to be written
+  Step next_;  // the next step to write
   std::vector<double> times_;
   std::vector<double> bounds_;
 };
 
-// A trace takes positive times alone.
+// A trace has only positive times.
 bool replayable(const RecordedArrival& each) {
   return !each.arrival.censored && each.arrival.run_time > Duration::zero();
 }
 
-// The line of a step, or nothing if nobody's run-time is known.
+// The line of a step; empty if no run-time is known.
 std::string trace_line(const WalkedStep& walked, const std::vector<bool>& columns) {
   std::string line = fmt::format("{}", walked.step.step);
   bool any = false;
@@ -151,22 +151,21 @@ Result<Exported> export_npy(const RunReader& reader, const ExportPlan& plan) {
     if (!file) return file.error();
     files.push_back(std::move(file).value());
   }
-  const auto attendees = attendees_of(reader, plan, kFirstPass);
-  if (!attendees) return attendees.error();
-  if (attendees.value().columns == 0) {
+  const auto coverage = worker_coverage(reader, plan, kFirstPass);
+  if (!coverage) return coverage.error();
+  if (coverage.value().columns == 0) {
     return invalid_input(
-        fmt::format("the run file '{}' has no arrivals in these steps, so there are no run-times",
-                    reader.path()));
+        fmt::format("cannot export '{}': no run-times are recorded in these steps", reader.path()));
   }
-  NpyRows rows(plan, attendees.value().columns, files);
+  NpyRows rows(plan, coverage.value().columns, files);
   Status status = walk_steps(reader, plan.steps, plan.workers,
                              [&](const WalkedStep& walked) { return rows.add(walked); });
   if (!status) return status.error();
   rows.fill_up_to(plan.steps.to);
   Exported exported{.files = {files[0].path(), files[1].path()}, .notes = {}};
-  status = add_notes(reader, attendees.value(),
-                     fmt::format("it is in {}, and NaN in {}", files[1].path(), files[0].path()),
-                     exported);
+  status = add_notes(
+      reader, coverage.value(),
+      fmt::format("the bounds are in {}; NaN in {}", files[1].path(), files[0].path()), exported);
   if (status) status = publish_all(files);
   if (!status) return status.error();
   return exported;
@@ -175,14 +174,12 @@ Result<Exported> export_npy(const RunReader& reader, const ExportPlan& plan) {
 Result<Exported> export_trace(const RunReader& reader, const ExportPlan& plan) {
   auto file = OutFile::create(plan.out, plan.force);
   if (!file) return file.error();
-  const auto attendees = attendees_of(reader, plan, kFirstPass);
-  if (!attendees) return attendees.error();
-  const std::vector<bool>& known = attendees.value().known;
+  const auto coverage = worker_coverage(reader, plan, kFirstPass);
+  if (!coverage) return coverage.error();
+  const std::vector<bool>& known = coverage.value().known;
   if (std::count(known.begin(), known.end(), true) < 2) {
     return invalid_input(fmt::format(
-        "the run-times of fewer than two workers are known in the run file '{}', and a trace "
-        "needs two: with one there is nobody to wait for",
-        reader.path()));
+        "cannot export '{}': a trace needs run-times of at least two workers", reader.path()));
   }
   std::string header = "step";
   for (WorkerId worker = 0; worker < known.size(); ++worker) {
@@ -196,16 +193,15 @@ Result<Exported> export_trace(const RunReader& reader, const ExportPlan& plan) {
         empty += line.empty() ? 1 : 0;
         file.value().write(line);
         if (Status written = file.value().status(); !written) return written;
-        return plan.watch(second_pass(plan, walked.step.step));
+        return plan.on_progress(second_pass(plan, walked.step.step));
       });
   if (!status) return status.error();
   Exported exported{.files = {plan.out}, .notes = {}};
-  status =
-      add_notes(reader, attendees.value(),
-                "those are blank, and without them stragglers look rarer than they were", exported);
+  status = add_notes(reader, coverage.value(),
+                     "these are blank, so the trace has fewer stragglers than the run", exported);
   if (empty > 0) {
     exported.notes.push_back(
-        fmt::format("left out {} in which nobody's run-time is known", many(empty, "step")));
+        fmt::format("omitted {} without a known run-time", many(empty, "step")));
   }
   if (status) status = file.value().complete();
   if (status) status = file.value().publish();

@@ -1,4 +1,4 @@
-// Monitoring is told what the record says, total by total, and in words that Prometheus takes.
+// The metrics match the record, and are valid in Prometheus' text format.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What was recorded since the last time is read first.
+// Reads new data first.
 std::string metrics_of(RecordedRun& run, const RunReader& reader) {
   DROVER_EXPECT_OK(run.read_all(reader));
   return metrics_text(run);
@@ -32,7 +32,7 @@ std::map<std::string, double> samples_in(const std::string& text) {
     if (line.starts_with('#')) continue;
     const size_t space = line.rfind(' ');
     EXPECT_TRUE(samples.emplace(line.substr(0, space), std::stod(line.substr(space + 1))).second)
-        << line << " is there twice";
+        << line << " is a duplicate";
   }
   return samples;
 }
@@ -88,8 +88,8 @@ TEST(Metrics, AgreeWithTheRecord) {
   EXPECT_NEAR(samples.at("drover_saved_seconds_total"), saved, 1e-9);
 }
 
-// Looking often gives the same totals as looking once, and no total ever goes back.
-TEST(Metrics, OfARunThatGoesOnAddUp) {
+// Frequent reads give the same totals as a single one, and no total ever decreases.
+TEST(Metrics, OfARunInProgressNeverDecrease) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     const TempFolder folder;
@@ -101,8 +101,8 @@ TEST(Metrics, OfARunThatGoesOnAddUp) {
     std::map<std::string, double> before;
     for (Step step = 0; step < 150; ++step) {
       run.record_step(*writer, step);
-      if (run.chance(step, 5'000) < 0.3) run.tell_late(*writer);
-      if (run.chance(step, 5'001) > 0.2) continue;
+      if (run.uniform(step, 5'000) < 0.3) run.write_late(*writer);
+      if (run.uniform(step, 5'001) > 0.2) continue;
       DROVER_EXPECT_OK(writer->flush());
       const auto now = samples_in(metrics_of(often, reader));
       EXPECT_EQ(now.at("drover_steps_total"), static_cast<double>(step + 1));
@@ -112,7 +112,7 @@ TEST(Metrics, OfARunThatGoesOnAddUp) {
       }
       before = now;
     }
-    run.tell_late(*writer);
+    run.write_late(*writer);
     DROVER_EXPECT_OK(writer->on_end({}));
     RecordedRun once;
     const auto all = samples_in(metrics_of(once, reader));
@@ -122,7 +122,7 @@ TEST(Metrics, OfARunThatGoesOnAddUp) {
   }
 }
 
-TEST(Metrics, OfARunWithoutStepsLeaveOutWhatIsNotKnown) {
+TEST(Metrics, OfARunWithoutStepsOmitUnknownValues) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   const RunReader reader = reader_at(folder.file("run.db"));
@@ -134,9 +134,9 @@ TEST(Metrics, OfARunWithoutStepsLeaveOutWhatIsNotKnown) {
     EXPECT_THAT(text, Not(HasSubstr(unknown)));
 }
 
-TEST(Metrics, TellHowManyStepsArePlannedIfSomebodyHas) {
+TEST(Metrics, HaveThePlannedStepsIfKnown) {
   const TempFolder folder;
-  const auto told = [&](const std::string& file, Step steps) {
+  const auto metrics_with = [&](const std::string& file, Step steps) {
     RunHeader header = sample_header();
     header.settings.emplace_back("steps", std::to_string(steps));
     const auto writer = RunWriter::create(folder.file(file), header);
@@ -145,11 +145,11 @@ TEST(Metrics, TellHowManyStepsArePlannedIfSomebodyHas) {
     RecordedRun metrics;
     return metrics_of(metrics, reader);
   };
-  EXPECT_THAT(told("planned.db", 500), HasSubstr("drover_steps_planned 500\n"));
-  EXPECT_THAT(told("endless.db", kEndless), Not(HasSubstr("drover_steps_planned")));
+  EXPECT_THAT(metrics_with("planned.db", 500), HasSubstr("drover_steps_planned 500\n"));
+  EXPECT_THAT(metrics_with("endless.db", kEndless), Not(HasSubstr("drover_steps_planned")));
 }
 
-TEST(Metrics, SayThatTheModelIsStaleWhileTheNewestDecisionDoes) {
+TEST(Metrics, ModelIsStaleWhileTheNewestDecisionHasIt) {
   const TempFolder folder;
   const auto writer = writer_at(folder.file("run.db"));
   const RunReader reader = reader_at(folder.file("run.db"));
@@ -193,7 +193,7 @@ TEST(Metrics, HaveHelpAndTypeBeforeEverySampleAndEscapeLabels) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# HELP ")) {
       family = line.substr(7, line.find(' ', 7) - 7);
-      EXPECT_TRUE(families.insert(family).second) << family << " is there twice";
+      EXPECT_TRUE(families.insert(family).second) << family << " is a duplicate";
       EXPECT_TRUE(line.ends_with(".")) << line;
     } else if (line.starts_with("# TYPE ")) {
       EXPECT_TRUE(line.starts_with("# TYPE " + family + " ")) << line;
@@ -206,11 +206,11 @@ TEST(Metrics, HaveHelpAndTypeBeforeEverySampleAndEscapeLabels) {
   }
 }
 
-// --- with Prometheus' own tool, where it is installed
+// --- Checks by promtool, where it is installed
 
 bool has_promtool() { return std::system("promtool --version >/dev/null 2>&1") == 0; }
 
-TEST(Promtool, FindsNothingWrongWithTheMetrics) {
+TEST(Promtool, AcceptsTheMetrics) {
   if (!has_promtool()) GTEST_SKIP() << "promtool is not installed (Debian: prometheus)";
   const TempFolder folder;
   MixedRun{}.record(folder.file("run.db"), 60);
@@ -220,7 +220,7 @@ TEST(Promtool, FindsNothingWrongWithTheMetrics) {
   EXPECT_EQ(std::system(("promtool check metrics <" + page).c_str()), 0);
 }
 
-TEST(Promtool, FindsNothingWrongWithTheExamples) {
+TEST(Promtool, AcceptsTheExamples) {
   if (!has_promtool()) GTEST_SKIP() << "promtool is not installed (Debian: prometheus)";
   const std::string in = "cd " DROVER_SOURCE_DIR "/examples/monitoring && promtool ";
   EXPECT_EQ(std::system((in + "check config prometheus.yml").c_str()), 0);

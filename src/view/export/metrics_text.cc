@@ -20,7 +20,7 @@ std::string value_text(double value) {
   return fmt::format("{}", value);
 }
 
-// A label with its value, in which \, " and the end of a line have to be escaped.
+// A label with its value, in which backslash, quote and newline are escaped.
 std::string label(std::string_view name, std::string_view value) {
   std::string text = std::string(name) + "=\"";
   for (const char c : value) {
@@ -36,7 +36,7 @@ std::string label(std::string_view name, std::string_view value) {
 
 class Exposition {
  public:
-  // All samples of a family follow it.
+  // Begins a family; its samples must follow.
   void family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
     fmt::format_to(std::back_inserter(text_), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
@@ -84,14 +84,14 @@ class Exposition {
 };
 
 void add_run(Exposition& text, const RunTables& run) {
-  text.family("drover_build_info", "gauge", "Which drover it is; always 1.");
+  text.family("drover_build_info", "gauge", "Version of drover; always 1.");
   text.sample(uint64_t{1}, label("version", kVersion));
-  text.family("drover_run_info", "gauge", "Which run it is; always 1.");
+  text.family("drover_run_info", "gauge", "Identity of the run; always 1.");
   text.sample(uint64_t{1}, fmt::format("{},{},{},{}", label("run_id", to_hex(run.header.run_id)),
                                        label("policy", run.setting("policy")),
                                        label("model", run.setting("model")),
                                        label("data", run.setting("data"))));
-  text.family("drover_run_state", "gauge", "1 for the state that the run is in, 0 for the others.");
+  text.family("drover_run_state", "gauge", "1 for the current state of the run, 0 for the others.");
   constexpr std::array kStates = {RunOutcome::kRunning, RunOutcome::kCompleted,
                                   RunOutcome::kInterrupted, RunOutcome::kFailed};
   for (const RunOutcome state : kStates)
@@ -102,33 +102,34 @@ void add_steps(Exposition& text, const RecordedRun& run, const RunAggregate& sum
   const GradientTotals& gradients = sums.gradients();
   text.counter("drover_steps_total", "Steps that have closed.", sums.step_count());
   if (const std::optional<uint64_t> planned = run.tables().steps_planned()) {
-    text.gauge("drover_steps_planned", "Steps that the run is to take.",
-               static_cast<double>(*planned));
+    text.gauge("drover_steps_planned", "Planned number of steps.", static_cast<double>(*planned));
   }
-  text.counter("drover_samples_total", "Samples behind updates.", gradients.samples);
-  text.counter("drover_gradients_used_total", "Whole gradients that went into updates.",
-               gradients.used);
-  text.counter("drover_gradients_late_total", "Gradients that came after their step had closed.",
+  text.counter("drover_samples_total", "Samples used in updates.", gradients.samples);
+  text.counter("drover_gradients_used_total", "Whole gradients used in updates.", gradients.used);
+  text.counter("drover_gradients_late_total", "Gradients that arrived after their step had closed.",
                gradients.late);
-  text.counter("drover_gradients_refused_total", "Gradients refused for holding NaN or infinity.",
-               gradients.refused);
-  text.histogram("drover_step_seconds", "From a step's opening until its last block closed.",
+  text.counter("drover_gradients_refused_total",
+               "Gradients refused because they contain NaN or infinity.", gradients.refused);
+  text.histogram("drover_step_seconds",
+                 "Time from the opening of a step until its last block closed.",
                  sums.step_times().elapsed_counts);
   text.histogram("drover_deciding_seconds",
-                 "How long a step that could have closed waited for a decision.",
+                 "Time that a step that could have closed waited for a decision.",
                  sums.step_times().deciding_counts);
   text.counter("drover_aggregate_seconds_total",
                "Time of the slowest shard for summing and updating.", sums.time().aggregate_s);
-  // A total may grow, but not be corrected: a late arrival can still tell more of the last steps.
+  // A counter must not decrease. Late arrivals can still change the last steps, so these are
+  // omitted.
   text.counter("drover_saved_seconds_total",
-               "Time saved vs. synchronous, at least; while the run goes on, without the newest "
-               "steps (at most 64).",
+               "Time saved vs. synchronous (lower bound); while the run is in progress, without "
+               "the newest steps (at most 64).",
                run.ended() ? sums.time().saved_s : run.settled().time().saved_s);
 }
 
 void add_decision(Exposition& text, const DecisionRecord* newest) {
   if (newest != nullptr) {
-    text.gauge("drover_cutoff", "Gradients that the newest decision waits for.", newest->cutoff);
+    text.gauge("drover_cutoff", "Number of gradients to wait for, by the newest decision.",
+               newest->cutoff);
     text.gauge("drover_workers_alive", "Workers that could contribute at the newest decision.",
                newest->alive);
   }
@@ -139,20 +140,19 @@ void add_decision(Exposition& text, const DecisionRecord* newest) {
 
 void add_learning(Exposition& text, const RecordedRun& run, const RunAggregate& sums) {
   text.gauge("drover_loss", "Training loss of the newest step.", sums.newest().loss);
-  text.gauge("drover_train_accuracy",
-             "Share of the newest step's samples that were predicted right, 0 to 1.",
+  text.gauge("drover_train_accuracy", "Training accuracy of the newest step, 0 to 1.",
              sums.newest().accuracy);
-  text.gauge("drover_learning_rate", "Used in the newest step.", sums.newest().learning_rate);
+  text.gauge("drover_learning_rate", "Learning rate of the newest step.",
+             sums.newest().learning_rate);
   if (run.tables().evaluations.empty()) return;
   const EvaluationRecord& newest = run.tables().evaluations.back();
-  text.gauge("drover_test_loss", "Loss on the test data, of the newest evaluation.", newest.loss);
-  text.gauge("drover_test_accuracy",
-             "Share of the test data predicted right in the newest evaluation, 0 to 1.",
+  text.gauge("drover_test_loss", "Loss on the test data in the newest evaluation.", newest.loss);
+  text.gauge("drover_test_accuracy", "Accuracy on the test data in the newest evaluation, 0 to 1.",
              newest.accuracy);
 }
 
 void add_workers(Exposition& text, const RecordedRun& run, const RunAggregate& sums) {
-  text.counter("drover_workers_lost_total", "Times that a worker was lost.",
+  text.counter("drover_workers_lost_total", "Losses of workers.",
                run.tables().worker_states.losses());
   if (sums.step_count() == 0) return;
   const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
@@ -163,15 +163,16 @@ void add_workers(Exposition& text, const RecordedRun& run, const RunAggregate& s
       if (own.steps > 0) text.sample(value(own), label("worker", fmt::format("{}", worker)));
     }
   };
-  family("drover_worker_steps_total", "counter", "Steps that the worker could take part in.",
+  family("drover_worker_steps_total", "counter", "Steps in which the worker could take part.",
          [](const WorkerTotals& own) { return own.steps; });
   family("drover_worker_late_total", "counter",
-         "Steps that closed before the worker's gradient was there.",
+         "Steps that closed before the worker's gradient arrived.",
          [](const WorkerTotals& own) { return own.missed(); });
-  family("drover_worker_last_total", "counter", "Steps for which the worker was waited for last.",
+  family("drover_worker_last_total", "counter",
+         "Steps in which the worker was the last one in time.",
          [](const WorkerTotals& own) { return own.last; });
   family("drover_worker_inclusion_ratio", "gauge",
-         "Share of its steps in which the worker's gradient was in time, over the whole run.",
+         "Share of the worker's steps in which its gradient was in time, over the whole run.",
          [](const WorkerTotals& own) { return own.inclusion(); });
 }
 

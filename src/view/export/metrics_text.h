@@ -1,4 +1,4 @@
-// The metrics of a run in the text format that Prometheus reads.
+// The metrics of a run in Prometheus' text format.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace drover {
 
-// Base units, totals end in _total, every family has HELP and TYPE; docs/monitoring.md lists them.
-// Unknown values are left out.
+// Metrics use base units, names of totals end in _total, and every family has HELP and TYPE.
+// docs/monitoring.md lists them. Unknown values are omitted.
 std::string metrics_text(const RecordedRun& run);
 
 }  // namespace drover

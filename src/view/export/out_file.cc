@@ -14,7 +14,7 @@ constexpr size_t kBufferBytes = 1 << 18;
 
 Error taken(const std::string& path) {
   return invalid_input(fmt::format(
-      "'{}' exists already; name another place with --out, or replace it with --force", path));
+      "--out: '{}' already exists; choose another path, or use --force to replace it", path));
 }
 
 }  // namespace
@@ -23,20 +23,20 @@ Result<OutFile> OutFile::create(const std::string& path, bool force) {
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(path, ignored);
   if (fs::is_directory(path, ignored)) {
-    return invalid_input(fmt::format("'{}' is a folder; give the name of a file with --out", path));
+    return invalid_input(fmt::format("--out: '{}' is a folder; give the name of a file", path));
   }
   if (fs::exists(there)) {
     if (!force) return taken(path);
     // A name such as /dev/stdout cannot be replaced by renaming.
     if (!fs::is_regular_file(path, ignored)) {
       return invalid_input(
-          fmt::format("'{}' is not a plain file; give the name of one with --out", path));
+          fmt::format("--out: '{}' is not a regular file; choose another path", path));
     }
   }
   auto file = AtomicFile::create(path, {.replace = force, .contended = true});
   if (!file) {
     return system_error(file.error().message +
-                        "; check the folder, or name another place with --out");
+                        "; check the folder, or choose another path with --out");
   }
   return OutFile(path, std::move(file).value());
 }

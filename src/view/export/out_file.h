@@ -1,6 +1,6 @@
 // OutFile: a file that appears under its name only when it is complete.
 //
-// What is written goes to a draft beside it, which is removed if the file is never published.
+// Data goes to a temporary file in the same folder, which is removed if the file is not published.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@ namespace drover {
 
 class OutFile {
  public:
-  // Refuses a name that is taken, unless `force`.
+  // Fails if the file exists, unless `force`.
   static Result<OutFile> create(const std::string& path, bool force);
 
-  // Trouble is kept for status() and complete(); what is written after it is lost anyway.
+  // status() and complete() report errors; later writes are ignored.
   void write(std::string_view bytes);
   Status status() const;
   const std::string& path() const { return path_; }
 
-  // All of it is on the disk, still under the draft's name.
+  // Writes all data to the disk, still under the temporary name.
   Status complete();
-  // REQUIRES: complete() went well.
+  // Renames the file. REQUIRES: complete() succeeded.
   Status publish();
 
  private:
@@ -36,10 +36,10 @@ class OutFile {
   std::string path_;
   AtomicFile file_;
   std::string buffer_;
-  std::optional<Error> trouble_;  // the first
+  std::optional<Error> trouble_;  // the first error
 };
 
-// All of them, or, as far as the disk can tell beforehand, none.
+// Publishes all files, or none if one cannot be completed.
 Status publish_all(std::vector<OutFile>& files);
 
 }  // namespace drover

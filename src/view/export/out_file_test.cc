@@ -1,4 +1,4 @@
-// A file that is written is there whole, or not at all, and never instead of another by mistake.
+// A file appears only when it is complete, and does not replace another one unintentionally.
 #include "view/export/out_file.h"
 
 #include <gtest/gtest.h>
@@ -47,13 +47,13 @@ TEST(OutFile, AppearsWhenItIsComplete) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-TEST(OutFile, LeavesNothingIfItIsGivenUp) {
+TEST(OutFile, LeavesNothingIfItIsNotPublished) {
   const TempFolder folder;
   { ASSERT_TRUE(written(folder.file("a.csv"), false, "hello")); }
   EXPECT_EQ(files_in(folder), 0u);
 }
 
-TEST(OutFile, ReplacesOnlyByForceAndOnlyAtTheEnd) {
+TEST(OutFile, ReplacesOnlyWithForceAndOnlyAtTheEnd) {
   const TempFolder folder;
   const std::string path = folder.make_file("a.csv", "old");
   const auto refused = OutFile::create(path, false);
@@ -69,7 +69,7 @@ TEST(OutFile, ReplacesOnlyByForceAndOnlyAtTheEnd) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-TEST(OutFile, DoesNotReplaceWhatCameMeanwhile) {
+TEST(OutFile, DoesNotReplaceAFileCreatedMeanwhile) {
   const TempFolder folder;
   const std::string path = folder.file("a.csv");
   auto file = written(path, false, "ours");
@@ -80,16 +80,16 @@ TEST(OutFile, DoesNotReplaceWhatCameMeanwhile) {
   EXPECT_EQ(content_of(path), "theirs");
 }
 
-TEST(OutFile, TellsWhereItCannotWrite) {
+TEST(OutFile, ReportsPathsThatCannotBeWritten) {
   const TempFolder folder;
   const auto nowhere = OutFile::create(folder.file("missing/a.csv"), false);
   ASSERT_FALSE(nowhere);
   EXPECT_NE(nowhere.error().message.find("missing/a.csv"), std::string::npos);
   EXPECT_FALSE(OutFile::create(folder.path().string(), true)) << "a folder";
-  EXPECT_FALSE(OutFile::create("/dev/full", true)) << "not a plain file";
+  EXPECT_FALSE(OutFile::create("/dev/full", true)) << "not a regular file";
 }
 
-TEST(PublishAll, IsAllOrNoneWhereTheTroubleIsKnownBefore) {
+TEST(PublishAll, PublishesNoneIfOneIsIncomplete) {
   const TempFolder folder;
   std::vector<OutFile> files;
   for (const char* name : {"a", "b"}) {

@@ -1,7 +1,8 @@
 // A run as Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing.
 //
-// The format: an array of objects; ph says what one is: X a slice with ts and dur in microseconds,
-// C a counter, i an instant, M the name of a track. Slices of one track must not overlap.
+// The format is an array of objects, whose key `ph` is the type: X a slice with ts and dur in
+// microseconds, C a counter, i an instant, M the name of a track. Slices of a track must not
+// overlap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace drover {
 namespace {
 
-// "Processes" of the picture. 0 has a meaning of its own there.
+// "Processes" of the trace. 0 is reserved by the format.
 constexpr int kCoordinator = 1;
 constexpr int kShards = 2;
 constexpr int kWorkers = 3;
@@ -27,7 +28,7 @@ constexpr int kWorkers = 3;
 constexpr uint64_t kSteps = 0;
 constexpr uint64_t kClosing = 1;
 
-constexpr uint64_t kSlicesComfortable = 3'000'000;  // about 300 MB, what a browser still takes
+constexpr uint64_t kSlicesForBrowser = 3'000'000;  // about 300 MB, which browsers can still open
 
 std::string quoted_json(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -59,8 +60,8 @@ class TraceEvents {
         process, track + 1, track));
   }
 
-  // What is left of it after what the track shows already; nothing, if nothing is. `details` are
-  // the insides of a JSON object.
+  // Adds the part of the slice after the end of the track's last slice, if any. `details` is the
+  // content of a JSON object.
   void slice(int process, uint64_t track, std::string_view name, Duration from, Duration to,
              std::string_view details) {
     Duration& shown = shown_[{process, track}];
@@ -73,7 +74,7 @@ class TraceEvents {
                       details));
   }
   void counter(std::string_view name, Duration at, double value) {
-    if (!std::isfinite(value)) return;  // JSON has no other numbers
+    if (!std::isfinite(value)) return;  // JSON has no NaN or infinity
     event(fmt::format(R"("ph":"C","name":"{0}","pid":{1},"ts":{2},"args":{{"{0}":{3}}})", name,
                       kCoordinator, microseconds(at), value));
   }
@@ -96,11 +97,12 @@ class TraceEvents {
   OutFile& file_;
   bool first_ = true;
   uint64_t slices_ = 0;
-  std::map<std::pair<int, uint64_t>, Duration> shown_;  // by track: up to here there are slices
+  std::map<std::pair<int, uint64_t>, Duration> shown_;  // by track: the end of its last slice
 };
 
-// A worker's part in a step. The record has how long computing took, and how long all took, but not
-// how much of the rest came before: it is drawn behind, as `push`.
+// Draws a worker's part in a step. The record has the computing time and the run-time. The rest of
+// the run-time is drawn after computing as `push`, because the record does not have the part
+// before.
 void draw_arrival(TraceEvents& events, const StepRecord& step, const RecordedArrival& each) {
   const ArrivalRecord& arrival = each.arrival;
   const std::string details = fmt::format(R"("step":{})", step.step);
@@ -114,7 +116,7 @@ void draw_arrival(TraceEvents& events, const StepRecord& step, const RecordedArr
     return;
   }
   const Duration in_time = each.late ? std::min(arrived, close) : arrived;
-  // Whoever did not tell how long it computed did so all the time, for all we know.
+  // A worker that did not report its computing time is drawn as computing all the time.
   const Duration computed =
       arrival.compute > Duration::zero() ? std::min(in_time, step.at + arrival.compute) : in_time;
   slice("compute", step.at, computed);
@@ -126,7 +128,7 @@ void draw_arrival(TraceEvents& events, const StepRecord& step, const RecordedArr
   }
 }
 
-// How a step closed is recorded of the slowest shard: what everybody waited for in the end.
+// Draws how a step closed. The record has this of the slowest shard.
 void draw_closing(TraceEvents& events, const StepRecord& step) {
   const std::string details = fmt::format(R"("step":{})", step.step);
   const Duration close = step.at + step.elapsed;
@@ -137,8 +139,8 @@ void draw_closing(TraceEvents& events, const StepRecord& step) {
   events.slice(kCoordinator, kClosing, "update", decided, close, details);
 }
 
-// Of each shard it is recorded how long it was busy in a step, but not when: it is drawn at the
-// end, where most of it is.
+// Draws the busy time of a shard at the end of the step, where most of it is. The record has only
+// its duration.
 void draw_shard(TraceEvents& events, const StepRecord& step, const ShardLoad& load) {
   const Duration close = step.at + step.elapsed;
   const double share =
@@ -213,7 +215,7 @@ Result<Exported> export_perfetto(const RunReader& reader, const ExportPlan& plan
           draw_arrival(events, walked.step, each);
         }
         if (Status written = file.value().status(); !written) return written;
-        return plan.watch(static_cast<double>(walked.step.step - plan.steps.from) / all);
+        return plan.on_progress(static_cast<double>(walked.step.step - plan.steps.from) / all);
       });
   if (status) status = draw_events(events, reader, plan.steps);
   if (!status) return status.error();
@@ -222,9 +224,9 @@ Result<Exported> export_perfetto(const RunReader& reader, const ExportPlan& plan
   const auto rounds = warning_of_rounds(reader);
   if (!rounds) return rounds.error();
   if (!rounds.value().empty()) exported.notes.push_back(rounds.value());
-  if (events.slices() > kSlicesComfortable) {
+  if (events.slices() > kSlicesForBrowser) {
     exported.notes.push_back(fmt::format(
-        "{} slices are more than a browser likes to open; take a part of the run with --steps",
+        "{} slices may be too many for a browser; export a part of the run with --steps",
         with_commas(events.slices())));
   }
   status = file.value().complete();

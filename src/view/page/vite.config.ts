@@ -1,10 +1,10 @@
-// Builds the page into one file, built/page.html: it is embedded in the binary and filled with data by reports, so it may load nothing.
+// Builds the page into one file, built/page.html. It is embedded in the binary, and reports insert data, so it must load no other files.
 import { defineConfig } from "vitest/config";
 import type { Plugin } from "vite";
 
 const placeholder = '<script type="application/json" id="drover-data"></script>';
 
-// Puts scripts and styles into the HTML, and leaves no other file.
+// Puts scripts and styles into the HTML file.
 function one_file(): Plugin {
   return {
     name: "one-file",
@@ -26,7 +26,7 @@ function one_file(): Plugin {
         delete bundle[name];
       }
       if (html.split(placeholder).length !== 2)
-        throw new Error("the page needs the place for a report's data exactly once");
+        throw new Error("the page must have the element for a report's data exactly once");
       page.source = html;
       page.fileName = "page.html";
     },

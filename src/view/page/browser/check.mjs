@@ -1,4 +1,4 @@
-// The built page in a real browser, against made-up runs: node browser/check.mjs [folder for screenshots]
+// Tests the built page in a browser with generated runs: node browser/check.mjs [folder for screenshots]
 import { readFileSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const charts = [
   "Run-times in order of arrival",
   "Run-times, workers by steps",
   "Time of a step",
-  "Saved against waiting for all",
+  "Time saved vs. synchronous",
   "Effective batch",
   "Noise scale",
   "Learning rate",
@@ -33,10 +33,10 @@ async function serving(options, done, body, token = null) {
 }
 
 await serving({ lost: true }, 900, (server) =>
-  t.test("a run that goes on, and ends, and whose server goes", { may_lose: true }, async (page) => {
+  t.test("a run that continues and ends, and whose server stops", { may_lose: true }, async (page) => {
     await page.goto(server.address);
-    await t.text(page, "the state is told", ".chip", "Running");
-    await t.text(page, "the progress is told", ".progress", "step 900 of 1,500");
+    await t.text(page, "the state is shown", ".chip", "Running");
+    await t.text(page, "the progress is shown", ".progress", "step 900 of 1,500");
     await t.text(page, "the newest step is shown", "#step .words", "Step 899");
     for (const chart of charts) await t.drawn(page, chart);
     await t.accessible(page);
@@ -52,13 +52,13 @@ await serving({ lost: true }, 900, (server) =>
     await page.keyboard.press("Enter");
     await t.text(page, "a step is chosen by its number", "#step .words", "Step 12 ");
     server.grow(960);
-    await t.text(page, "the run goes on", ".progress", "step 960");
+    await t.text(page, "the run continues", ".progress", "step 960");
     await t.text(page, "the chosen step stays", "#step .words", "Step 12 ");
 
     await page.focus(".heat canvas");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowLeft");
-    await t.text(page, "the heat map tells the cell", ".heat ~ .cursor", "worker 1 on node-0");
+    await t.text(page, "the heat map describes the cell", ".heat ~ .cursor", "worker 1 on node-0");
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => !document.querySelector("#step .words").textContent.includes("Step 12 "));
     t.expect("the heat map opens a step", true);
@@ -76,26 +76,26 @@ await serving({ lost: true }, 900, (server) =>
     await t.shot(page, "live-time");
 
     server.grow(1500, { state: "completed" });
-    await t.text(page, "the end is told", ".notices", "The run is complete");
+    await t.text(page, "the end is shown", ".notices", "The run is complete");
     await t.text(page, "and in the bar", ".chip", "Completed");
     await t.accessible(page);
     await server.close();
-    await t.text(page, "the server's going is told, calmly", ".notices", "The server has gone");
+    await t.text(page, "the stop of the server is no error", ".notices", "Server stopped");
     await t.shot(page, "ended-server-gone", false);
   }),
 );
 
 const cell = (number) => ({ title: `calm / sync / seed ${number}`, number, of: 12 });
 await serving({ cell: cell(3) }, 900, (server) =>
-  t.test("an experiment that goes on to its next cell", {}, async (page) => {
+  t.test("an experiment that continues with its next cell", {}, async (page) => {
     await page.goto(server.address);
-    await t.text(page, "the cell is told", ".about", "cell 3 of 12: calm / sync / seed 3");
+    await t.text(page, "the cell is shown", ".about", "cell 3 of 12: calm / sync / seed 3");
     await page.fill("#step input[type=number]", "12");
     await page.keyboard.press("Enter");
     await t.text(page, "a step of it is shown", "#step .words", "Step 12 ");
     await page.evaluate(() => (window.not_reloaded = true));
-    server.go_over({ cell: cell(4), seed: 4 }, 0);
-    await t.text(page, "the next cell is told", ".about", "cell 4 of 12: calm / sync / seed 4");
+    server.switch_run({ cell: cell(4), seed: 4 }, 0);
+    await t.text(page, "the next cell is shown", ".about", "cell 4 of 12: calm / sync / seed 4");
     await t.text(page, "which has no step yet", ".notices", "No step yet");
     server.grow(13);
     await t.text(page, "its newest step is shown", "#step .words", "Step 12 ");
@@ -132,7 +132,7 @@ await serving({}, 700, (server) =>
     await t.text(page, "it runs", ".chip", "Running");
     const port = server.port;
     await server.close();
-    await t.text(page, "the loss is told", ".notices", "Connection lost");
+    await t.text(page, "the lost connection is shown", ".notices", "Connection lost");
     await t.accessible(page);
     await t.shot(page, "server-gone", false);
     const again = new MockServer({}, 800);
@@ -174,17 +174,17 @@ await serving(
 );
 
 await serving({ state: "silent" }, 430, (server) =>
-  t.test("a run that has fallen silent", {}, async (page) => {
+  t.test("a silent run", {}, async (page) => {
     await page.goto(server.address);
-    await t.text(page, "it says so", ".notices", "Nothing written for 12:34");
+    await t.text(page, "it says so", ".notices", "No new data for 12:34");
   }),
 );
 
 await serving({ endless: true }, 430, (server) =>
-  t.test("a run whose length nobody knows", {}, async (page) => {
+  t.test("a run of unknown length", {}, async (page) => {
     await page.goto(server.address);
     await t.text(page, "it counts its steps", ".progress .where", "430 steps");
-    await t.text(page, "it tells no time that is left", ".progress .left", "so far");
+    await t.text(page, "it shows no time left", ".progress .left", "elapsed");
     t.expect("it has no bar", await page.locator(".track").isHidden());
     await t.accessible(page);
   }),
@@ -194,9 +194,9 @@ await serving(
   {},
   10,
   (server) =>
-    t.test("a token is asked for, and passed on", { may_lose: true }, async (page) => {
+    t.test("a token is required, and used for all requests", { may_lose: true }, async (page) => {
       await page.goto(server.address);
-      await t.text(page, "without it the server's words are shown", ".notices", "needs the token");
+      await t.text(page, "without it the server's message is shown", ".notices", "missing or wrong token");
       await t.shot(page, "refused", false);
       await page.goto(`${server.address}?token=s%26cret`);
       await t.text(page, "with it the run is", "#step .words", "Step 9 ");
@@ -259,9 +259,9 @@ await t.test("a report of two runs", {}, async (page) => {
   await t.text(page, "the other run is shown", ".run .decisions", "most gradients a second");
   await page.locator(".run #step input[type=range]").focus();
   await page.keyboard.press("Home");
-  await t.text(page, "the slider has the steps that are kept", ".run #step .words", "Step 0 ");
-  t.expect("what is in a setting stays text", (await page.locator("main b").count()) === 0);
-  t.expect("nothing is asked of any network", asked.length === 0, asked.join());
+  await t.text(page, "the slider has the steps of the report", ".run #step .words", "Step 0 ");
+  t.expect("HTML in a setting stays text", (await page.locator("main b").count()) === 0);
+  t.expect("it makes no network request", asked.length === 0, asked.join());
   await t.accessible(page);
   await t.shot(page, "report-two");
 });
@@ -311,7 +311,7 @@ writeFileSync(
 );
 await t.test("a report cut short", {}, async (page) => {
   await page.goto(pathToFileURL(broken).href);
-  await t.text(page, "says that it cannot be read", ".notices", "cannot be read");
+  await t.text(page, "says that it cannot be read", ".notices", "Cannot read");
 });
 
 rmSync(folder, { recursive: true });

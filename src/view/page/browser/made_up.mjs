@@ -1,6 +1,6 @@
-// Runs that never were, in the form that the server tells them: for looking at the page without training anything.
+// Generated runs in the server's JSON format, to test the page without training.
 
-function chance(seed) {
+function random_numbers(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -12,7 +12,7 @@ function chance(seed) {
 }
 
 const at = (seed, ...keys) =>
-  chance(keys.reduce((sum, key) => Math.imul(sum ^ (key + 0x9e3779b9), 0x85ebca6b), seed))();
+  random_numbers(keys.reduce((sum, key) => Math.imul(sum ^ (key + 0x9e3779b9), 0x85ebca6b), seed))();
 const normal = (seed, ...keys) =>
   Math.sqrt(-2 * Math.log(1 - at(seed, ...keys, 1))) * Math.cos(2 * Math.PI * at(seed, ...keys, 2));
 
@@ -61,7 +61,7 @@ export function defaults(options = {}) {
   return o;
 }
 
-// Everything after `done` steps.
+// The complete state after `done` steps.
 export function made_up(options, done) {
   const o = defaults(options);
   let per = 1;
@@ -154,7 +154,7 @@ export function made_up(options, done) {
       limit_s: step % 5 === 0 ? o.base_s * 2 : null,
       reason:
         o.policy === "sync"
-          ? "waits for everybody"
+          ? "wait for all workers"
           : `most gradients a second: ${(cutoff_at(o, step) / 0.0378 / 1000).toFixed(1)}k/s expected with ${cutoff_at(o, step)}, ${(o.workers / 0.071 / 1000).toFixed(1)}k/s with all`,
     });
   }
@@ -165,7 +165,7 @@ export function made_up(options, done) {
       id: (0x9f86d0818 + o.seed).toString(16),
       started: "2026-11-16T04:00:00Z",
       command: `drover train --policy ${o.policy} --workers ${o.workers} --shards ${o.shards} --steps ${o.steps} --seed ${o.seed} --dashboard`,
-      job: `workers = ${o.workers}\nshards = ${o.shards}\nsteps = ${o.steps}\nseed = ${o.seed}\npolicy = "${o.policy}"\n\n[schedule]\nlr = 0.1\n`,
+      job: `workers = ${o.workers}\nshards = ${o.shards}\nsteps = ${o.steps}\nseed = ${o.seed}\npolicy = "${o.policy}"\nlr = 0.1\n`,
       outcome: ended ? o.state : "running",
       reason: o.reason,
       warning: o.warning,
@@ -183,8 +183,8 @@ export function made_up(options, done) {
         batch: String(o.batch),
         policy: o.policy,
         seed: String(o.seed),
-        "schedule.lr": "0.1",
-        "optimizer.momentum": "0.9",
+        lr: "0.1",
+        momentum: "0.9",
         note: "</script><b>not bold</b>",
       },
       environment: { host: "node-0", cores: "16", drover: "0.5" },
@@ -297,7 +297,7 @@ function workers_of(o, done) {
   });
 }
 
-// One step in detail.
+// The details of a step.
 export function made_up_step(options, step) {
   const o = defaults(options);
   const cutoff = cutoff_at(o, step);
@@ -337,7 +337,7 @@ export function made_up_step(options, step) {
         at_s: closed * 0.8,
         cutoff,
         limit_s: closed * 1.5,
-        reason: "those who are here were quicker than foretold: one more pays",
+        reason: "arrivals were faster than forecast: wait for one more",
       },
     ],
     arrivals,
@@ -353,7 +353,7 @@ export function made_up_step(options, step) {
   };
 }
 
-// What an update says when `before` has become `after`.
+// The update from `before` to `after`.
 export function update_of(before, after) {
   const tail = (was, is) => {
     const from = was.per === is.per ? Math.max(0, was.step.length - 1) : 0;

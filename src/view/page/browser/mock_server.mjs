@@ -1,4 +1,4 @@
-// A server that tells made-up runs as drover tells real ones. By itself: node browser/mock_server.mjs [port] serves a run that grows.
+// A server of generated runs with drover's API. node browser/mock_server.mjs [port] serves a run that grows.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -44,23 +44,23 @@ export class MockServer {
         })
         .end(readFileSync(page_file));
     } else if (this.token !== null && url.searchParams.get("token") !== this.token) {
-      json(401, { error: "This page needs the token that drover printed: open the address with ?token=..." });
+      json(401, { error: "missing or wrong token: open the URL that drover printed, which ends in ?token=..." });
     } else if (url.pathname === "/api/events") {
       answer.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
       this.listeners.add(answer);
       answer.on("close", () => this.listeners.delete(answer));
       this.send(answer, "all", this.all);
     } else if (step) {
-      if (Number(step[1]) >= this.all.progress.step) json(404, { error: `Step ${step[1]} has not been done yet.` });
+      if (Number(step[1]) >= this.all.progress.step) json(404, { error: `the run has no step ${step[1]} (yet)` });
       else json(200, made_up_step(this.options, Number(step[1])));
-    } else json(404, { error: "There is nothing here." });
+    } else json(404, { error: "not found; the dashboard is at /" });
   }
 
   send(answer, event, data) {
     answer.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  // The run goes on to `done` steps, and perhaps to another state.
+  // Advances the run to `done` steps, and optionally to another state.
   grow(done, changes = {}) {
     Object.assign(this.options, changes);
     const after = made_up(this.options, done);
@@ -69,8 +69,8 @@ export class MockServer {
     for (const listener of this.listeners) this.send(listener, "update", update);
   }
 
-  // Another run from now on: everything is told again, on the connections that there are.
-  go_over(options, done) {
+  // Switches to another run, and sends its complete state on all connections.
+  switch_run(options, done) {
     this.options = defaults(options);
     this.all = made_up(this.options, done);
     for (const listener of this.listeners) this.send(listener, "all", this.all);

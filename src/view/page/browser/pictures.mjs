@@ -1,5 +1,5 @@
-// The pictures of docs/dashboard.md, from real trainings: node browser/pictures.mjs PATH/TO/drover FOLDER
-// Three trainings with a worker that is slow for a while, under three policies; the last is watched while it goes.
+// Makes the pictures of docs/dashboard.md: node browser/pictures.mjs PATH/TO/drover FOLDER
+// They are of three trainings with a temporarily slow worker and three policies. The last one is shown while it runs.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const drover = resolve(process.argv[2] ?? "");
 const pictures = resolve(process.argv[3] ?? "pictures");
 mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "drover-pictures-"));
-// Slow by waiting, not by computing: so eight workers are as far apart on two cores as on sixteen.
+// Workers are delayed by sleeping, so that eight workers differ as much on two cores as on sixteen.
 const slow = ["share=1,delay=60ms", "share=0.15,delay=25ms", "worker=2,delay=120ms,steps=150-299"];
 const name_of = (policy) => policy.replace(/\W/g, "-");
 const words = (policy) => [
@@ -43,7 +43,7 @@ const open = async (where, options) => {
   return page;
 };
 const shot = (target, name) => target.screenshot({ path: join(pictures, `page-${name}.png`) });
-// Without the bar, which would lie over what is below it.
+// The bar is hidden, because it would cover the content below it.
 const part = async (page, selector, name) => {
   const element = page.locator(selector).first();
   await page.addStyleTag({ content: ".bar { position: static !important }" });
@@ -58,7 +58,7 @@ const step_is = (page, least) =>
     { timeout: 300_000 },
   );
 
-const tall = { viewport: { width: 1200, height: 1180 } }; // what is higher than the window is cut
+const tall = { viewport: { width: 1200, height: 1180 } }; // content beyond the window is clipped
 const live = await open(address, tall);
 const phone = await open(address, { viewport: { width: 390, height: 844 } });
 const dark = await open(address, { colorScheme: "dark" });

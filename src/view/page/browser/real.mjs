@@ -1,5 +1,5 @@
-// The page beside a real training: node browser/real.mjs PATH/TO/drover [folder for screenshots]
-// Starts `drover train --dashboard 0`, watches it in a browser until it ends, then opens its report.
+// Tests the page with a real training: node browser/real.mjs PATH/TO/drover [folder for screenshots]
+// Starts `drover train --dashboard 0`, shows it in a browser until it ends, then opens its report.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -75,13 +75,13 @@ try {
     await page.keyboard.press("Home");
     await t.text(page, "the slider works", "#step .words", "Step 0 ");
     await page.setDefaultTimeout(300_000);
-    // The server may go with the run: either way the page knows that the run is complete.
+    // The server may stop with the run; the page must show the end in both cases.
     await page.waitForFunction(() => document.querySelector(".chip").textContent.includes("Completed"), undefined, {
       timeout: 300_000,
     });
-    await t.text(page, "the end is told", ".notices", "The run is complete");
+    await t.text(page, "the end is shown", ".notices", "The run is complete");
     t.expect("drover ended well", (await ended) === 0, said);
-    await t.text(page, "the server's going is told", ".notices", "The server has gone");
+    await t.text(page, "the stop of the server is shown", ".notices", "Server stopped");
     await t.shot(page, "real-ended");
   });
   const report = join(folder, "report.html");

@@ -1,4 +1,4 @@
-// What browser tests share: a browser, pages that remember what went wrong on them, axe, and plain checks.
+// Shared by browser tests: a browser, pages that collect errors, axe, and checks.
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -37,11 +37,11 @@ export class Tester {
     this.checks++;
     if (!holds) {
       this.complaints.push(`${this.title}: ${what} ${more}`.trim());
-      console.log(`  not so: ${what} ${more}`);
+      console.log(`  failed: ${what} ${more}`);
     }
   }
 
-  // One test, on a page of its own. Whatever the browser complains of counts, but for requests to a server that `may_lose` says is gone.
+  // Runs a test on a new page. Errors in the console fail it, except failed requests if `may_lose` says that the server stops.
   async test(title, { width = 1400, height = 900, dark = false, may_lose = false, ...rest }, body) {
     this.title = title;
     console.log(title);
@@ -60,7 +60,7 @@ export class Tester {
         ["error", "warning"].includes(message.type()) &&
         !/willReadFrequently/.test(message.text()) &&
         said.push(message.text()),
-    ); // `coloured` reads back
+    ); // `coloured` reads canvases back
     page.on("pageerror", (error) => said.push(String(error)));
     try {
       await body(page);
@@ -106,7 +106,7 @@ export class Tester {
       );
       this.expect(`axe: ${violation.id}`, false, where.join(" | "));
     }
-    this.expect("axe has looked", found.passes.length > 0);
+    this.expect("axe has checked the page", found.passes.length > 0);
   }
 
   // A chart has lines or marks: pixels that are neither empty nor grey.
@@ -133,11 +133,11 @@ export class Tester {
   }
 
   async fits(page) {
-    const { wide, room } = await page.evaluate(() => ({
+    const { wide, window_width } = await page.evaluate(() => ({
       wide: document.documentElement.scrollWidth,
-      room: innerWidth,
+      window_width: innerWidth,
     }));
-    this.expect("nothing is wider than the window", wide <= room, `${wide} > ${room}`);
+    this.expect("nothing is wider than the window", wide <= window_width, `${wide} > ${window_width}`);
   }
 
   async shot(page, name, full = true) {

@@ -19,13 +19,13 @@ export function tick(along: Along, value: number, most: number): string {
   return most >= 120 ? clock(value) : `${number(value)} s`;
 }
 
-// Ticks of an axis of durations, all in the unit that suits the largest.
+// Ticks of an axis of durations, all in the unit of the largest.
 export function duration_ticks(splits: number[]): string[] {
   const unit = time_unit(Math.max(...splits.map(Math.abs), 0));
   return splits.map((value) => (value === 0 ? "0" : `${number(value / unit.size)} ${unit.name}`));
 }
 
-// A value at x between the points of an ascending xs, on the straight line between its neighbours.
+// The value at x by linear interpolation. xs must ascend.
 export function interpolate(xs: number[], ys: number[], x: number): number {
   if (xs.length === 0) return NaN;
   if (x <= xs[0]!) return ys[0]!;

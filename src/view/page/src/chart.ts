@@ -1,8 +1,8 @@
-// One chart of lines (uPlot), with a legend that tells values, a summary for those who cannot see it, and a table.
+// A line chart (uPlot), with a legend that shows values, a summary for screen readers, and a table.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Along, increments, tick } from "./axis";
-import { type Unit, at_or_before, round_ones, told, x_range, y_range, y_ticks } from "./chart_scales";
+import { type Unit, at_or_before, round_ones, format_value, x_range, y_range, y_ticks } from "./chart_scales";
 import type { Maybe } from "./contract";
 import { fresh_id, h, say } from "./dom";
 import { type Mark, paint_mark, swatch } from "./marks";
@@ -14,11 +14,11 @@ export interface Line {
   colour: Colour;
   dash?: number[];
   width?: number;
-  points?: boolean; // few values, each worth a mark
-  stairs?: boolean; // holds until it changes
-  fill?: boolean; // down to zero, in full colour
+  points?: boolean; // few values, each with a mark
+  stairs?: boolean; // a step function
+  fill?: boolean; // filled down to zero
   mark?: Mark; // single marks instead of a line
-  band_with?: number; // fills faintly towards the line of this index
+  band_with?: number; // fills the band to the line of this index
 }
 
 export interface ChartOptions {
@@ -26,13 +26,13 @@ export interface ChartOptions {
   about?: string; // one line under the title
   unit: Unit;
   lines: Line[];
-  along?: Along; // fixed; without it the page's switch decides
+  along?: Along; // fixed x axis; by default the page's switch selects it
   from_zero?: boolean;
-  upper?: number; // the axis begins at this share of the highest value or lower, so that small changes look small
+  upper?: number; // the axis begins at most at this share of the highest value, so that small changes look small
   log?: boolean;
-  top?: () => number; // nothing higher is drawn
+  top?: () => number; // upper limit of the y axis
   height?: number;
-  empty?: string; // what is said if there is nothing to draw
+  empty?: string; // text without data
   paint?: (u: uPlot) => void;
   on_cursor?: (index: number | null) => void;
 }
@@ -69,7 +69,7 @@ export class Chart {
       legend.append(h("li", {}, swatch(line), h("span", {}, line.label), value));
     }
     this.holder = h("div", { class: "holder" });
-    this.blank = h("p", { class: "blank" }, options.empty ?? "Nothing to draw yet.");
+    this.blank = h("p", { class: "blank" }, options.empty ?? "No data yet.");
     this.plot = h(
       "div",
       { class: "plot", role: "group", "aria-labelledby": title, onkeydown: (e: KeyboardEvent) => this.key(e) },
@@ -94,7 +94,7 @@ export class Chart {
     );
     theme.on_change(() => this.u?.redraw(false, true));
     new ResizeObserver(() => this.resize()).observe(this.plot);
-    // Style sheets shrink what is printed to the paper: drawn smaller beforehand, its labels stay readable.
+    // The style sheet scales charts down for print. They are drawn smaller, so that labels stay readable.
     addEventListener("beforeprint", () =>
       this.u?.setSize({
         width: Math.min(this.plot.clientWidth, this.plot.clientWidth > 700 ? 760 : 460),
@@ -105,7 +105,7 @@ export class Chart {
     addEventListener(other_run, () => (this.zoomed = false));
   }
 
-  // Each of ys belongs to xs; `shown`, if given, is what the legend and table tell instead of ys (for stacks).
+  // Draws each line of ys over xs. Legend and table show `shown` instead of ys if it is given (for stacks).
   draw(along: Along, xs: number[], ys: (Maybe | undefined)[][], shown = ys): void {
     const fixed_along = this.options.along ?? along;
     if (fixed_along !== this.along) this.zoomed = false;
@@ -121,7 +121,7 @@ export class Chart {
       this.u?.setData(this.data, false);
       this.u?.redraw();
     } else this.u?.setData(this.data);
-    this.tell(this.u?.cursor.idx ?? null);
+    this.show_values(this.u?.cursor.idx ?? null);
     this.plot.setAttribute("aria-label", `${this.options.title}. ${some ? this.summary() : this.blank.textContent}`);
     this.plot.removeAttribute("aria-labelledby");
     if (this.details.open) this.fill_table();
@@ -208,7 +208,7 @@ export class Chart {
         hooks: {
           setCursor: [
             (u) => {
-              this.tell(u.cursor.idx ?? null);
+              this.show_values(u.cursor.idx ?? null);
               options.on_cursor?.(u.cursor.idx ?? null);
             },
           ],
@@ -250,14 +250,14 @@ export class Chart {
     if (this.u && width > 0 && width !== this.u.width) this.u.setSize({ width, height: this.plot.clientHeight });
   }
 
-  // The values at index `at`, or the latest; where a line has none there, its last one before.
-  private tell(at: number | null): void {
+  // Shows the values at index `at`, or the last values. A line without a value there shows its last one before.
+  private show_values(at: number | null): void {
     this.shown.forEach((line, i) => {
       const value = this.values[i];
-      // A mark is one of many: which one is told only where somebody points.
+      // Values of marks are shown only at the cursor.
       const mark = this.options.lines[i]?.mark !== undefined;
       if (value)
-        say(value, mark && at === null ? "" : told[this.options.unit](at_or_before(line, at ?? line.length - 1)));
+        say(value, mark && at === null ? "" : format_value[this.options.unit](at_or_before(line, at ?? line.length - 1)));
     });
   }
 
@@ -284,13 +284,13 @@ export class Chart {
   private summary(): string {
     const parts = this.options.lines.map((line, i) => {
       const values = (this.shown[i] ?? []).filter((v): v is number => v !== null && v !== undefined);
-      if (values.length === 0) return `${line.label}: nothing`;
-      const say_one = told[this.options.unit];
+      if (values.length === 0) return `${line.label}: no data`;
+      const say_one = format_value[this.options.unit];
       const low = values.reduce((a, b) => Math.min(a, b));
       const high = values.reduce((a, b) => Math.max(a, b));
       return `${line.label}: first ${say_one(values[0])}, last ${say_one(values[values.length - 1])}, between ${say_one(low)} and ${say_one(high)}`;
     });
-    return `${parts.join("; ")}. Arrow keys move along, the table below has the numbers.`;
+    return `${parts.join("; ")}. Arrow keys move the cursor; the table below has the numbers.`;
   }
 
   private fill_table(): void {
@@ -306,7 +306,7 @@ export class Chart {
           "tr",
           {},
           h("th", { scope: "row" }, tick(this.along, xs[i]!, most)),
-          ...this.shown.map((line) => h("td", {}, told[this.options.unit](at_or_before(line, i)))),
+          ...this.shown.map((line) => h("td", {}, format_value[this.options.unit](at_or_before(line, i)))),
         ),
       );
     }

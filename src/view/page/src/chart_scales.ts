@@ -1,11 +1,11 @@
-// How far a chart's axes reach, and what is written beside them.
+// The ranges of a chart's axes, and their tick labels.
 import { type Along, duration_ticks } from "./axis";
 import type { Maybe } from "./contract";
 import { count, duration, number, percent } from "./format";
 
 export type Unit = "number" | "percent" | "duration" | "count";
 
-export const told: Record<Unit, (value: Maybe | undefined) => string> = {
+export const format_value: Record<Unit, (value: Maybe | undefined) => string> = {
   number: (v) => number(v, 4),
   percent: (v) => percent(v, 1),
   duration: (v) => duration(v),
@@ -28,31 +28,31 @@ interface Range {
   upper?: number;
 }
 
-// Of a logarithmic axis, the lines at 1, 2 and 5 of each decade: all nine are too many.
+// The grid lines of a logarithmic axis: at 1, 2 and 5 of each decade.
 export function round_ones(_u: unknown, splits: number[]): (number | null)[] {
   return splits.map((v) => ([1, 2, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? v : null));
 }
 
-// Ranks have room on both sides; a single point is not stretched over everything.
+// Ranks have a margin on both sides. A single point gets a range of 1.
 export function x_range(low: number, high: number, along: Along | undefined): [number, number] {
   if (along === "rank") return [low - 0.5, high + 0.5];
   return high > low ? [low, high] : [low, low + 1];
 }
 
-// A little room above and below; zero is not undercut by what is never negative, nor 100 % exceeded.
+// The range with a small margin. It does not go below zero for non-negative values, or above 100 %.
 export function y_range(low: number, high: number, options: Range): [number, number] {
   if (low === null || high === null || (low === 0 && high === 0) || !Number.isFinite(low) || !Number.isFinite(high))
     return [0, 1];
   const bottom = options.from_zero ? 0 : options.upper === undefined ? low : Math.min(low, options.upper * high);
-  const room = (high - bottom || Math.abs(high) || 1) * 0.06;
-  const top = options.unit === "percent" ? Math.min(1, high + room) : high + room;
+  const margin = (high - bottom || Math.abs(high) || 1) * 0.06;
+  const top = options.unit === "percent" ? Math.min(1, high + margin) : high + margin;
   return [
-    options.from_zero ? 0 : low >= 0 ? Math.max(0, bottom - room) : bottom - room,
+    options.from_zero ? 0 : low >= 0 ? Math.max(0, bottom - margin) : bottom - margin,
     top <= bottom ? bottom + 1 : top,
   ];
 }
 
-// The value at a place, or the last before it where a line has none of its own there (undefined). Null is a value: nothing known.
+// The value at an index, or the last value before it if the line has none there (undefined). Null is a value and means unknown.
 export function at_or_before(line: (Maybe | undefined)[], index: number): Maybe {
   for (let i = Math.min(index, line.length - 1); i >= 0; i--) {
     const value = line[i];

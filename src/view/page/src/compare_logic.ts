@@ -1,10 +1,10 @@
-// Several runs side by side: what tells them apart, and what came of them.
+// The comparison of several runs: the settings in which they differ, and their results.
 import type { All, Maybe } from "./contract";
 import { count, duration, number, percent } from "./format";
 
-const own = new Set(["seed", "run_file", "save_model", "stop_at"]); // differ between runs that are meant to be alike
+const own = new Set(["seed", "run_file", "save_model", "stop_at"]); // differ between repetitions of a run
 
-// The settings in which the runs differ, seeds and file names aside.
+// The settings in which the runs differ, except seeds and file names.
 export function differing(runs: All[]): string[] {
   const keys = new Set(runs.flatMap((all) => Object.keys(all.run.settings)));
   return [...keys]
@@ -12,7 +12,7 @@ export function differing(runs: All[]): string[] {
     .sort((a, b) => Number(b === "policy") - Number(a === "policy") || a.localeCompare(b));
 }
 
-// What a run is but for its seed: runs of one kind are repetitions of each other.
+// The configuration of a run: everything except its seed. Runs of one configuration are repetitions.
 export function kind_of(all: All, keys: string[]): string {
   const parts = keys.map((key) =>
     key === "policy" ? all.run.settings[key] : `${key} ${all.run.settings[key] ?? "–"}`,
@@ -20,7 +20,7 @@ export function kind_of(all: All, keys: string[]): string {
   return parts.join(", ") || all.run.policy || all.run.file;
 }
 
-// A name for each run, no two alike.
+// A unique name for each run.
 export function names(runs: All[]): string[] {
   const keys = differing(runs);
   const seeds = new Set(runs.map((all) => all.run.settings["seed"] ?? "")).size > 1;
@@ -39,7 +39,7 @@ export function base_name(file: string): string {
 export interface Metric {
   title: string;
   of: (all: All) => Maybe;
-  told: (value: Maybe) => string;
+  format: (value: Maybe) => string;
   better: "more" | "less" | null;
 }
 
@@ -53,7 +53,7 @@ export function time_to_accuracy(all: All, target: number): Maybe {
   return at < 0 ? null : all.evaluations.at_s[at]!;
 }
 
-// The highest test accuracy, in whole tenths of a percent, that every run reached; of those that were completed, if any was.
+// The highest test accuracy that every run reached, in tenths of a percent. If any run completed, only completed runs count.
 export function common_target(runs: All[]): Maybe {
   const completed = runs.filter((all) => all.progress.state === "completed");
   const reached = (completed.length ? completed : runs).map((all) => best(all.evaluations.accuracy));
@@ -68,25 +68,25 @@ export function metrics(runs: All[]): Metric[] {
     {
       title: "Best test accuracy",
       of: (a) => best(a.evaluations.accuracy),
-      told: (v) => percent(v, 2),
+      format: (v) => percent(v, 2),
       better: "more",
     },
-    { title: "Time", of: (a) => a.progress.elapsed_s, told: (v) => duration(v, true), better: null },
-    { title: "Steps", of: (a) => a.progress.step, told: count, better: null },
-    { title: "Step, median", of: (a) => a.totals.step_median_s, told: (v) => duration(v, true), better: "less" },
-    { title: "Gradients a step", of: (a) => a.totals.contributors_mean, told: (v) => number(v), better: null },
+    { title: "Time", of: (a) => a.progress.elapsed_s, format: (v) => duration(v, true), better: null },
+    { title: "Steps", of: (a) => a.progress.step, format: count, better: null },
+    { title: "Median step time", of: (a) => a.totals.step_median_s, format: (v) => duration(v, true), better: "less" },
+    { title: "Gradients per step", of: (a) => a.totals.contributors_mean, format: (v) => number(v), better: null },
     {
-      title: runs.every((a) => a.totals.saved_exact) ? "Saved" : "Saved, at least",
+      title: runs.every((a) => a.totals.saved_exact) ? "Time saved" : "Time saved (lower bound)",
       of: (a) => a.totals.saved_s,
-      told: (v) => duration(v, true),
+      format: (v) => duration(v, true),
       better: null,
     },
   ];
   if (runs.some((a) => a.totals.saved_about_s !== null)) {
     list.push({
-      title: "Saved, about (forecast)",
+      title: "Time saved (forecast)",
       of: (a) => a.totals.saved_about_s ?? (a.totals.saved_exact ? a.totals.saved_s : null),
-      told: (v) => duration(v, true),
+      format: (v) => duration(v, true),
       better: null,
     });
   }
@@ -94,14 +94,14 @@ export function metrics(runs: All[]): Metric[] {
     list.splice(1, 0, {
       title: `Time to ${percent(target)}`,
       of: (a) => time_to_accuracy(a, target),
-      told: (v) => duration(v, true),
+      format: (v) => duration(v, true),
       better: "less",
     });
   }
   return list;
 }
 
-// The places of the best values; none if all are alike or nothing is better.
+// The indices of the best values; none if all values are equal or the metric has no better direction.
 export function winners(values: Maybe[], better: Metric["better"]): Set<number> {
   const known = values.filter((v): v is number => v !== null);
   if (better === null || known.length < 2) return new Set();
@@ -128,7 +128,7 @@ export function statistics(values: Maybe[], better: Metric["better"]): Statistic
     : { known: known.length, mean, best: least, worst: most };
 }
 
-// Runs of one kind together, in order of appearance.
+// Runs grouped by configuration, in order of appearance.
 export function kinds(runs: All[]): { kind: string; members: number[] }[] {
   const keys = differing(runs);
   const list: { kind: string; members: number[] }[] = [];

@@ -1,4 +1,4 @@
-// What the server says to the page, format 1. Times are seconds; what is unknown is null.
+// The JSON that the server sends to the page, format 1. Times are seconds; unknown values are null.
 
 export type Maybe = number | null;
 
@@ -21,7 +21,7 @@ export interface Run {
   settings: Record<string, string>;
   environment: Record<string, string>;
   digest: string;
-  cell: Cell | null; // of a run that is one of an experiment, while that goes
+  cell: Cell | null; // position of the run in an experiment in progress
 }
 
 export interface Cell {
@@ -34,7 +34,7 @@ export type State = "waiting" | "running" | "silent" | "completed" | "interrupte
 
 export interface Progress {
   step: number; // steps done
-  steps: Maybe; // null: as many as the workers' own programs make
+  steps: Maybe; // null: the workers' scripts determine the number
   elapsed_s: number;
   left_s: Maybe;
   steps_per_s: Maybe;
@@ -57,12 +57,12 @@ export interface Totals {
   step_p90_s: Maybe;
   waited_s: number;
   wait_all_s: number;
-  saved_s: number; // against waiting for all
-  saved_exact: boolean; // if not, it is at least that: of some only a lower bound of their run-time is known
-  saved_about_s: Maybe; // with what was foretold of those; null: no forecast says more
+  saved_s: number; // vs. synchronous
+  saved_exact: boolean; // false: saved_s is a lower bound, because some run-times are censored
+  saved_about_s: Maybe; // estimated with forecasts of these; null: there is none
 }
 
-// Each bucket is `per` steps: its first step, when that opened, and means over the bucket unless said otherwise.
+// Each bucket has `per` steps: its first step, when that opened, and means over the bucket except where noted.
 export interface Steps {
   per: number;
   from: number;
@@ -120,8 +120,8 @@ export interface Heat {
   from: number;
   rows: HeatRow[];
   step: number[];
-  time_s: Maybe[][]; // [column][row]; lower bounds where not known
-  late: number[][]; // [column][row] share of not in time
+  time_s: Maybe[][]; // [column][row]; includes lower bounds
+  late: number[][]; // [column][row]: share of gradients not in time
 }
 
 export interface Worker {
@@ -130,12 +130,12 @@ export interface Worker {
   state: "alive" | "lost" | "finished";
   steps: number;
   inclusion: Maybe;
-  recurrence: Maybe; // of the steps after one in which it was not in time, the share in which it was not either
+  recurrence: Maybe; // repeat-straggler rate: share of the steps after a missed one that it missed too
   median_s: Maybe;
   median_exact: boolean;
   late: number;
   censored: number;
-  last: number; // steps in which it was the last that was waited for
+  last: number; // steps in which it was the last worker in time
 }
 
 export interface Shard {
@@ -191,7 +191,7 @@ export interface StepDetail {
   contributors: number;
   reason: string;
   decisions: { at_s: number; cutoff: number; limit_s: Maybe; reason: string }[];
-  arrivals: Arrival[]; // ascending by time, first those that were in time
+  arrivals: Arrival[]; // those in time first; each group by time
   forecast: Forecast | null;
 }
 

@@ -1,9 +1,9 @@
-// Makes elements. Text is always set as text, so nothing from a run file is ever read as HTML.
+// Creates elements. Text is always set as text, so data of a run file is never parsed as HTML.
 
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
 
-// Functions become listeners (`onclick`), booleans present or absent attributes, everything else attributes.
+// Functions become listeners (`onclick`), booleans present or absent attributes, other values attributes.
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props = {},
@@ -25,7 +25,7 @@ export function set(element: Element, props: Props): void {
   }
 }
 
-// Sets text only if it differs: screen readers repeat what is set.
+// Sets the text only if it differs, because screen readers repeat text that is set.
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,4 +1,4 @@
-// Numbers and durations as people read them.
+// Formats numbers and durations for people.
 import type { Maybe } from "./contract";
 
 export const nothing = "–";
@@ -12,7 +12,7 @@ export function count(value: Maybe | undefined): string {
   return known(value) ? Math.round(value).toLocaleString("en-US") : nothing;
 }
 
-// Three significant digits, without exponents between 0.0001 and a million. `keep`: zeros at the end too, for columns.
+// Three significant digits, without exponents between 0.0001 and a million. `keep` keeps trailing zeros, for columns.
 export function number(value: Maybe | undefined, digits = 3, keep = false): string {
   if (!known(value)) return nothing;
   const size = Math.abs(value);
@@ -25,7 +25,7 @@ export function number(value: Maybe | undefined, digits = 3, keep = false): stri
   return value.toLocaleString("en-US", { minimumFractionDigits: keep ? after : 0, maximumFractionDigits: after });
 }
 
-// With a fixed number of digits after the point, so that columns line up.
+// With a fixed number of decimals, so that columns are aligned.
 export function fixed(value: Maybe | undefined, after: number): string {
   return known(value)
     ? value.toLocaleString("en-US", { minimumFractionDigits: after, maximumFractionDigits: after })
@@ -36,7 +36,7 @@ export function percent(share: Maybe | undefined, after = 1): string {
   return known(share) ? `${fixed(share * 100, after)} %` : nothing;
 }
 
-// A time that was measured: 870 µs, 12.3 ms, 4.56 s, 12:03, 3:04:05.
+// A measured time: 870 µs, 12.3 ms, 4.56 s, 12:03, 3:04:05.
 export function duration(seconds: Maybe | undefined, keep = false): string {
   if (!known(seconds)) return nothing;
   const sign = seconds < 0 ? "−" : "";
@@ -60,7 +60,7 @@ export function clock(seconds: Maybe | undefined): string {
   return (seconds < 0 ? "−" : "") + (days ? `${days} d ${tail}` : tail);
 }
 
-// A date and time of day in UTC: 16 Nov 2026, 04:00 UTC. What cannot be read is given back.
+// A date and time of day in UTC: 16 Nov 2026, 04:00 UTC. An invalid date is returned unchanged.
 export function date(iso: string): string {
   const when = new Date(iso);
   if (Number.isNaN(when.getTime())) return iso;
@@ -68,7 +68,7 @@ export function date(iso: string): string {
   return `${day}, ${when.toISOString().slice(11, 16)} UTC`;
 }
 
-// The unit in which an axis up to `most` seconds is best read, and its size in seconds.
+// The unit for an axis up to `most` seconds, and its size in seconds.
 export function time_unit(most: number): { name: string; size: number } {
   if (most < 1e-3) return { name: "µs", size: 1e-6 };
   if (most < 1) return { name: "ms", size: 1e-3 };

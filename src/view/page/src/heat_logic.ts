@@ -1,9 +1,9 @@
-// Colours, scale and places of the heat map, apart from drawing it.
+// Colours, scale and positions of the heat map, without drawing.
 import { type Along, increments, interpolate, tick } from "./axis";
 import type { Heat, Maybe, Steps } from "./contract";
 import { count, duration, percent, plural } from "./format";
 
-// Cividis in nine stops: dark blue to yellow, alike to all eyes, and its lightness tells the order.
+// Cividis in nine stops, from dark blue to yellow. It suits all kinds of colour vision, and its lightness ascends.
 const stops = [
   [0, 34, 78],
   [18, 53, 112],
@@ -24,7 +24,7 @@ export function cividis(share: number): [number, number, number] {
   return [mix(0), mix(1), mix(2)];
 }
 
-// The ends of the scale: all but the outermost hundredth of the times. Times span decades, so the scale is logarithmic.
+// The ends of the scale: the 1st and 99th percentile of the times. The scale is logarithmic, because times span decades.
 export function heat_scale(heat: Heat): { low: number; high: number } | null {
   const values: number[] = [];
   const cells = heat.step.length * heat.rows.length;
@@ -52,7 +52,7 @@ export interface Group {
   rows: number;
 }
 
-// Neighbouring rows of one node.
+// Groups of adjacent rows of the same node.
 export function groups(heat: Heat): Group[] {
   const list: Group[] = [];
   heat.rows.forEach((row, i) => {
@@ -63,7 +63,7 @@ export function groups(heat: Heat): Group[] {
   return list;
 }
 
-// The top of each row, with a gap between nodes; the last entry is where the map ends.
+// The top of each row, with a gap between nodes; the last entry is the bottom of the map.
 export function row_tops(list: Group[], row_height: number, gap: number): number[] {
   const tops: number[] = [];
   let y = 0;
@@ -74,7 +74,7 @@ export function row_tops(list: Group[], row_height: number, gap: number): number
   return [...tops, y];
 }
 
-// Round labels under the columns, at most `most` of them, each at its place in columns.
+// At most `most` labels with round values, each with its position in columns.
 export function column_ticks(
   heat: Heat,
   steps: Steps,
@@ -94,31 +94,31 @@ export function column_ticks(
 }
 
 export function describe_cell(heat: Heat, column: number, row: number): string {
-  const who = heat.rows[row];
+  const workers = heat.rows[row];
   const first = heat.step[column];
-  if (!who || first === undefined) return "";
+  if (!workers || first === undefined) return "";
   const last = (heat.step[column + 1] ?? first + heat.per) - 1;
   const when = last > first ? `steps ${count(first)} to ${count(last)}` : `step ${count(first)}`;
   const time: Maybe = heat.time_s[column]?.[row] ?? null;
   const late = heat.late[column]?.[row] ?? 0;
-  const place = who.node ? ` on ${who.node}` : "";
-  const times = time === null ? "nothing known" : duration(time);
+  const node = workers.node ? ` on ${workers.node}` : "";
+  const times = time === null ? "unknown" : duration(time);
   const rate = late <= 0 ? "in time" : late >= 1 ? "not in time" : `not in time in ${percent(late, 0)}`;
-  return `${who.label}${place}, ${when}: ${times}, ${time === null ? "" : rate}`.replace(/, $/, "");
+  return `${workers.label}${node}, ${when}: ${times}, ${time === null ? "" : rate}`.replace(/, $/, "");
 }
 
 export function describe_heat(heat: Heat): string {
   const scale = heat_scale(heat);
-  if (!scale) return "Heat map of run-times: nothing yet.";
+  if (!scale) return "Heat map of run-times: no data yet.";
   const mean = heat.rows.map((_, row) => {
     const shares = heat.late.map((column) => column[row] ?? 0);
     return shares.reduce((a, b) => a + b, 0) / Math.max(1, shares.length);
   });
   const worst = mean.indexOf(Math.max(...mean));
-  const who = heat.rows[worst];
+  const workers = heat.rows[worst];
   const most =
-    who && mean[worst]! > 0
-      ? ` Least often in time: ${who.label}${who.node ? ` on ${who.node}` : ""}, late in ${percent(mean[worst]!, 0)}.`
-      : " Nobody was late.";
-  return `Heat map of run-times, ${plural(heat.rows.length, "row")} of workers over ${plural(heat.step.length, "column")} of steps, mostly from ${duration(scale.low)} to ${duration(scale.high)}.${most} Arrow keys move from cell to cell, Enter shows the step.`;
+    workers && mean[worst]! > 0
+      ? ` Least often in time: ${workers.label}${workers.node ? ` on ${workers.node}` : ""}, late in ${percent(mean[worst]!, 0)}.`
+      : " No worker was late.";
+  return `Heat map of run-times, ${plural(heat.rows.length, "row")} of workers over ${plural(heat.step.length, "column")} of steps, mostly from ${duration(scale.low)} to ${duration(scale.high)}.${most} Arrow keys move between cells; Enter shows the step.`;
 }

@@ -1,4 +1,4 @@
-// Puts the page together: live from a server, or from the report that it is part of.
+// Builds the page: live from a server, or from the data of a report.
 import "./style.css";
 import type { Along } from "./axis";
 import { names } from "./compare_logic";
@@ -57,31 +57,31 @@ function live(): void {
     bar.lead_to(page.nav);
     page.show(all, along);
   };
-  // However often something is told, it is drawn once a frame, and not at all while nobody looks.
+  // Data is drawn at most once per frame, and not while the page is hidden.
   const soon = () => {
     if (!due) requestAnimationFrame(render);
     due = true;
   };
   const bar = new Bar(theme, along, (chosen) => ((along = chosen), soon()));
   const source = new LiveSource(location.href, {
-    all: (told) => {
-      if (all && all.run.id !== told.run.id) dispatchEvent(new Event(other_run));
-      all = told;
+    all: (received) => {
+      if (all && all.run.id !== received.run.id) dispatchEvent(new Event(other_run));
+      all = received;
       soon();
     },
-    update: (told) => ((all = all && merge(all, told)), soon()),
-    link: (told) => ((link = told), soon()),
+    update: (received) => ((all = all && merge(all, received)), soon()),
+    link: (state) => ((link = state), soon()),
   });
   const page = new RunPage(theme, source);
-  foot.append("Drover · read-only · this page hears from the run by itself");
+  foot.append("Drover · read-only · updates automatically");
   build(bar);
   source.start();
 }
 
-function report(told: Report): void {
-  const { runs } = told;
+function report(data: Report): void {
+  const { runs } = data;
   const several = runs.length > 1;
-  let along: Along = several ? "time" : "steps"; // what runs are compared for is time
+  let along: Along = several ? "time" : "steps"; // runs are compared by time
   let chosen = 0;
   const pages = new Map<number, RunPage>();
   const holder = h("div");
@@ -98,7 +98,7 @@ function report(told: Report): void {
     if (!pages.has(chosen)) pages.set(chosen, new RunPage(theme, new InlinedSteps(run)));
     const page = pages.get(chosen)!;
     holder.replaceChildren(page.element);
-    if (several) bar.show_report(`${plural(runs.length, "run")} compared`, `report made ${date(told.made)}`);
+    if (several) bar.show_report(`${plural(runs.length, "run")} compared`, `report created ${date(data.made)}`);
     else bar.show(run);
     post(several ? [] : notices(run, { kind: "open" }));
     bar.lead_to(page.nav);
@@ -116,15 +116,15 @@ function report(told: Report): void {
   if (compare)
     content.append(
       compare.element,
-      h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "One run in detail"), picker, printed),
+      h("div", { class: "chooser" }, h("label", { for: "chosen-run" }, "Details of run"), picker, printed),
     );
   content.append(holder);
-  foot.append(`Drover · report made ${date(told.made)} with `, h("code", {}, told.command));
+  foot.append(`Drover · report created ${date(data.made)} with `, h("code", {}, data.command));
   build(bar);
   render();
 }
 
-// Paper cannot be unfolded.
+// Details are opened for print.
 addEventListener("beforeprint", () => {
   for (const folded of document.querySelectorAll<HTMLDetailsElement>(".card > details")) folded.open = true;
 });
@@ -138,7 +138,7 @@ try {
   post([
     {
       kind: "error",
-      title: "The report's data cannot be read.",
+      title: "Cannot read the report's data.",
       text: trouble instanceof Error ? trouble.message : String(trouble),
     },
   ]);

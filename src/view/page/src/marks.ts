@@ -1,4 +1,4 @@
-// The marks of single values, and the little pictures of lines and marks in legends. Shapes differ, so that colour is never all there is.
+// The marks of single values, and the swatches of lines and marks in legends. Shapes differ, so that nothing is shown by colour alone.
 import type { Line } from "./chart";
 
 export type Mark = "dot" | "cross" | "up";

@@ -1,7 +1,7 @@
-// Takes an update into what is known of a run.
+// Applies an update to the state of a run.
 import type { All, Heat, HeatUpdate, Steps, Update } from "./contract";
 
-// The new state; `known` is not changed, and parts that the update does not name are shared with it.
+// The new state. `known` is not changed, and the new state shares the parts that the update does not contain.
 export function merge(known: All, update: Update): All {
   const merged = { ...known, ...update } as All;
   if (update.steps) merged.steps = merge_steps(known.steps, update.steps);
@@ -9,7 +9,7 @@ export function merge(known: All, update: Update): All {
   return merged;
 }
 
-// Buckets before the update's first one stay. They are found by their step, which is unmistakable, not by counting.
+// The number of buckets to keep: those before the update's first one, found by its step.
 function kept(known: { per: number; step: number[] }, update: { per: number; from: number; step: number[] }): number {
   if (known.per !== update.per) return 0;
   if (update.step.length === 0) return update.from === 0 ? 0 : known.step.length;

@@ -1,4 +1,4 @@
-// What has to be said above the charts: no data yet, an end, trouble, a server that has gone.
+// The notices above the charts: no data yet, the end of the run, errors, a lost connection.
 import type { All } from "./contract";
 import { duration, plural } from "./format";
 import { steps_done } from "./progress_logic";
@@ -25,27 +25,27 @@ function ended(all: All): boolean {
 
 function about_link(all: All | null, link: Link): Notice | null {
   if (link.kind === "opening" && !all)
-    return { kind: "info", title: "Connecting", text: "Asking the server for the run." };
+    return { kind: "info", title: "Connecting", text: "Waiting for the server." };
   if (link.kind !== "lost") return null;
-  if (link.words) return { kind: "error", title: "The server refuses", text: link.words };
+  if (link.words) return { kind: "error", title: "Request refused", text: link.words };
   if (!all) {
     return {
       kind: "error",
       title: "No connection",
-      text: "The server does not answer. Is drover still running? Trying again.",
+      text: "The server does not answer; retrying. Is drover still running?",
     };
   }
   if (ended(all)) {
     return {
       kind: "info",
-      title: "The server has gone",
-      text: `The run has ended, and this is all of it. To look at it again later: drover dashboard ${all.run.file}`,
+      title: "Server stopped",
+      text: `The run has ended; this is its final state. To open it again: drover dashboard ${all.run.file}`,
     };
   }
   return {
     kind: "error",
     title: "Connection lost",
-    text: "The server does not answer. What you see is the last that was heard; the run may well go on. Trying again.",
+    text: "The server does not answer; retrying. The page shows the last state received. The run may still be running.",
   };
 }
 
@@ -62,8 +62,8 @@ function about_run(all: All): Notice | null {
     case "silent":
       return {
         kind: "warning",
-        title: `Nothing written for ${duration(progress.quiet_s)}`,
-        text: "The run file says that the run goes on, but nothing is added to it. It was killed, or a step is taking very long.",
+        title: `No new data for ${duration(progress.quiet_s)}`,
+        text: "The run has not ended, but its run file does not change. Either the run was killed, or a step takes very long.",
       };
     case "completed":
       return { kind: "good", title: "The run is complete", text: `${done}.` };
@@ -88,7 +88,7 @@ export function notices(all: All | null, link: Link): Notice[] {
   const connection = about_link(all, link);
   const state = all && about_run(all);
   const warning: Notice | null = all?.run.warning ? { kind: "warning", title: "Note", text: all.run.warning } : null;
-  // How a run ended matters more than that its server has gone.
+  // The end of the run is more important than the end of its server.
   const list = all && ended(all) ? [state, connection, warning] : [connection, state, warning];
   return list.filter((notice): notice is Notice => notice !== null);
 }

@@ -1,12 +1,12 @@
-// How far a run is, in words. Where workers' own programs say when they are done, nobody knows how many steps there will be.
+// The progress of a run as text. The number of steps is unknown if the workers' scripts determine it.
 import type { Progress } from "./contract";
 import { clock, count, number, percent, plural } from "./format";
 
 export interface HowFar {
-  share: number | null; // of the steps; null: not known
+  share: number | null; // share of the steps done; null: unknown
   where: string;
   left: string;
-  title: string; // short, while the run goes
+  title: string; // short text for the title of a running run
 }
 
 export function is_going(progress: Progress): boolean {
@@ -24,17 +24,17 @@ export function how_far(progress: Progress): HowFar {
   const { step, steps, left_s, elapsed_s } = progress;
   const share = steps === null ? null : steps > 0 ? Math.min(1, step / steps) : 0;
   const pace = progress.steps_per_s === null || step === 0 ? "" : `${number(progress.steps_per_s)} steps/s  ·  `;
-  const so_far = `${clock(elapsed_s)} so far`;
+  const elapsed = `${clock(elapsed_s)} elapsed`;
   return {
     share,
     where: steps === null ? steps_done(progress) : `step ${count(step)} of ${count(steps)}`,
     left: !is_going(progress)
-      ? `${clock(elapsed_s)} in all`
+      ? `${clock(elapsed_s)} total`
       : left_s !== null
         ? `${pace}${clock(left_s)} left`
         : share === null
-          ? `${pace}${so_far}`
-          : so_far,
+          ? `${pace}${elapsed}`
+          : elapsed,
     title: share === null ? steps_done(progress) : percent(share, 0),
   };
 }

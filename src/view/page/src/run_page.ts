@@ -58,7 +58,7 @@ export class RunPage implements View {
     this.element = h("div", { class: "run" }, ...this.needs_steps, processes, settings.element);
   }
 
-  // Before the first step there is nothing to draw, and empty charts say less than the notice above them.
+  // Before the first step the charts are hidden; a notice explains why.
   show(all: All, along: Along): void {
     const nothing_yet = all.steps.step.length === 0;
     for (const element of [...this.needs_steps, this.nav]) element.hidden = nothing_yet;
@@ -68,7 +68,7 @@ export class RunPage implements View {
     this.later();
   }
 
-  // What is out of sight is drawn view by view when there is time, so that scrolling and keys never wait for all of them.
+  // Views outside the window are drawn one by one while the browser is idle, so that scrolling and keys stay responsive.
   private later(): void {
     if (this.waiting || this.due.size === 0) return;
     this.waiting = true;

@@ -1,4 +1,4 @@
-// What was saved against waiting for all, in words: what is certain, and what a forecast makes of the rest.
+// The time saved vs. synchronous as text: a lower bound, and an estimate with forecasts.
 import type { Totals } from "./contract";
 import { duration, percent } from "./format";
 
@@ -7,7 +7,7 @@ function share(saved: number, t: Totals): string {
   return all > 0 ? `${percent(saved / all)} of ${duration(all)}` : "";
 }
 
-// For the numbers on top. What is certain comes first: a forecast of workers that are left out learns late that they have recovered.
+// For the numbers on top. The lower bound comes first, because forecasts of workers that the policy drops can be outdated.
 export function saved_figure(t: Totals): { value: string; about: string } {
   if (t.saved_exact) return { value: duration(t.saved_s), about: share(t.saved_s, t) };
   const value = `≥ ${duration(t.saved_s)}`;
@@ -17,9 +17,9 @@ export function saved_figure(t: Totals): { value: string; about: string } {
 
 export function saved_words(t: Totals): string {
   const at_least = t.saved_exact ? "" : "at least ";
-  const words = `The steps took ${duration(t.waited_s)}. Waiting for every gradient, they would have taken ${at_least}${duration(t.wait_all_s)}: ${at_least}${duration(t.saved_s)} more.`;
+  const words = `The steps took ${duration(t.waited_s)}. Synchronous steps would have taken ${at_least}${duration(t.wait_all_s)}: ${at_least}${duration(t.saved_s)} more.`;
   if (t.saved_exact) return words;
-  const why = "Some gradients were never seen, so how long they would have taken is known only from below.";
+  const why = "Some gradients never arrived, so only a lower bound of their run-times is known.";
   if (t.saved_about_s === null) return `${words} ${why}`;
-  return `${words} ${why} By what was foretold of the last gradient of those steps, it would have been about ${duration(t.waited_s + t.saved_about_s)}: about ${duration(t.saved_about_s)} more (forecast).`;
+  return `${words} ${why} By the forecasts of the last gradients, they would have taken about ${duration(t.waited_s + t.saved_about_s)}: about ${duration(t.saved_about_s)} more (forecast).`;
 }

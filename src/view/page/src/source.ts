@@ -1,4 +1,4 @@
-// Where the data comes from: a server that tells of changes, or the report that the page is part of.
+// The source of the data: a server that sends updates, or the report that contains the page.
 import type { All, Report, ReportedRun, StepDetail, Update } from "./contract";
 
 export type Link = { kind: "opening" } | { kind: "open" } | { kind: "lost"; since: number; words: string };
@@ -10,14 +10,14 @@ export interface Listener {
 }
 
 export interface StepSource {
-  choices(): number[] | null; // null: every step that was done
+  choices(): number[] | null; // the available steps; null: all steps done
   get(step: number): Promise<StepDetail>;
 }
 
 const first_wait_ms = 1000;
 const longest_wait_ms = 10_000;
 
-// The page's own address with another path, and its token.
+// The page's URL with another path, and with its token.
 export function api(path: string, page: string): string {
   const url = new URL(path, page);
   const token = new URL(page).searchParams.get("token");
@@ -25,12 +25,12 @@ export function api(path: string, page: string): string {
   return url.href;
 }
 
-// What a report has put into the page; null if it is served live.
+// The data of a report; null in a live page.
 export function inlined(text: string): Report | null {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   const report = JSON.parse(trimmed) as Report;
-  if (!Array.isArray(report.runs) || report.runs.length === 0) throw new Error("The report has no run in it.");
+  if (!Array.isArray(report.runs) || report.runs.length === 0) throw new Error("The report contains no run.");
   return report;
 }
 
@@ -39,12 +39,12 @@ async function words_of(answer: Response): Promise<string> {
     const said = (await answer.json()) as { error?: unknown };
     if (typeof said.error === "string" && said.error !== "") return said.error;
   } catch {
-    // Not from the server, then: the status must do.
+    // Without a JSON body only the status is known.
   }
   return `The server answered ${answer.status} ${answer.statusText}`.trim() + ".";
 }
 
-// Listens, and connects again by itself when the connection is lost.
+// Receives events, and reconnects when the connection is lost.
 export class LiveSource implements StepSource {
   private wait_ms = first_wait_ms;
   private lost_since: number | null = null;
@@ -86,10 +86,10 @@ export class LiveSource implements StepSource {
       const all = JSON.parse((event as MessageEvent<string>).data) as All;
       if (all.format !== 1) {
         events.close();
-        this.tell_lost("The server speaks another format than this page. Reload the page.");
+        this.report_lost("The server has another version than this page. Reload the page.");
         return;
       }
-      this.details.clear(); // the server may serve another run now
+      this.details.clear(); // the server may have switched to another run
       this.listener.all(all);
     });
     events.addEventListener("update", (event) => {
@@ -103,12 +103,12 @@ export class LiveSource implements StepSource {
   }
 
   private async again(refused: boolean): Promise<void> {
-    this.tell_lost(refused ? await this.why() : "");
+    this.report_lost(refused ? await this.why() : "");
     setTimeout(() => this.connect(), this.wait_ms);
     this.wait_ms = Math.min(longest_wait_ms, this.wait_ms * 1.5);
   }
 
-  // An EventSource does not say why it was refused; a plain request does.
+  // Requests the reason of a refusal, which an EventSource does not provide.
   private async why(): Promise<string> {
     const stop = new AbortController();
     try {
@@ -121,7 +121,7 @@ export class LiveSource implements StepSource {
     }
   }
 
-  private tell_lost(words: string): void {
+  private report_lost(words: string): void {
     this.lost_since ??= Date.now();
     this.listener.link({ kind: "lost", since: this.lost_since, words });
   }
@@ -142,7 +142,7 @@ export class InlinedSteps implements StepSource {
 
   async get(step: number): Promise<StepDetail> {
     const detail = this.run.steps_detail?.[String(step)];
-    if (!detail) throw new Error(`Step ${step} is not among those that the report keeps in detail.`);
+    if (!detail) throw new Error(`The report does not contain the details of step ${step}.`);
     return detail;
   }
 }

@@ -1,8 +1,8 @@
-// What the slider chooses, and what is shown of the step it has chosen.
+// The steps that the slider can select, and the data of the selected step.
 import type { Arrival, Maybe, StepDetail } from "./contract";
 import { count, duration, plural } from "./format";
 
-// The steps a slider can choose: every one that was done, or those that a report keeps.
+// The steps that the slider can select: all steps done, or those that a report contains.
 export class Choices {
   constructor(
     private readonly kept: number[] | null,
@@ -18,7 +18,7 @@ export class Choices {
     return this.kept ? this.kept[at]! : at;
   }
 
-  // The position of the choice nearest to the step.
+  // The position of the available step nearest to `step`.
   position_of(step: number): number {
     if (!this.kept) return Math.max(0, Math.min(this.done - 1, Math.round(step)));
     let best = 0;
@@ -39,7 +39,7 @@ export interface OrderStatistics {
   high: Maybe[];
 }
 
-// Of many workers only some ranks are foretold: what lies between two of them is on the line that joins them.
+// With many workers only some ranks have a forecast; the others are interpolated.
 function between(ranks: number[], values: number[], rank: number): Maybe {
   const after = ranks.findIndex((each) => each >= rank);
   if (after < 0) return null;
@@ -49,13 +49,13 @@ function between(ranks: number[], values: number[], rank: number): Maybe {
   return values[after - 1]! + share * (values[after]! - values[after - 1]!);
 }
 
-// Run-times by rank, 1 for the first to arrive, beside what was foretold of each rank.
+// Run-times by rank (1 is the first arrival), with the forecast of each rank.
 export function order_statistics(detail: StepDetail): OrderStatistics {
   const forecast = detail.forecast;
   const ranks = new Set<number>(detail.arrivals.map((_, i) => i + 1));
   forecast?.rank.forEach((rank) => ranks.add(rank));
   const rank = [...ranks].sort((a, b) => a - b);
-  const told = (values: number[] | undefined) =>
+  const forecast_of = (values: number[] | undefined) =>
     rank.map((r) => (forecast && values ? between(forecast.rank, values, r) : null));
   const seen = (is: (a: Arrival) => boolean) =>
     rank.map((r) => {
@@ -67,17 +67,17 @@ export function order_statistics(detail: StepDetail): OrderStatistics {
     used: seen((a) => !a.censored && !a.late),
     late: seen((a) => a.late),
     censored: seen((a) => a.censored && !a.late),
-    mean: told(forecast?.mean_s),
-    low: told(forecast?.low_s),
-    high: told(forecast?.high_s),
+    mean: forecast_of(forecast?.mean_s),
+    low: forecast_of(forecast?.low_s),
+    high: forecast_of(forecast?.high_s),
   };
 }
 
 export function describe_arrival(arrival: Arrival, rank: number): string {
   const what = arrival.late
-    ? "came too late"
+    ? "late"
     : arrival.censored
-      ? "had not come when the step closed"
+      ? "had not arrived when the step closed"
       : arrival.used
         ? "used"
         : "in time, but not used";
@@ -94,8 +94,8 @@ export function describe_step(detail: StepDetail): string {
     parts.push(
       `The cutoff was ${count(detail.cutoff)}${detail.oracle === null ? "" : `, the oracle's ${count(detail.oracle)}`}.`,
     );
-  if (late) parts.push(`${count(late)} came too late.`);
-  if (missing) parts.push(`${count(missing)} had not come when it closed.`);
-  if (!detail.forecast) parts.push("Nothing was foretold of this step.");
+  if (late) parts.push(`${count(late)} arrived late.`);
+  if (missing) parts.push(`${count(missing)} had not arrived when it closed.`);
+  if (!detail.forecast) parts.push("There is no forecast of this step.");
   return parts.join(" ");
 }

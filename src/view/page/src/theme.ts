@@ -1,4 +1,4 @@
-// Light and dark. Colours live in style.css as variables; canvases ask for them here.
+// The light and dark theme. Colours are variables in style.css; canvases read them here.
 
 export type Colour =
   "text" | "muted" | "line" | "surface" | "blue" | "vermillion" | "green" | "orange" | "sky" | "purple" | "grey";
@@ -17,11 +17,11 @@ export class Theme {
       const kept = localStorage.getItem(kept_as) as Choice | null;
       if (kept && choices.includes(kept)) this.choice = kept;
     } catch {
-      // No storage (a report opened from a file, perhaps): the system's choice will do.
+      // Without storage (such as a report opened from a file) the system's theme is used.
     }
     this.apply(this.choice);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.changed());
-    // Paper is white, whatever the screen is.
+    // Print is always light.
     addEventListener("beforeprint", () => this.apply("light"));
     addEventListener("afterprint", () => this.apply(this.choice));
   }
@@ -35,7 +35,7 @@ export class Theme {
     try {
       localStorage.setItem(kept_as, this.choice);
     } catch {
-      // Then it holds until the page is left.
+      // Without storage the choice lasts until the page is closed.
     }
     this.apply(this.choice);
   }

@@ -1,4 +1,4 @@
-// A step's time by what it went on, over buckets of steps.
+// The parts of the time of steps, over buckets of steps.
 import type { All, Maybe, Steps } from "./contract";
 import { bucket_sizes } from "./view";
 
@@ -6,18 +6,18 @@ export const parts = ["computing", "moving", "waiting", "aggregating", "deciding
 export type Part = (typeof parts)[number];
 
 export const meanings: Record<Part, string> = {
-  computing: "the slowest gradient that was used",
-  moving: "parameters and gradients on their way",
-  waiting: "for those who had not come",
+  computing: "the slowest used gradient",
+  moving: "transfer of parameters and gradients",
+  waiting: "for missing gradients",
   aggregating: "summing and updating",
-  deciding: "how long to wait next",
+  deciding: "waiting for the policy's decision",
 };
 
 export function values_of(steps: Steps, part: Part): Maybe[] {
   return steps[`${part}_s`];
 }
 
-// From the top of the stack down: all parts, all but the last, ... the first alone.
+// The lines of the stack from its top: the sum of all parts, of all but the last, ..., the first part.
 export function stacked(steps: Steps): { lines: (Maybe | undefined)[][]; values: Maybe[][]; order: Part[] } {
   const sums = steps.step.map(() => 0);
   const lines: number[][] = [];
@@ -29,7 +29,7 @@ export function stacked(steps: Steps): { lines: (Maybe | undefined)[][]; values:
   return { lines: lines.reverse(), values: order.map((part) => values_of(steps, part)), order };
 }
 
-// Seconds of the whole run that went on each part.
+// Seconds of each part over the whole run.
 export function spent(all: All): { part: Part; seconds: number }[] {
   const sizes = bucket_sizes(all.steps, all.progress.step);
   return parts.map((part) => ({
@@ -38,12 +38,12 @@ export function spent(all: All): { part: Part; seconds: number }[] {
   }));
 }
 
-// Where to cut a chart of times off: a few steps that took many times as long would flatten all others. Infinite: nowhere.
+// The upper limit of a chart of times, so that a few very long steps do not flatten the others. Infinity: no limit.
 export function cut_at(values: (Maybe | undefined)[]): number {
   const known = values.filter((v): v is number => typeof v === "number").sort((a, b) => a - b);
   if (known.length < 20) return Infinity;
-  const usual = known[Math.floor(0.98 * (known.length - 1))]!;
-  return known[known.length - 1]! > 2.5 * usual ? 1.5 * usual : Infinity;
+  const typical = known[Math.floor(0.98 * (known.length - 1))]!;
+  return known[known.length - 1]! > 2.5 * typical ? 1.5 * typical : Infinity;
 }
 
 export function cumulative(values: number[]): number[] {

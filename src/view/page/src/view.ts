@@ -1,4 +1,4 @@
-// What every view is: an element, and a way to show it what is known.
+// A view: an element that shows a part of a run's state.
 import type { Along } from "./axis";
 import type { All, Steps } from "./contract";
 import { fresh_id, h } from "./dom";
@@ -8,14 +8,14 @@ export interface View {
   show(all: All, along: Along): void;
 }
 
-// Dispatched on the window before another run is shown: what was chosen on the one before means nothing there.
+// Dispatched on the window before another run is shown, to reset selections.
 export const other_run = "otherrun";
 
 export function xs_of(steps: { step: number[]; at_s: number[] }, along: Along): number[] {
   return along === "time" ? steps.at_s : steps.step;
 }
 
-// How many steps each bucket holds; the last may still be filling.
+// The number of steps in each bucket; the last one may be incomplete.
 export function bucket_sizes(steps: Steps, done: number): number[] {
   return steps.step.map((first, i) => Math.max(1, (steps.step[i + 1] ?? Math.max(done, first + 1)) - first));
 }

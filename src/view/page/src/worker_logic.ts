@@ -9,7 +9,7 @@ export interface Order {
   descending: boolean;
 }
 
-// Unknown values come last whichever way it is sorted; equals are in order of workers.
+// Unknown values are last in both directions; equal values are in order of workers.
 export function sorted(workers: Worker[], order: Order): Worker[] {
   const sign = order.descending ? -1 : 1;
   const value = (w: Worker) => w[order.column];
@@ -40,7 +40,7 @@ export function matching(workers: Worker[], words: string): Worker[] {
   return workers.filter((w) => w.node.toLowerCase().includes(wanted));
 }
 
-// The order after a press on a column's head: the other way round, or, for a new column, what is interesting first.
+// The order after a click on a column's head: the reverse, or for a new column its default direction.
 export function pressed(order: Order, column: Column): Order {
   if (order.column === column) return { column, descending: !order.descending };
   return { column, descending: ["recurrence", "median_s", "late", "censored", "last"].includes(column) };

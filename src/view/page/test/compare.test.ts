@@ -38,32 +38,32 @@ describe("several runs", () => {
     reached([0.7, 0.9], { policy: "bayes", seed: "1", workers: "4" }, "runs/b.db"),
     reached([0.6, 0.8505], { policy: "bayes", seed: "2", workers: "4" }, "runs/c.db"),
   ];
-  it("are told apart by what differs, seeds aside", () => expect(differing(list)).toEqual(["policy"]));
-  it("have names, no two alike", () => {
+  it("are distinguished by the settings that differ, except seeds", () => expect(differing(list)).toEqual(["policy"]));
+  it("have unique names", () => {
     expect(names(list)).toEqual(["sync, seed 1", "bayes, seed 1", "bayes, seed 2"]);
     expect(names([list[0]!, { ...list[0]!, run: { ...list[0]!.run, file: "runs/z.db" } }])).toEqual([
       "sync (a.db)",
       "sync (z.db)",
     ]);
   });
-  it("are of one kind if only their seeds differ", () =>
+  it("are of one configuration if only their seeds differ", () =>
     expect(kinds(list)).toEqual([
       { kind: "sync", members: [0] },
       { kind: "bayes", members: [1, 2] },
     ]));
-  it("are timed to what all reached", () => {
+  it("are timed to an accuracy that all reached", () => {
     expect(common_target(list)).toBe(0.8);
     expect(list.map((all) => time_to_accuracy(all, 0.8))).toEqual([10, 10, 10]);
     expect(time_to_accuracy(list[0]!, 0.99)).toBeNull();
     expect(metrics(list)[1]!.title).toBe("Time to 80.0 %");
     expect(common_target([...list, run()])).toBeNull();
   });
-  it("have a mean, a best and a worst, whichever way is better", () => {
+  it("have a mean, a best and a worst value", () => {
     expect(statistics([3, null, 1], "less")).toEqual({ known: 2, mean: 2, best: 1, worst: 3 });
     expect(statistics([3, 1], "more")).toMatchObject({ best: 3, worst: 1 });
     expect(statistics([null], "more").mean).toBeNull();
   });
-  it("have winners where something is better", () => {
+  it("have winners if values differ", () => {
     expect([...winners([1, 3, 3, null], "more")]).toEqual([1, 2]);
     expect([...winners([1, 3], "less")]).toEqual([0]);
     expect([...winners([1, 3], null), ...winners([2, 2], "more"), ...winners([2, null], "more")]).toEqual([]);
@@ -72,7 +72,7 @@ describe("several runs", () => {
 
 describe("the heat map", () => {
   const { heat } = run();
-  it("has a scale of all but the outermost times", () => {
+  it("has a scale without outliers", () => {
     const wide = {
       ...heat,
       step: [0],
@@ -84,7 +84,7 @@ describe("the heat map", () => {
     expect(scale.high).toBeGreaterThan(985);
     expect(heat_scale({ ...heat, time_s: [[null, null]] })).toBeNull();
   });
-  it("has a scale even if all times are one", () => {
+  it("has a scale even if all times are equal", () => {
     const scale = heat_scale({
       ...heat,
       time_s: [
@@ -121,9 +121,9 @@ describe("the heat map", () => {
     expect(column_ticks(long, steps(1, 0, 400), "time", 4)[1]!.column).toBeCloseTo(25);
     expect(column_ticks({ ...heat, step: [] }, steps(1, 0, 0), "steps", 4)).toEqual([]);
   });
-  it("says cells in words", () => {
+  it("describes cells", () => {
     expect(describe_cell(heat, 0, 1)).toBe("worker 1 on b, step 0: 2 s, not in time");
-    expect(describe_cell(heat, 1, 1)).toBe("worker 1 on b, step 1: nothing known");
+    expect(describe_cell(heat, 1, 1)).toBe("worker 1 on b, step 1: unknown");
     expect(describe_cell({ ...heat, per: 5, step: [0, 5] }, 1, 0)).toContain("steps 5 to 9");
     expect(describe_heat(heat)).toContain("Least often in time: worker 1 on b, late in 50 %");
   });

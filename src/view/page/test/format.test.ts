@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { clock, count, date, duration, fixed, number, percent, plural, time_unit } from "../src/format";
 
 describe("numbers", () => {
-  it("have three digits that count", () => {
+  it("have three significant digits", () => {
     expect([0, 1, 1.2345, 12.345, 123.45, 12345, 0.012345, -2.5].map((v) => number(v))).toEqual([
       "0",
       "1",
@@ -14,7 +14,7 @@ describe("numbers", () => {
       "-2.5",
     ]);
   });
-  it("take an exponent only where they would be unreadable", () => {
+  it("have an exponent only if they are very large or small", () => {
     expect([1234567, 0.000012, 0.00001].map((v) => number(v))).toEqual(["1.23e6", "1.2e-5", "1e-5"]);
   });
   it("that are unknown are a dash", () => {
@@ -48,7 +48,7 @@ describe("durations", () => {
       "3:04:05",
     ]);
   });
-  it("are not told as a thousand of the smaller unit", () =>
+  it("are not a thousand of the smaller unit", () =>
     expect([0.9999, 0.00099999].map((v) => duration(v))).toEqual(["1 s", "1 ms"]));
   it("on a clock", () =>
     expect([0, 27.4, 60, 3600, 90061].map(clock)).toEqual(["0:00", "0:27", "1:00", "1:00:00", "1 d 1:01:01"]));
@@ -61,5 +61,5 @@ describe("durations", () => {
 
 describe("dates", () => {
   it("are UTC", () => expect(date("2026-11-16T04:00:30Z")).toBe("16 Nov 2026, 04:00 UTC"));
-  it("that are none are shown as they are", () => expect(date("yesterday")).toBe("yesterday"));
+  it("are unchanged if invalid", () => expect(date("yesterday")).toBe("yesterday"));
 });

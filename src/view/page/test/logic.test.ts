@@ -16,12 +16,12 @@ describe("the slider", () => {
       100, 0, 99, 99, 42,
     ]);
   });
-  it("reaches the steps that a report keeps, and goes to the nearest", () => {
+  it("reaches the steps that a report contains, and selects the nearest", () => {
     const kept = new Choices([0, 10, 30], 31);
     expect([0, 1, 2, 9].map((p) => kept.step_at(p))).toEqual([0, 10, 30, 30]);
     expect([0, 4, 9, 21, 99].map((s) => kept.position_of(s))).toEqual([0, 0, 1, 2, 2]);
   });
-  it("shows each arrival under its rank, by what became of it", () => {
+  it("shows each arrival by rank and outcome", () => {
     const s = order_statistics(detail());
     expect(s.rank).toEqual([1, 2, 3, 4]);
     expect(s.used).toEqual([0.01, 0.04, null, null]);
@@ -29,20 +29,20 @@ describe("the slider", () => {
     expect(s.late).toEqual([null, null, null, 0.09]);
     expect(s.mean[0]).toBe(0.01);
     expect(s.mean[1]).toBe(0.03);
-    expect(s.mean[2]).toBeCloseTo(0.065, 9); // between what was foretold of the second and the fourth
+    expect(s.mean[2]).toBeCloseTo(0.065, 9); // interpolated between the forecasts of ranks 2 and 4
     expect(s.mean[3]).toBe(0.1);
   });
-  it("shows a forecast of more ranks than have arrived, and does without one", () => {
+  it("shows a forecast of more ranks than have arrived, or no forecast", () => {
     expect(order_statistics(detail({ arrivals: [] })).rank).toEqual([1, 2, 4]);
     expect(order_statistics(detail({ forecast: null })).mean).toEqual([null, null, null, null]);
   });
-  it("says the step in words", () => {
+  it("describes the step", () => {
     expect(describe_step(detail())).toBe(
-      "Step 7 closed after 50 ms with 2 gradients of 4 workers. The cutoff was 2. 1 came too late. 1 had not come when it closed.",
+      "Step 7 closed after 50 ms with 2 gradients of 4 workers. The cutoff was 2. 1 arrived late. 1 had not arrived when it closed.",
     );
-    expect(describe_step(detail({ oracle: 3, forecast: null }))).toContain("the oracle's 3. 1 came");
+    expect(describe_step(detail({ oracle: 3, forecast: null }))).toContain("the oracle's 3. 1 arrived");
     expect(describe_arrival(detail().arrivals[2]!, 3)).toBe(
-      "3. worker 0, at least 50 ms, had not come when the step closed",
+      "3. worker 0, at least 50 ms, had not arrived when the step closed",
     );
   });
 });
@@ -55,15 +55,15 @@ describe("the table of workers", () => {
   ];
   const order = (column: Parameters<typeof pressed>[1], descending: boolean) =>
     sorted(list, { column, descending }).map((w) => w.worker);
-  it("sorts either way, equals by number", () => {
+  it("sorts in both directions, equal values by worker", () => {
     expect(order("inclusion", false)).toEqual([0, 2, 1]);
     expect(order("inclusion", true)).toEqual([1, 0, 2]);
   });
-  it("puts what is unknown last either way", () => {
+  it("sorts unknown values last in both directions", () => {
     expect(order("recurrence", false)).toEqual([1, 2, 0]);
     expect(order("recurrence", true)).toEqual([2, 1, 0]);
   });
-  it("does so wherever they stand", () => {
+  it("does so for any initial order", () => {
     const mixed = [0.4, null, 0.2, null, 0.6].map((recurrence, i) => worker({ worker: i, recurrence }));
     expect(sorted(mixed, { column: "recurrence", descending: false }).map((w) => w.worker)).toEqual([2, 0, 4, 1, 3]);
     expect(sorted(mixed, { column: "recurrence", descending: true }).map((w) => w.worker)).toEqual([4, 0, 2, 1, 3]);
@@ -73,7 +73,7 @@ describe("the table of workers", () => {
     order("inclusion", true);
     expect(list.map((w) => w.worker)).toEqual([0, 1, 2]);
   });
-  it("turns round when pressed again, and begins with what is interesting", () => {
+  it("reverses on a second click, and has a default direction per column", () => {
     expect(pressed({ column: "late", descending: true }, "late").descending).toBe(false);
     expect(pressed({ column: "late", descending: true }, "median_s").descending).toBe(true);
     expect(pressed({ column: "late", descending: true }, "inclusion").descending).toBe(false);
@@ -97,7 +97,7 @@ describe("time", () => {
     expect(s.lines.map((line) => line[0])).toEqual([10, 8, 6, 4, 2]);
     expect(s.order[0]).toBe("deciding");
   });
-  it("counts what is unknown as nothing", () => {
+  it("counts unknown parts as zero", () => {
     const some = { ...steps(1, 0, 1, 2), waiting_s: [null] };
     expect(stacked(some).lines[0]).toEqual([8]);
   });
@@ -107,7 +107,7 @@ describe("time", () => {
     expect(bucket_sizes(all.steps, 10)).toEqual([4, 4, 2]);
     expect(spent(all).find((s) => s.part === "waiting")!.seconds).toBe(10);
   });
-  it("is cut off only where a few peaks would flatten the rest", () => {
+  it("is clipped only if a few peaks would flatten the rest", () => {
     const calm = Array.from({ length: 100 }, (_, i) => 1 + (i % 7) / 10);
     expect(cut_at(calm)).toBe(Infinity);
     expect(cut_at([...calm, 50])).toBeCloseTo(2.4);
@@ -118,7 +118,7 @@ describe("time", () => {
 });
 
 describe("the axis", () => {
-  it("says steps as numbers and time as a clock", () => {
+  it("shows steps as numbers and time as a clock", () => {
     expect([tick("steps", 1500, 3000), tick("time", 90, 600), tick("time", 0.5, 2)]).toEqual([
       "1,500",
       "1:30",
@@ -134,27 +134,27 @@ describe("the axis", () => {
   });
 });
 
-describe("how far a run is", () => {
+describe("the progress of a run", () => {
   const progress = run().progress;
   const endless = { ...progress, step: 1234, steps: null, left_s: null, elapsed_s: 83 };
-  it("is told of the steps it will have", () =>
+  it("is relative to the planned steps", () =>
     expect(how_far(progress)).toEqual({
       share: 0.04,
       where: "step 4 of 100",
       left: "10 steps/s  ·  0:10 left",
       title: "4 %",
     }));
-  it("has no share and no time left where nobody knows how many there will be", () => {
+  it("has no share and no time left if the number of steps is unknown", () => {
     expect(how_far(endless)).toEqual({
       share: null,
       where: "1,234 steps",
-      left: "10 steps/s  ·  1:23 so far",
+      left: "10 steps/s  ·  1:23 elapsed",
       title: "1,234 steps",
     });
-    expect(how_far({ ...endless, state: "completed" }).left).toBe("1:23 in all");
-    expect(how_far({ ...endless, step: 0, steps_per_s: null, state: "waiting" }).left).toBe("1:23 so far");
+    expect(how_far({ ...endless, state: "completed" }).left).toBe("1:23 total");
+    expect(how_far({ ...endless, step: 0, steps_per_s: null, state: "waiting" }).left).toBe("1:23 elapsed");
   });
-  it("is told in words when it ends", () => {
+  it("is in the notice when it ends", () => {
     expect(steps_done(progress)).toBe("4 of 100 steps");
     expect(steps_done({ ...endless, step: 1 })).toBe("1 step");
     const all = { ...run(), progress: { ...endless, state: "completed" as const } };
@@ -169,8 +169,8 @@ describe("notices", () => {
     const all = run();
     return { ...all, run: { ...all.run, reason }, progress: { ...all.progress, state, quiet_s: 130 } };
   };
-  it("are none while all is well", () => expect(notices(run(), open)).toEqual([]));
-  it("say that nothing has begun", () => expect(notices(in_state("waiting"), open)[0]!.text).toContain("first step"));
+  it("are empty without problems", () => expect(notices(run(), open)).toEqual([]));
+  it("say that there is no step yet", () => expect(notices(in_state("waiting"), open)[0]!.text).toContain("first step"));
   it("say how a run ended", () => {
     expect(notices(in_state("completed"), open)[0]!.title).toBe("The run is complete");
     expect(notices(in_state("failed", "shard 0 was lost"), open)[0]!).toMatchObject({
@@ -180,18 +180,18 @@ describe("notices", () => {
     expect(notices(in_state("interrupted"), open)[0]!.kind).toBe("warning");
   });
   it("say that a run has fallen silent", () =>
-    expect(notices(in_state("silent"), open)[0]!.title).toBe("Nothing written for 2:10"));
-  it("say that the server has gone, and less alarmingly after the end", () => {
+    expect(notices(in_state("silent"), open)[0]!.title).toBe("No new data for 2:10"));
+  it("report a lost connection as an error, but not after the end of the run", () => {
     expect(notices(run(), lost)[0]!).toMatchObject({ kind: "error", title: "Connection lost" });
     expect(notices(in_state("completed"), lost).map((n) => n.title)).toEqual([
       "The run is complete",
-      "The server has gone",
+      "Server stopped",
     ]);
     expect(notices(null, lost)[0]!.title).toBe("No connection");
   });
-  it("pass on the server's words", () =>
+  it("contain the server's message", () =>
     expect(notices(null, { ...lost, words: "needs a token" })[0]!.text).toBe("needs a token"));
-  it("pass on warnings of the run file", () => {
+  it("contain warnings of the run file", () => {
     const all = run();
     all.run.warning = "the last step is half written";
     expect(notices(all, open)[0]!).toMatchObject({ kind: "warning", text: "the last step is half written" });
@@ -199,11 +199,11 @@ describe("notices", () => {
 });
 
 describe("the source", () => {
-  it("passes the token on, and works below a path", () => {
+  it("keeps the token, and works below a path", () => {
     expect(api("api/step/3", "http://host:8410/")).toBe("http://host:8410/api/step/3");
     expect(api("api/events", "http://host/x/?token=a%26b")).toBe("http://host/x/api/events?token=a%26b");
   });
-  it("knows a report by its data", () => {
+  it("detects a report by its data", () => {
     expect(inlined(" \n")).toBeNull();
     expect(inlined('{"runs":[{}],"made":"","command":""}')!.runs).toHaveLength(1);
     expect(() => inlined('{"runs":[]}')).toThrow("no run");

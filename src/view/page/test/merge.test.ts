@@ -3,7 +3,7 @@ import { merge } from "../src/merge";
 import { run, steps } from "./fixture";
 
 describe("an update", () => {
-  it("replaces what it names and leaves the rest as it was", () => {
+  it("replaces the parts it contains and keeps the others", () => {
     const before = run();
     const after = merge(before, { progress: { ...before.progress, step: 5 } });
     expect(after.progress.step).toBe(5);
@@ -11,14 +11,14 @@ describe("an update", () => {
     expect(before.progress.step).toBe(4);
   });
 
-  it("replaces buckets of steps from its first one on", () => {
+  it("replaces buckets of steps from its first one", () => {
     const after = merge(run(), { steps: steps(1, 3, 3, 9) });
     expect(after.steps.step).toEqual([0, 1, 2, 3, 4, 5]);
     expect(after.steps.loss).toEqual([1, 1, 1, 9, 9, 9]);
     expect(after.steps.saved_s).toHaveLength(6);
   });
 
-  it("finds its place by the step, whatever `from` counts", () => {
+  it("finds its position by the step, regardless of `from`", () => {
     const before = run({ steps: steps(4, 0, 5) });
     for (const from of [3, 12]) {
       const after = merge(before, { steps: { ...steps(4, 12, 3, 9), from } });
@@ -90,7 +90,7 @@ describe("an update", () => {
     expect(after.heat.time_s[0]).toEqual([1, 2, 3]);
   });
 
-  it("after update comes to what one that has everything says", () => {
+  it("after update gives the same as the complete state", () => {
     let known = run({ steps: steps(1, 0, 1, 0) });
     for (let done = 1; done <= 50; done += 7) known = merge(known, { steps: steps(1, done - 1, 8, 0) });
     expect(known.steps).toEqual(steps(1, 0, 57, 0));

@@ -1,4 +1,4 @@
-// The bar on top: whose run this is, its state, how far it is, and the page's switches.
+// The bar on top: the run, its state and progress, and the page's switches.
 import type { Along } from "../axis";
 import type { All } from "../contract";
 import { h, say, set } from "../dom";
@@ -47,23 +47,23 @@ export class Bar {
         h("span", {}, label),
       );
     const look = h("button", { type: "button", class: "plain" });
-    const tell = () => {
+    const show_theme = () => {
       const words = { auto: ["◐", "Auto"], light: ["☀", "Light"], dark: ["☾", "Dark"] }[theme.chosen] as [
         string,
         string,
       ];
       look.replaceChildren(h("span", { "aria-hidden": "true" }, words[0]), ` ${words[1]}`);
-      set(look, { "aria-label": `${words[1]} colours; press for the next choice` });
+      set(look, { "aria-label": `Colour theme: ${words[1]}; press to change` });
     };
-    look.addEventListener("click", () => (theme.next(), tell()));
-    tell();
+    look.addEventListener("click", () => (theme.next(), show_theme()));
+    show_theme();
     this.element = h(
       "header",
       { class: "bar" },
       h(
         "div",
         { class: "inner" },
-        h("div", { class: "who" }, h("div", { class: "named" }, this.name, this.chip), this.about),
+        h("div", {}, h("div", { class: "named" }, this.name, this.chip), this.about),
         this.progress,
         h(
           "div",
@@ -71,7 +71,7 @@ export class Bar {
           h(
             "fieldset",
             { class: "switch" },
-            h("legend", { class: "unseen" }, "Charts against"),
+            h("legend", { class: "unseen" }, "X axis of charts"),
             option("steps", "Steps"),
             option("time", "Time"),
           ),
@@ -117,12 +117,12 @@ export class Bar {
     document.title = `${is_going(progress) ? `${far.title} · ` : `${state.mark} `}${run_name(run)} – Drover`;
   }
 
-  // Links to the parts of the run that is shown.
+  // Shows links to the parts of the page.
   lead_to(nav: HTMLElement): void {
     if (nav.parentElement !== this.parts) this.parts.replaceChildren(nav);
   }
 
-  // For a report of several runs there is no one state.
+  // For a report of several runs, which has no single state.
   show_report(title: string, about: string): void {
     say(this.name, title);
     say(this.about, about);

@@ -1,4 +1,4 @@
-// What the optimiser was given: samples behind each update, their noise, the learning rate.
+// The inputs of the optimizer: samples per update, their noise scale, the learning rate.
 import type { Along } from "../axis";
 import { Chart } from "../chart";
 import type { All } from "../contract";
@@ -20,7 +20,7 @@ export class BatchView implements View {
       unit: "count",
       upper: 0.8,
       height,
-      lines: [{ label: "samples a step", colour: "blue" }],
+      lines: [{ label: "samples per step", colour: "blue" }],
       empty: "No samples yet.",
     });
     this.noise = new Chart(theme, {
@@ -32,7 +32,7 @@ export class BatchView implements View {
         { label: "noise scale", colour: "vermillion", width: 1.25 },
         { label: "batch", colour: "blue", dash: [4, 3], width: 1.25 },
       ],
-      empty: "Not known: it takes two gradients a step, and a few steps.",
+      empty: "Unknown: needs at least two gradients per step, and a few steps.",
     });
     this.rate = new Chart(theme, {
       title: "Learning rate",
@@ -47,11 +47,11 @@ export class BatchView implements View {
       unit: "percent",
       upper: 0.8,
       height,
-      lines: [{ label: "share that was new when used", colour: "purple" }],
+      lines: [{ label: "share of fresh blocks", colour: "purple" }],
     });
     this.element = section(
       "Batch and learning rate",
-      "Where the batch is well below the noise scale, a larger one still pays; well above, it hardly does.",
+      "A larger batch helps while it is well below the noise scale, and hardly when it is above.",
       h("div", { class: "grid three" }, this.batch.element, this.noise.element, this.rate.element, this.fresh.element),
     );
   }
@@ -64,7 +64,7 @@ export class BatchView implements View {
     this.batch.draw(along, xs, [s.samples]);
     this.noise.draw(along, xs, noise.some((v) => v !== null) ? [noise, above_zero(s.samples)] : [[], []]);
     this.rate.draw(along, xs, [s.learning_rate]);
-    this.fresh.element.hidden = s.fresh.every((v) => v === null); // all are fresh where all are waited for
+    this.fresh.element.hidden = s.fresh.every((v) => v === null); // unknown without partial pulls
     this.fresh.draw(along, xs, [s.fresh]);
   }
 }

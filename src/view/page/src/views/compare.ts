@@ -1,4 +1,4 @@
-// The beginning of a report of several runs: tables, and their courses in one chart each.
+// The comparison at the beginning of a report of several runs: tables, and charts with one line per run.
 import uPlot from "uplot";
 import type { Along } from "../axis";
 import { Chart, type Line } from "../chart";
@@ -17,7 +17,7 @@ const most_lines = 18;
 
 type Course = (all: All, along: Along) => { xs: number[]; ys: Maybe[] };
 
-// What was measured on the test set, or, where nothing was, in training.
+// Values on the test set, or in training for runs without evaluations.
 function course_of(what: "loss" | "accuracy"): Course {
   return (all, along) =>
     all.evaluations.step.length
@@ -56,19 +56,19 @@ export class Compare {
         upper,
         height: 280,
         lines: lines(extra),
-        empty: "None of the runs has it.",
+        empty: "No run has this data.",
       }),
       course,
     });
     this.charts = [
       make(
         "Accuracy",
-        "On the test set; of a run that was not evaluated, in training.",
+        "On the test set, or in training for runs without evaluations.",
         "percent",
         course_of("accuracy"),
         { points: true },
       ),
-      make("Loss", "On the test set; of a run that was not evaluated, in training.", "number", course_of("loss"), {
+      make("Loss", "On the test set, or in training for runs without evaluations.", "number", course_of("loss"), {
         points: true,
       }),
       make(
@@ -83,7 +83,7 @@ export class Compare {
     const repeated = groups.some((entry) => entry.members.length > 1) && groups.length < runs.length;
     this.element = section(
       "Comparison",
-      `${plural(runs.length, "run")}${repeated ? ` of ${plural(groups.length, "kind")}` : ""}. The best of a column is marked with a star.`,
+      `${plural(runs.length, "run")}${repeated ? ` of ${plural(groups.length, "configuration")}` : ""}. A star marks the best value of a column.`,
       ...(repeated ? [this.kinds_table()] : []),
       this.runs_table(labels, choose),
       h("div", { class: "grid three" }, ...this.charts.map(({ chart }) => chart.element)),
@@ -141,7 +141,7 @@ export class Compare {
             "td",
             { class: stars[k]!.has(i) ? "winner" : "" },
             stars[k]!.has(i) ? h("span", { "aria-label": "best", role: "img" }, "★ ") : "",
-            metric.told(values[k]![i]!),
+            metric.format(values[k]![i]!),
           ),
         ),
       ),
@@ -149,10 +149,10 @@ export class Compare {
     return h(
       "div",
       { class: "card" },
-      h("h3", {}, "Every run"),
+      h("h3", {}, "All runs"),
       h(
         "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every run" },
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": "All runs" },
         h(
           "table",
           {},
@@ -183,7 +183,7 @@ export class Compare {
           metric.better,
         );
         const star = s.known > 0 && s.known < members.length ? "*" : "";
-        return [metric.told(s.mean) + star, metric.told(s.best), metric.told(s.worst)].map((text, k) =>
+        return [metric.format(s.mean) + star, metric.format(s.best), metric.format(s.worst)].map((text, k) =>
           h("td", { class: k === 0 ? "first" : "" }, text),
         );
       });
@@ -192,7 +192,7 @@ export class Compare {
     const upper = h(
       "tr",
       {},
-      h("th", { scope: "col", class: "text", rowspan: 2 }, "Kind"),
+      h("th", { scope: "col", class: "text", rowspan: 2 }, "Configuration"),
       h("th", { scope: "col", rowspan: 2 }, "Runs"),
       ...list.map((m) => h("th", { scope: "colgroup", colspan: 3, class: "over" }, m.title)),
     );
@@ -217,7 +217,7 @@ export class Compare {
       h(
         "p",
         { class: "muted" },
-        "Runs are of one kind if nothing but their seed differs. A star: not every run has a value, and the mean is over those that do.",
+        "Runs of one configuration differ only in their seed. A star marks a mean over the runs that have a value.",
       ),
     );
   }

@@ -1,4 +1,4 @@
-// Heat map of run-times, workers by steps. Colour tells the time, a stroke through a cell that it was not in time.
+// Heat map of run-times, workers by steps. The colour shows the time; a stroke marks gradients that were not in time.
 import type { Along } from "../axis";
 import type { All, Heat, Steps } from "../contract";
 import { h, say } from "../dom";
@@ -20,7 +20,7 @@ import { type View, other_run, section } from "../view";
 const foot = 22; // for the step labels
 const widest_gap = 4; // between nodes
 
-// Colours as pixels, in the order of bytes that canvases have on the machines there are (little-endian).
+// Colours as pixels, in the byte order of canvases on little-endian machines.
 const colours = Uint32Array.from({ length: 256 }, (_, i) => {
   const [r, g, b] = cividis(i / 255);
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
@@ -44,7 +44,7 @@ export class HeatView implements View {
   private left = 90;
   private column_width = 1;
   private row_height = 1;
-  private printing = false; // smaller, so that labels are readable when the style sheet has shrunk it to the paper
+  private printing = false; // drawn smaller, because the style sheet scales it down
   private cell: { column: number; row: number } | null = null;
 
   constructor(
@@ -58,7 +58,7 @@ export class HeatView implements View {
       h("span", { class: "ramp", "aria-hidden": "true" }),
       this.high,
       h("span", { class: "key" }, h("span", { class: "late-mark", "aria-hidden": "true" }), "not in time"),
-      h("label", { class: "check" }, this.marks, " mark those"),
+      h("label", { class: "check" }, this.marks, " mark"),
     );
     const card = h(
       "figure",
@@ -70,7 +70,7 @@ export class HeatView implements View {
         h(
           "p",
           {},
-          "One row per worker or group of neighbours, grouped by node. Where a run-time was cut short, it was at least this long. Choose a cell to see its step.",
+          "One row per worker or group of workers, grouped by node. Censored run-times are lower bounds. Select a cell to show its step.",
         ),
       ),
       legend,
@@ -132,7 +132,7 @@ export class HeatView implements View {
     this.place_cursor();
   }
 
-  // One pixel per cell, blown up node by node; then the strokes.
+  // Draws one pixel per cell, scales it up node by node, and then draws the strokes.
   private paint_cells(
     ctx: CanvasRenderingContext2D,
     heat: Heat,
@@ -228,7 +228,7 @@ export class HeatView implements View {
     }
   }
 
-  // A frame around the cell, as an element of its own: moving it repaints nothing.
+  // The frame around the cell is a separate element, so that moving it needs no repaint.
   private place_cursor(): void {
     this.mark.hidden = this.cell === null;
     if (!this.cell) return;

@@ -7,7 +7,7 @@ import { h } from "../dom";
 import type { Theme } from "../theme";
 import { type View, section, xs_of } from "../view";
 
-// Training values at the steps and test values at the evaluations, over the x of both.
+// Training values at steps and test values at evaluations, over a common x axis.
 export function joined(all: All, along: Along, what: "loss" | "accuracy"): (Maybe | undefined)[][] {
   const training = [xs_of(all.steps, along), all.steps[what]] as uPlot.AlignedData;
   const test = [xs_of(all.evaluations, along), all.evaluations[what]] as uPlot.AlignedData;
@@ -26,8 +26,8 @@ export class Learning implements View {
       { label: "training", colour: "blue" as const, width: 1.25 },
       { label: "test", colour: "vermillion" as const, points: true, width: 2 },
     ];
-    this.loss = new Chart(theme, { title: "Loss", unit: "number", lines, empty: "No loss is known yet." });
-    this.accuracy = new Chart(theme, { title: "Accuracy", unit: "percent", lines, empty: "No accuracy is known yet." });
+    this.loss = new Chart(theme, { title: "Loss", unit: "number", lines, empty: "No loss yet." });
+    this.accuracy = new Chart(theme, { title: "Accuracy", unit: "percent", lines, empty: "No accuracy yet." });
     this.element = section("Learning", "", h("div", { class: "grid two" }, this.loss.element, this.accuracy.element));
   }
 

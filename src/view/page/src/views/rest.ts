@@ -1,4 +1,4 @@
-// Shards and their load, events, and what is needed to repeat the run.
+// The load of shards, the events, and the settings needed to reproduce the run.
 import { type All, type Run } from "../contract";
 import { h, set } from "../dom";
 import { clock, count, date, percent } from "../format";
@@ -9,12 +9,12 @@ export class ShardsView implements View {
   private readonly list = h("ul", { class: "shards" });
 
   constructor() {
-    this.element = h("div", { class: "card" }, h("h3", {}, "Shards, and their load"), this.list);
+    this.element = h("div", { class: "card" }, h("h3", {}, "Load of shards"), this.list);
   }
 
   show(all: All): void {
     if (all.shards.length === 0) {
-      this.list.replaceChildren(h("li", { class: "muted" }, "Nothing is known of them yet."));
+      this.list.replaceChildren(h("li", { class: "muted" }, "No shards yet."));
       return;
     }
     const unknown = all.progress.step > 0 && all.shards.every((shard) => shard.busy_share === null);
@@ -34,7 +34,7 @@ export class ShardsView implements View {
           h("span", { class: "value" }, share === null ? "–" : percent(share)),
         );
       }),
-      unknown ? h("li", { class: "muted" }, "How busy they are was not recorded.") : "",
+      unknown ? h("li", { class: "muted" }, "Busy times were not recorded.") : "",
     );
   }
 }
@@ -45,7 +45,7 @@ export class EventsView implements View {
   private shown: All["events"] | null = null;
 
   constructor() {
-    this.element = h("div", { class: "card" }, h("h3", {}, "What happened"), this.list);
+    this.element = h("div", { class: "card" }, h("h3", {}, "Events"), this.list);
   }
 
   show(all: All): void {
@@ -66,19 +66,19 @@ export class EventsView implements View {
       ),
     );
     this.list.replaceChildren(
-      ...(entries.length ? entries : [h("li", { class: "muted" }, "Nothing out of the ordinary.")]),
+      ...(entries.length ? entries : [h("li", { class: "muted" }, "No events.")]),
     );
   }
 }
 
-// What to type to have the run again.
+// The commands and files that reproduce the run.
 export function repeat_commands(run: Run): { words: string; text: string }[] {
-  const list = [{ words: "As it was started", text: run.command }];
+  const list = [{ words: "Command line", text: run.command }];
   const scenario = run.environment["scenario"];
   if (scenario)
-    list.push({ words: "The scenario; save it as scenario.toml, then: drover simulate scenario.toml", text: scenario });
+    list.push({ words: "Scenario: save as scenario.toml, then run drover simulate scenario.toml", text: scenario });
   else if (run.job)
-    list.push({ words: "The whole job; save it as job.toml, then: drover train job.toml", text: run.job });
+    list.push({ words: "Job: save as job.toml, then run drover train job.toml", text: run.job });
   return list.filter((entry) => entry.text !== "");
 }
 
@@ -89,23 +89,23 @@ export class SettingsView implements View {
   private shown: Run | null = null;
 
   constructor() {
-    this.element = section("Repeat it", "", h("div", { class: "grid two" }, this.repeat, this.settings));
+    this.element = section("Reproduce", "", h("div", { class: "grid two" }, this.repeat, this.settings));
   }
 
   show(all: All): void {
     if (this.shown === all.run) return;
     this.shown = all.run;
     const run = all.run;
-    const facts = { file: run.file, "run id": run.id, started: date(run.started), "parameters' digest": run.digest };
+    const facts = { file: run.file, "run id": run.id, started: date(run.started), "digest of parameters": run.digest };
     this.repeat.replaceChildren(
       h("h3", {}, "Commands"),
       ...repeat_commands(run).map(({ words, text }) => snippet(words, text)),
     );
     const environment = Object.fromEntries(Object.entries(run.environment).filter(([key]) => key !== "scenario"));
     this.settings.replaceChildren(
-      pairs("The run", facts, true),
-      pairs("Settings", run.steps === null ? { ...run.settings, steps: "as many as the scripts make" } : run.settings, true),
-      pairs("Where it ran", environment, false),
+      pairs("Run", facts, true),
+      pairs("Settings", run.steps === null ? { ...run.settings, steps: "until the scripts end" } : run.settings, true),
+      pairs("Environment", environment, false),
     );
   }
 }
@@ -113,7 +113,7 @@ export class SettingsView implements View {
 function snippet(words: string, text: string): HTMLElement {
   const button = h("button", { type: "button", class: "copy", "aria-label": `Copy: ${words}` }, "Copy");
   button.addEventListener("click", () => {
-    // Without a secure context there is no clipboard: the text can still be marked by hand.
+    // Browsers have no clipboard without a secure context; then the text can be selected by hand.
     const done = navigator.clipboard?.writeText(text);
     if (!done) return;
     void done.then(() => {
@@ -143,6 +143,6 @@ function pairs(title: string, entries: Record<string, string>, open: boolean): H
     h("summary", {}, title),
     list.length
       ? h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table)
-      : h("p", { class: "muted" }, "Nothing was recorded."),
+      : h("p", { class: "muted" }, "Not recorded."),
   );
 }

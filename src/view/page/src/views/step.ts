@@ -1,4 +1,4 @@
-// One step in detail: what was foretold of its run-times, what they were, and where it was cut.
+// The details of a step: the forecast of its run-times, the run-times, and the cutoff.
 import type uPlot from "uplot";
 import { Chart } from "../chart";
 import type { All, StepDetail } from "../contract";
@@ -22,7 +22,7 @@ export class StepView implements View {
   private detail: StepDetail | null = null;
   private wanted: number | null = null;
   private busy = false;
-  private runs = 0; // that were shown before
+  private runs = 0; // number of runs shown before
 
   constructor(
     private readonly theme: Theme,
@@ -52,18 +52,18 @@ export class StepView implements View {
     });
     this.chart = new Chart(theme, {
       title: "Run-times in order of arrival",
-      about: "From the first gradient of the step to the last. Left of the cutoff was waited for.",
+      about: "From the first gradient of the step to the last. The step waited for those left of the cutoff.",
       unit: "duration",
       along: "rank",
       upper: 0.8,
       height: 280,
       lines: [
-        { label: "foretold 10 %", colour: "purple", width: 0.5 },
-        { label: "foretold 90 %", colour: "purple", width: 0.5, band_with: 0 },
-        { label: "foretold mean", colour: "purple", width: 2, dash: [6, 3] },
+        { label: "forecast 10 %", colour: "purple", width: 0.5 },
+        { label: "forecast 90 %", colour: "purple", width: 0.5, band_with: 0 },
+        { label: "forecast mean", colour: "purple", width: 2, dash: [6, 3] },
         { label: "in time", colour: "blue", mark: "dot" },
         { label: "late", colour: "vermillion", mark: "cross" },
-        { label: "not seen: at least", colour: "grey", mark: "up" },
+        { label: "not arrived: lower bound", colour: "grey", mark: "up" },
       ],
       empty: "No step to show yet.",
       paint: (u) => this.paint(u),
@@ -78,9 +78,9 @@ export class StepView implements View {
       this.entry,
       live
         ? h("label", { class: "check" }, this.follow, " newest")
-        : h("span", { class: "muted" }, `${source.choices()!.length} steps are kept`),
+        : h("span", { class: "muted" }, `${source.choices()!.length} steps available`),
     );
-    const beside = h("div", { class: "card" }, h("h3", {}, "What was decided"), this.words, this.reasons);
+    const beside = h("div", { class: "card" }, h("h3", {}, "Decisions"), this.words, this.reasons);
     this.element = section(
       "One step",
       "",
@@ -100,13 +100,13 @@ export class StepView implements View {
     set(this.entry, { max: Math.max(0, all.progress.step - 1), disabled: this.choices.length === 0 });
     if (this.choices.length === 0) {
       this.chart.draw("rank", [], [[]]);
-      say(this.words, "No step has been done yet.");
+      say(this.words, "No step yet.");
     } else if (this.follow.checked || this.detail === null) {
       this.want(this.choices.step_at(this.choices.length - 1));
     }
   }
 
-  // From elsewhere on the page.
+  // Shows a step that was selected in another view.
   pick(step: number): void {
     this.chosen(step);
     this.element.scrollIntoView({
@@ -122,7 +122,7 @@ export class StepView implements View {
     this.want(this.choices.step_at(this.choices.position_of(step)));
   }
 
-  // One request at a time; of those that are wanted meanwhile, the last.
+  // Makes one request at a time. Of steps selected meanwhile, only the last is requested.
   private want(step: number): void {
     this.slider.value = String(this.choices.position_of(step));
     set(this.slider, { "aria-valuetext": `step ${count(step)}` });
@@ -140,7 +140,7 @@ export class StepView implements View {
       this.wanted = null;
       try {
         const detail = await this.source.get(step);
-        if (run !== this.runs) continue; // of the run before
+        if (run !== this.runs) continue; // it is of the previous run
         this.detail = detail;
         this.draw();
       } catch (trouble) {
@@ -150,7 +150,7 @@ export class StepView implements View {
             : trouble instanceof Error
               ? trouble.message
               : String(trouble);
-        say(this.words, `Step ${count(step)} cannot be shown. ${reason}`);
+        say(this.words, `Cannot show step ${count(step)}. ${reason}`);
       }
     }
     this.busy = false;
@@ -160,7 +160,7 @@ export class StepView implements View {
     const detail = this.detail!;
     const s = order_statistics(detail);
     this.chart.draw("rank", s.rank, [s.low, s.high, s.mean, s.used, s.late, s.censored]);
-    set(this.words, { role: this.follow.checked ? null : "status" }); // not every new step is worth hearing
+    set(this.words, { role: this.follow.checked ? null : "status" }); // screen readers should not announce every new step
     say(this.words, describe_step(detail));
     const decisions = detail.decisions.length
       ? detail.decisions
@@ -174,7 +174,7 @@ export class StepView implements View {
           h(
             "li",
             {},
-            h("span", { class: "muted" }, d.at_s > 0 ? `after ${duration(d.at_s)}: ` : "before it: "),
+            h("span", { class: "muted" }, d.at_s > 0 ? `after ${duration(d.at_s)}: ` : "before the step: "),
             h("strong", {}, `wait for ${count(d.cutoff)}`),
             d.limit_s === null ? null : h("span", { class: "muted" }, ` within ${duration(d.limit_s)}`),
             h("p", {}, d.reason),
@@ -188,7 +188,7 @@ export class StepView implements View {
     say(this.cursor_words, arrival ? describe_arrival(arrival, index! + 1) : "");
   }
 
-  // The cutoff and the oracle's, as upright lines with their names.
+  // Draws the cutoff and the oracle's cutoff as vertical lines with labels.
   private paint(u: uPlot): void {
     if (!this.detail) return;
     const ratio = devicePixelRatio;

@@ -1,4 +1,4 @@
-// The numbers that are asked for first.
+// The most important numbers.
 import type { All } from "../contract";
 import { h, say } from "../dom";
 import { count, duration, number, percent } from "../format";
@@ -16,7 +16,7 @@ export function figures(all: All): Figure[] {
   const pushed = t.used + t.late + t.censored + t.refused;
   const missing = [
     `${count(t.late)} late`,
-    `${count(t.censored)} never seen`,
+    `${count(t.censored)} not arrived`,
     t.refused ? `${count(t.refused)} refused` : "",
   ]
     .filter(Boolean)
@@ -33,13 +33,13 @@ export function figures(all: All): Figure[] {
       about: t.accuracy === null ? "" : `accuracy ${percent(t.accuracy)}`,
     },
     {
-      label: "Step, median",
+      label: "Median step time",
       value: duration(t.step_median_s),
-      about: t.step_p90_s === null ? "" : `one in ten over ${duration(t.step_p90_s)}`,
+      about: t.step_p90_s === null ? "" : `90th percentile ${duration(t.step_p90_s)}`,
     },
-    { label: "Gradients a step", value: number(t.contributors_mean, 3), about: `of ${count(run.workers)} workers` },
+    { label: "Gradients per step", value: number(t.contributors_mean, 3), about: `of ${count(run.workers)} workers` },
     { label: "Gradients used", value: pushed ? percent(t.used / pushed) : "–", about: missing },
-    { label: "Saved against waiting for all", ...(progress.step ? saved_figure(t) : { value: "–", about: "" }) },
+    { label: "Time saved vs. synchronous", ...(progress.step ? saved_figure(t) : { value: "–", about: "" }) },
   ];
 }
 

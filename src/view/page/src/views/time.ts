@@ -1,4 +1,4 @@
-// Where a step's time goes, and how much was saved by not waiting for all.
+// The parts of a step's time, and the time saved vs. synchronous.
 import type { Along } from "../axis";
 import { Chart } from "../chart";
 import type { All } from "../contract";
@@ -31,26 +31,26 @@ export class TimeView implements View {
     const order = [...parts].reverse();
     this.split = new Chart(theme, {
       title: "Time of a step",
-      about: "Means, one part on top of the other.",
+      about: "Means, stacked.",
       unit: "duration",
       from_zero: true,
       top: () => this.top,
       height: 260,
       lines: order.map((part) => ({ label: part, colour: colours[part], fill: true })),
-      empty: "No step has been timed yet.",
+      empty: "No step yet.",
     });
     this.split.element.querySelector("figcaption")!.append(this.peaks);
     this.saved = new Chart(theme, {
-      title: "Saved against waiting for all",
+      title: "Time saved vs. synchronous",
       unit: "duration",
       from_zero: true,
       height: 180,
-      about: "Added up. Where a gradient was never seen it is a lower bound, unless a forecast says about how much.",
+      about: "Cumulative. A lower bound where gradients never arrived, with an estimate if there are forecasts.",
       lines: [
         { label: "at least", colour: "green", width: 2 },
         { label: "about (forecast)", colour: "purple", width: 1.75, dash: [6, 3] },
       ],
-      empty: "Nothing is known of it yet.",
+      empty: "No data yet.",
     });
     const body = h("tbody");
     for (const part of parts) {
@@ -66,7 +66,7 @@ export class TimeView implements View {
     const table = h(
       "table",
       { class: "spent" },
-      h("caption", { class: "unseen" }, "The run's time by what it went on"),
+      h("caption", { class: "unseen" }, "Time of the run by part"),
       h(
         "thead",
         { class: "unseen" },
@@ -90,7 +90,7 @@ export class TimeView implements View {
         this.split.element,
         beside,
         h("div", { class: "stack" }, this.saved.element),
-        h("div", { class: "card" }, h("h3", {}, "What not waiting brought"), this.saved_words),
+        h("div", { class: "card" }, h("h3", {}, "Total time saved"), this.saved_words),
       ),
     );
   }
@@ -100,10 +100,10 @@ export class TimeView implements View {
     const { lines, values } = stacked(all.steps);
     this.top = cut_at(lines[0]!);
     const peak = lines[0]!.reduce<number>((most, v) => Math.max(most, v ?? 0), 0);
-    say(this.peaks, this.top < peak ? `Peaks of up to ${duration(peak)} are cut off.` : "");
+    say(this.peaks, this.top < peak ? `Peaks up to ${duration(peak)} are clipped.` : "");
     this.split.draw(along, xs, lines, values);
-    const foretold = all.totals.saved_about_s !== null;
-    this.saved.draw(along, xs, [cumulative(all.steps.saved_s), foretold ? cumulative(all.steps.saved_about_s) : []]);
+    const has_forecast = all.totals.saved_about_s !== null;
+    this.saved.draw(along, xs, [cumulative(all.steps.saved_s), has_forecast ? cumulative(all.steps.saved_about_s) : []]);
     const list = spent(all);
     const sum = list.reduce((total, { seconds }) => total + seconds, 0);
     for (const { part, seconds } of list) {
@@ -112,6 +112,6 @@ export class TimeView implements View {
       say(row.share, sum ? percent(seconds / sum) : "–");
       row.block.style.width = `${sum ? (100 * seconds) / sum : 0}%`;
     }
-    say(this.saved_words, all.progress.step ? saved_words(all.totals) : "No step has been done yet.");
+    say(this.saved_words, all.progress.step ? saved_words(all.totals) : "No step yet.");
   }
 }

@@ -1,4 +1,4 @@
-// How many gradients each step waited for, and why.
+// The cutoff of each step, and the reasons for it.
 import type { Along } from "../axis";
 import { Chart } from "../chart";
 import type { All, Decision } from "../contract";
@@ -24,7 +24,7 @@ export class Waiting implements View {
     this.cutoff = new Chart(theme, {
       title: "Cutoff",
       about:
-        "Gradients that a step waits for. The oracle's is the best with hindsight, known where everybody's run-time is.",
+        "Gradients that a step waits for. The oracle is the best cutoff in retrospect; it is known if all run-times are.",
       unit: "count",
       upper: 0.8,
       height: 260,
@@ -34,9 +34,9 @@ export class Waiting implements View {
         { label: "oracle", colour: "green", mark: "dot" },
         { label: "cutoff", colour: "blue", stairs: true, width: 2 },
       ],
-      empty: "Nothing has been decided yet.",
+      empty: "No decision yet.",
     });
-    const reasons = h("div", { class: "card" }, h("h3", {}, "Last decisions, and why"), this.list);
+    const reasons = h("div", { class: "card" }, h("h3", {}, "Last decisions"), this.list);
     this.element = section("Waiting", "", h("div", { class: "grid wide-left" }, this.cutoff.element, reasons));
   }
 

@@ -1,4 +1,4 @@
-// The table of workers: who is used how often, and who is slow. A page of rows at a time, so thousands stay quick.
+// The table of workers. It is paged, so that thousands of workers are no problem.
 import type { All, Worker } from "../contract";
 import { h, say, set } from "../dom";
 import { count, duration, percent, plural } from "../format";
@@ -8,19 +8,19 @@ import { type Column, type Order, matching, pressed, sorted } from "../worker_lo
 const page_rows = 25;
 
 const columns: { column: Column; title: string; about: string }[] = [
-  { column: "worker", title: "Worker", about: "number" },
-  { column: "node", title: "Node", about: "the machine" },
+  { column: "worker", title: "Worker", about: "id of the worker" },
+  { column: "node", title: "Node", about: "host" },
   { column: "state", title: "State", about: "alive, lost or finished" },
   { column: "inclusion", title: "Included", about: "share of its steps in which its gradient was used" },
   {
     column: "recurrence",
-    title: "Again late",
-    about: "of the steps after one in which it was not in time, the share in which it was not either",
+    title: "Repeat-straggler rate",
+    about: "share of the steps after a missed one that it missed too",
   },
-  { column: "median_s", title: "Median time", about: "of its run-times; at least that, where most were cut short" },
-  { column: "late", title: "Late", about: "gradients that came after their step had closed" },
-  { column: "censored", title: "Not seen", about: "steps in which it had not come when the step closed" },
-  { column: "last", title: "Waited for", about: "steps in which it was the last that was waited for" },
+  { column: "median_s", title: "Median time", about: "median run-time; ≥ marks a lower bound" },
+  { column: "late", title: "Late", about: "gradients that arrived after their step had closed" },
+  { column: "censored", title: "Not arrived", about: "steps whose gradient never arrived" },
+  { column: "last", title: "Waited for", about: "steps in which it was the last worker in time" },
 ];
 
 export class WorkersView implements View {
@@ -57,7 +57,7 @@ export class WorkersView implements View {
     this.element = h(
       "div",
       { class: "card workers" },
-      h("div", { class: "tools" }, h("h3", {}, "Every worker"), this.search, this.words, this.back, this.on),
+      h("div", { class: "tools" }, h("h3", {}, "All workers"), this.search, this.words, this.back, this.on),
       h(
         "div",
         { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of workers" },
