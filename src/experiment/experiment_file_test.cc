@@ -37,8 +37,6 @@ seeds = [1, 7]
 [common]
 evaluate_every = 10
 steps = 50
-
-[common.schedule]
 lr = 0.2
 
 [[place]]
@@ -110,12 +108,12 @@ TEST_F(ExperimentTest, HasACellForEachPlaceSeedAndVariantWithItsWholeCommand) {
                                  "four-workers-sync-7", "four-workers-static-3-7"));
   EXPECT_THAT(cells.value()[0].words,
               ElementsAre("simulate", folder_.file("four.toml"), "--seed", "1", "--steps", "50",
-                          "--evaluate-every", "10", "--stop-at", "accuracy=0.9", "--shards", "1",
-                          "--policy", "sync", "--lr", "0.2"));
+                          "--evaluate-every", "10", "--stop-at", "accuracy=0.9", "--lr", "0.2",
+                          "--shards", "1", "--policy", "sync"));
   EXPECT_THAT(cells.value()[3].words,
               ElementsAre("simulate", folder_.file("four.toml"), "--seed", "7", "--steps", "60",
-                          "--evaluate-every", "10", "--stop-at", "accuracy=0.9", "--shards", "1",
-                          "--policy", "static:k=3", "--deterministic", "--lr", "0.2"));
+                          "--evaluate-every", "10", "--stop-at", "accuracy=0.9", "--lr", "0.2",
+                          "--shards", "1", "--policy", "static:k=3", "--deterministic"));
   EXPECT_THAT(cells.value()[3].identity, HasSubstr("drover simulate four.toml --seed 7"));
 }
 
@@ -175,25 +173,25 @@ TEST_F(ExperimentTest, ReportsErrorsInTopLevelKeys) {
 
 TEST_F(ExperimentTest, ReportsErrorsInPlacesAndVariants) {
   EXPECT_THAT(complaint("policy = \"sync\"", "polcy = \"sync\""),
-              AllOf(mentions("grid.toml:19", "'sync'", "polcy"), proposes("policy")));
+              AllOf(mentions("grid.toml:17", "'sync'", "polcy"), proposes("policy")));
   EXPECT_THAT(complaint("policy = \"sync\"", "policy = \"synk\""),
-              AllOf(mentions("grid.toml:19", "policy", "synk"), proposes("sync")));
+              AllOf(mentions("grid.toml:17", "policy", "synk"), proposes("sync")));
   EXPECT_THAT(complaint("policy = \"sync\"", "seed = 3"),
-              mentions("grid.toml:19", "'sync'", "seed", "seeds"));
+              mentions("grid.toml:17", "'sync'", "seed", "seeds"));
   EXPECT_THAT(complaint("shards = 1", "stop_at = \"loss=1\""),
               mentions("'four workers'", "stop_at", "target"));
   EXPECT_THAT(complaint("lr = 0.2", "lr = \"fast\""), mentions("[common]", "lr", "fast"));
-  EXPECT_THAT(complaint("set = { shards = 1 }", "set = 3"), mentions("grid.toml:15", "set"));
+  EXPECT_THAT(complaint("set = { shards = 1 }", "set = 3"), mentions("grid.toml:13", "set"));
   EXPECT_THAT(complaint("name = \"static 3\"", "name = \"sync\""), mentions("'sync'", "name"));
   const std::string unnamed = complaint("name = \"static 3\"\n", "");
-  EXPECT_THAT(unnamed, mentions("grid.toml:21", "[[variant]]", "name"));
-  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"\""), mentions("grid.toml:22", "name"));
+  EXPECT_THAT(unnamed, mentions("grid.toml:19", "[[variant]]", "name"));
+  EXPECT_THAT(complaint("name = \"static 3\"", "name = \"\""), mentions("grid.toml:20", "name"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", ""),
-              mentions("grid.toml:12", "scenario", "job"));
+              mentions("grid.toml:10", "scenario", "job"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "scenario = \"four.toml\"\njob = \"j\""),
-              mentions("grid.toml:12", "scenario", "job"));
+              mentions("grid.toml:10", "scenario", "job"));
   EXPECT_THAT(complaint("scenario =", "beside = \"sleep 1\"\nscenario ="),
-              AllOf(mentions("grid.toml:14", "beside", "scenario"), Not(mentions("job"))));
+              AllOf(mentions("grid.toml:12", "beside", "scenario"), Not(mentions("job"))));
 }
 
 TEST_F(ExperimentTest, ReportsCellsThatCannotRun) {
@@ -218,7 +216,7 @@ TEST_F(ExperimentTest, ReportsCellsThatCannotRun) {
                         "job = \"job.toml\"\nbeside = \"no-such-command-here 3\""),
               mentions("'four workers'", "beside", "no-such-command-here"));
   EXPECT_THAT(complaint("scenario = \"four.toml\"", "job = \"job.toml\"\nbeside = \"a | b\""),
-              mentions("grid.toml:15", "beside", "[\"sh\", \"-c\", \"...\"]"));
+              mentions("grid.toml:13", "beside", "[\"sh\", \"-c\", \"...\"]"));
   // The oracle policy needs future run-times, which real processes do not have.
   const auto oracle = plan(
       replaced("scenario = \"four.toml\"", "job = \"job.toml\"")
