@@ -78,7 +78,7 @@ void PythonSession::wait(const std::function<bool(Duration)>& look) {
 
 bool PythonSession::over() {
   const auto farewell = live_->farewell();
-  return farewell && !(farewell->again && rejoin_for() > Duration::zero());
+  return farewell && !(farewell->rejoin && rejoin_for() > Duration::zero());
 }
 
 // The script notices nothing but that the step is an earlier one.
@@ -86,7 +86,7 @@ void PythonSession::rejoin_if_lost() {
   auto farewell = live_->farewell();
   if (!farewell || over()) return;
   BackOff back_off(rejoin_for());
-  while (farewell && farewell->again) {
+  while (farewell && farewell->rejoin) {
     const auto pause = back_off.next(clock_now(), random_fraction());
     if (!pause) throw Trouble("could not join the run: " + farewell->reason);
     const TimePoint until = clock_now() + *pause;
