@@ -264,7 +264,8 @@ TEST(ExportTrace, OmitsStepsAndWorkersWithoutKnownRunTimes) {
   EXPECT_EQ(content_of(folder.file("t.csv")),
             "step,w0,w2\n0,0.001000000,0.003000000\n1,0.001000000,0.003000000\n"
             "3,0.001000000,0.003000000\n");
-  EXPECT_THAT(exported.notes, ElementsAre(HasSubstr("6 of 12 run-times"), HasSubstr("1 step without")));
+  EXPECT_THAT(exported.notes,
+              ElementsAre(HasSubstr("6 of 12 run-times"), HasSubstr("1 step without")));
   EXPECT_TRUE(read_trace(folder.file("t.csv")));
 }
 
