@@ -11,7 +11,7 @@ JOBS ?= $(shell awk -v cores="$$(nproc)" ' \
 	/proc/meminfo $(wildcard /sys/fs/cgroup/memory.max))
 
 .DEFAULT_GOAL := build
-.PHONY: build test check sanitized browser faults fuzz mutants demo bench lint format asan tsan clean help setup-build setup-test setup-lint setup-bench
+.PHONY: build test check sanitized browser faults fuzz mutants demo bench bench-policies lint format asan tsan clean help setup-build setup-test setup-lint setup-bench
 
 build: setup-build build/release/build.ninja ## Build the drover binary (build/release/drover)
 	@cmake --build --preset release --target drover drover_torch drover_fit -j $(JOBS)
@@ -60,6 +60,11 @@ bench: setup-bench build ## Run the benchmarks: a shard's arithmetic, replay and
 	for transport in shm uds tcp; do build/release/bin/system_bench transport --transport $$transport && \
 	  build/release/bin/system_bench server --transport $$transport || exit 1; done
 	/usr/bin/python3 bench/compare_ddp.py
+
+# TRACES=FOLDER adds recordings; POLICY_BENCH="--sizes 8 --seeds 1 --regimes even" is a quick part.
+bench-policies: setup-bench build ## Compare all policies on made-up clusters, and on the recordings in TRACES=FOLDER
+	@cmake --build --preset release --target bench_policies -j $(JOBS)
+	nice build/release/bin/bench_policies --jobs $(JOBS) $(if $(TRACES),--traces $(TRACES)) $(POLICY_BENCH)
 
 lint: setup-lint build/clang/build.ninja ## Formatting, clang's warnings, clang-tidy, headers that stand alone
 	@tools/lint build/clang $(JOBS)
