@@ -64,7 +64,7 @@ void fit(const TemporaryFolder& folder, const std::string& emission) {
 TEST(Bayes, IsReproducibleWithModelsFittedDuringTheReplay) {
   const TemporaryFolder folder;
   write_trace(folder.file("t.csv"), 56, 3);
-  const Words words = {"--trace", "t.csv", "--policy", "bayes"};
+  const Words words = {"--trace", "t.csv", "--policy", "bayes:joint=off"};
   const Replayed first = replay(folder, words);
   ASSERT_EQ(first.decisions.size(), 56U);
   EXPECT_THAT(first.decisions[kFirst], AllOf(mentions("ecdf"), Not(mentions(30))));
@@ -85,8 +85,9 @@ TEST(Bayes, UsesAGivenModelFromTheFirstDecisionOn) {
     SCOPED_TRACE(emission);
     fit(folder, emission);
     const auto first_decision = [&](const std::string& trace) {
-      const Replayed replayed = replay(folder, {"--trace", trace, "--steps", kEarlySteps,
-                                                "--policy", "bayes:model=" + emission + ".model"});
+      const Replayed replayed =
+          replay(folder, {"--trace", trace, "--steps", kEarlySteps, "--policy",
+                          "bayes:joint=off:model=" + emission + ".model"});
       EXPECT_EQ(replayed.decisions.size(), 28U);
       return replayed.decisions.at(kFirst);
     };

@@ -15,6 +15,7 @@
 #include "policy/dbw.h"
 #include "policy/dropcompute.h"
 #include "policy/forecast_policy.h"
+#include "policy/joint_policy.h"
 #include "policy/mad.h"
 #include "policy/options.h"
 #include "policy/oracle.h"
@@ -70,8 +71,13 @@ constexpr std::array kEcdfOptions = {
 };
 constexpr std::array kEwmaOptions = {OptionRule{.key = "alpha", .highest = 1.0}, kHedgeRule};
 
+constexpr std::string_view kOnOff = "on or off";
 constexpr std::array kBayesOptions = {
     OptionRule{.key = "model", .kind = OptionKind::kPath},
+    OptionRule{.key = "experts", .kind = OptionKind::kPath},
+    OptionRule{.key = "joint", .kind = kWord, .words = kOnOff},
+    OptionRule{.key = "prior", .kind = kWord, .words = kOnOff},
+    OptionRule{.key = "fit", .kind = kWord, .words = kOnOff},
     kHedgeRule,
 };
 constexpr std::array kPublishedOptions = {
@@ -177,14 +183,54 @@ Status set_learned(const Options& options, const PolicySettings& settings,
   return done();
 }
 
+bool is_on(const Options& options, std::string_view key, bool default_value) {
+  return options.has(key) ? options.word(key) == "on" : default_value;
+}
+
+// "names+raw": the experts of bayes, of which waiting for all is always one.
+Result<std::array<bool, kExperts>> experts_of(std::string_view text) {
+  std::array<bool, kExperts> experts = {true};
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('+', begin), text.size());
+    const std::string_view name = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto* const found = std::find(kExpertNames.begin(), kExpertNames.end(), name);
+    if (found == kExpertNames.end()) {
+      return invalid_input(fmt::format("experts must be one or more of {}, joined by '+', not '{}'",
+                                       fmt::join(kExpertNames, ", "), text));
+    }
+    experts[static_cast<size_t>(found - kExpertNames.begin())] = true;
+  }
+  if (std::count(experts.begin(), experts.end(), true) < 2)
+    return invalid_input("experts must name one besides 'all', which is sync");
+  return experts;
+}
+
+// Without the joint forecast it is the mixture of learned models with ecdf and ewma alone.
 Made make_bayes_policy(const Options& options, const PolicySettings& settings) {
+  JointPolicySettings joint{.objective = settings.objective,
+                            .warmup = settings.warmup,
+                            .live = settings.live,
+                            .seed = settings.seed};
+  auto& learned = joint.experts[static_cast<size_t>(Expert::kLearned)];
+  learned = options.has("model") || options.has("prior") || options.has("fit");
+  if (options.has("experts")) {
+    const auto experts = experts_of(options.word("experts"));
+    if (!experts) return experts.error();
+    joint.experts = experts.value();
+  }
+  const bool alone = !is_on(options, "joint", true);
+  if (!alone && !learned) return made<JointPolicy>(joint, nullptr);
   BayesSettings bayes;
   if (const Status status = set_learned(options, settings, bayes); !status) return status.error();
+  bayes.prior = is_on(options, "prior", true);
+  if (!is_on(options, "fit", true)) bayes.fitter = nullptr;
   if (bayes.fitting.emission == Emission::kSorted) {
     return invalid_input(
         "the model forecasts sorted run-times, but bayes needs run-times per worker: use the model "
         "with bayes-paper, or fit one with --emission shared");
   }
+  if (!alone) return made<JointPolicy>(joint, make_bayes(std::move(bayes)));
   return forecasting("bayes", make_bayes(std::move(bayes)), settings, hedge_of(options, true));
 }
 
@@ -270,8 +316,9 @@ constexpr std::array kEntries = {
           kEwmaOptions,
           make_ewma_policy,
           true},
-    Entry{{"bayes", "a learned model of the cluster, mixed with ecdf and ewma by recent score",
-           "model=FILE (from drover fit; default: fitted during the run), hedge=on"},
+    Entry{{"bayes", "levels by worker, residuals by whole step, beside the best fixed rules",
+           "experts=names+common+raw (also learned), joint=off (learned models alone), model=FILE "
+           "(from drover fit), prior=on, fit=on, hedge=on"},
           kBayesOptions,
           make_bayes_policy,
           true},

@@ -2,7 +2,6 @@
 // run-times. With `live`, it decides again inside the step as gradients arrive.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "policy/live_step.h"
 #include "policy/objective.h"
 #include "policy/policy.h"
+#include "policy/share_scaling.h"
 #include "policy/warm_up.h"
 
 namespace drover {
@@ -38,8 +38,6 @@ class ForecastPolicy : public Policy {
   void learn_late(Step step, WorkerId worker, double seconds) override;
 
  private:
-  void scale_to_shares(const Situation& situation);
-
   const std::string name_;
   const std::unique_ptr<Forecaster> forecaster_;
   WarmUp warm_up_;
@@ -51,14 +49,7 @@ class ForecastPolicy : public Policy {
   HedgeSearch hedge_search_;
   Forecast forecast_;
 
-  // With balanced work: the shares of recent steps, to convert run-times to those of whole
-  // mini-batches for the forecaster.
-  struct Dealt {
-    Step step = 0;
-    double fixed = 0.0;
-    std::vector<double> shares;
-  };
-  std::deque<Dealt> dealt_;
+  ShareScaling scaling_;  // forecasters by worker learn of whole mini-batches
 
   LiveStep live_;  // the open step; used with settings_.live
 };

@@ -65,6 +65,9 @@ struct Choice {
   std::string reason;  // one line, for people: "static: wait for 94 of 100 (share 0.943)"
   std::vector<ExpectedArrival> expected = {};  // the forecast; empty: the choice used none
   Review review{};
+  // Workers that finish even if the step closes without them, so that their run-times become known.
+  // They have until the next step closes, and take no part in it.
+  std::vector<WorkerId> probes = {};
   bool model_stale = false;  // the learned model is disabled: other forecasters score better
 };
 

@@ -41,15 +41,29 @@ Probes::Probes(double share, uint64_t seed) : share_(share), seed_(seed) {
 }
 
 void Probes::step_closed(Step step, double opened, std::span<const double> run_times,
-                         const StepClose& close) {
-  if (share_ == 0.0) return;
+                         const StepClose& close, std::span<const WorkerId> requested) {
+  if (share_ == 0.0 && requested.empty()) return;
   for (size_t i = 0; i < run_times.size(); ++i) {
     if (!(run_times[i] > close.elapsed)) continue;  // it was seen, or took no part
     const auto worker = static_cast<WorkerId>(i);
-    if (!is_probe(seed_, share_, step, worker)) continue;
-    under_way_.push_back({opened + run_times[i], {step, worker, run_times[i]}});
+    const bool drawn = share_ > 0.0 && is_probe(seed_, share_, step, worker);
+    if (!drawn && !std::binary_search(requested.begin(), requested.end(), worker)) continue;
+    under_way_.push_back({opened + run_times[i], !drawn, {step, worker, run_times[i]}});
     std::push_heap(under_way_.begin(), under_way_.end(), kLater);
   }
+}
+
+bool Probes::is_busy(WorkerId worker, double now) const {
+  return std::any_of(under_way_.begin(), under_way_.end(), [&](const Probe& probe) {
+    return probe.requested && probe.arrival.worker == worker && probe.finishes > now;
+  });
+}
+
+void Probes::stop_requested(Step step, double now) {
+  const size_t stopped = std::erase_if(under_way_, [&](const Probe& probe) {
+    return probe.requested && probe.arrival.step < step && probe.finishes > now;
+  });
+  if (stopped > 0) std::make_heap(under_way_.begin(), under_way_.end(), kLater);
 }
 
 std::vector<LateArrival> Probes::finished_by(double now) {

@@ -32,9 +32,14 @@ class Probes {
   Probes(double share, uint64_t seed);
 
   // A step that opened at `opened` has closed. Times are in the unit of the run-times, and must not
-  // decrease from call to call.
+  // decrease from call to call. `requested`, ascending: workers that finish because the policy asks
+  // for it (Choice::probes), in addition to those drawn.
   void step_closed(Step step, double opened, std::span<const double> run_times,
-                   const StepClose& close);
+                   const StepClose& close, std::span<const WorkerId> requested = {});
+  // Whether a requested probe is still running at `now`: it takes no part in a step that opens.
+  bool is_busy(WorkerId worker, double now) const;
+  // Step `step` has closed at `now`: requested probes of earlier steps that still run are stopped.
+  void stop_requested(Step step, double now);
   // The probes that have finished by `now` and were not returned yet, in the order of finishing.
   // ENSURES: the result does not depend on probes that take longer.
   std::vector<LateArrival> finished_by(double now);
@@ -42,6 +47,7 @@ class Probes {
  private:
   struct Probe {
     double finishes = 0.0;
+    bool requested = false;
     LateArrival arrival;
   };
 

@@ -60,6 +60,26 @@ TEST(Probes, AreReportedWhenTheyFinish) {
   EXPECT_TRUE(probes.finished_by(1e9).empty()) << "each probe is reported once";
 }
 
+// A probe that a policy requests runs until the next step closes, and is busy until then.
+TEST(Probes, RequestedByAPolicyEndWithTheNextStep) {
+  Probes probes(0.0, 1);
+  const std::vector<WorkerId> requested = {1, 2};
+  const std::vector<double> times = {1.0, 2.5, 9.0, 4.0};
+  probes.step_closed(0, 0.0, times, {1, 1.0}, requested);
+  EXPECT_FALSE(probes.is_busy(0, 1.0));
+  EXPECT_TRUE(probes.is_busy(1, 1.0));
+  EXPECT_TRUE(probes.is_busy(2, 1.0));
+  EXPECT_FALSE(probes.is_busy(3, 1.0)) << "it was dropped and stopped";
+  probes.step_closed(1, 1.0, times, {4, 2.0}, {});
+  probes.stop_requested(1, 3.0);
+  const auto finished = probes.finished_by(3.0);
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0].worker, 1u);
+  EXPECT_EQ(finished[0].run_time, 2.5);
+  EXPECT_FALSE(probes.is_busy(2, 3.0)) << "it was stopped";
+  EXPECT_TRUE(probes.finished_by(1e9).empty());
+}
+
 TEST(Probes, AreTheGivenShareOfTheStragglers) {
   Probes none(0.0, 1);
   Probes some(0.3, 1);

@@ -166,7 +166,8 @@ class Replay {
  private:
   Choice decide(Step step);
   StepClose close(Step step, Choice& choice);
-  void learn(Step step, const StepTimes& seen, const StepClose& close);
+  void learn(Step step, const StepTimes& seen, const StepClose& close, const Choice& choice);
+  void leave_out_busy(Step step);
 
   const Trace& trace_;
   const OracleCloses& oracle_;
@@ -219,15 +220,18 @@ StepClose Replay::close(Step step, Choice& choice) {
     decision_ += clock_() - asked;
     measures_.on_review(step);
     if (!revised) break;
+    revised->probes = std::move(choice.probes);
     choice = std::move(*revised);
     close = close_of(choice, recorded_.sorted, at);
   }
   return close;
 }
 
-void Replay::learn(Step step, const StepTimes& seen, const StepClose& close) {
-  probes_.step_closed(step, now_, times_, close);
+void Replay::learn(Step step, const StepTimes& seen, const StepClose& close,
+                   const Choice& choice) {
+  probes_.step_closed(step, now_, times_, close, choice.probes);
   now_ += settings_.overhead + close.elapsed;
+  probes_.stop_requested(step, now_);
   late_ = probes_.finished_by(now_);
   const TimePoint began = clock_();
   decider_.learn(seen);
@@ -235,9 +239,25 @@ void Replay::learn(Step step, const StepTimes& seen, const StepClose& close) {
   learning_ = clock_() - began;
 }
 
+// A worker that still finishes an earlier step, because the policy asked for it, takes no part;
+// unless no other worker would.
+void Replay::leave_out_busy(Step step) {
+  size_t others = 0;
+  for (WorkerId worker = 0; worker < times_.size(); ++worker) {
+    if (std::isnan(times_[worker])) continue;
+    if (probes_.is_busy(worker, now_)) {
+      times_[worker] = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      ++others;
+    }
+  }
+  if (others == 0) times_.assign(trace_.row(step).begin(), trace_.row(step).end());
+}
+
 Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep&)>& listen) {
-  recorded_.read(trace_.row(step));
   times_.assign(trace_.row(step).begin(), trace_.row(step).end());
+  leave_out_busy(step);
+  recorded_.read(times_);
   Choice choice = decide(step);
   const StepClose closed = close(step, choice);
   const StepTimes seen = observed_times(step, times_, closed);
@@ -258,7 +278,7 @@ Status Replay::run_step(Step step, const std::function<Status(const ReplayedStep
     const Status heard = listen(replayed);
     if (!heard) return heard;
   }
-  learn(step, seen, closed);
+  learn(step, seen, closed, choice);
   return done();
 }
 

@@ -82,17 +82,26 @@ struct Replayed {
   ReplayResult result;
   std::vector<StepClose> closes;
   std::vector<std::string> reasons;
+  std::vector<bool> requested;  // by step and worker: Choice::probes
+  std::vector<bool> late;       // by step and worker: its run-time became known late
 };
 
 Replayed run(const Trace& trace, std::unique_ptr<Policy> policy, const ReplaySettings& settings,
              const DecisionLimits& limits = {},
              std::optional<BalanceSettings> balance = std::nullopt) {
   Decider decider(std::move(policy), limits, balance);
+  const size_t workers = trace.workers.size();
   Replayed replayed;
+  replayed.requested.assign(trace.times.size(), false);
+  replayed.late.assign(trace.times.size(), false);
   const auto result = replay(trace, oracle_of(trace, settings.overhead), decider, settings,
                              ticking_clock(), [&](const ReplayedStep& step) {
                                replayed.closes.push_back(step.close);
                                replayed.reasons.push_back(step.choice.reason);
+                               for (const WorkerId worker : step.choice.probes)
+                                 replayed.requested[step.step * workers + worker] = true;
+                               for (const LateArrival& late : step.late)
+                                 replayed.late[late.step * workers + late.worker] = true;
                                return done();
                              });
   EXPECT_TRUE(result.ok());
@@ -210,38 +219,36 @@ TEST(Foresight, HasTheRunTimesOfLiveWorkers) {
   EXPECT_EQ(foresight(1, some), (std::vector<double>{4, 6}));
 }
 
-// Replaces each run-time beyond the close of its step by another, larger one.
-Trace changed_beyond(const Trace& trace, const std::vector<StepClose>& closes, uint64_t seed) {
+// Replaces each run-time beyond the close of its step by another, larger one, except those that
+// became known late. A requested probe that did not finish in time does not after the change.
+Trace changed_beyond(const Trace& trace, const Replayed& replayed, uint64_t seed) {
+  const std::vector<StepClose>& closes = replayed.closes;
   Trace changed = trace;
   const size_t workers = trace.workers.size();
   for (size_t i = 0; i < changed.times.size(); ++i) {
     const double elapsed = closes[i / workers].elapsed;
-    if (!(changed.times[i] > elapsed)) continue;
-    changed.times[i] = elapsed * (1.0 + 1e-6 + 100.0 * unit_interval(draw({seed, i, 7})));
+    if (!(changed.times[i] > elapsed) || replayed.late[i]) continue;
+    changed.times[i] = elapsed * (1.0 + 1e-6 + 100.0 * unit_interval(draw({seed, i, 7}))) +
+                       (replayed.requested[i] ? 1e6 : 0.0);
   }
   return changed;
 }
 
 // Replaces only run-times that the policy does not learn before the replay ends: those of workers
 // that are no probes, and of probes that take longer.
-Trace changed_beyond_probes(const Trace& trace, const std::vector<StepClose>& closes,
+Trace changed_beyond_probes(const Trace& trace, const Replayed& replayed,
                             const ReplaySettings& settings, uint64_t seed) {
   const size_t workers = trace.workers.size();
-  Probes probes(settings.probe, settings.seed);
+  const std::vector<StepClose>& closes = replayed.closes;
   std::vector<double> opened;
   double end = 0.0;
   for (Step step = 0; step < trace.steps(); ++step) {
-    probes.step_closed(step, end, trace.row(step), closes[step]);
     opened.push_back(end);
     end += settings.overhead + closes[step].elapsed;
   }
-  std::vector<bool> learned(trace.times.size(), false);
-  for (const LateArrival& each : probes.finished_by(1e300)) {
-    learned[each.step * workers + each.worker] = opened[each.step] + each.run_time <= end;
-  }
   Trace changed = trace;
   for (size_t i = 0; i < changed.times.size(); ++i) {
-    if (!(changed.times[i] > closes[i / workers].elapsed) || learned[i]) continue;
+    if (!(changed.times[i] > closes[i / workers].elapsed) || replayed.late[i]) continue;
     // Longer than the rest of the replay, so that the policy does not learn it.
     changed.times[i] = end - opened[i / workers] + 1.0 + unit_interval(draw({seed, i, 8}));
   }
@@ -283,7 +290,7 @@ TEST(Replay, NoDecisionDependsOnAnUnobservedRunTime) {
         // Limits close steps early even for policies that wait.
         const DecisionLimits limits{.max_wait = seed == 1 ? 1.5 : kNoTimeLimit};
         const Replayed before = run(trace, made(name, trace, objective), settings, limits);
-        const Trace changed = changed_beyond(trace, before.closes, seed);
+        const Trace changed = changed_beyond(trace, before, seed);
         const Replayed after = run(changed, made(name, changed, objective), settings, limits);
         EXPECT_TRUE(same_decisions(before, after));
         ++tried;
@@ -307,7 +314,7 @@ TEST(Replay, NoDecisionDependsOnAProbeThatHasNotFinished) {
       const DecisionLimits limits{.max_wait = 1.2};
       const Replayed before =
           run(trace, made(name, trace, Objective::kThroughput), settings, limits);
-      const Trace changed = changed_beyond_probes(trace, before.closes, settings, seed);
+      const Trace changed = changed_beyond_probes(trace, before, settings, seed);
       for (size_t i = 0; i < trace.times.size(); ++i) {
         changes += changed.times[i] > trace.times[i] ? 1 : 0;
       }
@@ -365,7 +372,7 @@ TEST(Replay, TheTestFindsAPolicyThatPeeks) {
     });
   };
   const Replayed before = run(trace, peeking(trace), {.warmup = 5});
-  const Trace changed = changed_beyond(trace, before.closes, 1);
+  const Trace changed = changed_beyond(trace, before, 1);
   EXPECT_FALSE(same_decisions(before, run(changed, peeking(changed), {.warmup = 5})));
 }
 
@@ -623,7 +630,7 @@ TEST(Replay, NoLiveDecisionDependsOnAnUnobservedRunTime) {
     const DecisionLimits limits{.max_wait = 1.8};
     const Replayed before =
         run(trace, made(name, trace, Objective::kThroughput, true), settings, limits);
-    const Trace changed = changed_beyond(trace, before.closes, 1);
+    const Trace changed = changed_beyond(trace, before, 1);
     const Replayed after =
         run(changed, made(name, changed, Objective::kThroughput, true), settings, limits);
     EXPECT_TRUE(same_decisions(before, after));
@@ -761,6 +768,25 @@ TEST(Replay, GivesTheResultsCalculatedByHand) {
     EXPECT_EQ(each.reviews_mean, 0.0);
     EXPECT_LE(each.oracle_share_total, 1.0);
   }
+}
+
+// Half of the workers are 3 x slower for 60 steps, then 1.3 x: worth waiting for, but not visible
+// unless dropped workers finish now and then.
+TEST(Replay, BayesTakesRecoveredWorkersBackWithinTenSteps) {
+  constexpr uint32_t kWorkers = 8;
+  constexpr Step kSlowUntil = 60;
+  std::vector<double> times;
+  for (Step step = 0; step < 90; ++step) {
+    for (uint32_t worker = 0; worker < kWorkers; ++worker) {
+      const double slow = worker % 2 == 1 ? 1.0 : step < kSlowUntil ? 3.0 : 1.3;
+      times.push_back(slow * (1.0 + 0.02 * unit_interval(draw({7, step, worker}))));
+    }
+  }
+  const Trace trace = make_trace(kWorkers, times);
+  const Replayed replayed = run(trace, made("bayes", trace, Objective::kThroughput), {.warmup = 5});
+  EXPECT_EQ(replayed.closes[kSlowUntil - 1].contributors, kWorkers / 2);
+  for (Step step = kSlowUntil + 10; step < 90; ++step)
+    EXPECT_EQ(replayed.closes[step].contributors, kWorkers) << "step " << step;
 }
 
 }  // namespace
