@@ -14,16 +14,14 @@ import gzip
 import itertools
 import math
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
 
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 
@@ -31,94 +29,64 @@ FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 # --- flags
 
 def flags(about: str | None, *, epochs: float, batch: int, rate: float) -> argparse.ArgumentParser:
-    """A parser with the flags that all examples have. A `batch` of 0 is left to the run, which may give each worker another."""
+    """A parser with the flags that all examples have."""
     parser = argparse.ArgumentParser(description=(about or "").split("\n")[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--epochs", type=float, default=epochs, help="passes through the training data")
-    parser.add_argument("--batch", type=int, default=batch, help="samples of one worker in one step" + (
-        "; 0: what the run says (drover launch --batch), so that it can balance" if batch == 0 else ""))
+    parser.add_argument("--batch", type=int, default=batch, help="samples of one worker in one step")
     parser.add_argument("--lr", type=float, default=rate, help="learning rate")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
-    parser.add_argument("--target-loss", type=float, default=0.0, help="stop when the mean loss over the last steps is below")
-    parser.add_argument("--target-window", type=int, default=50, help="so many last steps")
-    parser.add_argument("--seed", type=int, default=1, help="of the first parameters and of generated data")
-    parser.add_argument("--data-dir", help="where data sets are kept, if not in the usual place")
-    parser.add_argument("--generated", action="store_true", help="a generated data set: nothing to download")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--data-dir", help="folder of the data sets")
+    parser.add_argument("--generated", action="store_true", help="use generated data: nothing to download")
     parser.add_argument("--save", help="write the trained model's state_dict to this file")
     return parser
 
 
 def rank() -> int:
-    """This process among those of its machine, as its launcher says: drover launch, torchrun, or nobody."""
-    for name in ("LOCAL_RANK", "DROVER_RANK", "RANK"):
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return 0
+    """The number of this process among those that train together, as its launcher says."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def device_of(name: str) -> torch.device:
     """`cuda` is the GPU of this worker: as many workers as there are GPUs have one each, more share them in turn."""
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise SystemExit(f"--device {name}: this PyTorch sees no GPU; use --device cpu")
-    return torch.device("cuda", rank() % torch.cuda.device_count()) if name == "cuda" else torch.device(name)
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", rank())) % torch.cuda.device_count()) if name == "cuda" else torch.device(name)
 
 
-def steps_in(epochs: float, samples: int, together: int) -> int:
-    """How many steps of `together` samples so many passes through the data are."""
-    return max(1, round(epochs * samples / together))
+def workers() -> int:
+    """How many processes train together, as their launcher says."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def endless(loader: DataLoader) -> Iterator[Any]:
-    """Epoch after epoch, each in an order of its own: for loaders with PyTorch's DistributedSampler."""
+def own_part(dataset: Dataset, args: argparse.Namespace, **options: Any) -> DataLoader:
+    """A loader of the samples of this worker: a part of each epoch's permutation."""
+    sampler = DistributedSampler(dataset, workers(), rank(), seed=args.seed)
+    return DataLoader(dataset, args.batch, sampler=sampler, drop_last=True, **options)
+
+
+def passes(loader: DataLoader, epochs: float) -> Iterator[Any]:
+    """So many passes through a loader, each in an order of its own."""
+    steps = steps_in(loader, epochs)
     for epoch in itertools.count():
         loader.sampler.set_epoch(epoch)
-        yield from loader
+        for batch in loader:
+            yield batch
+            steps -= 1
+            if steps == 0:
+                return
 
 
-class Regrouped:
-    """The samples of `batches` in lists of another size."""
-
-    def __init__(self, batches: Iterable[list[int]], size: int) -> None:
-        self.batches, self.size = batches, size
-
-    def __iter__(self) -> Iterator[list[int]]:
-        waiting: list[int] = []
-        for batch in self.batches:
-            waiting += batch
-            while len(waiting) >= self.size:
-                yield waiting[:self.size]
-                waiting = waiting[self.size:]
+def steps_in(loader: DataLoader, epochs: float) -> int:
+    """How many steps so many passes are."""
+    return max(1, round(epochs * len(loader)))
 
 
-def batches(run: Any, samples: int, size: int) -> Iterable[list[int]]:
-    """Which samples this worker of a run of drover takes next: as many as the run says, or `size` if that is not 0."""
-    return Regrouped(run.batches(samples), size) if size else run.batches(samples)
-
-
-class Goal:
-    """The mean loss over the last steps, and whether it is low enough to stop."""
-
-    def __init__(self, target: float, window: int, together: bool = False) -> None:
-        """`together`: the mean over all processes of torch.distributed, so that all stop at the same step."""
-        self.target, self.together = target, together
-        self.last: deque[float] = deque(maxlen=window)
-
-    def add(self, loss: torch.Tensor) -> None:
-        if self.target <= 0:  # asking for the value makes a GPU wait, so only if somebody wants it
-            return
-        value = loss.detach().float().cpu()
-        if self.together:
-            torch.distributed.all_reduce(value)
-            value /= torch.distributed.get_world_size()
-        self.last.append(value.item())
-
-    @property
-    def mean(self) -> float:
-        return sum(self.last) / len(self.last) if self.last else math.nan
-
-    @property
-    def reached(self) -> bool:
-        return len(self.last) == self.last.maxlen and self.mean < self.target
+def save(model: torch.nn.Module, path: str | None) -> None:
+    """Writes the state_dict, by rank 0; of the model inside a DistributedDataParallel."""
+    if path and rank() == 0:
+        torch.save(getattr(model, "module", model).state_dict(), path)
 
 
 def cosine(step: int, steps: int, peak: float, warmup: int) -> float:
@@ -173,7 +141,7 @@ def place_of(name: str, folder: str | None = None) -> Path:
 
 
 def augment(x: torch.Tensor) -> torch.Tensor:
-    """Pictures shifted by up to four pixels, half of them mirrored: the usual for CIFAR-10."""
+    """Pictures shifted by up to four pixels, half of them mirrored, as is customary for CIFAR-10."""
     x = torch.where(torch.rand(len(x), 1, 1, 1) < 0.5, x.flip(3), x)
     padded = torch.nn.functional.pad(x, (4, 4, 4, 4))
     down, right = torch.randint(0, 9, (2, len(x)))

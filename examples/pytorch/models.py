@@ -1,4 +1,4 @@
-"""The three models of the examples, in plain PyTorch."""
+"""The models of the examples, in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Residual(nn.Module):
 
 
 def resnet18(classes: int = 10, width: int = 64) -> nn.Module:
-    """11.2 million parameters at the usual width of 64."""
+    """11.2 million parameters at the default width of 64."""
     layers: list[nn.Module] = [nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
     inputs = width
     for stage in range(4):
@@ -121,6 +121,53 @@ class CharGpt(nn.Module):
     def forward(self, codes: torch.Tensor) -> torch.Tensor:
         x = self.characters(codes) + self.places(torch.arange(codes.shape[1], device=codes.device))
         return self.out(self.norm(self.blocks(x)))
+
+
+class Vae(nn.Module):
+    """A variational autoencoder of pictures of 28 x 28 (Kingma and Welling 2013)."""
+
+    def __init__(self, hidden: int = 400, latent: int = 20) -> None:
+        super().__init__()
+        self.enter, self.mean, self.spread = nn.Linear(784, hidden), nn.Linear(hidden, latent), nn.Linear(hidden, latent)
+        self.decode = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, 784))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The negative lower bound of the likelihood, for each picture."""
+        hidden = F.relu(self.enter(x))
+        mean, spread = self.mean(hidden), self.spread(hidden)
+        z = mean + torch.randn_like(spread) * torch.exp(0.5 * spread)
+        likeness = F.binary_cross_entropy_with_logits(self.decode(z), x, reduction="none").sum(1)
+        return likeness - 0.5 * (1 + spread - mean**2 - spread.exp()).sum(1)
+
+
+class LstmModel(nn.Module):
+    """Forecasts each next character with an LSTM. The table of characters is input and, tied, output."""
+
+    def __init__(self, characters: int, width: int, layers: int = 2) -> None:
+        super().__init__()
+        self.characters, self.drop = nn.Embedding(characters, width), nn.Dropout(0.2)
+        self.lstm = nn.LSTM(width, width, layers, dropout=0.2, batch_first=True)
+        self.out = nn.Linear(width, characters)
+        self.out.weight = self.characters.weight
+        nn.init.uniform_(self.characters.weight, -0.1, 0.1)
+
+    def forward(self, codes: torch.Tensor) -> torch.Tensor:
+        states, _ = self.lstm(self.drop(self.characters(codes)))
+        return self.out(self.drop(states))
+
+
+def dcgan(noise: int = 64, width: int = 32) -> tuple[nn.Module, nn.Module]:
+    """A generator and a discriminator of pictures of 28 x 28 (Radford, Metz and Chintala 2015)."""
+    generator = nn.Sequential(nn.Linear(noise, 2 * width * 49), nn.Unflatten(1, (2 * width, 7, 7)), nn.BatchNorm2d(2 * width),
+                              nn.ReLU(), nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False), nn.BatchNorm2d(width),
+                              nn.ReLU(), nn.ConvTranspose2d(width, 1, 4, 2, 1), nn.Tanh())
+    discriminator = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1), nn.LeakyReLU(0.2),
+                                  nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width),
+                                  nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(2 * width * 49, 1), nn.Flatten(0))
+    for module in (*generator.modules(), *discriminator.modules()):
+        if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
+            nn.init.normal_(module.weight, 0.0, 0.02)
+    return generator, discriminator
 
 
 def parameters_in(model: nn.Module) -> int:

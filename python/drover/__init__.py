@@ -1,11 +1,10 @@
 """Distributed training that does not wait for slow machines.
 
-A training script becomes a worker of a run with three lines (see ``help(drover.join)``):
+A training script becomes a worker of a run with one line before its loop (see ``help(drover.join)``):
 
-    with drover.join(model, optimizer) as run:
-        for x, y in loader:
-            with run.step(samples=len(y)):
-                ...                              # forward, backward, optimizer.step(), as ever
+    run = drover.join(model, optimizer)
+    for x, y in loader:
+        ...                                      # zero_grad, forward, backward, optimizer.step(), as they were
 
 and is started with ``drover launch --workers 4 script.py``.
 """
@@ -16,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .errors import Error, JoinError, Late, RunFailed, RunOver
-from .join import join
+from .join import join, rank, workers
 
 if TYPE_CHECKING:
     from ._native import __version__
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from .tools import fit, policies, replay, simulate
 
 __all__ = ["Error", "JoinError", "Late", "Run", "RunData", "RunFailed", "RunOver", "__version__", "fit", "join",
-           "load_checkpoint", "plot_run", "policies", "read_run", "replay", "simulate"]
+           "load_checkpoint", "plot_run", "policies", "rank", "read_run", "replay", "simulate", "workers"]
 
-# Loaded when they are asked for: whoever reads a run file does not need PyTorch, and whoever trains no matplotlib.
+# Loaded when they are used: reading a run file does not need PyTorch, and training does not need matplotlib.
 _LATER = {"Run": "run", "RunData": "runs", "read_run": "runs", "replay": "tools", "simulate": "tools", "fit": "tools",
           "policies": "tools", "plot_run": "plots", "load_checkpoint": "checkpoint", "__version__": "_native"}
 

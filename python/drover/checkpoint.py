@@ -108,6 +108,8 @@ def _tensors(folder: pathlib.Path, manifest: dict[str, Any], average: bool) -> d
         raise Error(f"the run of {folder} kept no average of its parameters: that is done with --ema")
     result = {}
     for tensor, offset in zip(manifest["tensors"], offsets):
+        if tensor["size"] == 0:  # only a name, see drover.join
+            continue
         # Running statistics are averages already, and have no other.
         flat = wanted["average" if average and tensor["kind"] == "trained" else "parameters"]
         values = flat[offset : offset + tensor["size"]]

@@ -11,7 +11,7 @@ from .staging import Event
 
 
 class Pinned(Placement):
-    """Host buffers of a run, pinned where they lie, so that copies run beside computation.
+    """Host buffers of a run, pinned in place, so that copies run beside computation.
 
     Where pinning is refused (a limit on locked memory) copies still work, only slower.
     """
@@ -46,6 +46,9 @@ class OnDevice(Placement):
         self._flats = {kind: torch.zeros(self._last - self._first, dtype=kind, device=self._device) for kind in types}
         self._copied = torch.cuda.Event()
         self._held: dict[torch.dtype, torch.Tensor] = {}
+        self._shown_digest = 0
+        # Running statistics come last, and change in every forward pass.
+        self._trained = max((slot.last - self._first for slot in slots if not slot.averaged), default=0)
         for slot in slots:
             flat = self._flats[slot.tensor.dtype]
             slot.tensor.data = flat[slot.first - self._first : slot.last - self._first].view(slot.tensor.shape)
@@ -59,6 +62,7 @@ class OnDevice(Placement):
             for kind, other in self._flats.items():
                 if kind != torch.float32:
                     other.copy_(arrived)
+        self._shown_digest = self._digest()
 
     def settle(self) -> None:
         self._copied.synchronize()
@@ -71,6 +75,29 @@ class OnDevice(Placement):
         for kind, kept in self._held.items():
             self._flats[kind].copy_(kept)
         self._held = {}
+        self._shown_digest = self._digest()
+
+    def changed(self, flat: torch.Tensor) -> list[int]:
+        # One number for all, and only if it differs one for each tensor.
+        if self._digest() == self._shown_digest:
+            return []
+        changed = []
+        for slot in self._slots:
+            if slot.averaged:
+                continue
+            expected = slot.of(flat).to(self._device).to(slot.tensor.dtype)
+            if not torch.equal(slot.tensor.data, expected):
+                changed.append(slot.index)
+        return changed
+
+    def _digest(self) -> int:
+        """Of the bits of all trained parameters of this device, on the device."""
+        with torch.cuda.device(self._device):
+            total = 0
+            for kind, flat in self._flats.items():
+                bits = flat[: self._trained].view(torch.int32 if kind == torch.float32 else torch.int16)
+                total += int(bits.sum(dtype=torch.int64).item())
+            return total
 
     def check(self) -> None:
         check_memory(self._slots, self._where)
@@ -92,13 +119,10 @@ class DeviceLane:
         self._gathered = torch.zeros(size, dtype=torch.float32, device=self._device)
         self._stream = torch.cuda.Stream(self._device)
 
-    def keep(self, slot: Slot, gradient: torch.Tensor | None) -> None:
+    def keep(self, slot: Slot, gradient: torch.Tensor) -> None:
         # On the stream that computed the gradient, whose memory may be used for something else as soon as this returns.
         part = self._gathered[slot.first - self._first : slot.last - self._first]
-        if gradient is None:
-            part.zero_()
-        else:
-            part.view(gradient.shape).copy_(gradient)
+        part.view(gradient.shape).copy_(gradient)
 
     def send(self, stretches: list[tuple[int, int]]) -> Event:
         with torch.cuda.device(self._device):

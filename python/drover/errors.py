@@ -40,9 +40,17 @@ class RunOver(Error):
     """
 
 
+class ScriptOver(RunOver, SystemExit):
+    """RunOver out of ``optimizer.step()``: a script that does not catch it ends with status 0."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.code = 0
+
+
 @contextlib.contextmanager
 def as_run_failed() -> Iterator[None]:
-    """Trouble with the run, told as RunFailed."""
+    """Raises RunFailed for trouble with the run."""
     try:
         yield
     except Trouble as trouble:

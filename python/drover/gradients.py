@@ -1,9 +1,4 @@
-"""Gradients leave for the shards while the backward pass is still computing others.
-
-A hook behind each parameter copies its gradient into the run's buffer as soon as it is complete, and says that it is
-there. The answer may be that the step has closed meanwhile; then the hook raises `Late`, which ends the backward
-pass. Hooks before the leaf modules do the same for the forward pass.
-"""
+"""Gradients on their way to the shards, when optimizer.step() or clipping asks for them."""
 
 from __future__ import annotations
 
@@ -13,39 +8,40 @@ from typing import Any, Protocol
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
-from .errors import Late
 from .parameters import Slot
 from .staging import Staging
 
+# Says that a tensor is in the run's buffer. The answer is whether the step is still open.
+Announce = Callable[[int, int], bool]
+
 
 class Sink(Protocol):
-    """Takes gradients, and tells the run when they are in its buffer."""
+    """Takes tensors, and says so to the run when they are in its buffer."""
 
     def begin(self, samples: int) -> None: ...
-    def put(self, index: int, slot: Slot, gradient: torch.Tensor | None) -> bool: ...
+    def put(self, index: int, slot: Slot, values: torch.Tensor, announce: Announce) -> bool: ...
     def drain(self) -> bool: ...
     def discard(self) -> None: ...
     def close(self) -> None: ...
 
 
 class Direct:
-    """A sink for gradients that can be copied into the run's buffer at once."""
+    """A sink for tensors that can be copied into the run's buffer at once."""
 
-    def __init__(self, flat: torch.Tensor, tensor_ready: Callable[[int, int], bool]) -> None:
+    def __init__(self, flat: torch.Tensor) -> None:
         self._flat = flat
-        self._tensor_ready = tensor_ready
         self._wanted = True
         self._samples = 0
 
     def begin(self, samples: int) -> None:
         self._wanted, self._samples = True, samples
 
-    def put(self, index: int, slot: Slot, gradient: torch.Tensor | None) -> bool:
+    def put(self, index: int, slot: Slot, values: torch.Tensor, announce: Announce) -> bool:
         if self._wanted:
-            part = slot.of(self._flat)
-            part.zero_() if gradient is None else part.copy_(gradient)
-            self._wanted = self._tensor_ready(index, self._samples)
+            slot.of(self._flat).copy_(values)
+            self._wanted = announce(index, self._samples)
         return self._wanted
 
     def drain(self) -> bool:
@@ -59,108 +55,40 @@ class Direct:
 
 
 class Gradients:
-    """What has been pushed of a step's gradient, and what has not."""
+    """What a step pushes, each tensor by the sink of its device."""
 
-    def __init__(self, slots: list[Slot], sinks: list[Sink], sink_of: list[Sink], overlap: bool,
-                 before_first: Callable[[], None]) -> None:
-        """`sink_of[i]` takes the gradient of `slots[i]`; `before_first` is called before a step's first one leaves."""
+    def __init__(self, slots: list[Slot], sinks: list[Sink], sink_of: list[Sink]) -> None:
+        """`sink_of[i]` takes the tensor of `slots[i]`."""
         self._slots = slots
-        self._before_first = before_first
         self._sinks = sinks
         self._sink_of = sink_of
-        self._overlap = overlap
-        self._open = False
-        self._held = False
-        self._complete = False
-        self._pushed: set[int] = set()
-        self._hooks: list[_Handles] = []
-        if overlap:
-            for index, slot in enumerate(slots):
-                if not slot.averaged:
-                    self._hooks.append(after_accumulation(slot.tensor, lambda i=index: self._accumulated(i)))
 
     def begin(self, samples: int) -> None:
-        self._pushed.clear()
-        self._open, self._complete = True, False
+        """What is put from here on has so many samples behind it."""
         for sink in self._sinks:
             sink.begin(samples)
 
-    @contextlib.contextmanager
-    def no_sync(self) -> Iterator[None]:
-        """Gradients are not pushed but accumulate in .grad."""
-        before, self._held = self._held, True
-        try:
-            yield
-        finally:
-            self._held = before
-
-    def push_rest(self) -> None:
-        """Pushes what no hook has pushed. Raises Late; RuntimeError if it was called in this step before."""
-        if self._complete:
-            raise RuntimeError("optimizer.step() was called twice in one run.step(). Each step is one update: put the "
-                               "second into a step of its own, or accumulate gradients with run.no_sync() and call it "
-                               "once.")
-        if not self._pushed and all(slot.averaged or slot.tensor.grad is None for slot in self._slots):
-            return  # torch's optimisers, too, do nothing where there is no gradient
-        self._complete = True
+    def put(self, index: int, values: torch.Tensor, announce: Announce) -> bool:
+        """Pushes a tensor. False: the step has closed, and the rest is not wanted."""
+        if values.is_sparse:
+            values = values.to_dense()
         with torch.no_grad():
-            for index, slot in enumerate(self._slots):
-                if index not in self._pushed:
-                    self._push(index, slot.tensor.data if slot.averaged else slot.tensor.grad)
+            return self._sink_of[index].put(index, self._slots[index], values, announce)
 
-    def finish(self) -> bool:
-        """Ends the step. True: a whole gradient is with the run, in time. False: nothing was computed.
+    def drain(self) -> bool:
+        """Returns when the run knows of all that was put: whether it was all wanted."""
+        return all([sink.drain() for sink in self._sinks])
 
-        Raises Late.
-        """
-        if self._pushed and not self._complete:
-            self.push_rest()
-        if not all([sink.drain() for sink in self._sinks]):
-            raise Late("the step closed before this gradient was complete")
-        self._open = False
-        return self._complete
-
-    def abandon(self) -> None:
-        """Ends the step without a gradient."""
-        self._open = False
-        for slot in self._slots:
-            slot.tensor.grad = None
-        forget_broken_backward()
+    def discard(self) -> None:
         for sink in self._sinks:
             sink.discard()
 
     def close(self) -> None:
-        for hook in self._hooks:
-            hook.remove()
         for sink in self._sinks:
             sink.close()
 
-    def _accumulated(self, index: int) -> None:
-        if not self._open or self._held:
-            return
-        if index in self._pushed:
-            raise RuntimeError(f"parameter '{self._slots[index].name}' got a second gradient in one step. To "
-                               "accumulate gradients over several backward passes, put all but the last into "
-                               "`with run.no_sync():`, or join with overlap=False.")
-        with torch.no_grad():
-            self._push(index, self._slots[index].tensor.grad)
 
-    def _push(self, index: int, gradient: torch.Tensor | None) -> None:
-        slot = self._slots[index]
-        if not self._pushed:
-            self._before_first()
-        self._pushed.add(index)
-        if gradient is not None and gradient.is_sparse:
-            gradient = gradient.to_dense()
-        wanted = self._sink_of[index].put(index, slot, gradient)
-        if self._overlap:
-            slot.tensor.grad = None
-        if not wanted:
-            raise Late("the step closed while this gradient was being computed")
-
-
-def make_sinks(slots: list[Slot], flat: torch.Tensor,
-               tensor_ready: Callable[[int, int], bool]) -> tuple[list[Sink], list[Sink]]:
+def make_sinks(slots: list[Slot], flat: torch.Tensor) -> tuple[list[Sink], list[Sink]]:
     """A sink for each device, and for each slot the sink that takes its gradient."""
     sinks: dict[Any, Sink] = {}
 
@@ -168,12 +96,11 @@ def make_sinks(slots: list[Slot], flat: torch.Tensor,
         device = slot.tensor.device if slot.tensor.device.type == "cuda" else None
         if device not in sinks:
             if device is None:
-                sinks[device] = Direct(flat, tensor_ready)
+                sinks[device] = Direct(flat)
             else:
                 from .cuda import DeviceLane
 
-                lane = DeviceLane([other for other in slots if other.tensor.device == device], flat)
-                sinks[device] = Staging(lane, tensor_ready)
+                sinks[device] = Staging(DeviceLane([other for other in slots if other.tensor.device == device], flat))
         return sinks[device]
 
     sink_of = [sink_for(slot) for slot in slots]
@@ -181,45 +108,60 @@ def make_sinks(slots: list[Slot], flat: torch.Tensor,
 
 
 def forget_broken_backward() -> None:
-    """Frees what a backward pass has left behind that ended by an exception.
+    """Frees what remains of a backward pass that ended by an exception.
 
     Its unfinished tasks stay in a queue of this thread, and hold on to the run's buffers, until the next backward pass
     throws them out. If there is none, that happens after Python has ended, and then freeing the buffers waits for ever.
     """
-    torch.ones((), requires_grad=True).backward()
+    with torch.enable_grad():
+        torch.ones((), requires_grad=True).backward()
 
 
-class _Handles:
-    """Several things that keep a hook alive, removed as one."""
+@contextlib.contextmanager
+def asking_before_layers(call: Callable[[], None]) -> Iterator[None]:
+    """Has `call` called before the forward pass of every leaf module.
 
-    def __init__(self, handle: Any, *kept: Any) -> None:
-        self._handle, self._kept = handle, kept
+    The hook is torch's global one, and not the modules' own: modules stay as they are for torch.save and torch.jit.
+    """
+
+    def hook(module: nn.Module, inputs: Any) -> None:
+        if not module._modules and not _compiling():  # a compiled model is one piece: nothing can be asked inside it
+            call()
+
+    handle = register_module_forward_pre_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+class BackwardHooks:
+    """Have `call` called after each gradient of a backward pass, while `active`."""
+
+    def __init__(self, slots: list[Slot], call: Callable[[], None]) -> None:
+        self.active = False
+
+        def hook() -> None:
+            if self.active:
+                call()
+
+        self._handles = [_after_accumulation(slot.tensor, hook) for slot in slots
+                         if not slot.averaged and slot.tensor.requires_grad]
 
     def remove(self) -> None:
-        self._handle.remove()
-        self._kept = ()
+        for handle, *_ in self._handles:
+            handle.remove()
+        self._handles = []
 
 
-def after_accumulation(parameter: torch.Tensor, call: Callable[[], None]) -> _Handles:
-    """Has `call` called whenever a backward pass has added to the parameter's .grad."""
+def _after_accumulation(parameter: torch.Tensor, call: Callable[[], None]) -> tuple[Any, ...]:
     if hasattr(parameter, "register_post_accumulate_grad_hook"):
-        return _Handles(parameter.register_post_accumulate_grad_hook(lambda _: call()))
+        return (parameter.register_post_accumulate_grad_hook(lambda _: call()),)
     # Before torch 2.1: behind the graph's node that accumulates. It is made when asked for, and must be kept alive.
     with torch.enable_grad():
         view = parameter.expand_as(parameter)
     node = view.grad_fn.next_functions[0][0]
-    return _Handles(node.register_hook(lambda *_: call()), node)
-
-
-def before_layers(model: nn.Module, call: Callable[[], None]) -> list[Any]:
-    """Has `call` called before the forward pass of every leaf module. Returns handles to remove()."""
-
-    def hook(module: nn.Module, inputs: Any) -> None:
-        if not _compiling():  # a compiled model is one piece: nothing can be asked inside it
-            call()
-
-    return [module.register_forward_pre_hook(hook) for module in model.modules()
-            if not any(True for _ in module.children()) and not isinstance(module, torch.jit.ScriptModule)]
+    return node.register_hook(lambda *_: call()), node
 
 
 _compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import pathlib
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import JoinError, Trouble
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import torch
 
     from ._native import Session
-    from .pieces import Piece
+    from .pieces import Pieces
     from .run import Run
 
 DEFAULT_PORT = 29600
+_REST = "untrained parameters and buffers"
 HOW_TO_START = (
     "To start a run:  drover launch --workers 4 script.py\n"
     "or:              drover serve --workers 4\n"
@@ -26,54 +27,76 @@ HOW_TO_START = (
 )
 
 
-def join(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, address: str | None = None,
-         token: str | None = None, rank: int | None = None, overlap: bool = True) -> Run:
-    """Makes this process a worker of a run: from here on the model's parameters are the run's.
+def join(model: torch.nn.Module | Sequence[torch.nn.Module],
+         optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer], *, address: str | None = None,
+         token: str | None = None, rank: int | None = None, overlap: bool | None = None) -> Run:
+    """Makes this process a worker of a run. The training loop stays as it is:
 
-        with drover.join(model, optimizer) as run:
-            for x, y in loader:
-                with run.step(samples=len(y)):
-                    optimizer.zero_grad()
-                    loss = criterion(model(x), y)
-                    loss.backward()
-                    optimizer.step()
+        run = drover.join(model, optimizer)
+        for x, y in loader:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
 
-    All workers start from equal parameters: those of the first one that is asked. To go on from a file, load it
-    before joining.
+    ``optimizer.step()`` updates the parameters with the mean gradient of all workers, and returns when the model has the
+    new values. Several models and optimizers: ``join([g, d], [opt_g, opt_d])``.
+
+    All workers start from the values of rank 0, which they have when this returns.
 
     Where the coordinator is: the arguments say; else DROVER_ADDRESS, DROVER_TOKEN (or DROVER_TOKEN_FILE) and
     DROVER_RANK, which `drover launch` sets; else torchrun's MASTER_ADDR and RANK, with DROVER_PORT (29600); else this
-    machine. A token that nobody tells is read from the file that `drover serve` writes.
+    machine. Without a token the one in the file that `drover serve` writes is used.
 
-    `overlap`: gradients leave during the backward pass, and ``.grad`` is empty after it. Where gradients are looked
-    at or changed before ``optimizer.step()``, by clipping or by a GradScaler, join with ``overlap=False``: then they
-    leave in ``optimizer.step()``.
+    `overlap` has no effect any more; it is accepted for older scripts.
 
-    Raises JoinError if there is no coordinator (it says where it looked), or if the model or the optimiser is not
+    Raises JoinError if there is no coordinator (it says where it looked), or if the model or the optimizer is not
     supported (it says what is).
     """
     from .run import Run
 
-    def open_session(pieces: list[Piece], settings: dict[str, Any]) -> Session:
+    models = [model] if not isinstance(model, Sequence) else list(model)
+    opts = [optimizer] if not isinstance(optimizer, Sequence) else list(optimizer)
+    if not models or not opts:
+        raise JoinError("join() needs at least one model and one optimizer.")
+
+    def open_session(pieces: Pieces, settings: dict[str, Any]) -> Session:
         place = find(os.environ, address, token, rank)
         from . import _native
         from .parameters import copiers_for
 
         # With its shape: workers whose shapes differ must not be taken for equal because their sizes are.
-        tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, piece.rate, piece.decay,
-                                  list(piece.tensor.shape)) for piece in pieces]
+        tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, shape=list(piece.tensor.shape),
+                                  group=piece.group) for piece in pieces.all]
+        tensors.append(_native.Tensor(f"{_REST} {pieces.digest_of_the_rest()}", 0))
         return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
-                               optimizer=settings, copiers=copiers_for(pieces))
+                               optimizer=settings, copiers=copiers_for(pieces.all))
 
     try:
-        return Run(model, optimizer, open_session, overlap)
+        return Run(models, opts, open_session)
     except Trouble as trouble:
+        if _REST in str(trouble):
+            raise JoinError(f"{trouble}\nParameters that are not trained and buffers have other values here than in the "
+                            "other workers. Load them in every worker, or make them after the same torch.manual_seed(). "
+                            "Only trained parameters and running statistics are sent from rank 0.") from None
         raise JoinError(f"{trouble}\n{find(os.environ, address, token, rank).looked}\n{HOW_TO_START}") from None
+
+
+def rank() -> int:
+    """This process's number among the workers, from 0; also before join()."""
+    return _rank(os.environ, None)[0]
+
+
+def workers() -> int:
+    """How many workers were started; also before join(). 1 if nothing says."""
+    for name in ("DROVER_WORKERS", "WORLD_SIZE"):
+        if os.environ.get(name, "").isdecimal():
+            return int(os.environ[name])
+    return 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a coordinator should be, and who this process is to it."""
+    """Where a coordinator should be, and the rank of this process."""
 
     address: str
     token: str
@@ -96,11 +119,11 @@ def find(environment: Mapping[str, str], address: str | None = None, token: str 
 
     Raises JoinError, naming every place that was looked at.
     """
-    told = address or environment.get("DROVER_ADDRESS")
-    port, why_port = _port(environment, told)
+    reported = address or environment.get("DROVER_ADDRESS")
+    port, why_port = _port(environment, reported)
     invitation = _invitation(environment, port)
-    if told:
-        where, why_where = told, "argument address" if address else "DROVER_ADDRESS"
+    if reported:
+        where, why_where = reported, "argument address" if address else "DROVER_ADDRESS"
     elif invitation.address and _is_here(environment.get("MASTER_ADDR")):
         where, why_where = invitation.address, invitation.looked
     elif host := environment.get("MASTER_ADDR"):
@@ -144,8 +167,8 @@ def _rank(environment: Mapping[str, str], given: int | None) -> tuple[int, str]:
 def _token(environment: Mapping[str, str], given: str | None, invitation: Invitation) -> tuple[str | None, str]:
     if given:
         return given, "argument token"
-    if told := environment.get("DROVER_TOKEN"):
-        return told, "DROVER_TOKEN"
+    if reported := environment.get("DROVER_TOKEN"):
+        return reported, "DROVER_TOKEN"
     return invitation.token, f"DROVER_TOKEN is not set; {invitation.looked}"
 
 

@@ -1,4 +1,4 @@
-"""How a model gets the values of a run's tensors: where they lie, or as copies.
+"""How a model gets the values of a run's tensors: in place, or as copies.
 
 The run keeps its parameters in one flat float32 buffer of host memory, which it fills before each step. A *placement*
 shows such a buffer to the tensors of a model:
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import os
+from collections.abc import Callable
 
 import torch
 
@@ -23,8 +24,10 @@ from .pieces import Piece
 class Slot:
     """A piece and where it begins in the flat buffers."""
 
-    def __init__(self, piece: Piece, offset: int) -> None:
+    def __init__(self, piece: Piece, offset: int, index: int) -> None:
+        self.index = index
         self.name = piece.name
+        self.owner = piece.owner
         self.tensor = piece.tensor
         self.averaged = piece.averaged
         self.first = offset
@@ -45,6 +48,10 @@ class Placement(abc.ABC):
     def settle(self) -> None:
         """Returns when `flat` of the last show() may be written to, as far as copying from it is concerned."""
 
+    def changed(self, flat: torch.Tensor) -> list[int]:
+        """Which trained tensors have other values than the last show() of `flat` gave them, by index."""
+        return []
+
     def hold(self) -> None:
         """Keeps what the tensors are now, as far as it is not in the run's buffer, until restore()."""
 
@@ -53,17 +60,21 @@ class Placement(abc.ABC):
         self.show(flat)
 
     def check(self) -> None:
-        """Raises RuntimeError if somebody has given a tensor other memory than show() did."""
+        """Raises RuntimeError if a tensor has been given other memory than show() gave it."""
 
     def release(self) -> None:
         """The tensors keep their values, in memory of their own. Nothing is shown afterwards."""
 
 
 class InPlace(Placement):
-    """Parameters that are views of the buffer that is shown."""
+    """Parameters that are views of the buffer that is shown.
 
-    def __init__(self, slots: list[Slot]) -> None:
+    `changed`: which tensors of that buffer are not as the shards have sent them, which only the session knows.
+    """
+
+    def __init__(self, slots: list[Slot], changed: Callable[[], list[int]]) -> None:
         self._slots = slots
+        self._changed = changed
         self._shown: torch.Tensor | None = None
         self._where: list[int] = []
 
@@ -73,6 +84,9 @@ class InPlace(Placement):
             for slot in self._slots:
                 slot.tensor.data = slot.of(flat)
             self._where = [slot.tensor.data_ptr() for slot in self._slots]
+
+    def changed(self, flat: torch.Tensor) -> list[int]:
+        return self._changed()
 
     def check(self) -> None:
         check_memory(self._slots, self._where)
@@ -94,18 +108,21 @@ class Copied(Placement):
             for slot in self._slots:
                 slot.tensor.data.copy_(slot.of(flat))
 
+    def changed(self, flat: torch.Tensor) -> list[int]:
+        return [slot.index for slot in self._slots if not slot.averaged
+                and not torch.equal(slot.tensor.data, slot.of(flat).to(slot.tensor.device, slot.tensor.dtype))]
+
 
 class Parameters(Placement):
     """All tensors of a run, each in the placement that suits it."""
 
-    def __init__(self, slots: list[Slot], buffers: list[torch.Tensor]) -> None:
-        """`buffers`: everything that will be shown or pushed from, so that it can be made fit for fast copies."""
+    def __init__(self, slots: list[Slot], buffers: list[torch.Tensor], changed: Callable[[], list[int]]) -> None:
+        """`buffers`: everything that will be shown or pushed from, so that it can be made fit for fast copies.
+        `changed`: see InPlace."""
         in_place = [slot for slot in slots if _can_be_view_of_the_runs(slot)]
         on_cuda = [slot for slot in slots if slot.tensor.is_cuda and slot.tensor.is_contiguous()]
         others = [slot for slot in slots if slot not in in_place and slot not in on_cuda]
-        self._parts: list[Placement] = [InPlace(in_place), Copied(others)]
-        # Whether nobody reads the run's buffer any more once it was shown and settled.
-        self.elsewhere = len(on_cuda) == len(slots)
+        self._parts: list[Placement] = [InPlace(in_place, changed), Copied(others)]
         if on_cuda:
             from . import cuda
 
@@ -120,6 +137,9 @@ class Parameters(Placement):
     def settle(self) -> None:
         for part in self._parts:
             part.settle()
+
+    def changed(self, flat: torch.Tensor) -> list[int]:
+        return [index for part in self._parts for index in part.changed(flat)]
 
     def hold(self) -> None:
         for part in self._parts:

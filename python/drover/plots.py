@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour an idea, in all panels: what was observed, what it is compared with, what was left behind, what was tested.
+# One colour an idea, in all panels: what was observed, what it is compared with, what was not waited for, what was tested.
 _INK, _GREY, _LEFT, _TEST, _BAND = "#1f3a5f", "#9aa1a9", "#d6604d", "#c27c0e", "#b9cde4"
 _STYLE = {"font.size": 9.0, "axes.titlesize": 10.0, "axes.titleweight": "bold", "axes.titlelocation": "left",
           "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#555555", "legend.frameon": False,
@@ -59,7 +59,7 @@ def plot_run(run: RunData | PathLike, out: PathLike | None = None, *, step: int 
 
 
 def draw_run_times(run: RunData, axes: "Axes") -> None:
-    """A heat map, steps by workers; who was left behind has another colour, since its run-time is not known."""
+    """A heat map, steps by workers; a worker that was not waited for has another colour, since its run-time is not known."""
     matplotlib = _matplotlib()
     unit, scale = _unit(run.run_times)
     steps, known = run.steps["step"], run.run_times.T * scale
@@ -74,7 +74,7 @@ def draw_run_times(run: RunData, axes: "Axes") -> None:
         mark = np.where(run.censored.T, 1.0, np.nan)
         axes.imshow(mark, cmap=matplotlib.colors.ListedColormap([_LEFT]), **how)
         share = run.censored.sum() / max(1, np.count_nonzero(run.censored | np.isfinite(run.run_times)))
-        axes.text(1.0, 1.02, f"■ left behind, {share:.1%}", color=_LEFT, transform=axes.transAxes, ha="right", va="bottom")
+        axes.text(1.0, 1.02, f"■ not waited for, {share:.1%}", color=_LEFT, transform=axes.transAxes, ha="right", va="bottom")
     axes.set_xlabel("step")
     axes.set_ylabel("worker")
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(nbins=8, integer=True))
@@ -123,7 +123,7 @@ def draw_loss(run: RunData, axes: "Axes") -> None:
     if low > 0 and high / low > 10:
         axes.set_yscale("log")
     else:
-        # Room for the legend above; from 0 on, unless the loss falls by so little that nothing would be seen.
+        # Space for the legend above; from 0 on, unless the loss falls by so little that nothing would be seen.
         axes.set_ylim(low - 0.1 * (high - low) if low > 0.5 * high else min(0.0, low), high + 0.2 * (high - low) + 1e-12)
     handles, labels = axes.get_legend_handles_labels()
     if np.isfinite(tests["accuracy"]).any():
@@ -135,15 +135,15 @@ def draw_loss(run: RunData, axes: "Axes") -> None:
 def draw_forecast(run: RunData, axes: "Axes", step: int | None = None) -> None:
     """When the gradients of one step were expected, in order of arrival, and when they came."""
     matplotlib = _matplotlib()
-    foretold = np.unique(run.forecasts["step"])
-    closed = foretold[np.isin(foretold, run.steps["step"])]
+    predicted = np.unique(run.forecasts["step"])
+    closed = predicted[np.isin(predicted, run.steps["step"])]
     if step is None:
         if not len(closed):
             raise Error("no step of this run was decided by a forecast: its policy makes none, or it is still warming up")
         step = int(closed[len(closed) // 2])
     if step not in closed:
         raise Error(f"step {step} was not decided by a forecast; " + (
-            f"those that were lie between {closed[0]} and {closed[-1]}" if len(closed) else "no step of this run was"))
+            f"those that were are between {closed[0]} and {closed[-1]}" if len(closed) else "no step of this run was"))
     row = int(np.searchsorted(run.steps["step"], step))
     unit, scale = _unit(run.run_times)
     mine = run.forecasts["step"] == step
@@ -157,7 +157,7 @@ def draw_forecast(run: RunData, axes: "Axes", step: int | None = None) -> None:
     bounds = np.sort(run.bounds[row][run.censored[row]]) * scale
     if len(bounds):
         axes.plot(len(seen) + np.arange(1, len(bounds) + 1), bounds, "^", markersize=size + 1, color=_LEFT, markerfacecolor="none",
-                  label="left behind: later than this")
+                  label="not waited for: later than this")
     cutoff = run.steps["cutoff"][row]
     if np.isfinite(cutoff):
         axes.axvline(cutoff + 0.5, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)))

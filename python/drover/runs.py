@@ -3,10 +3,10 @@
     run = drover.read_run("runs/20261116-061226-lenet.db")
     run.steps["loss"]                        # one number a step
     np.nanmedian(run.run_times, axis=0)      # by worker, of the run-times that are known
-    run.censored.mean(axis=0)                # by worker: how often it was left behind
+    run.censored.mean(axis=0)                # by worker: how often it was not waited for
     run.steps_frame()                        # as a pandas DataFrame
 
-A run file may be read while its run goes on: it is opened read-only, all of it is read as of one moment, and it is closed
+A run file may be read while its run continues: it is opened read-only, all of it is read as of one moment, and it is closed
 again before `read_run` returns. Times are in seconds. docs/run-file.md explains every table.
 """
 
@@ -45,8 +45,8 @@ class RunData:
     """What a run file says of a run.
 
     `run_times` has a row for each row of `steps` and a column for each worker: seconds from the opening of the step to the
-    arrival of the worker's gradient, also if it came late. NaN: not known. Where `censored` is true the worker was left
-    behind, and all that is known is that it took at least `bounds` (NaN everywhere else): never average those with the
+    arrival of the worker's gradient, also if it came late. NaN: not known. Where `censored` is true the worker was
+    not waited for, and all that is known is that it took at least `bounds` (NaN everywhere else): never average those with the
     others, they are too small, and it is the slow workers that they hide.
     """
 
@@ -133,7 +133,7 @@ def _check_there(path: Path) -> None:
     if path.is_dir():
         raise _cannot_read(path, "it is a folder; name one of the files in it")
     if not path.exists():
-        raise _cannot_read(path, "there is no such file; run files are kept in runs/ unless told otherwise")
+        raise _cannot_read(path, "there is no such file; run files are kept in runs/ unless a path says otherwise")
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -294,10 +294,10 @@ def _matrices(steps: np.ndarray, arrivals: Table, workers: int) -> tuple[np.ndar
     shape = (len(steps), workers)
     times, bounds = np.full(shape, np.nan), np.full(shape, np.nan)
     censored = np.zeros(shape, dtype=bool)
-    # A worker may have told of a step that is not closed yet.
-    told = np.isin(arrivals["step"], steps)
-    row, column = np.searchsorted(steps, arrivals["step"][told]), arrivals["worker"][told]
-    cut, seconds = arrivals["censored"][told], arrivals["run_time_seconds"][told]
+    # A worker may have reported of a step that is not closed yet.
+    reported = np.isin(arrivals["step"], steps)
+    row, column = np.searchsorted(steps, arrivals["step"][reported]), arrivals["worker"][reported]
+    cut, seconds = arrivals["censored"][reported], arrivals["run_time_seconds"][reported]
     times[row[~cut], column[~cut]] = seconds[~cut]
     bounds[row[cut], column[cut]] = seconds[cut]
     censored[row[cut], column[cut]] = True

@@ -19,7 +19,7 @@ def own_state(model: nn.Module) -> dict[str, Any]:
 
 
 def write_whole(state: Any, path: str | os.PathLike[str]) -> None:
-    """torch.save() into a file beside `path`, which is then renamed: nobody ever sees half a file."""
+    """torch.save() into a file beside `path`, which is then renamed: no reader ever sees half a file."""
     path = os.fspath(path)
     beside = f"{path}.{os.getpid()}.part"
     try:

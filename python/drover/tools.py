@@ -60,7 +60,7 @@ class Replay:
     throughput_median: float  # of the typical step
     oracle_share_total: float  # the same as shares of the clairvoyant's
     oracle_share_median: float
-    time_vs_sync: float  # time for all steps, as a share of the time of waiting for everybody
+    time_vs_sync: float  # time for all steps, as a share of the time of waiting for all
     cutoff_mean: float  # gradients used in a step
     inclusion_min: float  # in what share of its steps the least used worker was used
     reviews_mean: float
@@ -153,15 +153,15 @@ def fit(data: Trace | Iterable[PathLike | RunData], *, out: PathLike, **options:
             files = [str(each.path) if isinstance(each, RunData) else os.fspath(each) for each in data]
             words = [word for file in files for word in ("--run", file)]
         flags = _flags(options, {"trace", "run", "out", "show", "json", "quiet", "progress"})
-        told = _json_lines(_run(["fit", *words, "--out", os.fspath(out), "--json", "--quiet", *flags]))[-1]
-    curve = {key: np.array([_number(point[key]) for point in told["curve"]])
+        fitted = _json_lines(_run(["fit", *words, "--out", os.fspath(out), "--json", "--quiet", *flags]))[-1]
+    curve = {key: np.array([_number(point[key]) for point in fitted["curve"]])
              for key in ("iteration", "train_elbo", "held_out_elbo")}
-    # bayes has to know whose the run-times are; a model of their order does not tell.
-    user = "bayes-paper" if told["emission"] == "sorted" else "bayes"
-    return Fit(model=Path(told["model"]), policy=f"{user}:model={told['model']}", emission=told["emission"],
-               steps=told["steps"], workers=told["workers"], iterations=told["iterations"], seconds=_number(told["seconds"]),
-               train_elbo=_number(told["train_elbo"]), held_out_elbo=_number(told["held_out_elbo"]), curve=curve,
-               forecasts=told["forecasts"])
+    # bayes has to know whose the run-times are; a model of their order does not say it.
+    user = "bayes-paper" if fitted["emission"] == "sorted" else "bayes"
+    return Fit(model=Path(fitted["model"]), policy=f"{user}:model={fitted['model']}", emission=fitted["emission"],
+               steps=fitted["steps"], workers=fitted["workers"], iterations=fitted["iterations"], seconds=_number(fitted["seconds"]),
+               train_elbo=_number(fitted["train_elbo"]), held_out_elbo=_number(fitted["held_out_elbo"]), curve=curve,
+               forecasts=fitted["forecasts"])
 
 
 # --- the program

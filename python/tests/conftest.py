@@ -25,7 +25,7 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
-def same_chance_in_every_test():
+def same_seed_in_every_test():
     torch.manual_seed(1)
 
 
@@ -35,3 +35,15 @@ def pytest_sessionfinish(session, exitstatus):
     if os.environ.get("CI") == "true" and exitstatus == 0 and reporter and reporter.stats.get("skipped"):
         reporter.write_line("tests were skipped, which CI does not accept", red=True)
         session.exitstatus = 1
+
+
+@pytest.fixture(autouse=True)
+def no_run_is_left_joined():
+    """A test that fails, or that ends without leaving, must not keep others from joining."""
+    yield
+    run = sys.modules.get("drover.run")
+    if run and run._joined is not None:
+        try:
+            run._joined.leave("the test is over")
+        except Exception:
+            run._joined = None

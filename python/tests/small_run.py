@@ -13,7 +13,7 @@ PROGRAM = os.environ.get("DROVER_BIN", "")
 
 needs_program = pytest.mark.skipif(not PROGRAM, reason="DROVER_BIN is not set: where the drover program is")
 
-# Two workers of twelve are slow for a while, so that steps are cut short and workers are left behind.
+# Two workers of twelve are slow for a while, so that steps are cut short and workers are not waited for.
 SCENARIO = """\
 about = "two slow workers"
 [job]

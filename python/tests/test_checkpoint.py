@@ -43,7 +43,7 @@ def train(folder, steps, *flags, seed=0):
     return run.worker(0)
 
 
-def test_a_script_goes_on_where_it_was(tmp_path):
+def test_a_script_continues_where_it_was(tmp_path):
     whole = train(tmp_path / "whole", 20)
     checkpoints = tmp_path / "ck"
     half = train(tmp_path / "half", 10, "--checkpoint", checkpoints, "--ema", 0.9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import gzip
 import importlib
 import os
@@ -61,7 +63,7 @@ def test_mnist_is_read_from_where_drover_keeps_it(data, tmp_path: Path, monkeypa
     assert abs(prepared.mean().item()) < 1e-3 and abs(prepared.std().item() - 1) < 1e-2
 
 
-def test_the_usual_places(data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_places(data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert data.place_of("cifar10") == tmp_path / ".local/share/drover/cifar10"
@@ -89,12 +91,12 @@ def test_cifar10_is_read_from_binary_batches(data, tmp_path: Path) -> None:
         data.load_images("cifar10", str(tmp_path), False, (3, 32, 32))
 
 
-def test_what_is_missing_is_told_with_what_to_do(data, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_with_what_to_do(data, tmp_path: Path) -> None:
     for name, remedy in (("mnist", "drover data get mnist"), ("cifar10", "drover data get cifar10"),
                          ("fashion-mnist", "apt-get install dataset-fashion-mnist"), ("fmnist", "no data set of that name")):
-        with pytest.raises(SystemExit, match=remedy) as told:
+        with pytest.raises(SystemExit, match=remedy) as reported:
             data.load_images(name, str(tmp_path / "none"), False, (1, 28, 28))
-        assert "--generated" in str(told.value)
+        assert "--generated" in str(reported.value)
     make_mnist(tmp_path / "mnist")
     with pytest.raises(SystemExit, match=r"this model needs \(3, 32, 32\)"):
         data.load_images("mnist", str(tmp_path), False, (3, 32, 32))
@@ -103,7 +105,7 @@ def test_what_is_missing_is_told_with_what_to_do(data, tmp_path: Path) -> None:
         data.load_images("mnist", str(tmp_path), False, (1, 28, 28))
 
 
-def test_a_damaged_idx_file_is_told(data, tmp_path: Path) -> None:
+def test_a_damaged_idx_file_is_reported(data, tmp_path: Path) -> None:
     file = tmp_path / "x"
     write_idx(file, np.zeros((4, 3, 3)))
     assert data.read_idx(file).shape == (4, 3, 3)
@@ -118,7 +120,7 @@ def test_a_damaged_idx_file_is_told(data, tmp_path: Path) -> None:
         data.read_idx(file)
 
 
-def test_generated_pictures_are_the_same_for_a_seed_and_can_be_told_apart(data) -> None:
+def test_generated_pictures_are_the_same_for_a_seed_and_can_be_reported_apart(data) -> None:
     first, again, other = (data.load_images("", None, True, (1, 28, 28), seed) for seed in (1, 1, 2))
     x, y = first.train[:]
     assert torch.equal(x, again.train[:][0]) and not torch.equal(x, other.train[:][0])
@@ -160,17 +162,17 @@ def test_text_becomes_stretches_with_what_follows(data, tmp_path: Path) -> None:
     assert len(data.load_text(None, True, 64)[0]) > 1000
 
 
-def test_a_goal_is_reached_by_the_mean_over_its_window(data) -> None:
-    goal, none = data.Goal(1.0, 3), data.Goal(0.0, 3)
-    for loss, reached in ((0.1, False), (0.1, False), (2.9, False), (0.1, False), (0.0, False), (0.2, True)):
-        goal.add(torch.tensor(loss))
-        none.add(torch.tensor(loss))
-        assert goal.reached == reached and not none.reached
-
-
-def test_samples_are_regrouped_in_their_order(data) -> None:
-    assert list(data.Regrouped([[1, 2, 3], [4], [5, 6, 7, 8]], 2)) == [[1, 2], [3, 4], [5, 6], [7, 8]]
-    assert list(data.Regrouped([[1, 2], [3, 4]], 3)) == [[1, 2, 3]]
+def test_a_worker_goes_over_its_own_part(data, monkeypatch) -> None:
+    args = argparse.Namespace(batch=2, seed=1)
+    parts = []
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        loader = data.own_part(torch.utils.data.TensorDataset(torch.arange(8)), args)
+        assert data.steps_in(loader, 1.5) == 3
+        parts.append(torch.cat([batch for batch, in data.passes(loader, 1)]).tolist())
+        assert len(list(data.passes(loader, 1.5))) == 3
+    assert sorted(sum(parts, [])) == list(range(8))
 
 
 def test_rates_rise_and_fall(data) -> None:
@@ -199,8 +201,16 @@ def test_the_gpt_does_not_look_ahead(models) -> None:
     assert model.out.weight is model.characters.weight
 
 
-EXAMPLE_FLAGS = {"mnist_cnn": [], "cifar_resnet18": ["--width", "4"],
-                 "char_gpt": ["--layers", "1", "--heads", "2", "--width", "16", "--context", "32"]}
+EXAMPLE_FLAGS = {"mnist_cnn": [], "mnist_vae": [], "mnist_gan": [], "cifar_resnet18": ["--width", "4", "--loaders", "1"],
+                 "char_gpt": ["--layers", "1", "--heads", "2", "--width", "16", "--context", "32"],
+                 "tied_lstm": ["--width", "16", "--context", "16"]}
+
+
+@pytest.mark.parametrize("name", EXAMPLE_FLAGS)
+def test_the_two_forms_differ_in_a_few_lines(name: str) -> None:
+    drover, ddp = (EXAMPLES.joinpath(f"{name}{form}.py").read_text().splitlines() for form in ("", "_ddp"))
+    changed = [line for line in difflib.ndiff(ddp, drover) if line[0] in "+-"]
+    assert len(changed) <= 6, "\n".join(changed)
 
 
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
@@ -210,7 +220,7 @@ def test_ddp_forms_run_on_generated_data(name: str, tmp_path: Path) -> None:
               f"d.init_process_group = lambda backend: init(backend, init_method='file://{tmp_path}/meet', rank=0, world_size=1)\n"
               f"sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = sys.argv[1:]\n"
               f"runpy.run_path(sys.argv[0], run_name='__main__')")
-    flags = ["--generated", "--batch", "4", "--epochs", "0.002", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
+    flags = ["--generated", "--batch", "4", "--epochs", "0.004", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
     done = subprocess.run([sys.executable, "-c", script, EXAMPLES / f"{name}_ddp.py", *map(str, flags)], capture_output=True,
                           text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
@@ -227,7 +237,7 @@ def has_launch() -> bool:
 @pytest.mark.skipif(not has_launch(), reason="this drover program has no launch")
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
 def test_examples_run_under_launch(name: str, tmp_path: Path) -> None:
-    flags = ["--generated", "--epochs", "0.004", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
+    flags = ["--generated", "--batch", "4", "--epochs", "0.008", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
     done = subprocess.run([PROGRAM, "launch", "--workers", "2", "--batch", "4", "--python", sys.executable, "--run-file",
                            tmp_path / "run.db", EXAMPLES / f"{name}.py", *map(str, flags)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

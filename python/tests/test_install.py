@@ -27,7 +27,7 @@ with drover.join(model, optimizer) as run:
             optimizer.zero_grad()
             model(torch.ones(4, 3)).mean().backward()
             optimizer.step()
-pathlib.Path("told").write_text(f"{sys.prefix}\\n{drover.__file__}\\n{run.step_number}\\n")
+pathlib.Path("reported").write_text(f"{sys.prefix}\\n{drover.__file__}\\n{run.step_number}\\n")
 """
 
 def done(*words: str | os.PathLike[str], **environment: str) -> str:
@@ -62,12 +62,12 @@ def test_an_installed_program_runs_scripts_with_the_package_installed_beside_it(
     monkeypatch.chdir(elsewhere)
     (elsewhere / "script.py").write_text(SCRIPT)
     done(environment / "bin" / "drover", "launch", "--workers", "1", "--run-file", "run.db", "script.py")
-    prefix, package, last = (elsewhere / "told").read_text().split()
+    prefix, package, last = (elsewhere / "reported").read_text().split()
     assert pathlib.Path(prefix) == environment
     assert pathlib.Path(package).is_relative_to(environment)
     assert last == "4"
 
     # The package finds the program, too, and reads what it wrote.
-    told = done(python, "-c", "import drover; print(len(drover.policies()) > 5, len(drover.read_run('run.db').steps['loss']))",
+    reported = done(python, "-c", "import drover; print(len(drover.policies()) > 5, len(drover.read_run('run.db').steps['loss']))",
                 PATH="/usr/bin:/bin")
-    assert told.split() == ["True", "5"]
+    assert reported.split() == ["True", "5"]

@@ -31,7 +31,7 @@ def test_a_token_in_a_file(tmp_path):
 def test_torchrun_and_the_file_that_serve_writes(tmp_path, variable, folder):
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / "token-1234").write_text("secret\n")
-    environment = {"HOME": str(tmp_path / "nobody"), "MASTER_ADDR": "head", "RANK": "2", "DROVER_PORT": "1234",
+    environment = {"HOME": str(tmp_path / "home"), "MASTER_ADDR": "head", "RANK": "2", "DROVER_PORT": "1234",
                    variable: str(tmp_path)}
     place = find(environment)
     assert (place.address, place.token, place.rank) == ("head:1234", "secret", 2)

@@ -168,7 +168,7 @@ LATE = """
 """
 
 
-def test_late_work_is_left_off_in_the_middle_of_the_backward_pass(tmp_path):
+def test_late_work_is_aborted_in_the_middle_of_the_backward_pass(tmp_path):
     run = launch(tmp_path, LATE, "--policy", "static:0.5", steps=20)
     assert run.status == 0, run.said
     assert run.outcome() == "completed"
@@ -176,7 +176,7 @@ def test_late_work_is_left_off_in_the_middle_of_the_backward_pass(tmp_path):
     assert run.worker(1)["finished"] == 0 and run.worker(1)["begun"] > 0
 
 
-def test_who_was_late_last_has_the_final_parameters_too(tmp_path):
+def test_a_worker_that_was_late_last_has_the_final_parameters_too(tmp_path):
     run = launch(tmp_path, LATE, "--policy", "static:0.5", steps=20)
     assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
 
@@ -195,8 +195,9 @@ GOES_WRONG = """
 """
 
 
-def test_a_killed_worker_is_gone_and_the_run_goes_on(tmp_path):
+def test_a_killed_worker_is_lost_and_the_run_continues(tmp_path):
     run = launch(tmp_path, GOES_WRONG.format(wrong="os.kill(os.getpid(), 9)"))
+    assert run.status == 1 and "the script of worker 1 failed: killed by signal 9" in run.said
     assert run.worker(0)["outcome"] == "completed" and run.worker(0)["step"] >= 9
     assert not (tmp_path / "worker-1.pt").exists()
 
@@ -223,7 +224,7 @@ COMES_AND_GOES = """
 """
 
 
-def test_a_script_that_is_kept_out_for_a_while_comes_back(tmp_path):
+def test_a_script_that_is_backed_off_comes_back(tmp_path):
     run = launch(tmp_path, COMES_AND_GOES, "--supervise", steps=600)
     assert run.worker(0)["outcome"] == "completed" and run.worker(1)["outcome"] == "completed"
     assert run.asked("select count(*) from events where kind = 'backed-off'") == [(1,)]
@@ -231,7 +232,8 @@ def test_a_script_that_is_kept_out_for_a_while_comes_back(tmp_path):
 
 
 def test_an_error_of_one_script_ends_that_worker_alone(tmp_path):
-    run = launch(tmp_path, GOES_WRONG.format(wrong="raise ValueError('no such colour')"))
+    run = launch(tmp_path, GOES_WRONG.format(wrong="raise ValueError('no such colour')"), "--allow-failures", 1)
+    assert run.status == 0, run.said
     assert run.worker(0)["outcome"] == "completed" and run.worker(0)["step"] >= 9
     assert not (tmp_path / "worker-1.pt").exists()
     assert "ValueError: no such colour" in run.said
@@ -239,9 +241,10 @@ def test_an_error_of_one_script_ends_that_worker_alone(tmp_path):
 
 
 def test_a_parameter_added_after_joining(tmp_path):
-    run = launch(tmp_path, GOES_WRONG.format(wrong="model.add_module('new', nn.Linear(2, 2))"))
+    wrong = "optimizer.add_param_group({{'params': nn.Linear(2, 2).parameters()}})"
+    run = launch(tmp_path, GOES_WRONG.format(wrong=wrong.replace("{{", "{").replace("}}", "}")))
     assert run.worker(0)["outcome"] == "completed"
-    assert "parameter 'new.weight' was added, replaced or unfrozen after the run was joined" in run.said
+    assert "a parameter group was added to the optimizer after the run was joined" in run.said
 
 
 def test_a_script_that_fails_everywhere_fails_the_run(tmp_path):
@@ -274,12 +277,16 @@ def test_shapes_that_differ_between_workers(tmp_path, shape):
                         optimizer.step()
             keep(run, model)
         except drover.Error as error:
-            (OUT / "error").write_text(f"{type(error).__name__}: {error}")
+            (OUT / f"error-{rank}").write_text(f"{type(error).__name__}: {error}")
             raise
     """.replace("SHAPE", shape), steps=3)
-    error = (tmp_path / "error").read_text()
-    assert error.startswith("JoinError") and "model differs from that of the other processes" in error, error
-    assert len(list(tmp_path.glob("worker-*.pt"))) == 1, run.said  # the other one trains
+    errors = [path.read_text() for path in sorted(tmp_path.glob("error-*"))]
+    refused = [error for error in errors if error.startswith("JoinError")]
+    assert len(refused) == 1 and "model differs from that of the other processes" in refused[0], errors
+    if len(errors) == 2:  # the run begins with the values of worker 0, which was refused
+        assert "worker 0 was lost before it had sent the initial parameters" in errors[1], run.said
+    else:
+        assert len(list(tmp_path.glob("worker-*.pt"))) == 1, run.said  # the other one trains
 
 
 def test_shared_frozen_unused_parameters_and_running_statistics(tmp_path):
@@ -362,8 +369,7 @@ def test_clipped_gradients(tmp_path):
     assert moved == pytest.approx(1e-3, rel=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "float64"])
-def test_other_types(tmp_path, kind):
+def test_another_type(tmp_path, kind="bfloat16"):
     run = launch(tmp_path, """
         kind = getattr(torch, sys.argv[1])
         model = make_model().to(kind)
@@ -406,7 +412,7 @@ def test_save_and_load(tmp_path):
     first = launch(tmp_path, script).worker(1)
     (tmp_path / "run.db").unlink()
     second = launch(tmp_path, script).worker(1)
-    assert second["losses"][0] == pytest.approx(first["losses"][7], rel=1e-5)
+    assert second["losses"][0] == pytest.approx(first["losses"][8], rel=1e-5)
 
 
 def test_evaluating_the_average(tmp_path):
@@ -418,7 +424,7 @@ def test_evaluating_the_average(tmp_path):
             while True:
                 with run.step(samples=SIZE):
                     while run.rank == 1 and run.step_number == 7 and not (OUT / "evaluated").exists():
-                        pass  # the run does not wait for who evaluates
+                        pass  # the run does not wait for the worker that evaluates
                     loss_of(model, x, y).backward()
                     optimizer.step()
                 if run.rank == 0 and run.step_number == 6:
@@ -452,7 +458,7 @@ def test_no_coordinator(tmp_path):
 
 def test_a_coordinator_that_is_gone(tmp_path):
     (tmp_path / "drover").mkdir()
-    (tmp_path / "drover" / "token-29600").write_text("00" * 16 + "\nunix:@drover-nobody\n")
+    (tmp_path / "drover" / "token-29600").write_text("00" * 16 + "\nunix:@drover-gone\n")
     script = write_script(tmp_path, """
         model = make_model()
         drover.join(model, make_optimizer("momentum", model))
@@ -460,7 +466,7 @@ def test_a_coordinator_that_is_gone(tmp_path):
     done = subprocess.run([sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE,
                           capture_output=True, text=True)
     assert done.returncode == 1
-    for part in ("JoinError", "unix:@drover-nobody", f"{tmp_path}/drover/token-29600", "drover launch"):
+    for part in ("JoinError", "unix:@drover-gone", f"{tmp_path}/drover/token-29600", "drover launch"):
         assert part in done.stderr, done.stderr
 
 
@@ -507,7 +513,7 @@ def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
     assert run.asked("select kind from events where kind = 'reached'"), run.asked("select * from events")
 
 
-def test_who_has_its_parameters_elsewhere_pulls_the_next_ones_while_it_computes(tmp_path):
+def test_a_worker_with_its_parameters_elsewhere_pulls_the_next_ones_while_it_computes(tmp_path):
     """What a GPU's worker does, on a CPU: each step sees one version, whole, and the last is the run's."""
     run = launch(tmp_path, """
         import numpy as np
@@ -538,3 +544,145 @@ def test_who_has_its_parameters_elsewhere_pulls_the_next_ones_while_it_computes(
     """, "--shards", 2, steps=40)
     assert run.status == 0, run.said
     assert [(tmp_path / f"steps-{rank}").read_text() for rank in (0, 1)] == ["40", "40"], run.said
+
+
+PLAIN = """
+    model = make_model()
+    optimizer = make_optimizer("momentum", model)
+    run = drover.join(model, optimizer)
+    for step in range(5):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        {change}
+        optimizer.step()
+    keep(run, model)
+"""
+
+
+def test_a_script_without_with_ends_the_run_and_the_last_checkpoint_is_written(tmp_path):
+    run = launch(tmp_path, PLAIN.format(change=""), "--checkpoint", tmp_path / "kept", "--checkpoint-every", 1000,
+                 steps=100_000)
+    assert run.status == 0, run.said
+    assert run.outcome() == "completed"
+    from drover import load_checkpoint
+
+    state = load_checkpoint(tmp_path / "kept")
+    assert_states_equal(dict(state), {name: run.worker(0)["state"][name] for name in state})
+    assert run.asked("select count(*) from steps") == [(5,)]
+
+
+def test_stop_ends_the_run_for_all_with_the_same_parameters(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        with drover.join(model, optimizer) as run:
+            for step in range(100_000):
+                optimizer.zero_grad()
+                loss_of(model, x, y).backward()
+                optimizer.step()
+                if run.rank == 1 and step == 5:
+                    run.stop()
+        keep(run, model)
+    """, steps=200_000)
+    assert run.status == 0, run.said
+    assert 6 <= run.worker(0)["step"] == run.worker(1)["step"] <= 20
+    assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
+
+
+def test_a_worker_that_remains_does_not_train_alone(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        made = 0
+        with drover.join(model, optimizer) as run:
+            for step in range(5 if drover.rank() == 0 else 100_000):
+                optimizer.zero_grad()
+                loss_of(model, x, y).backward()
+                optimizer.step()
+                made += 1
+        keep(run, model, made=made)
+    """, steps=200_000)
+    assert run.status == 0, run.said
+    assert 5 <= run.worker(1)["made"] <= 8
+
+
+def test_the_end_of_a_plain_script_after_the_last_step(tmp_path):
+    run = launch(tmp_path, PLAIN.format(change="").replace("range(5)", "range(1000)"), steps=3)
+    assert run.status == 0, run.said
+    assert "the run is over after 3 steps" in run.said
+    assert run.outcome() == "completed"
+
+
+def test_a_plain_script_that_fails_is_named(tmp_path):
+    run = launch(tmp_path, PLAIN.format(change="if drover.rank() == 1 and step == 2: raise ValueError('no such colour')"),
+                 steps=100_000)
+    assert run.status == 1
+    assert "the script of worker 1 failed: exited with status 1" in run.said
+    assert any("ValueError: no such colour" in str(event) for event in run.asked("select * from events"))
+    assert run.worker(0)["state"]
+
+
+def test_untrained_values_that_differ_are_refused(tmp_path):
+    run = launch(tmp_path, """
+        model = make_model()
+        model.register_buffer("table", torch.full((3,), float(drover.rank())))
+        drover.join(model, make_optimizer("momentum", model))
+    """)
+    assert run.status != 0 and "Load them in every worker" in run.said
+
+
+def test_modules_run_with_m(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    script = write_script(tmp_path, PLAIN.format(change=""))
+    script.rename(tmp_path / "package" / "train.py")
+    command = [DROVER, "launch", "--quiet", "--python", sys.executable, "--workers", "2", "--run-file", tmp_path / "run.db",
+               "-m", "package.train"]
+    done = subprocess.run([str(word) for word in command], env=environment_for(tmp_path), cwd=tmp_path, timeout=DEADLINE,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "worker-1.pt").exists()
+
+
+def test_launch_says_its_ranks_as_torchrun_does(tmp_path):
+    ranks = "[os.environ[name] for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'DROVER_WORKERS')]"
+    run = launch(tmp_path, PLAIN.format(change=f"assert {ranks} == [str(run.rank)] * 2 + ['3'] * 2 and drover.workers() == 3"),
+                 workers=3)
+    assert run.status == 0, run.said
+
+
+def test_workers_with_the_same_gradient_are_named(tmp_path):
+    run = launch(tmp_path, PLAIN.format(change="").replace("range(5)", "range(15)"), steps=100_000)
+    assert run.status == 0 and run.said.count("all workers compute the same gradient") == 1, run.said
+
+
+def test_a_killed_worker_with_loader_processes_is_noticed_at_once(tmp_path):
+    run = launch(tmp_path, """
+        import time
+
+        class Slow(torch.utils.data.Dataset):
+            def __len__(self):
+                return 1000
+
+            def __getitem__(self, index):
+                if index > 3:
+                    time.sleep(20)
+                return x[index % SIZE], y[index % SIZE]
+
+        model = make_model()
+        optimizer = make_optimizer("momentum", model)
+        run = drover.join(model, optimizer)
+        loader = iter(torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=1))
+        first = next(loader)
+        began = time.monotonic()
+        for step in range(5):
+            optimizer.zero_grad()
+            loss_of(model, *first).backward()
+            if run.rank == 1 and step == 2:
+                os.kill(os.getpid(), 9)
+            optimizer.step()
+        keep(run, model, took=time.monotonic() - began)
+        os.kill(loader._workers[0].pid, 9)
+        del loader
+    """, "--allow-failures", 2, steps=100_000)
+    assert run.worker(0)["took"] < 8, run.said

@@ -1,4 +1,4 @@
-"""Optimisers of torch, as the shards are told of them; and what is refused, with a reason."""
+"""Optimisers of torch, as the shards are announced of them; and what is refused, with a reason."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import nn
 
 import fake_session
 from drover import JoinError
-from drover.optimizers import settings_of
+from drover.optimizers import check_supported, settings_now
 
 
 def layers():
@@ -27,7 +27,7 @@ def layers():
      {"kind": "rmsprop", "rate": 0.01, "rms_decay": 0.9, "rms_momentum": 0.5, "epsilon": 1e-8, "weight_decay": 0.0}),
 ])
 def test_settings(make, settings):
-    assert settings_of(make(layers().parameters())) == settings
+    assert settings_now([make(layers().parameters())]) == [settings]
 
 
 @pytest.mark.parametrize("make, why", [
@@ -36,69 +36,47 @@ def test_settings(make, settings):
     (lambda p: torch.optim.SGD(p, lr=1, maximize=True), "maximize=True"),
     (lambda p: torch.optim.Adam(p, amsgrad=True), "amsgrad=True"),
     (lambda p: torch.optim.RMSprop(p, centered=True), "centered=True"),
-    (lambda p: torch.optim.SGD([{"params": p[:1]}, {"params": p[1:], "momentum": 0.5}], lr=1),
-     "group 1 .*momentum=0.5"),
 ])
 def test_refusals_say_what_is_supported(make, why):
     with pytest.raises(JoinError, match=f"{why}.*Supported are SGD"):
-        settings_of(make(list(layers().parameters())))
+        check_supported(make(list(layers().parameters())))
 
 
-def test_groups_are_factors_of_the_first():
+def test_groups_have_their_own_settings():
     model = layers()
     optimizer = torch.optim.SGD([{"params": model[0].parameters()},
                                  {"params": model[1].parameters(), "lr": 0.05, "weight_decay": 0.2}], lr=0.1,
                                 weight_decay=0.1)
     run, session = fake_session.join(model, optimizer)
     with run:
-        assert session.settings["weight_decay"] == 0.2
-        assert [(p.rate, p.decay) for p in session.pieces] == [(1.0, 0.5)] * 2 + [(0.5, 1.0)] * 2
+        assert [piece.group for piece in session.pieces] == [1, 1, 2, 2]
         before = run.state_dict()
-        with run.step():
-            model(torch.ones(1, 2)).sum().backward()
-            gradients = [session.part(i, session.gradient).copy() for i in range(4)]
-            optimizer.step()
-        with run.step():
-            for i, (value, p) in enumerate(zip(before.values(), model.parameters())):
-                rate, decay = (0.1, 0.1) if i < 2 else (0.05, 0.2)
-                expected = value - rate * (torch.from_numpy(gradients[i]).view_as(value) + decay * value)
-                torch.testing.assert_close(p.data, expected)
-
-
-def test_groups_may_not_go_their_own_ways():
-    model = layers()
-    optimizer = torch.optim.SGD([{"params": model[0].parameters()}, {"params": model[1].parameters(), "lr": 0.05}], 0.1)
-    run, session = fake_session.join(model, optimizer)
-    with run:
-        optimizer.param_groups[0]["lr"], optimizer.param_groups[1]["lr"] = 0.2, 0.1
-        with run.step():
-            model(torch.ones(1, 2)).sum().backward()
-            assert session.rate == 0.2
-        optimizer.param_groups[1]["lr"] = 0.05
-        with pytest.raises(ValueError, match="parameter group 1 has a learning rate of 0.05, and 0.1 was expected"):
-            with run.step():
-                model(torch.ones(1, 2)).sum().backward()
-        optimizer.param_groups[1]["lr"] = 0.1
-        with run.step():
-            model(torch.ones(1, 2)).sum().backward()
-
-
-def test_a_warm_up_from_zero():
-    model = layers()
-    optimizer = torch.optim.SGD([{"params": model[0].parameters()}, {"params": model[1].parameters(), "lr": 0.3}], 0.1)
-    torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: epoch / 10)
-    run, session = fake_session.join(model, optimizer)
-    with run:
-        assert session.settings["rate"] == 0.0
-        assert [piece.rate for piece in session.pieces] == pytest.approx([1, 1, 3, 3])
+        model(torch.ones(1, 2)).sum().backward()
+        gradients = [p.grad.clone() for p in model.parameters()]
+        optimizer.step()
+        for i, (value, p) in enumerate(zip(before.values(), model.parameters())):
+            rate, decay = (0.1, 0.1) if i < 2 else (0.05, 0.2)
+            torch.testing.assert_close(p.data, value - rate * (gradients[i] + decay * value))
 
 
 @pytest.mark.parametrize("break_it, why", [
-    (lambda m: (m, torch.optim.SGD(m[0].parameters(), lr=1)), "'1.weight' requires a gradient but is not in the opt"),
-    (lambda m: (m[0], torch.optim.SGD(m.parameters(), lr=1)), "is not in the model"),
+    (lambda m: (m, [torch.optim.SGD(m.parameters(), lr=1), torch.optim.SGD(m[0].parameters(), lr=1)]),
+     "is in two optimizers"),
     (lambda m: (m.requires_grad_(False), torch.optim.SGD(m.parameters(), lr=1)), "nothing to train"),
     (lambda m: (nn.DataParallel(m), torch.optim.SGD(m.parameters(), lr=1)), "wrapped in DataParallel"),
 ])
 def test_models_that_cannot_be_joined(break_it, why):
     with pytest.raises(JoinError, match=why):
         fake_session.join(*break_it(layers()))
+
+
+def test_parameters_of_no_optimizer_and_of_no_model():
+    model, scale = layers(), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([*model[0].parameters(), scale], lr=0.1)
+    run, session = fake_session.join(model, optimizer)
+    assert [piece.name for piece in session.pieces] == ["0.weight", "0.bias", "optimizer.0.0"]
+    before = model[1].weight.detach().clone()
+    with run:
+        (model(torch.ones(1, 2)).sum() * scale.sum()).backward()
+        optimizer.step()
+        assert torch.equal(model[1].weight, before) and not torch.equal(scale, torch.ones(2))

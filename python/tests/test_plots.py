@@ -49,8 +49,8 @@ def test_a_replay_has_no_loss_and_is_drawn_all_the_same(run_file: Path, tmp_path
 
 
 @needs_program
-def test_a_step_that_nobody_foretold_is_told(run_file: Path, tmp_path: Path) -> None:
-    with pytest.raises(Error, match="step 3 was not decided by a forecast; those that were lie between 10 and 59"):
+def test_a_step_that_was_not_predicted_is_reported(run_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(Error, match="step 3 was not decided by a forecast; those that were are between 10 and 59"):
         plots.plot_run(run_file, tmp_path / "run.png", step=3)
 
 

@@ -47,12 +47,12 @@ def test_tables_are_those_of_the_csv_export(run_file: Path, tables: Path, name: 
 @needs_program
 def test_header_and_settings_are_those_of_the_csv_export(run_file: Path, tables: Path) -> None:
     run, rows = runs.read_run(run_file), read_csv(tables / "run.csv")
-    told = dict(zip(rows["key"], rows["value"]))
+    reported = dict(zip(rows["key"], rows["value"]))
     assert (run.run_id, run.started, run.outcome, run.reason) == tuple(
-        told[key] for key in ("run_id", "started", "outcome", "reason"))
-    assert run.elapsed == float(told["elapsed_seconds"])
-    assert {f"setting {key}": value for key, value in run.settings.items()}.items() <= told.items()
-    assert run.environment["scenario"] == told["environment scenario"]
+        reported[key] for key in ("run_id", "started", "outcome", "reason"))
+    assert run.elapsed == float(reported["elapsed_seconds"])
+    assert {f"setting {key}": value for key, value in run.settings.items()}.items() <= reported.items()
+    assert run.environment["scenario"] == reported["environment scenario"]
 
 
 @needs_program
@@ -105,7 +105,7 @@ def test_a_run_that_is_being_written_is_read_as_of_one_moment(run_file: Path, tm
     writer.execute("BEGIN IMMEDIATE")  # the writer is in the middle of a step
     writer.execute("DELETE FROM steps WHERE step >= 50")
     assert len(runs.read_run(copy).steps["step"]) == 60
-    writer.execute("COMMIT")  # and is not held up by whoever has read
+    writer.execute("COMMIT")  # and is not held up by the reader
     run = runs.read_run(copy)
     assert run.outcome == "running" and len(run.steps["step"]) == 50 and run.run_times.shape == (50, 12)
     assert run.elapsed == pytest.approx(run.steps["at_seconds"][-1] + run.steps["elapsed_seconds"][-1]
@@ -125,7 +125,7 @@ def test_other_formats_are_refused(run_file: Path, tmp_path: Path, version: int,
     assert words in str(refused.value)
 
 
-def test_what_is_no_run_file_is_told(tmp_path: Path) -> None:
+def test_what_is_no_run_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Error, match="there is no such file"):
         runs.read_run(tmp_path / "none.db")
     with pytest.raises(Error, match="it is a folder"):

@@ -1,4 +1,4 @@
-"""What Python is told of replays, simulations and fits is what the program says."""
+"""What Python is reported of replays, simulations and fits is what the program says."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def times() -> np.ndarray:
 @needs_program
 def test_a_replay_of_an_array_is_that_of_its_file(times: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "times.npy", times)
-    told = json.loads(run_program("replay", "--trace", tmp_path / "times.npy", "--policy", "ecdf", "--policy-warmup", "5", "--json",
+    reported = json.loads(run_program("replay", "--trace", tmp_path / "times.npy", "--policy", "ecdf", "--policy-warmup", "5", "--json",
                                   "--quiet"))
     result = tools.replay(times, "ecdf", warmup=5)
     for key in ("steps", "workers", "throughput_total", "oracle_share_total", "time_vs_sync", "cutoff_mean", "inclusion_min"):
-        assert getattr(result, key) == told[key], key
-    assert tools.replay(tmp_path / "times.npy", "ecdf", warmup=5).cutoff_mean == told["cutoff_mean"]
+        assert getattr(result, key) == reported[key], key
+    assert tools.replay(tmp_path / "times.npy", "ecdf", warmup=5).cutoff_mean == reported["cutoff_mean"]
 
 
 @needs_program
@@ -71,7 +71,7 @@ def test_a_run_is_replayed_with_a_warning_of_its_lower_bounds(run_file: Path) ->
 
 
 @needs_program
-def test_what_the_program_refuses_is_told_in_its_words(times: np.ndarray) -> None:
+def test_what_the_program_refuses_is_reported_in_its_words(times: np.ndarray) -> None:
     with pytest.raises(Error, match="(?s)drover replay:.*ecdf"):
         tools.replay(times, "ecdff")
     with pytest.raises(Error, match="Did you mean '--min-contributors'"):
@@ -80,7 +80,7 @@ def test_what_the_program_refuses_is_told_in_its_words(times: np.ndarray) -> Non
         tools.replay("none.csv", "ecdf")
 
 
-def test_what_makes_no_sense_is_told_before_anything_runs(times: np.ndarray) -> None:
+def test_what_makes_no_sense_is_reported_before_anything_runs(times: np.ndarray) -> None:
     with pytest.raises(Error, match="give a list"):
         tools.replay(times, "sync,ecdf")
     with pytest.raises(Error, match="needs a policy"):
@@ -100,7 +100,7 @@ def test_a_simulation_of_text_is_that_of_its_file(run_file: Path, tmp_path: Path
     assert result.summary["outcome"] == result.run.outcome == "completed"
     np.testing.assert_array_equal(result.run.steps["loss"], file.steps["loss"])
     np.testing.assert_array_equal(result.run.run_times, file.run_times)
-    assert not result.run.path.exists()  # nobody asked to keep it
+    assert not result.run.path.exists()  # the caller did not ask to keep it
     kept = tools.simulate(run_file.parent / "scenario.toml", run_file=tmp_path / "kept.db", policy="sync", steps=5)
     assert kept.run.path == tmp_path / "kept.db" and kept.run.path.exists()
     assert len(kept.run.steps["step"]) == 5 and kept.run.settings["policy"] == "sync"

@@ -59,6 +59,16 @@ void add_package_to_path() {
   set_variable("PYTHONPATH", is_set ? before + (":" + package.string()) : package.string());
 }
 
+// `-m package.module`, as of python3.
+bool is_module(const LaunchOptions& options) {
+  return options.script.size() >= 2 && options.script.front() == "-m";
+}
+
+// The script in a few letters.
+std::string name_of_script(const LaunchOptions& options) {
+  return is_module(options) ? options.script[1] : fs::path(options.script.front()).stem().string();
+}
+
 // Replaces this process by the script. Returns only if that fails.
 int exec_script(const LaunchOptions& options, const Job& job, const WorkerSettings& settings) {
   set_variable("DROVER_ADDRESS", settings.identity.coordinator);
@@ -66,6 +76,10 @@ int exec_script(const LaunchOptions& options, const Job& job, const WorkerSettin
   if (!job.cluster.tls.empty()) set_variable("DROVER_TLS", fs::absolute(job.cluster.tls).string());
   set_variable("DROVER_RANK", std::to_string(settings.identity.index));
   set_variable("DROVER_WORKERS", std::to_string(job.cluster.workers));
+  // As torchrun has them, for samplers and scripts that read these.
+  set_variable("RANK", std::to_string(settings.identity.index));
+  set_variable("LOCAL_RANK", std::to_string(settings.identity.index));
+  set_variable("WORLD_SIZE", std::to_string(job.cluster.workers));
   if (settings.rejoin_for > Duration::zero())
     set_variable("DROVER_REJOIN_FOR",
                  std::to_string(static_cast<int>(seconds(settings.rejoin_for))));
@@ -74,7 +88,8 @@ int exec_script(const LaunchOptions& options, const Job& job, const WorkerSettin
   set_variable("OMP_NUM_THREADS", std::to_string(std::max(1u, cores / job.cluster.workers)), false);
   add_package_to_path();
   std::vector<std::string> words = options.script;
-  if (words.front().ends_with(".py")) words.insert(words.begin(), python_of(options));
+  if (words.front().ends_with(".py") || is_module(options))
+    words.insert(words.begin(), python_of(options));
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -97,6 +112,7 @@ Status check_script(const LaunchOptions& options) {
 // Fills in the names of model and data, which a job without a task does not have.
 void name_task(const LaunchOptions& options, Job& job) {
   job.task.model = options.script.empty() ? "the workers' own model"
+                   : is_module(options)   ? options.script[1]
                                           : fs::path(options.script.front()).filename().string();
   job.task.data = "its own data";
 }
@@ -114,8 +130,8 @@ int run_job(Job job, const WorkerFactory& factory, const LaunchOptions& options,
   RunHeader header = make_run_header(job, {}, command_line, now);
   header.job.clear();  // `drover train` could not repeat it without the workers' programs
   if (job.record.run_file.empty()) {
-    job.record.run_file = default_run_file(
-        options.script.empty() ? "serve" : fs::path(options.script.front()).stem().string(), now);
+    job.record.run_file =
+        default_run_file(options.script.empty() ? "serve" : name_of_script(options), now);
   }
   if (const Status free = check_run_file(job.record.run_file); !free) return fail(free.error());
   auto page = PageProcess::prepare(options.dashboard);
@@ -211,7 +227,8 @@ int launch_command(const LaunchOptions& options, const std::string& command_line
                                   },
                               .evaluator = nullptr,
                               .brings_model = true,
-                              .may_stay = true};
+                              .may_stay = true,
+                              .failures_allowed = options.allow_failures};
   return run_job(job.value(), factory, options, command_line, nullptr);
 }
 
@@ -258,7 +275,7 @@ void add_launch_command(CommandTable& commands) {
   added.app.final_callback([added] {
     std::vector<std::string>& script = added.options.script;
     script = added.app.remaining();
-    if (!script.empty() && script.front().starts_with("-"))
+    if (!script.empty() && script.front().starts_with("-") && !is_module(added.options))
       throw CLI::ExtrasError(added.app.get_name(), script);
   });
 }

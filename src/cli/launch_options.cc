@@ -27,6 +27,9 @@ bool is_for_scripts(const Setting& setting) {
 void add_common(CLI::App& app, LaunchOptions& options) {
   add_job_flags(app, options.flags, is_for_scripts);
   add_set_option(app, options.flags, is_for_scripts);
+  // The scripts' own number, and not that of a built-in task.
+  if (CLI::Option* const steps = app.get_option_no_throw("--steps"))
+    steps->default_str("until a script ends");
   app.add_flag("--json", options.json, "print the result as one line of JSON");
   app.add_flag("--quiet", options.quiet, "print only errors and the result");
   add_dashboard_flag(app, options.dashboard);
@@ -41,10 +44,15 @@ void add_launch_options(CLI::App& app, LaunchOptions& options) {
                  "interpreter of scripts that end in .py (default: python3)")
       ->envname("DROVER_PYTHON")
       ->type_name("PROGRAM");
+  app.add_option("--allow-failures", options.allow_failures,
+                 "exit with status 0 if at most N scripts fail")
+      ->type_name("N")
+      ->capture_default_str();
   add_help_all(app);
   app.prefix_command();
   app.footer(
-      "The script and its arguments come last: drover launch --workers 4 script.py --epochs 3");
+      "The script and its arguments come last: drover launch --workers 4 script.py --epochs 3\n"
+      "or, as with python3 -m: drover launch --workers 4 -m package.train --epochs 3");
 }
 
 void add_serve_options(CLI::App& app, LaunchOptions& options) {

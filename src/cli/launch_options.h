@@ -20,6 +20,7 @@ struct LaunchOptions {
   // launch: the interpreter of scripts that end in .py. Empty: the python3 beside this program, as
   // in a virtual environment, or the first on the path.
   std::string python;
+  uint32_t allow_failures = 0;        // launch: so many scripts may fail without failing the run
   uint16_t port = kServePort;         // serve: by which workers find the run
   bool json = false;                  // print the result as one line of JSON
   bool quiet = false;                 // print only errors and the result

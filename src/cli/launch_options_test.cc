@@ -39,6 +39,16 @@ TEST_F(LaunchOptionsTest, RunsUntilTheScriptsEndUnlessStepsAreGiven) {
   EXPECT_EQ(job_of(options_).value().steps, 50u);
 }
 
+TEST_F(LaunchOptionsTest, LetsAsManyScriptsFailAsAreAllowed) {
+  parse({"train.py"});
+  EXPECT_EQ(options_.allow_failures, 0u);
+  options_ = {};
+  parse({"--allow-failures", "2", "-m", "package.train", "--allow-failures", "9"});
+  EXPECT_EQ(options_.allow_failures, 2u);
+  EXPECT_EQ(options_.script,
+            (std::vector<std::string>{"-m", "package.train", "--allow-failures", "9"}));
+}
+
 TEST_F(LaunchOptionsTest, HasNoFlagForSettingsOfTheScript) {
   for (const std::string flag : {"--model", "--lr", "--optimizer", "--data", "--pull"}) {
     options_ = {};

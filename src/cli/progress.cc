@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/same_gradients.h"
 #include "core/event_text.h"
 #include "node/clock.h"
 
@@ -66,6 +67,7 @@ class ProgressView : public RunView {
           known == 1.0 ? step.accuracy
                        : state_.train_accuracy + known * (step.accuracy - state_.train_accuracy);
     }
+    if (same_gradients_.add(step)) say(SameGradients::kWarning);
     state_.last_worker = step.last_worker;
     state_.waited = waited_for_last(arrivals);
     return done();
@@ -155,6 +157,7 @@ class ProgressView : public RunView {
   }
 
   StatusLine line_;
+  SameGradients same_gradients_;
   const Pace pace_;
   ProgressState state_;
   StepPace overall_;

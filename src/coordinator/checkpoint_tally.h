@@ -24,6 +24,9 @@ class CheckpointTally {
   // There is a checkpoint after every `every` steps and after the last step. 0: no checkpoints.
   CheckpointTally(Step every, Step steps) : every_(every), steps_(steps) {}
 
+  // The run has so many steps.
+  void end_at(Step steps) { steps_ = steps; }
+
   // Whether shards save a checkpoint of this version. REQUIRES: version <= steps.
   bool has(Version version) const;
 
@@ -54,7 +57,7 @@ class CheckpointTally {
   std::optional<event::CheckpointFailed> fail(event::CheckpointFailed failure);
 
   const Step every_;
-  const Step steps_;
+  Step steps_;
   std::map<Version, std::map<ShardId, CheckpointSaved>> parts_;  // of incomplete checkpoints
   std::map<Version, uint64_t> bytes_;  // of checkpoints whose manifest is being written
   // The causes reported since the last kept checkpoint, with the errno.

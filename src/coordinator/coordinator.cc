@@ -24,6 +24,9 @@ void send(Role role, uint32_t index, Message message, CoordinatorOutput& out) {
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(message))});
 }
 
+// So many more steps are made when a run is told to end: shards may be ahead of what is known here.
+constexpr Step kStepsToEnd = 2;
+
 Error refuse_closing(ShardId shard, Step step) {
   return invalid_input("shard " + std::to_string(shard) + " closed step " + std::to_string(step) +
                        ", which is not its open step");
@@ -245,6 +248,8 @@ Status Coordinator::on_message(Role role, uint32_t index, const Control& message
   } else if (const auto* abandoned = std::get_if<Abandoned>(&message); abandoned && works) {
     const auto record = clock_ ? clock_->on_abandoned(index, *abandoned, now) : std::nullopt;
     if (record) out.records.emplace_back(*record);
+  } else if (const auto* length = std::get_if<RunLength>(&message); length && works) {
+    on_length_wanted(length->steps, now, out);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message);
              evaluated && (works || role == Role::kEvaluator)) {
     on_evaluated(*evaluated, now, out);
@@ -342,7 +347,7 @@ void Coordinator::record_steps(bool all, TimePoint now, CoordinatorOutput& out) 
 
 Status Coordinator::on_checkpoint_saved(ShardId shard, const CheckpointSaved& saved, TimePoint now,
                                         CoordinatorOutput& out) {
-  if (!blocks_ || saved.version > std::min<Step>(settings_.steps, step() + kEarlyMax) ||
+  if (!blocks_ || saved.version > std::min<Step>(clock_->steps(), step() + kEarlyMax) ||
       !checkpoints_.has(saved.version) || !blocks_->on_shards().contains(shard)) {
     return invalid_input("shard " + std::to_string(shard) + " saved a checkpoint of step " +
                          std::to_string(saved.version) + ", which is not due");
@@ -449,6 +454,15 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
     report(peer, event::Lost{.loss = why}, now, out);
     return end(RunOutcome::kFailed, EndCause::kRankLost, rank_lost_reason(peer, why), now, out);
   }
+  if (worker == 0 && needs_first_values()) {
+    report(peer, event::Lost{.loss = why}, now, out);
+    return end(
+        RunOutcome::kFailed, EndCause::kWorkersLost,
+        "worker 0 was lost before it had sent the initial parameters, which are those of its "
+        "script: " +
+            loss_text(why),
+        now, out);
+  }
   if (!workers_.remove_member(worker)) {
     if (had_joined)
       report(peer, event::Lost{.loss = why, .effect = event::LossEffect::kNotStarted}, now, out);
@@ -466,6 +480,12 @@ void Coordinator::lose_worker(WorkerId worker, const Loss& why, TimePoint now,
       out);
 }
 
+// The run begins with the values of worker 0's script, and shards still wait for them.
+bool Coordinator::needs_first_values() const {
+  return phase_ == Phase::kGathering && settings_.workers_bring_model && !settings_.resume &&
+         !settings_.recovers && !servers_.all_ready();
+}
+
 // The worker has finished its work. The run is complete when the last member has.
 void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out) {
   workers_.on_left(worker);
@@ -473,9 +493,32 @@ void Coordinator::on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out
   if (phase_ == Phase::kEvaluating) return end_if_complete(now, out);
   if (!workers_.remove_member(worker)) return;
   report(Peer{Role::kWorker, worker}, event::Left{}, now, out);
-  if (members().count() == 0)
+  if (members().count() > 0) return continue_without(worker, now, out);
+  // The shards have closed the steps before, though the news may still be on its way.
+  if (phase_ != Phase::kTraining || settings_.asynchronous || left_at_ == 0 ||
+      left_at_ < clock_->step())
     return end(RunOutcome::kCompleted, EndCause::kWorkersLeft, "", now, out);
-  continue_without(worker, now, out);
+  set_length(left_at_, out);
+  finish_if_over(now, out);
+}
+
+// A script is done, or wants the run to stop: all workers are to end with the same version. It has
+// to be one that no shard has passed when it hears of it.
+void Coordinator::on_length_wanted(Step steps, TimePoint now, CoordinatorOutput& out) {
+  if (phase_ != Phase::kTraining || !settings_.workers_bring_model) return;
+  left_at_ = std::max(left_at_, std::min<Step>(steps, clock_->step() + EarlyClosings::kEarlyMax));
+  const Step soonest = std::max(left_at_, clock_->step()) + kStepsToEnd;
+  if (soonest < clock_->steps()) set_length(soonest, out);
+  finish_if_over(now, out);
+}
+
+void Coordinator::set_length(Step steps, CoordinatorOutput& out) {
+  clock_->end_at(steps);
+  checkpoints_.end_at(steps);
+  for (ShardId shard = 0; shard < settings_.shards; ++shard)
+    send(servers_.serving(shard), shard, RunLength{steps}, out);
+  for (const WorkerId worker : workers_.joined())
+    send(Role::kWorker, worker, RunLength{steps}, out);
 }
 
 // The policy's choice stays in force, but the decision is sent again: shards must not count the

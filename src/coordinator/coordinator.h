@@ -126,6 +126,9 @@ class Coordinator {
   void lose_evaluator(const Loss& why, TimePoint now, CoordinatorOutput& out);
   void lose_worker(WorkerId worker, const Loss& why, TimePoint now, CoordinatorOutput& out);
   void on_left(WorkerId worker, TimePoint now, CoordinatorOutput& out);
+  bool needs_first_values() const;
+  void on_length_wanted(Step steps, TimePoint now, CoordinatorOutput& out);
+  void set_length(Step steps, CoordinatorOutput& out);
   void continue_without(WorkerId worker, TimePoint now, CoordinatorOutput& out);
 
   // The end.
@@ -160,6 +163,7 @@ class Coordinator {
   std::optional<StepClock> clock_;
   StepReporter reporter_;
   CheckpointTally checkpoints_;
+  Step left_at_ = 0;  // the most steps that a script had made when it was done
   RunCompletion completion_;
 };
 

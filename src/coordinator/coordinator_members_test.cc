@@ -105,6 +105,97 @@ TEST_F(BroughtModelTest, RefusesWorkersWithOtherLearningRules) {
   EXPECT_TRUE(hello(learner(1)).ok());
 }
 
+// Scripts that decide by themselves when they are done.
+class EndlessTest : public CoordinatorTest {
+ protected:
+  EndlessTest()
+      : CoordinatorTest({.workers = 2,
+                         .shards = 2,
+                         .steps = kEndless,
+                         .evaluator = false,
+                         .workers_bring_model = true,
+                         .checkpoint_every = 100}) {}
+  void gather_scripts() {
+    for (const uint32_t index : {0u, 1u}) ASSERT_TRUE(hello(shard(index)).ok());
+    for (const uint32_t index : {0u, 1u}) {
+      Hello script = worker(index);
+      script.learning = Learning{};
+      ASSERT_TRUE(hello(script).ok());
+    }
+    for (const uint32_t index : {0u, 1u}) receive(Role::kShard, index, Ready{});
+    for (const uint32_t index : {0u, 1u}) receive(Role::kWorker, index, Ready{});
+  }
+  void leave(WorkerId worker, Step made) {
+    receive(Role::kWorker, worker, RunLength{.steps = made});
+    receive(Role::kWorker, worker, Farewell{RunOutcome::kCompleted, ""});
+  }
+  void save(Version version) {
+    for (const uint32_t shard : {0u, 1u})
+      receive(Role::kShard, shard, CheckpointSaved{.version = version, .file = "part"});
+    coordinator_.on_checkpoint_kept(version, done(), 1ms, now_, out_);
+  }
+};
+
+TEST_F(EndlessTest, EndsWithTheVersionThatAllScriptsHaveAndKeepsIt) {
+  gather_scripts();
+  for (Step step = 0; step < 3; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  leave(0, 3);
+  leave(1, 3);
+  EXPECT_EQ(sent<RunLength>().back().second.steps, 3u);
+  EXPECT_TRUE(recorded<RunEnd>().empty()) << "the last checkpoint is still to come";
+  save(3);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<RunEnd>()[0].outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(EndlessTest, WaitsForTheNewsOfStepsThatScriptsHaveSeenClosed) {
+  gather_scripts();
+  report(0, {0, 1});
+  leave(0, 1);
+  leave(1, 1);
+  EXPECT_TRUE(recorded<RunEnd>().empty());
+  close(0, {0, 1});
+  save(1);
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+  EXPECT_EQ(recorded<StepSummary>().size(), 1u);
+}
+
+TEST_F(EndlessTest, AScriptThatIsDoneEndsTheRunForTheOthersSoon) {
+  gather_scripts();
+  report(0, {0, 1});
+  close(0, {0, 1});
+  leave(0, 1);
+  const Step last = sent<RunLength>().back().second.steps;
+  EXPECT_GT(last, 1u) << "the other worker may have begun another step";
+  EXPECT_LE(last, 3u);
+  for (Step step = 1; step < last; ++step) {
+    report(step, {1});
+    close(step, {1});
+  }
+  const auto farewells = sent<Farewell>();
+  ASSERT_FALSE(farewells.empty());
+  EXPECT_EQ(farewells.back().first.index, 1u);
+  EXPECT_EQ(farewells.back().second.outcome, RunOutcome::kCompleted);
+}
+
+TEST_F(EndlessTest, AScriptCanStopTheRun) {
+  gather_scripts();
+  receive(Role::kWorker, 1, RunLength{.steps = 0});
+  const auto lengths = sent<RunLength>();
+  ASSERT_EQ(lengths.size(), 4u) << "shards and workers";
+  for (Step step = 0; step < lengths[0].second.steps; ++step) {
+    report(step, {0, 1});
+    close(step, {0, 1});
+  }
+  save(lengths[0].second.steps);
+  for (const WorkerId worker : {0u, 1u})
+    receive(Role::kWorker, worker, Farewell{RunOutcome::kCompleted, ""});
+  ASSERT_EQ(recorded<RunEnd>().size(), 1u);
+}
+
 TEST_F(CoordinatorTest, AWorkerThatIsLostIsNotWaitedFor) {
   gather();
   out_ = {};

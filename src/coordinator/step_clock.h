@@ -41,9 +41,13 @@ class StepClock {
 
   // The open step; after the last step, the number of steps.
   Step step() const { return step_; }
-  bool at_end() const { return step_ == steps_; }
+  bool at_end() const { return step_ >= steps_; }
+  // How many steps the run has.
+  Step steps() const { return steps_; }
+  // The run has fewer. REQUIRES: no shard has closed more; steps >= 1.
+  void end_at(Step steps) { steps_ = steps; }
   // All steps are closed on all shards.
-  bool is_over() const { return at_end() && ledger_.everything_closed(); }
+  bool is_over() const { return at_end() && ledger_.steps_open_before(steps_) == 0; }
 
   // Opens step(). REQUIRES: !at_end(); step() is not open; there is at least one member.
   struct Opened {
@@ -99,7 +103,7 @@ class StepClock {
   std::vector<WorkerId> available(const Membership& members) const;
 
   const RunClock run_;
-  const Step steps_;
+  Step steps_;
   const uint32_t workers_;
   const uint32_t shards_;
   const uint64_t full_samples_;

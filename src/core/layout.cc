@@ -13,7 +13,7 @@ constexpr uint64_t kAlignment = 16;  // floats: one cache line
 
 // Whether both can be in one block.
 bool learned_alike(const TensorSpec& a, const TensorSpec& b) {
-  return a.kind == b.kind && a.rate == b.rate && a.decay == b.decay;
+  return a.kind == b.kind && a.rate == b.rate && a.decay == b.decay && a.group == 0 && b.group == 0;
 }
 
 uint64_t hash_text(const std::string& text) {

@@ -25,6 +25,10 @@ struct TensorSpec {
   double rate = 1.0;                 // its learning rate as a multiple of the run's
   double decay = 1.0;                // its weight decay as a multiple of the run's
   std::vector<uint64_t> shape = {};  // for exports; empty: one dimension
+  // Which settings of LearningRate are its own, counted from 1; 0: it is learned as the run says.
+  // A step may have a gradient for one tensor of a group and none for its neighbor, so each tensor
+  // with a group has blocks of its own.
+  uint32_t group = 0;
   bool operator==(const TensorSpec&) const = default;
 };
 

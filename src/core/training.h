@@ -52,6 +52,13 @@ struct Learning {
   bool operator==(const Learning&) const = default;
 };
 
+// How one group of tensors is learned in a step, where scripts say so.
+struct GroupSettings {
+  double rate = 0.0;
+  OptimizerSettings optimizer;  // but for ema_decay, which is the run's
+  bool operator==(const GroupSettings&) const = default;
+};
+
 // The learning rate of step `step`.
 double learning_rate(const ScheduleSettings& schedule, Step step);
 

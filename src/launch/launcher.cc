@@ -220,6 +220,20 @@ int launch_members(const Part& part, const Job& job, const WorkerFactory& factor
   return status_without_coordinator(processes.supervise(*first, -1, std::nullopt), *first);
 }
 
+// Names the scripts that have failed. Returns whether there are more than may.
+bool too_many_failed(const ProcessGroup& processes, uint32_t allowed) {
+  uint32_t failed = 0;
+  for (const ProcessGroup::Failure& failure : processes.failures()) {
+    if (failure.peer.role != Role::kWorker) continue;
+    ++failed;
+    spdlog::error("the script of {} failed: {}", name_of(failure.peer),
+                  describe_exit(failure.status));
+  }
+  if (failed > allowed && allowed > 0)
+    spdlog::error("{} scripts failed; --allow-failures is {}", failed, allowed);
+  return failed > allowed;
+}
+
 int launch_with_coordinator(Part part, const Job& job, const WorkerFactory& factory,
                             const RunHeader& header, const Company& company,
                             const std::function<Status(const Invitation&)>& invite) {
@@ -253,7 +267,10 @@ int launch_with_coordinator(Part part, const Job& job, const WorkerFactory& fact
                   job.record.run_file);
     return kExitFailed;
   }
-  return WEXITSTATUS(status);
+  const int result = WEXITSTATUS(status);
+  const bool failed =
+      factory.failures_allowed && too_many_failed(processes, *factory.failures_allowed);
+  return result == 0 && failed ? kExitFailed : result;
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 // data, the children share that memory.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/run_record.h"
@@ -43,6 +45,9 @@ struct WorkerFactory {
   bool brings_model = false;  // the model and the optimiser come from the workers
   // Workers may continue after the run is over, for example to save the model.
   bool may_stay = false;
+  // More workers' processes that fail than these make the launch fail; absent: the run's outcome
+  // alone counts.
+  std::optional<uint32_t> failures_allowed = {};
 };
 
 // A factory for a built-in task. REQUIRES: `task` outlives it.

@@ -133,6 +133,7 @@ void ProcessGroup::reap(Head& head, int exits_fd) {
     const Peer peer = found.mapped().peer;
     const bool may = !head.gone || restarts_ == Restart::kAlways;
     const bool again = may && restart(std::move(found.mapped()), status);
+    if (!again && status != 0 && interrupts_ == 0) failures_.push_back({peer, status});
     if (pid != head.pid) {
       // A report may be lost, if the pipe is full or the head has ended.
       const ExitReportBytes report =

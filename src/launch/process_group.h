@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/event.h"
 #include "core/peer.h"
@@ -46,6 +47,13 @@ class ProcessGroup {
   // interruption. How each of the others ended is written to `exits_fd`, an ExitReport each.
   int supervise(const Peer& head, int exits_fd, std::optional<Duration> patience);
 
+  // Children that ended with another status than 0, or by a signal, and were not restarted.
+  struct Failure {
+    Peer peer;
+    int status = 0;  // see describe_exit()
+  };
+  const std::vector<Failure>& failures() const { return failures_; }
+
   // Whether supervise() has received an interruption.
   bool interrupted() const { return interrupts_ > 0; }
 
@@ -76,6 +84,7 @@ class ProcessGroup {
   std::map<pid_t, Child> children_;
   std::optional<Restart> restarts_;  // absent: children are not restarted
   int interrupts_ = 0;
+  std::vector<Failure> failures_;
 };
 
 }  // namespace drover

@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <csignal>
+#include <map>
 #include <new>
 #include <optional>
+#include <string>
 
 namespace drover {
 namespace {
@@ -53,6 +55,26 @@ int starts_of_the_other(std::optional<ProcessGroup::Restart> restart) {
   const int starts = board.starts;
   ::munmap(memory, sizeof(Board));
   return starts;
+}
+
+TEST(ProcessGroup, NamesTheChildrenThatFailed) {
+  ProcessGroup processes;
+  const auto ends = [&](uint32_t index, int status) {
+    return processes.add({Role::kWorker, index}, SIGKILL, [status] {
+      if (status < 0) ::kill(::getpid(), -status);
+      return status;
+    });
+  };
+  ASSERT_TRUE(ends(0, 0).ok());
+  ASSERT_TRUE(ends(1, 3).ok());
+  ASSERT_TRUE(ends(2, -SIGKILL).ok());
+  processes.supervise({Role::kWorker, 0}, -1, std::nullopt);
+  std::map<uint32_t, std::string> failed;
+  for (const ProcessGroup::Failure& failure : processes.failures())
+    failed[failure.peer.index] = describe_exit(failure.status);
+  EXPECT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[1], "exited with status 3");
+  EXPECT_EQ(failed[2], "killed by signal 9 (Killed)");
 }
 
 TEST(ProcessGroup, KilledProcessesAreRestartedIfRequested) {

@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <utility>
 
 #include "node/clock.h"
@@ -13,6 +15,23 @@ namespace {
 
 // How long to wait for the last parameters after the run is over.
 constexpr Duration kFinalPatience = std::chrono::seconds(5);
+
+// Differs if one value does, and for other changes but once in billions. In lanes, so that it is as
+// fast as memory.
+uint32_t digest_of(std::span<const float> values) {
+  constexpr size_t kLanes = 16;
+  constexpr uint32_t kPrime = 0x01000193;
+  std::array<uint32_t, kLanes> lanes{};
+  size_t at = 0;
+  for (; at + kLanes <= values.size(); at += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = (lanes[lane] ^ std::bit_cast<uint32_t>(values[at + lane])) * kPrime;
+  }
+  uint32_t digest = 0;
+  for (; at < values.size(); ++at) digest = (digest ^ std::bit_cast<uint32_t>(values[at])) * kPrime;
+  for (const uint32_t lane : lanes) digest = (digest ^ lane) * kPrime;
+  return digest;
+}
 
 }  // namespace
 
@@ -50,6 +69,7 @@ Status LiveSession::start() {
   unsent_ = {};
   asked_ = false;
   abandoned_.reset();
+  report_.reset();
   rate_.on_new_shards();
   gradients_.forget_frames();
   average_.reset();
@@ -84,6 +104,7 @@ bool LiveSession::was_connected() {
 
 void LiveSession::leave(const std::string& reason) {
   if (!member_) return;  // start() was never called
+  send_report();
   const std::lock_guard lock(mutex_);
   const Farewell farewell{reason.empty() ? RunOutcome::kCompleted : RunOutcome::kFailed, reason};
   unsent_.messages().push_back({to_coordinator(), control_frame(farewell)});
@@ -115,6 +136,7 @@ std::optional<LiveSession::Waited> LiveSession::wait_for_step(std::optional<Dura
                       connection_.over_at + kFinalPatience);
     if (connection_.connected) {
       work_->machine.on_time(clock_now());
+      if (are_final()) send_report();  // the coordinator waits for it
       if (connection_.farewell && work_->machine.ready()) return Waited::kOver;
       if (!are_final() && parameters_are_here()) {
         begin_step(lock);
@@ -169,9 +191,9 @@ void LiveSession::begin_step(std::unique_lock<std::mutex>& lock) {
   if (delay > Duration::zero()) wait_unless_stopped(lock, delay);
 }
 
-void LiveSession::set_rate(double rate) {
+void LiveSession::set_rate(double rate, std::vector<GroupSettings> groups) {
   const std::lock_guard lock(mutex_);
-  rate_.set(rate, step_, welcome_.shards.size(), unsent_.messages());
+  rate_.set(rate, std::move(groups), step_, welcome_.shards.size(), unsent_.messages());
 }
 
 void LiveSession::pull_ahead() {
@@ -181,12 +203,50 @@ void LiveSession::pull_ahead() {
 }
 
 bool LiveSession::tensor_ready(uint32_t tensor, uint32_t samples) {
+  return push(tensor, samples, 0);
+}
+
+bool LiveSession::push(uint32_t tensor, uint32_t samples, uint16_t flags) {
   std::unique_lock lock(mutex_);
   stretch(lock);
   computed_ = clock_now();
   if (connection_.farewell || !work_->machine.wanted(step_)) return false;
-  if (unsent_.offer(work_->machine, tensor, samples)) send_unsent();
+  if (unsent_.offer(work_->machine, tensor, samples, flags)) send_unsent();
   return true;
+}
+
+void LiveSession::expect_norm(const std::vector<uint32_t>& tensors) {
+  const std::lock_guard lock(mutex_);
+  work_->machine.expect_norm(tensors);
+}
+
+std::optional<LiveSession::Norm> LiveSession::wait_for_norm(Duration patience) {
+  std::unique_lock lock(mutex_);
+  send_unsent();
+  const auto in_vain = [&] {
+    return connection_.farewell || work_->machine.held_in_vain() || !work_->machine.wanted(step_);
+  };
+  changed_.wait_for(lock, patience, [&] { return work_->machine.norm() || in_vain(); });
+  if (const auto norm = work_->machine.norm()) return Norm{.known = true, .norm = *norm};
+  return in_vain() ? std::optional(Norm{}) : std::nullopt;
+}
+
+void LiveSession::release(double scale, bool used) {
+  const std::lock_guard lock(mutex_);
+  work_->machine.release(scale, used, unsent_.messages());
+}
+
+std::vector<uint32_t> LiveSession::changed_tensors() {
+  std::vector<uint32_t> changed;
+  for (const Block& block : welcome_.blocks.blocks) {
+    if (block.kind != TensorKind::kTrained || arrived_.size() <= block.id) continue;
+    if (digest_of(parameters_->span().subspan(block.offset, block.length)) == arrived_[block.id])
+      continue;
+    for (uint32_t tensor = block.tensor; tensor < block.tensor + block.tensors; ++tensor) {
+      if (changed.empty() || changed.back() < tensor) changed.push_back(tensor);
+    }
+  }
+  return changed;
 }
 
 bool LiveSession::wanted() {
@@ -201,6 +261,10 @@ void LiveSession::finish_step(const GradientReport& report) {
     abandoned_ = Abandoned{.step = step_, .resumed = 0, .wasted = clock_now() - began_};
     return;
   }
+  unsent_.messages().push_back({to_coordinator(), control_frame(described(report))});
+}
+
+StepReport LiveSession::described(const GradientReport& report) {
   StepReport message{.step = step_,
                      .samples = report.samples,
                      .loss = report.loss,
@@ -209,7 +273,30 @@ void LiveSession::finish_step(const GradientReport& report) {
                      .compute = computed_ - began_,
                      .learning_rate = rate_.value()};
   work_->machine.describe_pull(clock_now(), message);
-  unsent_.messages().push_back({to_coordinator(), control_frame(std::move(message))});
+  return message;
+}
+
+void LiveSession::hold_report(const GradientReport& report) {
+  send_report();
+  if (!report.finished) return finish_step(report);
+  const std::lock_guard lock(mutex_);
+  report_ = described(report);
+}
+
+void LiveSession::amend_report(double loss, uint32_t correct, uint32_t predictions) {
+  if (!report_) return;
+  report_->loss = loss;
+  report_->correct = correct;
+  report_->predictions = predictions;
+}
+
+void LiveSession::send_report() {
+  if (report_) member_->send({{to_coordinator(), control_frame(*std::exchange(report_, {}))}});
+}
+
+void LiveSession::ask_for_length(Step steps) {
+  send_report();
+  member_->send({{to_coordinator(), control_frame(RunLength{steps})}});
 }
 
 bool LiveSession::ask_for_average() {
@@ -238,6 +325,19 @@ void LiveSession::on_welcome(const Welcome& welcome) {
   const std::lock_guard lock(mutex_);
   welcome_ = welcome;
   work_.emplace(welcome, settings_, parameters_, gradients_.current());
+  if (settings_.watch) arrived_.assign(welcome.blocks.blocks.size(), 0);
+}
+
+void LiveSession::on_length(Step steps) {
+  const std::lock_guard lock(mutex_);
+  welcome_.steps = steps;
+  changed_.notify_all();
+}
+
+void LiveSession::on_norm(ShardId shard, const GradientNorm& norm) {
+  const std::lock_guard lock(mutex_);
+  if (work_) work_->machine.on_norm(shard, norm);
+  changed_.notify_all();
 }
 
 void LiveSession::on_connected(bool in_place) {
@@ -272,11 +372,13 @@ Status LiveSession::on_frame(ShardId shard, const FrameHeader& header) {
   const std::lock_guard lock(mutex_);
   const bool averaged = (header.flags & kSnapshotFlag) != 0 || header.type == FrameType::kGone;
   Outbox out;
+  if (!averaged && header.type == FrameType::kParameters) note_arrived(header);
   const Status status = averaged ? average_.on_frame(header, out)
                                  : work_->machine.on_frame(shard, header, clock_now(), out);
   send(std::move(out));
   const bool news = averaged ? average_.complete()
-                             : work_->machine.ready() || work_->machine.wake_at().has_value();
+                             : work_->machine.ready() || work_->machine.wake_at().has_value() ||
+                                   work_->machine.held_in_vain();
   if (news) changed_.notify_all();
   return status;
 }
@@ -328,10 +430,17 @@ void LiveSession::on_shard_left() {
 
 // --- both threads. REQUIRES: mutex_ is held.
 
+void LiveSession::note_arrived(const FrameHeader& header) {
+  if (header.block >= arrived_.size() || !work_->machine.expects(header)) return;
+  const Block& block = welcome_.blocks.blocks[header.block];
+  arrived_[block.id] = digest_of(parameters_->span().subspan(block.offset, block.length));
+}
+
 void LiveSession::send(Outbox out) {
   for (Outgoing& message : out) {
     FrameHeader& header = message.frame.header;
-    if (connection_.in_place && header.type == FrameType::kOffer && header.step != kInitialStep) {
+    if (connection_.in_place && header.type == FrameType::kOffer && header.step != kInitialStep &&
+        (header.flags & kNothingFlag) == 0) {
       header.flags |= kInPlaceFlag;
       header.place = gradients_.place();
       message.frame.payload = {};

@@ -34,6 +34,7 @@ struct WorkerSettings {
   // For blocks, to and from shards that have a port too; null: blocks travel on sockets.
   std::shared_ptr<MessagePort> port = nullptr;
   std::optional<Learning> learning = {};  // of a worker that brings its own model
+  bool watch = false;                     // changed_tensors() is used
   uint32_t copiers = 0;  // threads that copy shared parameters; 0: the connections' thread
   // The patience of run_attempts() (node/attempts.h).
   Duration rejoin_for{};
@@ -81,9 +82,34 @@ class LiveSession : public TrainingSession, private Member::Handler {
   bool wanted() override;
   void finish_step(const GradientReport& report) override;
 
-  // Sets the learning rate from this step on. REQUIRES: a step has begun, and nothing of it has
-  // been pushed yet.
-  void set_rate(double rate);
+  // Sets the learning rate from this step on, and the settings of each group of tensors if groups
+  // have their own. REQUIRES: a step has begun, and no gradient of it has been pushed yet.
+  void set_rate(double rate, std::vector<GroupSettings> groups = {});
+
+  // tensor_ready() with flags of kPushFlags.
+  bool push(uint32_t tensor, uint32_t samples, uint16_t flags);
+  // The gradients of these tensors are pushed with kHoldFlag from here on.
+  void expect_norm(const std::vector<uint32_t>& tensors);
+  // Waits for the norm of their mean, but no longer than `patience`. Absent: it is not known yet.
+  struct Norm {
+    bool known = false;  // else the step closes without this worker's gradient, or the run is over
+    GradientNorm norm;
+  };
+  std::optional<Norm> wait_for_norm(Duration patience);
+  // How the step closes for the tensors whose norm is known.
+  void release(double scale, bool used);
+
+  // Which tensors no longer have the values that came from the shards.
+  std::vector<uint32_t> changed_tensors();
+
+  // finish_step(), but the report is kept, so that the script can add to it, until send_report() or
+  // the next of these.
+  void hold_report(const GradientReport& report);
+  void send_report();
+  void amend_report(double loss, uint32_t correct, uint32_t predictions);
+
+  // The run is to end after so many steps.
+  void ask_for_length(Step steps);
 
   // Requests the next step's parameters, which overwrite parameters() from here on: for a loop that
   // has copied them. Does nothing with partial pull and in asynchronous training.
@@ -121,7 +147,12 @@ class LiveSession : public TrainingSession, private Member::Handler {
   void on_over(const Farewell& farewell) override;
   void on_shard_left() override;
 
+  void on_norm(ShardId shard, const GradientNorm& norm) override;
+  void on_length(Step steps) override;
+
+  StepReport described(const GradientReport& report);
   // REQUIRES: mutex_ is held, here and below.
+  void note_arrived(const FrameHeader& header);
   void begin_step(std::unique_lock<std::mutex>& lock);
   void send_unsent() { send(unsent_.take()); }
   void send(Outbox out);
@@ -163,12 +194,14 @@ class LiveSession : public TrainingSession, private Member::Handler {
   TimePoint computed_{};  // when the last tensor was complete
   ScriptRate rate_;
   std::optional<Abandoned> abandoned_;  // until the next step begins
+  std::optional<StepReport> report_;    // see hold_report()
 
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_, except that the training loop accesses the floats of the current gradient
   // and of the average without it.
   GradientBuffers gradients_;
+  std::vector<uint32_t> arrived_;  // by block: a digest of the parameters that came
   AveragePull average_;
   Welcome welcome_;
   std::optional<Assignment> work_;  // absent before Welcome

@@ -101,6 +101,8 @@ Status Member::on_coordinator(Control message) {
     handler_.on_share(*share);
   } else if (const auto* pull = std::get_if<PullShare>(&message)) {
     handler_.on_pull_share(*pull);
+  } else if (const auto* length = std::get_if<RunLength>(&message)) {
+    handler_.on_length(length->steps);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     over(*farewell);
   }
@@ -154,6 +156,7 @@ std::shared_ptr<Channel> Member::open_lane(ShardId shard, Lane lane, Socket sock
 
 Status Member::on_shard(ShardId shard, const Control& message) {
   if (std::holds_alternative<WantInitial>(message)) handler_.on_want_initial(shard);
+  if (const auto* norm = std::get_if<GradientNorm>(&message)) handler_.on_norm(shard, *norm);
   const auto* connected = std::get_if<Connected>(&message);
   if (connected == nullptr) return done();
   if (connected->mpi_rank) {

@@ -59,6 +59,9 @@ class Member {
     virtual void on_stop(Step step) = 0;
     virtual void on_share(const Share& share) = 0;
     virtual void on_pull_share(const PullShare& share) = 0;
+    // See GradientNorm and RunLength: only a worker that brings its model has a use for them.
+    virtual void on_norm(ShardId, const GradientNorm&) {}
+    virtual void on_length(Step) {}
     // Sent floats of this buffer are no longer read.
     virtual void on_floats_sent(const ConstBuffer& buffer) = 0;
     // The run is over, or a peer that it needs is lost. Called once; only on_shard_left() follows.

@@ -19,9 +19,10 @@ class OfferBatch {
   // For messages that are not urgent: they are sent with the next ones.
   Outbox& messages() { return messages_; }
   // Offers the blocks that this tensor completes. Returns whether it is time to take() and send.
-  bool offer(WorkerMachine& machine, uint32_t tensor, uint32_t samples) {
+  // `flags`: see WorkerMachine::offer().
+  bool offer(WorkerMachine& machine, uint32_t tensor, uint32_t samples, uint16_t flags = 0) {
     const size_t before = messages_.size();
-    machine.offer(tensor, samples, messages_);
+    machine.offer(tensor, samples, messages_, flags);
     for (size_t i = before; i < messages_.size(); ++i)
       offered_ += machine.bytes_of(messages_[i].frame.header.block);
     return offered_ >= kBytes;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "wire/outbox.h"
 #include "worker/parameter_pull.h"
@@ -16,9 +17,10 @@ class ScriptRate {
   // Nothing: the script has set none, and the run's schedule applies.
   const std::optional<double>& value() const { return value_; }
 
-  // Sets the rate from `step` on and sends it to all shards.
-  void set(double rate, Step step, size_t shards, Outbox& out) {
+  // Sets the rate and the settings of groups from `step` on, and sends them to all shards.
+  void set(double rate, std::vector<GroupSettings> groups, Step step, size_t shards, Outbox& out) {
     value_ = rate;
+    groups_ = std::move(groups);
     send(step, shards, out);
   }
   // The worker has reconnected: the shards do not have the rate.
@@ -31,12 +33,14 @@ class ScriptRate {
  private:
   void send(Step step, size_t shards, Outbox& out) const {
     for (ShardId shard = 0; shard < shards; ++shard) {
-      out.push_back({to_shard(shard, Lane::kControl),
-                     control_frame(LearningRate{.from = step, .rate = *value_})});
+      out.push_back(
+          {to_shard(shard, Lane::kControl),
+           control_frame(LearningRate{.from = step, .rate = *value_, .groups = groups_})});
     }
   }
 
   std::optional<double> value_;
+  std::vector<GroupSettings> groups_;
   bool unsent_ = false;
 };
 

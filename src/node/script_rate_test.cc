@@ -14,7 +14,7 @@ TEST(ScriptRate, IsSentToEveryShardWhenItChanges) {
   Outbox out;
   rate.begin(0, 2, out);
   EXPECT_TRUE(out.empty()) << "the run's own rate is not sent";
-  rate.set(0.5, 3, 2, out);
+  rate.set(0.5, {}, 3, 2, out);
   ASSERT_EQ(out.size(), 2u);
   for (ShardId shard = 0; shard < 2; ++shard) {
     EXPECT_EQ(out[shard].to, to_shard(shard, Lane::kControl));
@@ -30,7 +30,7 @@ TEST(ScriptRate, IsSentOnceToNewShards) {
   rate.on_new_shards();
   rate.begin(0, 1, out);
   EXPECT_TRUE(out.empty()) << "the script has set none";
-  rate.set(0.5, 3, 1, out);
+  rate.set(0.5, {}, 3, 1, out);
   out.clear();
   rate.on_new_shards();
   rate.begin(2, 1, out);

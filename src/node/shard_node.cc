@@ -92,6 +92,14 @@ Status ShardNode::on_coordinator(const Control& message) {
     if (const Status sane = shard_.check_decision(*decision); !sane) return sane;
     work([&](Outbox& out) { shard_.on_decision(*decision, clock_now(), out); });
     standby_.on_decision(decision->step);
+  } else if (const auto* length = std::get_if<RunLength>(&message)) {
+    if (!shard_.has_plan()) return invalid_input("the run's length before the plan");
+    Status may = done();
+    work([&](Outbox&) {
+      may = shard_.on_length(length->steps);
+      if (may) plan_->steps = length->steps;
+    });
+    return may;
   } else if (const auto* stand_by = std::get_if<StandBy>(&message)) {
     if (plan_ || link_) return invalid_input("StandBy after a Plan or another StandBy");
     stand_by_for(stand_by->address);
@@ -212,9 +220,11 @@ Channel::Callbacks ShardNode::callbacks_for(WorkerId worker, ShardPeer& peer, La
   };
   callbacks.on_control = [this, worker, &peer](const Control& message) {
     const auto* rate = std::get_if<LearningRate>(&message);
-    if (rate == nullptr || !shard_.knows(worker))
+    const auto* release = std::get_if<Release>(&message);
+    if ((rate == nullptr && release == nullptr) || !shard_.knows(worker))
       return Status(invalid_input("a message that is not for shards"));
-    return peer.joined() ? shard_.on_rate(worker, *rate) : Status(kNotJoined);
+    if (!peer.joined()) return Status(kNotJoined);
+    return rate ? shard_.on_rate(worker, *rate) : on_release(*release);
   };
   callbacks.on_closed = [this, worker](const Error&) { lose(worker); };
   return callbacks;
@@ -241,6 +251,11 @@ Status ShardNode::on_frame(WorkerId worker, ShardPeer& peer, Lane lane, const Fr
     status = shard_.on_frame(worker, header, std::move(values), clock_now(), out);
   });
   return status;
+}
+
+Status ShardNode::on_release(const Release& release) {
+  work([&](Outbox& out) { shard_.on_release(release, clock_now(), out); });
+  return done();
 }
 
 void ShardNode::join_if_complete(WorkerId worker) {
@@ -274,7 +289,10 @@ void ShardNode::work(Work&& machine) {
   while (auto part = shard_.take_checkpoint()) {
     if (is_checkpoint(part->version, plan_->checkpoint_every, plan_->steps))
       saver_.save(*plan_, *part);
-    if (plan_->standby) standby_.on_version(std::move(*part), plan_->incarnation);
+    // The last version may be saved a second time; see Shard::on_length().
+    if (!plan_->standby || replicated_ == part->version) continue;
+    replicated_ = part->version;
+    standby_.on_version(std::move(*part), plan_->incarnation);
   }
 }
 

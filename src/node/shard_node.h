@@ -65,6 +65,7 @@ class ShardNode {
   Status check(const Hello& hello) const;
   Status admit_standby(const std::shared_ptr<Channel>& channel, const Hello& hello);
   Channel::Callbacks callbacks_for(WorkerId worker, ShardPeer& peer, Lane lane);
+  Status on_release(const Release& release);
   Status on_frame(WorkerId worker, ShardPeer& peer, Lane lane, const FrameHeader& header);
   void join_if_complete(WorkerId worker);
   void lose(WorkerId worker);
@@ -91,8 +92,9 @@ class ShardNode {
   Duration busy_{};  // in the machine since the last step closed
   GrantWindow window_{settings_.window_bytes};
   Farewell end_;
-  std::optional<Plan> plan_;        // set before the saved blocks are read
-  BackgroundThread reader_{loop_};  // reads saved blocks
+  std::optional<Plan> plan_;           // set before the saved blocks are read
+  BackgroundThread reader_{loop_};     // reads saved blocks
+  std::optional<Version> replicated_;  // the newest version that was sent to the standby
   // Reports through send_to_coordinator(), so that no part is reported before the steps that led to
   // it, whose reports may wait for the standby.
   CheckpointSaver saver_;

@@ -18,16 +18,18 @@ using py::arg;
 
 constexpr uint32_t kCopiersMax = 64;
 
-// Memory of a session, for whoever reads the buffer protocol.
+// Memory of a session, for readers of the buffer protocol.
 struct Floats {
   std::shared_ptr<PythonSession> owner;
   std::span<float> values;
 };
 
-Learning learning_of(const std::map<std::string, py::object>& settings) {
-  Learning learning;
-  OptimizerSettings& optimizer = learning.optimizer;
-  const std::map<std::string, double*> numbers = {{"rate", &learning.rate},
+using Settings = std::map<std::string, py::object>;
+
+GroupSettings group_of(const Settings& settings) {
+  GroupSettings group;
+  OptimizerSettings& optimizer = group.optimizer;
+  const std::map<std::string, double*> numbers = {{"rate", &group.rate},
                                                   {"momentum", &optimizer.momentum},
                                                   {"weight_decay", &optimizer.weight_decay},
                                                   {"beta1", &optimizer.beta1},
@@ -46,13 +48,33 @@ Learning learning_of(const std::map<std::string, py::object>& settings) {
       throw Trouble("an optimiser has no setting '" + name + "'");
     }
   }
-  return learning;
+  return group;
+}
+
+Learning learning_of(const Settings& settings) {
+  const GroupSettings group = group_of(settings);
+  return {.optimizer = group.optimizer, .rate = group.rate};
+}
+
+// The settings of every group, from this step on. The rate of the first is the one that is
+// recorded.
+void set_groups(PythonSession& session, const std::vector<Settings>& groups) {
+  std::vector<GroupSettings> own;
+  for (const Settings& settings : groups) own.push_back(group_of(settings));
+  if (own.empty()) throw Trouble("a step without settings");
+  const double rate = own.front().rate;
+  session.live().set_rate(rate, std::move(own));
+}
+
+bool push(PythonSession& session, uint32_t index, uint32_t samples, uint16_t flags) {
+  if (index >= session.layout().tensors().size() || samples == 0)
+    throw Trouble("no such tensor, or no samples behind it");
+  return session.live().push(index, samples, flags);
 }
 
 std::shared_ptr<PythonSession> make_session(const std::string& address, const std::string& token,
                                             WorkerId rank, std::vector<TensorSpec> tensors,
-                                            const std::map<std::string, py::object>& optimizer,
-                                            uint32_t copiers) {
+                                            const Settings& optimizer, uint32_t copiers) {
   return std::make_shared<PythonSession>(address, token, rank, std::move(tensors),
                                          learning_of(optimizer), std::min(copiers, kCopiersMax));
 }
@@ -70,13 +92,9 @@ std::string outcome_of(PythonSession& session) {
   }
 }
 
-void finish_step(PythonSession& session, bool finished, uint32_t samples, double loss,
-                 uint32_t correct, uint32_t predictions) {
-  session.live().finish_step({.finished = finished,
-                              .samples = samples,
-                              .loss = loss,
-                              .correct = correct,
-                              .predictions = predictions});
+void finish_step(PythonSession& session, bool finished, uint32_t samples) {
+  session.live().hold_report(
+      {.finished = finished, .samples = samples, .loss = std::numeric_limits<double>::quiet_NaN()});
 }
 
 void bind_floats(py::module_& module) {
@@ -92,23 +110,25 @@ void bind_floats(py::module_& module) {
 void bind_tensor(py::module_& module) {
   py::class_<TensorSpec>(module, "Tensor", "One tensor of the model, as the run knows it.")
       .def(py::init([](std::string name, uint64_t size, bool averaged, double rate, double decay,
-                       std::vector<uint64_t> shape) {
+                       std::vector<uint64_t> shape, uint32_t group) {
              return TensorSpec{std::move(name),
                                size,
                                averaged ? TensorKind::kAveraged : TensorKind::kTrained,
                                rate,
                                decay,
-                               std::move(shape)};
+                               std::move(shape),
+                               group};
            }),
            arg("name"), arg("size"), arg("averaged") = false, arg("rate") = 1.0, arg("decay") = 1.0,
-           arg("shape") = std::vector<uint64_t>())
+           arg("shape") = std::vector<uint64_t>(), arg("group") = 0)
       .def_readonly("name", &TensorSpec::name)
       .def_readonly("size", &TensorSpec::size)
       .def_property_readonly(
           "averaged", [](const TensorSpec& tensor) { return tensor.kind == TensorKind::kAveraged; })
       .def_readonly("rate", &TensorSpec::rate)
       .def_readonly("decay", &TensorSpec::decay)
-      .def_readonly("shape", &TensorSpec::shape);
+      .def_readonly("shape", &TensorSpec::shape)
+      .def_readonly("group", &TensorSpec::group);
 }
 
 std::vector<uint64_t> offsets_of(const PythonSession& session) {
@@ -123,7 +143,6 @@ std::vector<uint64_t> offsets_of(const PythonSession& session) {
 void bind_session(py::module_& module) {
   bind_floats(module);
   bind_tensor(module);
-  const double unknown = std::numeric_limits<double>::quiet_NaN();
   using Self = std::shared_ptr<PythonSession>;
   const py::call_guard<py::gil_scoped_release> alone;
   py::class_<PythonSession, Self>(module, "Session", "A worker's side of a run.")
@@ -154,17 +173,50 @@ void bind_session(py::module_& module) {
       .def(
           "tensor_ready",
           [](PythonSession& self, uint32_t index, uint32_t samples) {
-            if (index >= self.layout().tensors().size() || samples == 0)
-              throw Trouble("no such tensor, or no samples behind it");
-            return self.live().tensor_ready(index, samples);
+            return push(self, index, samples, 0);
           },
           arg("index"), arg("samples"), alone)
       .def(
-          "set_rate", [](PythonSession& self, double rate) { self.live().set_rate(rate); },
-          arg("rate"))
+          "tensor_held",
+          [](PythonSession& self, uint32_t index, uint32_t samples) {
+            return push(self, index, samples, kHoldFlag);
+          },
+          arg("index"), arg("samples"), alone)
+      .def(
+          "tensor_absent",
+          [](PythonSession& self, uint32_t index, uint32_t samples) {
+            return push(self, index, samples, kNothingFlag);
+          },
+          arg("index"), arg("samples"), alone)
+      .def(
+          "tensor_written",
+          [](PythonSession& self, uint32_t index) { return push(self, index, 1, kValuesFlag); },
+          arg("index"), alone)
+      .def(
+          "expect_norm",
+          [](PythonSession& self, const std::vector<uint32_t>& tensors) {
+            self.live().expect_norm(tensors);
+          },
+          arg("tensors"))
+      .def("wait_for_norm", &PythonSession::wait_for_norm)
+      .def(
+          "release",
+          [](PythonSession& self, double scale, bool used) { self.live().release(scale, used); },
+          arg("scale"), arg("used"))
+      .def(
+          "changed_tensors", [](PythonSession& self) { return self.live().changed_tensors(); },
+          alone)
+      .def("set_groups", &set_groups, arg("groups"))
       .def("pull_ahead", [](PythonSession& self) { self.live().pull_ahead(); })
-      .def("finish_step", &finish_step, arg("finished"), arg("samples"), arg("loss") = unknown,
-           arg("correct") = 0, arg("predictions") = 0)
+      .def("finish_step", &finish_step, arg("finished"), arg("samples"))
+      .def(
+          "report",
+          [](PythonSession& self, double loss, uint32_t correct, uint32_t predictions) {
+            self.live().amend_report(loss, correct, predictions);
+            self.live().send_report();
+          },
+          arg("loss"), arg("correct"), arg("predictions"))
+      .def("ask_to_stop", [](PythonSession& self) { self.live().ask_for_length(0); })
       .def("fetch_average", &PythonSession::fetch_average)
       .def(
           "evaluated",

@@ -21,7 +21,7 @@ namespace py = pybind11;
 // So often Ctrl-C is looked for.
 constexpr Duration kPatience = std::chrono::milliseconds(100);
 
-// A run that is supervised tells its workers how long to look for it when it is lost.
+// A supervised run says to its workers how long to look for it when it is lost.
 Duration rejoin_for() {
   const char* const seconds = std::getenv("DROVER_REJOIN_FOR");
   return std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
@@ -43,6 +43,7 @@ WorkerSettings settings_of(const std::string& address, const std::string& token,
       .partial = false,
       .sharing = here ? Sharing::kIfPossible : Sharing::kNo,
       .learning = learning,
+      .watch = copiers == 0,  // else the model has copies
       .copiers = copiers,
       .rejoin_for = rejoin_for(),
       .exit_when_over = false};
@@ -107,7 +108,7 @@ void PythonSession::rejoin_if_lost() {
 void PythonSession::start() {
   if (const Status started = live_->start(); !started) throw Trouble(started.error().message);
   wait([&](Duration patience) { return live_->wait_until_connected(patience); });
-  rejoin_if_lost();  // it may have been told to come again later
+  rejoin_if_lost();  // the coordinator may have said to come again later
   const auto farewell = live_->farewell();
   if (farewell && farewell->outcome == RunOutcome::kFailed) throw Trouble(farewell->reason);
 }
@@ -127,6 +128,16 @@ std::optional<Step> PythonSession::next_step() {
   return live_->step();
 }
 
+std::optional<std::pair<double, double>> PythonSession::wait_for_norm() {
+  std::optional<LiveSession::Norm> norm;
+  wait([&](Duration patience) {
+    norm = live_->wait_for_norm(patience);
+    return norm.has_value();
+  });
+  if (!norm->known) return std::nullopt;
+  return std::pair(norm->norm.squares, norm->norm.largest);
+}
+
 std::optional<Version> PythonSession::fetch_average() {
   rejoin_if_lost();
   if (!live_->ask_for_average()) {
@@ -144,8 +155,8 @@ std::optional<Version> PythonSession::fetch_average() {
 
 void PythonSession::leave(const std::string& reason) {
   if (std::exchange(left_, true)) return;
-  // Who has done its part waits until its last step is closed: the parameters are then final.
-  if (reason.empty() && !over_) next_step();
+  // A script that is done ends the run: what it has made of the model so far is the result.
+  if (reason.empty() && !over_) live_->ask_for_length(live_->step());
   live_->leave(reason);
 }
 

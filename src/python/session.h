@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/layout.h"
@@ -34,12 +35,15 @@ class PythonSession {
   void start();
   std::optional<Step> next_step();
   std::optional<Version> fetch_average();
+  // The sum of the squares and the largest absolute value of the mean of the gradients that were
+  // pushed as held; nothing if this worker's came too late.
+  std::optional<std::pair<double, double>> wait_for_norm();
   void leave(const std::string& reason);
 
  private:
   void rejoin_if_lost();
   // Calls `look` until it returns true, without holding the interpreter; each call may wait for as
-  // long as it is told.
+  // long as its argument says.
   void wait(const std::function<bool(Duration)>& look);
 
   const Layout layout_;

@@ -38,7 +38,11 @@ Answer AsyncProtocol::judge(const Round& round, const Push& push) const {
 
 Status AsyncProtocol::on_offer(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) {
   Round& round = rounds_[push.hosted.index];
-  if (payload) {
+  if ((push.flags & kHoldFlag) != 0)
+    return invalid_input(
+        "gradients can be clipped by their common norm only where workers wait for each other, and "
+        "not with the policies async and ssp");
+  if (payload || (push.flags & kNothingFlag) != 0) {
     on_block(push, std::move(payload), now, out);
     return done();
   }
@@ -51,16 +55,22 @@ Status AsyncProtocol::on_offer(const Push& push, ConstBuffer payload, TimePoint 
 void AsyncProtocol::on_block(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) {
   Round& round = rounds_[push.hosted.index];
   Answer verdict = judge(round, push);
-  if (verdict == Answer::kAccepted)
+  const bool nothing = (push.flags & kNothingFlag) != 0;
+  if (verdict == Answer::kAccepted && nothing) round.pushes.on_answered(false, 0);
+  if (verdict == Answer::kAccepted && !nothing)
     verdict = payload ? apply(round, push, std::move(payload)) : Answer::kLate;
   on_answered(round, push, verdict, now, out);
 }
 
 Answer AsyncProtocol::apply(Round& round, const Push& push, ConstBuffer payload) {
   ShardBlock& block = push.hosted.block;
-  const Answer verdict = block.add(push.worker, push.samples, std::move(payload));
-  if (verdict == Answer::kAccepted)
-    block.publish(state_.rates.rate_of(block.version(), push.samples));
+  const Answer verdict = (push.flags & kValuesFlag) != 0
+                             ? block.add_values(push.worker, std::move(payload))
+                             : block.add(push.worker, push.samples, std::move(payload));
+  if (verdict == Answer::kAccepted) {
+    const auto update = state_.rates.update_of(block.version(), block.group(), push.samples);
+    block.publish(update.rate, update.optimizer);
+  }
   round.pushes.on_answered(verdict == Answer::kAccepted, push.samples);
   note_outlier(push, block.version(), verdict);
   return verdict;

@@ -22,6 +22,9 @@ class BlockCopies {
         checkpoint_every_(plan.checkpoint_every),
         standby_(plan.standby) {}
 
+  // The run ends with that version.
+  void end_at(Step steps) { steps_ = steps; }
+
   // Whether a snapshot of this version is to be kept.
   bool snapshot_due(Version version) const {
     return version >= steps_ || (evaluate_every_ > 0 && version % evaluate_every_ == 0);
@@ -62,7 +65,7 @@ class BlockCopies {
     Version version = 0;
     ConstBuffer values;
   };
-  const Step steps_;
+  Step steps_;
   const Step evaluate_every_;
   const Step checkpoint_every_;
   const bool standby_;

@@ -40,6 +40,13 @@ Answer GradientIntake::add(WorkerId worker, uint32_t samples, ConstBuffer gradie
   return Answer::kAccepted;
 }
 
+Answer GradientIntake::replace(WorkerId worker, ConstBuffer values) {
+  reset();
+  const auto squares = sum_.add(worker, 1, std::move(values));
+  if (!squares) return Answer::kLate;
+  return std::isfinite(*squares) ? Answer::kAccepted : Answer::kNotFinite;
+}
+
 NoiseEstimate GradientIntake::noise(double mean_square) const {
   return estimate_noise(weighted_squares_, mean_square, sum_.samples(), sum_.contributors());
 }

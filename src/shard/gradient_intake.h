@@ -30,6 +30,10 @@ class GradientIntake {
   // the worker has overwritten it. REQUIRES: as GradientSum::add().
   Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient);
 
+  // Forgets all gradients and takes in values, whatever the guard thinks of their norm.
+  // REQUIRES: as GradientSum::add().
+  Answer replace(WorkerId worker, ConstBuffer values);
+
   // The ratio of the last gradient's norm (or samples) to the typical one, if the gradient was an
   // outlier, used or not. Absent otherwise.
   const std::optional<double>& outlier_ratio() const { return outlier_ratio_; }

@@ -140,6 +140,15 @@ bool keeps_squares(OptimizerKind kind) {
 
 float narrow(double value) { return static_cast<float>(value); }
 
+// base^exponent by multiplication: pow() differs between C libraries.
+double power(double base, uint64_t exponent) {
+  double result = 1.0;
+  for (double square = base; exponent > 0; exponent /= 2, square *= square) {
+    if (exponent % 2 == 1) result *= square;
+  }
+  return result;
+}
+
 Factors factors_of(const OptimizerSettings& settings, double learning_rate, double beta1_power,
                    double beta2_power) {
   Factors f{.rate = narrow(learning_rate),
@@ -177,9 +186,24 @@ BlockOptimizer::BlockOptimizer(const OptimizerSettings& settings, TensorKind kin
     : settings_(settings),
       kind_(kind),
       length_(length),
-      momentum_(kind == TensorKind::kTrained && keeps_momentum(settings) ? length : 0),
-      squares_(kind == TensorKind::kTrained && keeps_squares(settings.kind) ? length : 0),
-      average_(kind == TensorKind::kTrained && settings.ema_decay > 0.0 ? length : 0) {}
+      average_(kind == TensorKind::kTrained && settings.ema_decay > 0.0 ? length : 0) {
+  make_room();
+}
+
+void BlockOptimizer::make_room() {
+  if (kind_ != TensorKind::kTrained) return;
+  if (keeps_momentum(settings_) && momentum_.size() == 0) momentum_ = FloatBuffer(length_);
+  if (keeps_squares(settings_.kind) && squares_.size() == 0) squares_ = FloatBuffer(length_);
+}
+
+void BlockOptimizer::use(const OptimizerSettings& settings) {
+  if (settings.beta1 != settings_.beta1) beta1_power_ = power(settings.beta1, updates_);
+  if (settings.beta2 != settings_.beta2) beta2_power_ = power(settings.beta2, updates_);
+  const double ema_decay = settings_.ema_decay;
+  settings_ = settings;
+  settings_.ema_decay = ema_decay;
+  make_room();
+}
 
 void BlockOptimizer::start(std::span<const float> initial) {
   DROVER_CHECK(!started_);
@@ -194,7 +218,9 @@ void BlockOptimizer::restore(const SavedBlock& saved) {
   updates_ = saved.updates;
   beta1_power_ = saved.beta1_power;
   beta2_power_ = saved.beta2_power;
-  const auto take = [](const ConstBuffer& from, FloatBuffer& into) {
+  const auto take = [&](const ConstBuffer& from, FloatBuffer& into) {
+    // What belongs to settings that come with a step, see use().
+    if (from && into.size() == 0 && &into != &average_) into = FloatBuffer(length_);
     if (into.size() == 0) return;
     DROVER_CHECK(from && from->size() == into.size());
     std::copy_n(from->data(), into.size(), into.data());
@@ -220,7 +246,7 @@ void BlockOptimizer::save(SavedBlock& saved, BufferPool& pool) const {
 }
 
 double BlockOptimizer::apply(const GradientSum& sum, double learning_rate,
-                             std::span<const float> now, std::span<float> next) {
+                             std::span<const float> now, std::span<float> next, double scale) {
   DROVER_CHECK(started_);
   DROVER_CHECK(sum.length() == length_);
   DROVER_CHECK(now.size() == length_);
@@ -253,6 +279,9 @@ double BlockOptimizer::apply(const GradientSum& sum, double learning_rate,
       sum.write_mean(begin, {mean.data(), size}, squares);
     } else {
       sum.write_mean(begin, {mean.data(), size});
+    }
+    if (scale != 1.0) {
+      for (size_t i = 0; i < size; ++i) mean[i] *= narrow(scale);
     }
     const float* p = now.data() + begin;
     float* q = next.data() + begin;

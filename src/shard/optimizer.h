@@ -43,14 +43,18 @@ class BlockOptimizer {
   // Adds copies of the optimiser's state to `saved`.
   void save(SavedBlock& saved, BufferPool& pool) const;
 
+  // From the next update on. Momentum and squares stay, or start at zero where there were none.
+  // The decay of the moving average is not changed.
+  void use(const OptimizerSettings& settings);
+
   // Writes the block's next version to `next` in one pass over memory. `now` stays unchanged, since
   // it may still be on its way to workers. Without a contribution the next version is a copy, and
-  // no state changes: neither momentum, nor the number of updates, nor the moving average. Returns
-  // |g|^2 of the mean gradient of a trained block with two or more contributions (see
-  // gradient_noise.h); otherwise 0.
+  // no state changes: neither momentum, nor the number of updates, nor the moving average. The mean
+  // gradient is multiplied by `scale` before it is used. Returns |g|^2 of the mean gradient of a
+  // trained block with two or more contributions (see gradient_noise.h); otherwise 0.
   // REQUIRES: all have the block's length; `next` does not overlap `now`.
   double apply(const GradientSum& sum, double learning_rate, std::span<const float> now,
-               std::span<float> next);
+               std::span<float> next, double scale = 1.0);
 
   // The moving average of the parameters, which is what should be evaluated:
   //
@@ -67,14 +71,16 @@ class BlockOptimizer {
  private:
   void average(const GradientSum& sum, std::span<float> next) const;
 
+  void make_room();
+
   OptimizerSettings settings_;
   TensorKind kind_;
   size_t length_;
   uint64_t updates_ = 0;
   double beta1_power_ = 1.0;  // b1^t, by multiplication: pow() differs between C libraries
   double beta2_power_ = 1.0;
-  FloatBuffer momentum_;  // b or m; empty if the kind has none, like those below
-  FloatBuffer squares_;   // v
+  FloatBuffer momentum_{0};  // b or m; empty if the kind has none, like those below
+  FloatBuffer squares_{0};   // v
   FloatBuffer average_;
   bool started_ = false;
 };

@@ -289,6 +289,44 @@ TEST(BlockOptimizer, IsBitwiseTheSameOnEveryMachine) {
   EXPECT_EQ(digest, 17801092171203888534U);
 }
 
+TEST(BlockOptimizer, TakesOtherSettingsFromStepToStep) {
+  const std::vector<float> start = {1.0f};
+  BlockOptimizer optimizer = started({.kind = OptimizerKind::kSgd}, start);
+  std::vector<float> p = next_of(optimizer, 0.5, start, {1.0f});
+  EXPECT_EQ(p[0], 0.5f);
+  optimizer.use({.kind = OptimizerKind::kMomentum, .momentum = 0.5});
+  p = next_of(optimizer, 1.0, p, {1.0f});
+  EXPECT_EQ(p[0], -0.5f) << "momentum starts at zero";
+  optimizer.use({.kind = OptimizerKind::kMomentum, .momentum = 2.0});
+  p = next_of(optimizer, 1.0, p, {1.0f});
+  EXPECT_EQ(p[0], -3.5f) << "and is kept";
+}
+
+TEST(BlockOptimizer, CorrectsTheBiasForTheBetasOfTheStep) {
+  const OptimizerSettings before{.kind = OptimizerKind::kAdam, .beta1 = 0.9, .beta2 = 0.99};
+  OptimizerSettings now = before;
+  now.beta1 = 0.5;
+  const std::vector<float> start = {1.0f};
+  BlockOptimizer optimizer = started(before, start);
+  const std::vector<float> first = next_of(optimizer, 0.1, start, {2.0f});
+  optimizer.use(now);
+  const std::vector<float> second = next_of(optimizer, 0.1, first, {1.0f});
+  const double m = 0.5 * (0.1 * 2.0) + 0.5 * 1.0;
+  const double v = 0.99 * (0.01 * 4.0) + 0.01 * 1.0;
+  const double step = 0.1 * (m / (1 - 0.25)) / (std::sqrt(v / (1 - 0.99 * 0.99)) + 1e-8);
+  EXPECT_NEAR(second[0], first[0] - step, 1e-5);
+}
+
+TEST(BlockOptimizer, ScalesTheMeanGradient) {
+  const std::vector<float> start = {1.0f};
+  BlockOptimizer optimizer = started({.kind = OptimizerKind::kSgd}, start);
+  GradientSum sum(SumOrder::kArrival, 1, &pool);
+  sum.add(0, 1, buffer_of(std::vector<float>{2.0f}));
+  std::vector<float> next(1);
+  optimizer.apply(sum, 1.0, start, next, 0.25);
+  EXPECT_EQ(next[0], 0.5f);
+}
+
 TEST(BlockOptimizer, ChangesNothingWithoutContributions) {
   for (const OptimizerKind kind : kKinds) {
     SCOPED_TRACE(name_of(kind));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "core/ids.h"
 #include "core/result.h"
@@ -29,6 +30,13 @@ class RateTable {
 
   // The rate of an update in `step` by gradients of `samples` samples.
   double rate_of(Step step, uint64_t samples) const;
+  // The same for the tensors of a group (TensorSpec::group), with its own settings if there are
+  // any; they are valid until the next on_rate().
+  struct Update {
+    double rate = 0.0;
+    const OptimizerSettings* optimizer = nullptr;
+  };
+  Update update_of(Step step, uint32_t group, uint64_t samples) const;
 
   // The number of entries kept for later.
   size_t pending() const { return rates_.size(); }
@@ -37,7 +45,11 @@ class RateTable {
   struct Rate {
     WorkerId worker = 0;
     double rate = 0.0;
+    std::vector<GroupSettings> groups;
   };
+  const Rate* in_force(Step step) const;
+  double factor(uint64_t samples) const;
+
   ScheduleSettings schedule_;
   uint64_t full_samples_ = 0;
   double noise_scale_ = 0.0;

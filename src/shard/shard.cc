@@ -42,6 +42,10 @@ void Shard::on_plan(const Plan& plan) {
   for (auto& [id, hosted] : state_.blocks) hosted->index = index++;
   state_.rates = RateTable(plan.learning.schedule, plan.full_samples);
   state_.tally = StepTally(plan.workers, state_.blocks.size());
+  // Scripts may have loaded a model in one worker alone.
+  if (std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                  [](const TensorSpec& tensor) { return tensor.group > 0; }))
+    startup_.ask_only_the_first();
   protocol_ = make_protocol(state_);
 }
 
@@ -197,6 +201,10 @@ Result<Shard::Admitted> Shard::admit_push(WorkerId worker, const FrameHeader& he
     }
   }
   const size_t floats = block.block().length;
+  if ((header.flags & kPushFlags) != 0) {
+    if (const Status fits = check_flags(worker, header); !fits) return fits.error();
+    if ((header.flags & kNothingFlag) != 0) return Admitted{0, hosted};
+  }
   if (header.length == 0) {
     // An offer in place has the position of the floats in its payload. Any other offer is empty and
     // means that a block is ready. An empty block withdraws its offer.
@@ -212,6 +220,20 @@ Result<Shard::Admitted> Shard::admit_push(WorkerId worker, const FrameHeader& he
   return Admitted{floats, hosted};
 }
 
+Status Shard::check_flags(WorkerId worker, const FrameHeader& header) const {
+  if (header.step == kInitialStep)
+    return breach(worker, " sent initial parameters as something else");
+  const bool nothing = (header.flags & kNothingFlag) != 0;
+  if (nothing &&
+      (header.type != FrameType::kOffer || header.length > 0 ||
+       (header.flags & kPushFlags) != kNothingFlag || (header.flags & kInPlaceFlag) != 0))
+    return breach(worker, " sent a gradient that it says it does not have");
+  const bool holds = (header.flags & kHoldFlag) != 0;
+  if (holds && (header.version == 0 || header.version > state_.blocks.size()))
+    return breach(worker, " holds more blocks than there are");
+  return done();
+}
+
 Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer payload,
                        TimePoint now, Outbox& out) {
   const auto admitted = admit(worker, header);
@@ -219,7 +241,13 @@ Status Shard::on_frame(WorkerId worker, const FrameHeader& header, ConstBuffer p
   const auto [floats, hosted] = admitted.value();
   DROVER_CHECK(floats == (payload ? payload->size() : 0));
   if (hosted != nullptr) {
-    const Push push{worker, header.step, header.samples, *hosted};
+    const bool holds = (header.flags & kHoldFlag) != 0;
+    const Push push{.worker = worker,
+                    .step = header.step,
+                    .samples = header.samples,
+                    .hosted = *hosted,
+                    .flags = static_cast<uint16_t>(header.flags & kPushFlags),
+                    .holds = holds ? static_cast<uint32_t>(header.version) : 0};
     const Status taken = on_push(push, header.type, std::move(payload), now, out);
     if (!taken) return taken;
   } else if (header.type == FrameType::kPull) {
@@ -282,6 +310,25 @@ void Shard::grant_offers(Outbox& out) {
 
 Status Shard::on_rate(WorkerId worker, const LearningRate& rate) {
   return state_.rates.on_rate(worker, rate, state_.tally.step());
+}
+
+void Shard::on_release(const Release& release, TimePoint now, Outbox& out) {
+  protocol_->on_release(release, now, out);
+  grant_offers(out);
+}
+
+Status Shard::on_length(Step steps) {
+  if (steps == 0 || steps < state_.tally.step())
+    return invalid_input("a run of " + std::to_string(steps) + " steps, of which " +
+                         std::to_string(state_.tally.step()) + " are done");
+  const bool was_due = is_checkpoint(steps, state_.plan.checkpoint_every, state_.plan.steps);
+  state_.plan.steps = steps;
+  for (auto& [id, hosted] : state_.blocks) hosted->block.end_at(steps);
+  // The last step is done already, and nothing was saved of it.
+  if (!state_.finished() || was_due || state_.plan.checkpoint_every == 0) return done();
+  for (auto& [id, hosted] : state_.blocks) hosted->block.save_now();
+  protocol_->gather_checkpoint();
+  return done();
 }
 
 size_t Shard::pending() const {

@@ -72,6 +72,12 @@ class Shard {
   // RateTable::on_rate(). REQUIRES: has_plan().
   Status on_rate(WorkerId worker, const LearningRate& rate);
 
+  // How to close the blocks that are held; see HeldBlocks. REQUIRES: has_plan().
+  void on_release(const Release& release, TimePoint now, Outbox& out);
+  // The run has so many steps, and not as many as the plan says. An error: more are done.
+  // REQUIRES: has_plan().
+  Status on_length(Step steps);
+
   // Sets the most bytes of gradients in flight to this shard.
   void set_window(size_t bytes) { state_.offers.set_window(bytes); }
 
@@ -93,6 +99,7 @@ class Shard {
   HostedBlock* find(BlockId id) const;
   Result<Admitted> admit(WorkerId worker, const FrameHeader& header) const;
   Result<Admitted> admit_push(WorkerId worker, const FrameHeader& header) const;
+  Status check_flags(WorkerId worker, const FrameHeader& header) const;
   bool update_members(const std::vector<WorkerId>& alive);
   Status on_push(const Push& push, FrameType type, ConstBuffer payload, TimePoint now, Outbox& out);
   Status on_initial(const Push& push, FrameType type, ConstBuffer payload, Outbox& out);

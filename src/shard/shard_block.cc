@@ -1,16 +1,22 @@
 #include "shard/shard_block.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include "core/check.h"
+#include "shard/kernels.h"
 
 namespace drover {
 namespace {
 
 OptimizerSettings optimizer_of(const Plan& plan, const Block& block) {
   OptimizerSettings settings = plan.learning.optimizer;
-  settings.weight_decay *= plan.tensors.at(block.tensor).decay;
+  const TensorSpec& tensor = plan.tensors.at(block.tensor);
+  settings.weight_decay *= tensor.decay;
+  // Its own settings come with the step: until then nothing is kept for those of the run.
+  if (tensor.group > 0) settings.kind = OptimizerKind::kSgd;
   return settings;
 }
 
@@ -23,6 +29,7 @@ ShardBlock::ShardBlock(const Block& block, const Plan& plan, BufferPool* pool,
       pool_(pool),
       published_(published),
       intake_(block, plan, pool),
+      group_(plan.tensors.at(block.tensor).group),
       rate_(plan.tensors.at(block.tensor).rate),
       optimizer_(optimizer_of(plan, block), block.kind, block.length),
       copies_(plan) {}
@@ -50,15 +57,50 @@ void ShardBlock::restore(const SavedBlock& saved, Version version, const Members
   keep_snapshot();
 }
 
-NoiseEstimate ShardBlock::publish(double learning_rate) {
+Answer ShardBlock::add_values(WorkerId worker, ConstBuffer values) {
+  if (values_of_ && *values_of_ <= worker) return Answer::kAccepted;
+  const Answer answer = intake_.replace(worker, std::move(values));
+  if (answer == Answer::kAccepted) values_of_ = worker;
+  return answer;
+}
+
+void ShardBlock::forget_gradients() {
+  intake_.reset();
+  values_of_.reset();
+}
+
+ShardBlock::Norm ShardBlock::norm() const {
+  Norm norm;
+  const GradientSum& sum = intake_.sum();
+  if (sum.contributors() == 0) return norm;
+  std::array<float, kScaledMax> mean;
+  for (size_t begin = 0; begin < block_.length; begin += mean.size()) {
+    const std::span<float> part(mean.data(), std::min(mean.size(), block_.length - begin));
+    sum.write_mean(begin, part);
+    norm.squares += sum_of_squares(part);
+    for (const float value : part)
+      norm.largest = std::max(norm.largest, static_cast<double>(std::abs(value)));
+  }
+  return norm;
+}
+
+NoiseEstimate ShardBlock::publish(double learning_rate, const OptimizerSettings* own,
+                                  double scale) {
   DROVER_CHECK(collects());
   SharedBuffer next = published_->take(block_.length);
-  const double mean_square =
-      optimizer_.apply(intake_.sum(), learning_rate * rate_, parameters_->span(), next->span());
-  const NoiseEstimate estimate =
-      block_.kind == TensorKind::kTrained ? intake_.noise(mean_square) : NoiseEstimate{};
+  NoiseEstimate estimate;
+  if (values_of_) {
+    for (size_t begin = 0; begin < block_.length; begin += kScaledMax)
+      intake_.sum().write_mean(
+          begin, next->span().subspan(begin, std::min(kScaledMax, block_.length - begin)));
+  } else {
+    if (own != nullptr && intake_.sum().contributors() > 0) optimizer_.use(*own);
+    const double mean_square = optimizer_.apply(intake_.sum(), learning_rate * rate_,
+                                                parameters_->span(), next->span(), scale);
+    if (block_.kind == TensorKind::kTrained) estimate = intake_.noise(mean_square);
+  }
   parameters_ = std::move(next);
-  intake_.reset();
+  forget_gradients();
   return estimate;
 }
 

@@ -29,6 +29,11 @@ class ShardBlock {
   const Block& block() const { return block_; }
   bool started() const { return parameters_ != nullptr; }
   bool finished() const { return version_ >= steps_; }
+  // The run ends with that version.
+  void end_at(Step steps) {
+    steps_ = steps;
+    copies_.end_at(steps);
+  }
   // Whether gradients can be used.
   bool collects() const { return started() && !finished(); }
   Version version() const { return version_; }
@@ -44,7 +49,7 @@ class ShardBlock {
   // Adds a gradient to the next update; see GradientIntake::add().
   // REQUIRES: collects(); the buffer has block().length floats.
   Answer add(WorkerId worker, uint32_t samples, ConstBuffer gradient) {
-    return intake_.add(worker, samples, std::move(gradient));
+    return values_of_ ? Answer::kAccepted : intake_.add(worker, samples, std::move(gradient));
   }
   const GradientSum& sum() const { return intake_.sum(); }
   // See GradientIntake::outlier_ratio().
@@ -52,10 +57,29 @@ class ShardBlock {
   // The worker is lost: its norms do not count for its next incarnation.
   void forget_norms(WorkerId worker) { intake_.forget(worker); }
 
-  // Applies the optimiser to the gradients, and publishes the result. Returns the noise of the
-  // gradients; zeros for a block that is averaged, not trained.
-  // REQUIRES: collects().
-  NoiseEstimate publish(double learning_rate);
+  // Takes in values that replace the block's in the next version, in place of all gradients. Of
+  // several workers' those of the lowest are used. REQUIRES: as add().
+  Answer add_values(WorkerId worker, ConstBuffer values);
+  // Forgets what was taken in.
+  void forget_gradients();
+
+  // Of the mean of what was taken in, the sum of squares and the largest absolute value.
+  struct Norm {
+    double squares = 0.0;
+    double largest = 0.0;
+  };
+  Norm norm() const;
+
+  // Which settings of LearningRate are the block's own; 0: none.
+  uint32_t group() const { return group_; }
+
+  // Applies the optimizer to the gradients, and publishes the result. `own`: the settings of the
+  // block's group in this step, if it has any. `scale` multiplies the mean gradient. Returns the
+  // noise of the gradients; zeros for a block that is averaged, not trained. REQUIRES: collects().
+  NoiseEstimate publish(double learning_rate, const OptimizerSettings* own = nullptr,
+                        double scale = 1.0);
+  // Saves the newest version, which is not due; take_saved() returns it.
+  void save_now() { copies_.keep_saved(version_, saved()); }
   // Begins the next version, and keeps copies of it if they are due.
   void next_version(const Membership& members);
 
@@ -72,12 +96,14 @@ class ShardBlock {
   SavedBlock saved() const;
 
   const Block block_;
-  const Step steps_;
+  Step steps_;
   BufferPool* pool_;
   BufferPool* published_;
   Version version_ = 0;
   ConstBuffer parameters_;
   GradientIntake intake_;
+  std::optional<WorkerId> values_of_;  // what was taken in are values, and of this worker
+  const uint32_t group_;
   const double rate_;  // a factor on the run's learning rate
   BlockOptimizer optimizer_;
   BlockCopies copies_;

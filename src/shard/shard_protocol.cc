@@ -79,7 +79,6 @@ void ShardProtocol::close_step_if_done(TimePoint now, Outbox& out) {
   out.push_back({to_coordinator(), control_frame(std::move(closed))});
 }
 
-// Called when all blocks have reached the version of the open step. Some may be ahead of it.
 void ShardProtocol::gather_checkpoint() {
   CheckpointPart part{.shard = state_.id, .version = state_.tally.step(), .blocks = {}};
   for (auto& [id, hosted] : state_.blocks) {

@@ -37,6 +37,9 @@ class ShardProtocol {
   // A worker will push nothing more for steps before `version`.
   virtual void on_done(WorkerId worker, Version version, TimePoint now, Outbox& out) = 0;
 
+  // How to close the blocks that are held. Protocols that hold none ignore it.
+  virtual void on_release(const Release&, TimePoint, Outbox&) {}
+
   // See Shard.
   virtual std::optional<TimePoint> wake_at() const = 0;
   virtual void on_time(TimePoint now, Outbox& out) = 0;
@@ -51,6 +54,10 @@ class ShardProtocol {
   bool serve(HostedBlock& hosted, const Pull& pull, TimePoint now, Outbox& out);
   // Serves all waiting pulls.
   void serve_all(TimePoint now, Outbox& out);
+
+  // All blocks have come to the version of the open step; some may be further on. What they saved
+  // of it is handed out as a checkpoint.
+  void gather_checkpoint();
 
  protected:
   // Like serve(), for a worker's pull of parameters. REQUIRES: hosted.block.started().
@@ -68,7 +75,6 @@ class ShardProtocol {
   ShardState& state_;
 
  private:
-  void gather_checkpoint();
   uint64_t digest() const;
 };
 

@@ -46,11 +46,20 @@ void ShardServer::on_decision(const Decision& decision, TimePoint now, Outbox& o
   source_.on_decision(decision.step);
 }
 
+Status ShardServer::on_length(Step steps) {
+  const Status may = shard_.on_length(steps);
+  if (may) plan_->steps = steps;
+  return may;
+}
+
 std::vector<CheckpointPart> ShardServer::take_checkpoints(Outbox& out) {
   std::vector<CheckpointPart> due;
   while (auto part = shard_.take_checkpoint()) {
     if (is_checkpoint(part->version, plan_->checkpoint_every, plan_->steps)) due.push_back(*part);
-    if (plan_->standby) source_.on_version(std::move(*part), plan_->incarnation, out);
+    // The last version may be saved a second time; see Shard::on_length().
+    if (!plan_->standby || replicated_ == part->version) continue;
+    replicated_ = part->version;
+    source_.on_version(std::move(*part), plan_->incarnation, out);
   }
   return due;
 }

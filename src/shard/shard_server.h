@@ -41,6 +41,9 @@ class ShardServer {
   // `saved`: this shard's blocks in the checkpoint.
   void start(const std::vector<SavedBlock>& saved);
 
+  // See Shard::on_length().
+  Status on_length(Step steps);
+
   // REQUIRES: shard().check_decision() is ok.
   void on_decision(const Decision& decision, TimePoint now, Outbox& out);
 
@@ -68,6 +71,7 @@ class ShardServer {
   Shard shard_;
   ReplicaSource source_;
   std::optional<Plan> plan_;
+  std::optional<Version> replicated_;  // the newest version that the standby was given
 };
 
 }  // namespace drover

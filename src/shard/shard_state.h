@@ -42,6 +42,8 @@ struct Push {
   Step step = 0;
   uint32_t samples = 0;
   HostedBlock& hosted;
+  uint16_t flags = 0;  // of kPushFlags
+  uint32_t holds = 0;  // with kHoldFlag: how many blocks of this shard its worker holds
 };
 
 // The most steps by which decisions, pushes and blocks may be ahead.

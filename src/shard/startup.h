@@ -21,6 +21,9 @@ class Startup {
     if (asked(worker)) source_.reset();
   }
 
+  // Only worker 0 is asked: several shards must not get values of different workers. Call first.
+  void ask_only_the_first() { only_the_first_ = true; }
+
   // If the parameters are `complete`, reports once that the shard is ready. Otherwise asks the
   // first connected worker for them, one worker at a time. Call after every change of either
   // argument. `workers`: the number of worker indices; higher ids are not workers.
@@ -31,6 +34,7 @@ class Startup {
       return;
     }
     if (source_ || connected.empty() || *connected.begin() >= workers) return;
+    if (only_the_first_ && *connected.begin() != 0) return;
     source_ = *connected.begin();
     out.push_back({to_worker(*source_, Lane::kControl), control_frame(WantInitial{})});
   }
@@ -38,6 +42,7 @@ class Startup {
  private:
   std::optional<WorkerId> source_;
   bool ready_ = false;
+  bool only_the_first_ = false;
 };
 
 }  // namespace drover

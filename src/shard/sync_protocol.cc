@@ -1,6 +1,7 @@
 #include "shard/sync_protocol.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "shard/shard_frames.h"
@@ -60,13 +61,27 @@ void SyncProtocol::report_arrivals(Outbox& out) {
 Answer SyncProtocol::judge(const Collected& each, const Push& push) const {
   if (push.step < each.hosted.block.version() || each.hosted.block.finished()) return Answer::kLate;
   if (each.pushes.answered(push.worker)) return Answer::kDuplicate;
+  if (held_.is_frozen(each.hosted.index)) return Answer::kLate;
   return state_.members.has(push.worker) ? Answer::kAccepted : Answer::kLate;
 }
 
 Status SyncProtocol::on_offer(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) {
   Collected& each = blocks_[push.hosted.index];
   if (push.step > push.hosted.block.version()) {
-    keep_early(each, push, std::move(payload), out);
+    if (push.flags == 0) {
+      keep_early(each, push, std::move(payload), out);
+    } else {
+      drop_early(push, out);
+    }
+    return done();
+  }
+  if ((push.flags & kHoldFlag) != 0 && judge(each, push) == Answer::kAccepted &&
+      !held_.agrees(push.holds))
+    return invalid_input("worker " + std::to_string(push.worker) +
+                         " clips the gradients of other parameters in step " +
+                         std::to_string(push.step) + " than the other workers do");
+  if ((push.flags & kNothingFlag) != 0) {
+    if (take(each, push, nullptr, now, out)) settle(each, now, out);
     return done();
   }
   if (!payload) return take_offer(each, push, now, out);
@@ -99,15 +114,22 @@ void SyncProtocol::on_block(const Push& push, ConstBuffer payload, TimePoint now
   settle(each, now, out);
 }
 
+Answer SyncProtocol::add_to(ShardBlock& block, const Push& push, ConstBuffer payload) {
+  if ((push.flags & kNothingFlag) != 0) return Answer::kAccepted;
+  if ((push.flags & kValuesFlag) != 0) return block.add_values(push.worker, std::move(payload));
+  return block.add(push.worker, push.samples, std::move(payload));
+}
+
 bool SyncProtocol::take(Collected& each, const Push& push, ConstBuffer payload, TimePoint now,
                         Outbox& out) {
   ShardBlock& block = push.hosted.block;
   StepTally& tally = state_.tally;
   Answer verdict = judge(each, push);
   if (verdict == Answer::kAccepted) {
-    verdict = block.add(push.worker, push.samples, std::move(payload));
+    verdict = add_to(block, push, std::move(payload));
     each.pushes.on_push(push.worker, verdict, now, state_.members);
     note_outlier(push, push.step, verdict);
+    if ((push.flags & kHoldFlag) != 0) held_.hold(each.hosted.index, push.holds);
   }
   answer(push, verdict, out);
   if (verdict == Answer::kLate) tally.on_late(push.worker, push.step, now);
@@ -158,11 +180,12 @@ CutoffRule::Collecting SyncProtocol::collecting(const Collected& each) const {
 bool SyncProtocol::may_close(const Collected& each, TimePoint now) const {
   // Without members the run is over: a step without workers does not close.
   return state_.open && state_.members.count() > 0 && each.hosted.block.collects() &&
-         rule_.may_close(collecting(each), now);
+         !held_.is_frozen(each.hosted.index) && rule_.may_close(collecting(each), now);
 }
 
 void SyncProtocol::settle_all(TimePoint now, Outbox& out) {
   for (Collected& each : blocks_) settle(each, now, out);
+  release_abandoned(now, out);
 }
 
 void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
@@ -170,7 +193,7 @@ void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
   while (true) {
     const Version version = each.hosted.block.version();
     if (std::exchange(changed, false) && may_close(each, now)) {
-      close(each, now, out);
+      close_or_hold(each, now, out);
     } else if (auto due = each.early.take(version)) {
       changed = take_early(each, std::move(*due), now, out);
     } else if (!each.released) {
@@ -186,14 +209,55 @@ void SyncProtocol::settle(Collected& each, TimePoint now, Outbox& out) {
   }
 }
 
-void SyncProtocol::close(Collected& each, TimePoint now, Outbox& out) {
+void SyncProtocol::close_or_hold(Collected& each, TimePoint now, Outbox& out) {
+  const size_t index = each.hosted.index;
+  if (!held_.holds(index)) return close(each, now, out);
+  const ShardBlock::Norm norm = each.hosted.block.norm();
+  held_.freeze(index, norm.squares, norm.largest);
+  if (!held_.complete()) return;
+  for (const WorkerId worker : state_.members.list()) {
+    out.push_back({to_worker(worker, Lane::kControl),
+                   control_frame(held_.norm(each.hosted.block.version()))});
+  }
+}
+
+void SyncProtocol::on_release(const Release& release, TimePoint now, Outbox& out) {
+  // Of several workers' the first one counts: they know the same norm.
+  if (release.step == state_.tally.step() && held_.complete()) close_held(release, now, out);
+}
+
+void SyncProtocol::close_held(const Release& release, TimePoint now, Outbox& out) {
+  for (const size_t index : held_.take()) {
+    Collected& each = blocks_[index];
+    if (!release.used) each.hosted.block.forget_gradients();
+    close(each, now, out, release.scale);
+    settle(each, now, out);
+  }
+}
+
+// Workers that knew how to close the held blocks are lost, and the others will not know: their own
+// gradients came too late to be in them. So none of these gradients is used.
+void SyncProtocol::release_abandoned(TimePoint now, Outbox& out) {
+  if (!held_.any_frozen()) return;
+  const Step step = state_.tally.step();
+  for (const WorkerId worker : state_.members.list()) {
+    if (least_push_[worker] <= step) return;
+  }
+  close_held({.step = step, .used = false}, now, out);
+}
+
+// A block for which no worker had a gradient says nothing about the step: another optimizer than
+// the block's may have made it.
+void SyncProtocol::close(Collected& each, TimePoint now, Outbox& out, double scale) {
   ShardBlock& block = each.hosted.block;
   const Step step = block.version();
   const uint64_t samples = block.sum().samples();
   const uint32_t gradients = block.sum().contributors();
-  const NoiseEstimate noise = block.publish(state_.rates.rate_of(step, samples));
+  const bool says_something = gradients > 0 || each.pushes.contributed() == 0;
+  const RateTable::Update update = state_.rates.update_of(step, block.group(), samples);
+  const NoiseEstimate noise = block.publish(update.rate, update.optimizer, scale);
   block.next_version(state_.members);
-  state_.tally.on_block_closed(step, samples, gradients, noise);
+  if (says_something) state_.tally.on_block_closed(step, samples, gradients, noise);
   each.pushes.open_next(state_.members);
   each.released = false;
   // With partial pulls workers begin a step before the last block has closed the one before.
@@ -233,6 +297,7 @@ void SyncProtocol::on_done(WorkerId worker, Version version, TimePoint now, Outb
     each.pushes.release(worker, state_.members);
     settle(each, now, out);
   }
+  release_abandoned(now, out);
 }
 
 // With partial pulls a shard may always be a step behind, and would never have the pulled version
@@ -256,7 +321,8 @@ std::optional<TimePoint> SyncProtocol::wake_at() const {
     return std::nullopt;
   std::optional<TimePoint> next;
   for (const Collected& each : blocks_) {
-    if (each.pushes.contributions().empty()) continue;  // it waits for a first gradient
+    // It waits for a first gradient, or for a worker's Release.
+    if (each.pushes.contributions().empty() || held_.is_frozen(each.hosted.index)) continue;
     if (const auto at = rule_.wake_at(collecting(each))) next = std::min(next.value_or(*at), *at);
     if (next && !rule_.has_grace()) break;  // the limit is the same for all blocks
   }
@@ -266,9 +332,10 @@ std::optional<TimePoint> SyncProtocol::wake_at() const {
 void SyncProtocol::on_time(TimePoint now, Outbox& out) {
   for (Collected& each : blocks_) {
     if (!state_.open || state_.finished() || state_.members.count() == 0) return;
+    if (held_.is_frozen(each.hosted.index)) continue;
     const auto due = rule_.enough_since(collecting(each));
     if (!due || now < *due) continue;
-    close(each, now, out);
+    close_or_hold(each, now, out);
     settle(each, now, out);
   }
 }

@@ -12,6 +12,7 @@
 
 #include "shard/cutoff_rule.h"
 #include "shard/early_pushes.h"
+#include "shard/held_blocks.h"
 #include "shard/sent_versions.h"
 #include "shard/shard_protocol.h"
 #include "shard/step_pushes.h"
@@ -30,6 +31,7 @@ class SyncProtocol : public ShardProtocol {
   void on_block(const Push& push, ConstBuffer payload, TimePoint now, Outbox& out) override;
   void on_pull(WorkerId worker, uint32_t received) override;
   void on_done(WorkerId worker, Version version, TimePoint now, Outbox& out) override;
+  void on_release(const Release& release, TimePoint now, Outbox& out) override;
   std::optional<TimePoint> wake_at() const override;
   void on_time(TimePoint now, Outbox& out) override;
   void settle_all(TimePoint now, Outbox& out) override;
@@ -54,7 +56,12 @@ class SyncProtocol : public ShardProtocol {
   // Closes a block's steps as long as the rule allows, and takes early pushes for each next step.
   // Call after every change of the block.
   void settle(Collected& each, TimePoint now, Outbox& out);
-  void close(Collected& each, TimePoint now, Outbox& out);
+  // Closes a block that has what it waits for, or freezes it until a worker says how to close it.
+  void close_or_hold(Collected& each, TimePoint now, Outbox& out);
+  void close(Collected& each, TimePoint now, Outbox& out, double scale = 1.0);
+  void close_held(const Release& release, TimePoint now, Outbox& out);
+  void release_abandoned(TimePoint now, Outbox& out);
+  static Answer add_to(ShardBlock& block, const Push& push, ConstBuffer payload);
   void release_done(Collected& each);
   // Adds a gradient for the block's step or an earlier one, if it can be used. Returns whether the
   // block has to be settled.
@@ -70,6 +77,7 @@ class SyncProtocol : public ShardProtocol {
   std::vector<Collected> blocks_;     // by HostedBlock::index
   std::vector<Step> least_push_;      // by worker: the lowest step that it may still push for
   std::optional<SentVersions> sent_;  // with partial pulls
+  HeldBlocks held_;                   // of the open step
 };
 
 }  // namespace drover

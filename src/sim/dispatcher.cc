@@ -45,6 +45,7 @@ void Dispatcher::to_server(Party to, Party from, const Outgoing& message, Shared
   if (control != nullptr) {
     if (const auto* rate = std::get_if<LearningRate>(control))
       handlers_.refuse(from, server.on_rate(sender, *rate));
+    if (const auto* release = std::get_if<Release>(control)) server.on_release(*release);
     return;
   }
   handlers_.refuse(from, server.on_frame(sender, message.frame.header, std::move(floats)));
@@ -55,6 +56,8 @@ Status Dispatcher::from_coordinator(SimulatedServer& server, Party self, const C
     server.on_plan(*plan);
   } else if (const auto* decision = std::get_if<Decision>(&message)) {
     return server.on_decision(*decision);
+  } else if (const auto* length = std::get_if<RunLength>(&message)) {
+    return server.on_length(*length);
   } else if (std::holds_alternative<StandBy>(message)) {
     connections_.connect(self, world_.processes.number(self), world_.server_of(self.index));
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {

@@ -34,6 +34,16 @@ void SimulatedServer::on_plan(const Plan& plan) {
   });
 }
 
+void SimulatedServer::on_release(const Release& release) {
+  work([&](Outbox& out) { machine_.shard().on_release(release, time_.now(), out); });
+}
+
+Status SimulatedServer::on_length(const RunLength& length) {
+  Status may = done();
+  work([&](Outbox&) { may = machine_.on_length(length.steps); });
+  return may;
+}
+
 Status SimulatedServer::on_decision(const Decision& decision) {
   if (const Status sane = machine_.shard().check_decision(decision); !sane) return sane;
   work([&](Outbox& out) { machine_.on_decision(decision, time_.now(), out); });

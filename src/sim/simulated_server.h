@@ -31,6 +31,7 @@ class SimulatedServer {
   // --- from the coordinator
   void on_plan(const Plan& plan);
   Status on_decision(const Decision& decision);
+  Status on_length(const RunLength& length);
   // --- from workers and the evaluator
   void on_joined(WorkerId worker);
   void on_lost(WorkerId worker);
@@ -38,6 +39,7 @@ class SimulatedServer {
   Status on_rate(WorkerId worker, const LearningRate& rate) {
     return machine_.shard().on_rate(worker, rate);
   }
+  void on_release(const Release& release);
   // --- between a shard and its standby
   Status on_standby(ShardId theirs);
   void on_standby_lost();

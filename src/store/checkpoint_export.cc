@@ -25,6 +25,7 @@ std::string header_of(const Checkpoint& checkpoint, bool average) {
                             {"values", average ? "average" : "parameters"}};
   uint64_t place = 0;
   for (const TensorSpec& tensor : manifest.tensors) {
+    if (tensor.size == 0) continue;  // only a name, by which scripts agree
     const uint64_t end = place + tensor.size * sizeof(float);
     header[tensor.name] = {
         {"dtype", "F32"},

@@ -40,7 +40,8 @@ json to_json(const CheckpointManifest& manifest) {
                        {"shape", tensor.shape},
                        {"kind", tensor.kind == TensorKind::kTrained ? "trained" : "averaged"},
                        {"rate", tensor.rate},
-                       {"decay", tensor.decay}});
+                       {"decay", tensor.decay},
+                       {"group", tensor.group}});
   }
   json files = json::array();
   for (const CheckpointFileEntry& file : manifest.files) {
@@ -99,7 +100,8 @@ Result<CheckpointManifest> from_json(const json& from) {
          .kind = each.at("kind") == "trained" ? TensorKind::kTrained : TensorKind::kAveraged,
          .rate = each.at("rate").get<double>(),
          .decay = each.at("decay").get<double>(),
-         .shape = wholes(each.at("shape"))});
+         .shape = wholes(each.at("shape")),
+         .group = each.value("group", 0u)});
   }
   for (const json& each : from.at("files")) {
     CheckpointFileEntry file{.name = each.at("name").get<std::string>(),

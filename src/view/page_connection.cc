@@ -36,7 +36,7 @@ std::string to_http(const PageAnswer& answer) {
   head.set("Content-Security-Policy",
            "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'; base-uri 'none'; "
            "form-action 'none'");
-  if (answer.status == 405) head.set(http::field::allow, "GET");
+  if (answer.status == 405) head.set(http::field::allow, "GET, HEAD");
   if (answer.status == 401) head.set(http::field::www_authenticate, "Bearer");
   if (!answer.events_follow)
     head.set(http::field::content_length, std::to_string(answer.body.size()));
@@ -76,16 +76,20 @@ void PageConnection::on_request(const beast::error_code& trouble) {
     return;
   }
   const auto& message = parser_.get();
-  answer_with(callbacks_.answer({.is_get = message.method() == http::verb::get,
+  // A HEAD request is answered as GET would be, without the body.
+  head_only_ = message.method() == http::verb::head;
+  answer_with(callbacks_.answer({.is_get = head_only_ || message.method() == http::verb::get,
                                  .target = view_of(message.target()),
                                  .host = view_of(message[http::field::host]),
                                  .authorization = view_of(message[http::field::authorization])}));
 }
 
 void PageConnection::answer_with(const PageAnswer& answer) {
-  finishing_ = !answer.events_follow;
-  send(std::make_shared<const std::string>(to_http(answer)));
-  if (!answer.events_follow || closed_) return;
+  finishing_ = head_only_ || !answer.events_follow;
+  std::string text = to_http(answer);
+  if (head_only_) text.resize(text.size() - answer.body.size());
+  send(std::make_shared<const std::string>(std::move(text)));
+  if (finishing_ || closed_) return;
   streams_events = true;
   stream_.expires_never();  // for reading: a client that receives events sends nothing
   discard();

@@ -69,6 +69,7 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   size_t queued_bytes_ = 0;
   bool writing_ = false;
   bool finishing_ = false;
+  bool head_only_ = false;  // the request wants no body
   bool closed_ = false;
   char discarded_[512] = {};
 };

@@ -210,6 +210,17 @@ TEST(PageServer, RefusesBadRequestsWithAnError) {
   EXPECT_EQ(get(served.port(), "/").status, 200) << "it still serves";
 }
 
+TEST(PageServer, AnswersHeadWithoutABody) {
+  const TempFolder folder;
+  const Served served(random_run_file(folder, 1, 3, 5));
+  for (const std::string target : {"/", "/metrics", "/api/events"}) {
+    const Answer answer =
+        answer_to(served.port(), "HEAD " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(answer.status, 200) << target;
+    EXPECT_TRUE(answer.body.empty()) << target;
+  }
+}
+
 TEST(PageServer, RequiresItsToken) {
   const TempFolder folder;
   const Served served(random_run_file(folder, 1, 3, 5), {}, "secret-token");

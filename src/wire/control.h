@@ -139,6 +139,30 @@ struct Connected {
   bool operator==(const Connected&) const = default;
 };
 
+// Shard to worker: the blocks of `step` that are held (kHoldFlag) have all that they wait for.
+struct GradientNorm {
+  Step step = 0;
+  double squares = 0.0;  // of their mean gradient, summed
+  double largest = 0.0;  // the largest absolute value in it
+  bool operator==(const GradientNorm&) const = default;
+};
+
+// Worker to shard: close the blocks of `step` that are held. Their mean gradient is multiplied by
+// `scale`; or, if it is not to be `used`, forgotten.
+struct Release {
+  Step step = 0;
+  double scale = 1.0;
+  bool used = true;
+  bool operator==(const Release&) const = default;
+};
+
+// The run has so many steps. Coordinator to all: from now on. A worker to the coordinator: it asks
+// for this, because its script is done or wants the run to stop.
+struct RunLength {
+  Step steps = 0;
+  bool operator==(const RunLength&) const = default;
+};
+
 // Shard to worker: requests the worker's initial parameters of the shard's blocks.
 struct WantInitial {
   bool operator==(const WantInitial&) const = default;
@@ -260,6 +284,7 @@ struct PullShare {
 struct LearningRate {
   Step from = 0;
   double rate = 0.0;
+  std::vector<GroupSettings> groups = {};  // of tensors by group, from 1; empty: none has its own
   bool operator==(const LearningRate&) const = default;
 };
 
@@ -331,7 +356,7 @@ struct Farewell {
 using Control = std::variant<Hello, Refusal, Plan, Welcome, WantInitial, Ready, Decision,
                              StepClosed, StepReport, Evaluated, Farewell, Arrived, Share, Abandoned,
                              PullShare, LearningRate, Challenge, CheckpointSaved, StandBy, Replica,
-                             Replicated, PlaceOffer, Connected>;
+                             Replicated, PlaceOffer, Connected, GradientNorm, Release, RunLength>;
 
 std::string encode_control(const Control& message);
 

@@ -42,6 +42,15 @@ class Reader {
       fail(std::string(what) + " is negative or not a number");
     return value;
   }
+  double below_one(double value, const char* what) {
+    if (!(value >= 0.0 && value < 1.0)) fail(std::string(what) + " is not below 1");
+    return value;
+  }
+  // Infinity is a norm, too.
+  double not_negative(double value, const char* what) {
+    if (!(value >= 0.0)) fail(std::string(what) + " is negative or not a number");
+    return value;
+  }
   const std::string& text(const std::string& value, const char* what) {
     at_most(value.size(), kTextBytesMax, what);
     return value;
@@ -90,7 +99,8 @@ std::vector<TensorSpec> get_tensors(const google::protobuf::RepeatedPtrField<pb:
                        .kind = reader.one_of(each.kind(), TensorKind::kAveraged, "tensor kind"),
                        .rate = reader.factor(each.rate(), "a tensor's learning rate"),
                        .decay = reader.factor(each.decay(), "a tensor's weight decay"),
-                       .shape = get_shape(each, reader)});
+                       .shape = get_shape(each, reader),
+                       .group = reader.at_most(each.group(), kGroupsMax, "a tensor's group")});
     total = reader.at_most(total + each.size(), kParametersMax, "the number of parameters");
   }
   return tensors;
@@ -395,8 +405,45 @@ Control get(const pb::PullShare& from, Reader& reader) {
   return PullShare{.from = from.from(), .share = reader.share(from.share())};
 }
 
+// A setting that a step uses as it is: a number, so that no update can be spoiled by it.
+OptimizerSettings get_step_optimizer(const pb::Optimizer& from, Reader& reader) {
+  const OptimizerSettings settings = get_optimizer(from, reader);
+  reader.below_one(settings.beta1, "beta1");
+  reader.below_one(settings.beta2, "beta2");
+  reader.factor(settings.momentum, "momentum");
+  reader.factor(settings.rms_decay, "the decay of squares");
+  reader.factor(settings.rms_momentum, "momentum");
+  reader.factor(settings.epsilon, "epsilon");
+  reader.factor(settings.weight_decay, "weight decay");
+  return settings;
+}
+
 Control get(const pb::LearningRate& from, Reader& reader) {
-  return LearningRate{.from = from.from(), .rate = reader.factor(from.rate(), "the learning rate")};
+  LearningRate rate{
+      .from = from.from(), .rate = reader.factor(from.rate(), "the learning rate"), .groups = {}};
+  reader.at_most(static_cast<uint64_t>(from.groups_size()), kGroupsMax, "the number of groups");
+  for (const pb::GroupSettings& each : from.groups()) {
+    if (reader.error()) break;
+    rate.groups.push_back({.rate = reader.factor(each.rate(), "the learning rate of a group"),
+                           .optimizer = get_step_optimizer(each.optimizer(), reader)});
+  }
+  return rate;
+}
+
+Control get(const pb::GradientNorm& from, Reader& reader) {
+  return GradientNorm{.step = from.step(),
+                      .squares = reader.not_negative(from.squares(), "a squared norm"),
+                      .largest = reader.not_negative(from.largest(), "a norm")};
+}
+
+Control get(const pb::Release& from, Reader& reader) {
+  return Release{.step = from.step(),
+                 .scale = reader.factor(from.scale(), "the scale of a gradient"),
+                 .used = from.used()};
+}
+
+Control get(const pb::RunLength& from, Reader& reader) {
+  return RunLength{.steps = reader.at_most(from.steps(), kEndless, "the number of steps")};
 }
 
 Control get(const pb::CheckpointSaved& from, Reader& reader) {
@@ -490,6 +537,12 @@ Control get_any(const pb::Control& from, Reader& reader) {
       return get(from.abandoned(), reader);
     case pb::Control::kLearningRate:
       return get(from.learning_rate(), reader);
+    case pb::Control::kGradientNorm:
+      return get(from.gradient_norm(), reader);
+    case pb::Control::kRelease:
+      return get(from.release(), reader);
+    case pb::Control::kRunLength:
+      return get(from.run_length(), reader);
     case pb::Control::kCheckpointSaved:
       return get(from.checkpoint_saved(), reader);
     case pb::Control::kPullShare:

@@ -15,6 +15,7 @@ void put_tensors(const std::vector<TensorSpec>& tensors,
     each->set_rate(tensor.rate);
     each->set_decay(tensor.decay);
     for (const uint64_t extent : tensor.shape) each->add_shape(extent);
+    each->set_group(tensor.group);
   }
 }
 
@@ -258,9 +259,31 @@ void put(const PullShare& from, pb::Control& to) {
 }
 
 void put(const LearningRate& from, pb::Control& to) {
-  to.mutable_learning_rate()->set_from(from.from);
-  to.mutable_learning_rate()->set_rate(from.rate);
+  pb::LearningRate* out = to.mutable_learning_rate();
+  out->set_from(from.from);
+  out->set_rate(from.rate);
+  for (const GroupSettings& group : from.groups) {
+    pb::GroupSettings* each = out->add_groups();
+    each->set_rate(group.rate);
+    put_optimizer(group.optimizer, each->mutable_optimizer());
+  }
 }
+
+void put(const GradientNorm& from, pb::Control& to) {
+  pb::GradientNorm* out = to.mutable_gradient_norm();
+  out->set_step(from.step);
+  out->set_squares(from.squares);
+  out->set_largest(from.largest);
+}
+
+void put(const Release& from, pb::Control& to) {
+  pb::Release* out = to.mutable_release();
+  out->set_step(from.step);
+  out->set_scale(from.scale);
+  out->set_used(from.used);
+}
+
+void put(const RunLength& from, pb::Control& to) { to.mutable_run_length()->set_steps(from.steps); }
 
 void put(const CheckpointSaved& from, pb::Control& to) {
   pb::CheckpointSaved* out = to.mutable_checkpoint_saved();

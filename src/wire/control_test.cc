@@ -165,6 +165,16 @@ TEST(Control, EveryMessageIsDecodedUnchanged) {
                              .staleness_max = 4,
                              .responses = {{Duration(10), true}, {Duration(400), false}}});
   expect_survives(LearningRate{.from = 12, .rate = 1e-4});
+  expect_survives(LearningRate{
+      .from = 12,
+      .rate = 1e-4,
+      .groups = {{.rate = 0.5, .optimizer = {.kind = OptimizerKind::kAdamW, .beta1 = 0.7}},
+                 {.rate = 0.0, .optimizer = {.momentum = 0.0, .weight_decay = 0.25}}}});
+  expect_survives(Hello{.tensors = {{.name = "w", .size = 12, .group = 3}}});
+  expect_survives(GradientNorm{.step = 3, .squares = 0.25, .largest = 0.5});
+  expect_survives(Release{.step = 3, .scale = 0.125, .used = true});
+  expect_survives(Release{.step = 3, .scale = 1.0, .used = false});
+  expect_survives(RunLength{.steps = 77});
   expect_survives(PullShare{.from = 12, .share = 0.875});
   expect_survives(Evaluated{.version = 100, .loss = 0.1, .accuracy = 0.9, .samples = 10'000});
   expect_survives(Farewell{.outcome = RunOutcome::kFailed, .reason = "shard 1 was lost"});
@@ -425,6 +435,21 @@ TEST(Control, AcceptsValuesAtTheirLimitAndNotBeyond) {
        StepReport{.responses = std::vector<PullResponse>(kShardsMax + 1)}},
       {"pull share", PullShare{.share = 1.0}, PullShare{.share = 1.0 + 1e-9}},
       {"rate", LearningRate{.rate = 0.0}, LearningRate{.rate = -1e-9}},
+      {"rate of a group", LearningRate{.groups = {{.rate = 0.0}}},
+       LearningRate{.groups = {{.rate = -1e-9}}}},
+      {"beta1", LearningRate{.groups = {{.optimizer = {.beta1 = 0.999}}}},
+       LearningRate{.groups = {{.optimizer = {.beta1 = 1.0}}}}},
+      {"beta2", LearningRate{.groups = {{.optimizer = {.beta2 = 0.0}}}},
+       LearningRate{.groups = {{.optimizer = {.beta2 = -0.1}}}}},
+      {"momentum", LearningRate{.groups = {{.optimizer = {.momentum = 0.0}}}},
+       LearningRate{.groups = {{.optimizer = {.momentum = -0.1}}}}},
+      {"weight decay", LearningRate{.groups = {{.optimizer = {.weight_decay = 0.0}}}},
+       LearningRate{.groups = {{.optimizer = {.weight_decay = -0.1}}}}},
+      {"group", Hello{.tensors = {{.name = "w", .size = 1, .group = kGroupsMax}}},
+       Hello{.tensors = {{.name = "w", .size = 1, .group = kGroupsMax + 1}}}},
+      {"norm", GradientNorm{.squares = 0.0}, GradientNorm{.squares = -1.0}},
+      {"scale", Release{.scale = 0.0}, Release{.scale = -1.0}},
+      {"length", RunLength{.steps = kEndless}, RunLength{.steps = kEndless + 1}},
       {"file", CheckpointSaved{.file = text}, CheckpointSaved{.file = too_long}},
       {"error", CheckpointSaved{.error = text}, CheckpointSaved{.error = too_long}},
       {"standby", StandBy{.address = text}, StandBy{.address = too_long}},

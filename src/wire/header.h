@@ -22,7 +22,7 @@
 
 namespace drover {
 
-inline constexpr uint8_t kProtocolVersion = 5;
+inline constexpr uint8_t kProtocolVersion = 6;
 inline constexpr size_t kHeaderBytes = 64;
 
 enum class FrameType : uint8_t {
@@ -64,7 +64,17 @@ enum FrameFlags : uint16_t {
   kInPlaceFlag = 2,
   // On kPull: the worker is not done with the step before `version`: it still computes and pushes.
   kNotDoneFlag = 4,
+  // On kOffer without a payload: this worker has no gradient for the block in this step. It counts
+  // as an answer of the worker, and not in the mean.
+  kNothingFlag = 8,
+  // On kOffer, kBlock: the floats are not a gradient but values that replace the block's.
+  kValuesFlag = 16,
+  // On kOffer, kBlock: the block closes only when a worker has said how (Release).
+  kHoldFlag = 32,
 };
+
+// How a push is to be used; the flags above.
+inline constexpr uint16_t kPushFlags = kNothingFlag | kValuesFlag | kHoldFlag;
 
 enum class Answer : uint32_t {
   kAccepted = 0,

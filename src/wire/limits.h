@@ -21,6 +21,7 @@ inline constexpr uint32_t kShardsMax = 1'000;
 inline constexpr uint32_t kMpiRankMax = kWorkersMax + kShardsMax;
 inline constexpr uint32_t kMpiTagMax = 32'767;  // every MPI library has at least this many
 inline constexpr uint32_t kTensorsMax = 100'000;
+inline constexpr uint32_t kGroupsMax = 10'000;  // of tensors that are learned alike
 inline constexpr uint32_t kDimensionsMax = 64;  // of one tensor
 inline constexpr uint32_t kBlocksMax = 1'000'000;
 inline constexpr uint64_t kParametersMax = uint64_t{1} << 36;

@@ -16,7 +16,9 @@ WorkerMachine::WorkerMachine(WorkerId worker, const BlockPlan& plan, SharedBuffe
       plan_(plan),
       parameters_(std::move(parameters)),
       gradient_(std::move(gradient)),
-      pull_(worker, plan, pull) {
+      pull_(worker, plan, pull),
+      held_(plan.shards, 0),
+      norms_(plan.shards, GradientNorm{.step = kInitialStep}) {
   if (!partial) return;
   partial_.emplace(worker, plan, *partial);
   received_ = std::make_shared<FloatBuffer>(parameters_->size());
@@ -72,6 +74,8 @@ void WorkerMachine::begin_step(ConstBuffer gradient) {
   before_ = now_ && now_->buffer != gradient ? std::move(now_) : std::nullopt;
   now_ = Gradient{.step = step(), .buffer = std::move(gradient)};
   ready_.assign(plan_.blocks.size(), 0);
+  held_.assign(plan_.shards, 0);
+  held_in_vain_ = false;
 }
 
 std::optional<TimePoint> WorkerMachine::wake_at() const {
@@ -82,13 +86,18 @@ void WorkerMachine::on_time(TimePoint now) {
   if (partial_ && pulling_) partial_->on_time(now);
 }
 
-void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
+void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out, uint16_t flags) {
   DROVER_CHECK(now_ && now_->step == step());
   samples_ = now_->samples = samples;
   for (const BlockId id : plan_.blocks_of_tensor(tensor)) {
     const Block& block = plan_.blocks[id];
     if (++ready_[id] < block.tensors) continue;
     const ShardId shard = block.shard;
+    if (flags != 0) {
+      DROVER_CHECK((flags & kNothingFlag) == 0 || block.tensors == 1);
+      now_->flags.resize(plan_.blocks.size(), 0);
+      now_->flags[id] = flags;
+    }
     if (partial_ && unanswered_[shard]++ >= 2 * blocks_on_[shard]) {
       --unanswered_[shard];
       continue;
@@ -97,22 +106,76 @@ void WorkerMachine::offer(uint32_t tensor, uint32_t samples, Outbox& out) {
   }
 }
 
+uint16_t WorkerMachine::flags_of(BlockId id, Step step) const {
+  const Gradient* const gradient = step == kInitialStep ? nullptr : find_gradient(step);
+  return gradient == nullptr || gradient->flags.empty() ? uint16_t{0} : gradient->flags[id];
+}
+
+void WorkerMachine::expect_norm(const std::vector<uint32_t>& tensors) {
+  held_.assign(plan_.shards, 0);
+  for (const uint32_t tensor : tensors) {
+    for (const BlockId id : plan_.blocks_of_tensor(tensor)) ++held_[plan_.blocks[id].shard];
+  }
+}
+
+std::optional<GradientNorm> WorkerMachine::norm() const {
+  GradientNorm all{.step = step()};
+  for (ShardId shard = 0; shard < plan_.shards; ++shard) {
+    if (held_[shard] == 0) continue;
+    if (norms_[shard].step != step()) return std::nullopt;
+    all.squares += norms_[shard].squares;
+    all.largest = std::max(all.largest, norms_[shard].largest);
+  }
+  return all;
+}
+
+void WorkerMachine::on_norm(ShardId shard, const GradientNorm& norm) { norms_[shard] = norm; }
+
+void WorkerMachine::release(double scale, bool used, Outbox& out) const {
+  for (ShardId shard = 0; shard < plan_.shards; ++shard) {
+    if (held_[shard] == 0) continue;
+    out.push_back({to_shard(shard, Lane::kControl),
+                   control_frame(Release{.step = step(), .scale = scale, .used = used})});
+  }
+}
+
 void WorkerMachine::offer_block(const Block& block, Step step, Outbox& out) const {
+  const uint16_t flags = flags_of(block.id, step);
+  if ((flags & kNothingFlag) != 0) {
+    out.push_back({to_shard(block.shard, Lane::kControl), Frame{{.type = FrameType::kOffer,
+                                                                 .flags = flags,
+                                                                 .step = step,
+                                                                 .worker = worker_,
+                                                                 .block = block.id,
+                                                                 .samples = samples_},
+                                                                {}}});
+    return;
+  }
   // A small block is sent with its offer, which costs less than waiting for a grant.
   if (block.length * sizeof(float) <= kInlineBytesMax)
     return send_block(block, step, FrameType::kOffer, out);
-  out.push_back({to_shard(block.shard, Lane::kControl), Frame{{.type = FrameType::kOffer,
-                                                               .step = step,
-                                                               .worker = worker_,
-                                                               .block = block.id,
-                                                               .samples = samples_},
-                                                              {}}});
+  out.push_back(
+      {to_shard(block.shard, Lane::kControl), Frame{{.type = FrameType::kOffer,
+                                                     .flags = flags,
+                                                     .step = step,
+                                                     .version = held_on(block.shard, flags),
+                                                     .worker = worker_,
+                                                     .block = block.id,
+                                                     .samples = samples_},
+                                                    {}}});
 }
 
 void WorkerMachine::send_block(const Block& block, Step step, FrameType type, Outbox& out) const {
   const bool initial = step == kInitialStep;
-  Frame frame{
-      {.type = type, .step = step, .worker = worker_, .block = block.id, .samples = samples_}, {}};
+  const uint16_t flags = flags_of(block.id, step);
+  Frame frame{{.type = type,
+               .flags = flags,
+               .step = step,
+               .version = held_on(block.shard, flags),
+               .worker = worker_,
+               .block = block.id,
+               .samples = samples_},
+              {}};
   // The loop has started another step, to which the buffer belongs now. An empty block withdraws
   // the offer.
   if (initial && !now_) frame.payload = FloatSlice{parameters_, block.offset, block.length};
@@ -188,7 +251,11 @@ Status WorkerMachine::on_frame(ShardId shard, const FrameHeader& header, TimePoi
       return done();
     case FrameType::kAnswer:
       // Shards count the results of pushes. A late push needs no reaction, since the next pull
-      // requests the newest parameters anyway.
+      // requests the newest parameters anyway; but a worker that waits for the norm of held
+      // gradients must not wait for one to which it does not contribute.
+      if (header.answer != Answer::kAccepted && header.answer != Answer::kDuplicate && now_ &&
+          header.step == now_->step && (flags_of(header.block, header.step) & kHoldFlag) != 0)
+        held_in_vain_ = true;
       if (partial_ && shard < unanswered_.size() && header.step != kInitialStep &&
           unanswered_[shard] > 0)
         --unanswered_[shard];

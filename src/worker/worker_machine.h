@@ -67,10 +67,22 @@ class WorkerMachine {
   // Whether a gradient for `step` would still be used, as far as this worker knows.
   bool wanted(Step step) const { return step >= stop_before_; }
 
-  // A tensor of the gradient for step() is final: offers its blocks. With partial pulls, a shard
-  // that has not answered two gradients gets no offers until it catches up. REQUIRES: begin_step()
-  // was called.
-  void offer(uint32_t tensor, uint32_t samples, Outbox& out);
+  // A tensor of the gradient for step() is final: offers its blocks, with `flags` of kPushFlags.
+  // With partial pulls, a shard that has not answered two gradients gets no offers until it catches
+  // up. REQUIRES: begin_step() was called. With kNothingFlag the tensor shares no block with
+  // others. With kHoldFlag expect_norm() was called in this step.
+  void offer(uint32_t tensor, uint32_t samples, Outbox& out, uint16_t flags = 0);
+
+  // The gradients of these tensors will be offered with kHoldFlag: from here on norm() is about
+  // them. REQUIRES: begin_step() was called.
+  void expect_norm(const std::vector<uint32_t>& tensors);
+  // Their mean gradient's, over all shards; nothing if it is not known yet.
+  std::optional<GradientNorm> norm() const;
+  // Some of them were not taken, because the step closes without them.
+  bool held_in_vain() const { return held_in_vain_; }
+  void on_norm(ShardId shard, const GradientNorm& norm);
+  // Tells the shards how to close what is held.
+  void release(double scale, bool used, Outbox& out) const;
   size_t bytes_of(BlockId id) const { return plan_.blocks[id].length * sizeof(float); }
 
   // Whether arriving parameters answer the last pull. If not, they must not be written to the
@@ -102,7 +114,14 @@ class WorkerMachine {
     Step step = 0;
     ConstBuffer buffer;
     uint32_t samples = 0;
+    std::vector<uint16_t> flags = {};  // by block: of its push; empty: none has any
   };
+  uint16_t flags_of(BlockId id, Step step) const;
+  // What a push with these flags says of how many blocks are held.
+  Version held_on(ShardId shard, uint16_t flags) const {
+    return (flags & kHoldFlag) != 0 ? held_[shard] : 0;
+  }
+
   const Gradient* find_gradient(Step step) const;
 
   const WorkerId worker_;
@@ -119,12 +138,15 @@ class WorkerMachine {
   bool pulling_ = false;                                   // parameters may be overwritten
   bool ahead_ = false;                                     // pull_ahead() was called in this step
   std::optional<Gradient> now_;                            // the current or last step
-  std::optional<Gradient> before_;  // the step before, if its buffer is unchanged
-  uint32_t samples_ = 0;            // samples of the last gradient
-  std::vector<uint32_t> ready_;     // number of final tensors of the last gradient, by block
-  std::vector<size_t> unanswered_;  // partial_: unanswered offers, by shard
-  std::vector<size_t> blocks_on_;   // number of blocks, by shard
-  Step stop_before_ = 0;            // the first step that is still wanted
+  std::optional<Gradient> before_;   // the step before, if its buffer is unchanged
+  uint32_t samples_ = 0;             // samples of the last gradient
+  std::vector<uint32_t> ready_;      // number of final tensors of the last gradient, by block
+  std::vector<size_t> unanswered_;   // partial_: unanswered offers, by shard
+  std::vector<size_t> blocks_on_;    // number of blocks, by shard
+  std::vector<uint32_t> held_;       // number of held blocks in this step, by shard
+  std::vector<GradientNorm> norms_;  // the last one of each shard
+  bool held_in_vain_ = false;
+  Step stop_before_ = 0;  // the first step that is still wanted
 };
 
 }  // namespace drover

@@ -122,6 +122,46 @@ TEST_F(WorkerMachineTest, OffersABlockOfSeveralTensorsWhenAllAreReady) {
   }
 }
 
+TEST_F(WorkerMachineTest, WaitsForTheNormOfHeldGradientsFromEveryShardThatHasThem) {
+  begin_step(0);
+  machine_.expect_norm({0});
+  machine_.offer(0, 4, out_, kHoldFlag);
+  std::vector<ShardId> shards;
+  for (const Outgoing& each : out_) {
+    EXPECT_EQ(each.frame.header.flags, kHoldFlag);
+    EXPECT_GE(each.frame.header.version, 1u) << "how many blocks of the shard are held";
+    shards.push_back(each.to.index);
+  }
+  ASSERT_EQ(shards.size(), 2u);
+  machine_.on_norm(shards[0], {.step = 0, .squares = 9.0, .largest = 2.0});
+  machine_.on_norm(shards[1], {.step = 7, .squares = 1.0, .largest = 1.0});
+  EXPECT_FALSE(machine_.norm()) << "that was about another step";
+  machine_.on_norm(shards[1], {.step = 0, .squares = 16.0, .largest = 3.0});
+  ASSERT_TRUE(machine_.norm());
+  EXPECT_EQ(machine_.norm()->squares, 25.0);
+  EXPECT_EQ(machine_.norm()->largest, 3.0);
+  out_.clear();
+  machine_.release(0.5, true, out_);
+  ASSERT_EQ(out_.size(), 2u);
+  const Control expected = Release{.step = 0, .scale = 0.5, .used = true};
+  EXPECT_EQ(std::get<Control>(out_[0].frame.payload), expected);
+}
+
+TEST_F(WorkerMachineTest, NoticesThatAHeldGradientWasNotTaken) {
+  begin_step(0);
+  machine_.expect_norm({0});
+  machine_.offer(0, 4, out_, kHoldFlag);
+  const Block& block = plan_.blocks[0];
+  FrameHeader answer{.type = FrameType::kAnswer, .step = 0, .block = block.id};
+  ASSERT_TRUE(machine_.on_frame(block.shard, answer, TimePoint{}, out_).ok());
+  EXPECT_FALSE(machine_.held_in_vain());
+  answer.answer = Answer::kLate;
+  ASSERT_TRUE(machine_.on_frame(block.shard, answer, TimePoint{}, out_).ok());
+  EXPECT_TRUE(machine_.held_in_vain());
+  begin_step(1);
+  EXPECT_FALSE(machine_.held_in_vain());
+}
+
 TEST_F(WorkerMachineTest, SendsGrantedBlocksAfterTheNextPullHasBegun) {
   begin_step(0);
   machine_.offer(0, 32, out_);
