@@ -1,6 +1,7 @@
 """The README's picture of a simulated cluster, drawn by drover.plot_run; or one like it of any run file.
 
-    examples/pytorch/README_picture.py --out cluster.png                   # simulates examples/scenarios/one-slow-node.toml first
+    examples/pytorch/README_picture.py --out cluster.png                   # simulates
+    examples/scenarios/one-slow-node.toml first
     examples/pytorch/README_picture.py runs/mine.db --out mine.png         # of a run of yours
 
 Needs matplotlib, and for the simulation the drover program (DROVER_BIN, or on PATH).

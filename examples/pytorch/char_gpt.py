@@ -17,7 +17,9 @@ from models import CharGpt, add_size_flags, sizes_of
 def main() -> None:
     parser = data.flags(__doc__, epochs=1, batch=16, rate=1e-3)
     parser.add_argument("--text", help="a text file")
-    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="bfloat16: compute by autocast")
+    parser.add_argument(
+        "--dtype", default="float32", choices=["float32", "bfloat16"], help="bfloat16: compute by autocast"
+    )
     parser.add_argument("--accumulate", type=int, default=2, help="batches of one update")
     parser.add_argument("--resume", help="begin with the model in this file")
     add_size_flags(parser)

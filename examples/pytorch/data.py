@@ -28,10 +28,12 @@ FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 
 # --- flags
 
+
 def flags(about: str | None, *, epochs: float, batch: int, rate: float) -> argparse.ArgumentParser:
     """A parser with the flags that all examples have."""
-    parser = argparse.ArgumentParser(description=(about or "").split("\n")[0],
-                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=(about or "").split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     parser.add_argument("--epochs", type=float, default=epochs, help="passes through the training data")
     parser.add_argument("--batch", type=int, default=batch, help="samples of one worker in one step")
     parser.add_argument("--lr", type=float, default=rate, help="learning rate")
@@ -52,7 +54,11 @@ def device_of(name: str) -> torch.device:
     """`cuda` is the GPU of this worker: as many workers as there are GPUs have one each, more share them in turn."""
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise SystemExit(f"--device {name}: this PyTorch sees no GPU; use --device cpu")
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", rank())) % torch.cuda.device_count()) if name == "cuda" else torch.device(name)
+    return (
+        torch.device("cuda", int(os.environ.get("LOCAL_RANK", rank())) % torch.cuda.device_count())
+        if name == "cuda"
+        else torch.device(name)
+    )
 
 
 def workers() -> int:
@@ -99,6 +105,7 @@ def cosine(step: int, steps: int, peak: float, warmup: int) -> float:
 
 # --- pictures
 
+
 @dataclass(frozen=True)
 class Images:
     """Pictures as bytes, and what makes numbers around 0 of them."""
@@ -121,10 +128,14 @@ def load_images(name: str, folder: str | None, generated: bool, shape: tuple[int
     if not place.is_dir():
         raise SystemExit(_missing(name, place))
     batches = sorted(file for file in place.iterdir() if file.name.startswith("data_batch_"))
-    found = [_read_cifar(batches), _read_cifar([_file(place, "test_batch.bin")])] if batches else _read_idx_folder(place)
+    found = (
+        [_read_cifar(batches), _read_cifar([_file(place, "test_batch.bin")])] if batches else _read_idx_folder(place)
+    )
     (train_x, train_y), (test_x, test_y) = found
     if train_x.shape[1:] != shape:
-        raise SystemExit(f"the pictures in {place} are {train_x.shape[1:]} (channels, height, width), and this model needs {shape}")
+        raise SystemExit(
+            f"the pictures in {place} are {train_x.shape[1:]} (channels, height, width), and this model needs {shape}"
+        )
     return _images(train_x, train_y, test_x, test_y)
 
 
@@ -158,7 +169,7 @@ def evaluate(model: torch.nn.Module, images: Images, device: torch.device) -> tu
     model.eval()
     loss, right = 0.0, 0
     for first in range(0, len(images.test), 500):
-        x, y = images.test[first:first + 500]
+        x, y = images.test[first : first + 500]
         guess, y = model(images.prepare(x, device)), y.to(device)
         loss += torch.nn.functional.cross_entropy(guess, y, reduction="sum").item()
         right += int((guess.argmax(1) == y).sum())
@@ -173,8 +184,13 @@ def _images(train_x: np.ndarray, train_y: np.ndarray, test_x: np.ndarray, test_y
     def dataset(x: np.ndarray, y: np.ndarray) -> TensorDataset:
         return TensorDataset(torch.from_numpy(x), torch.from_numpy(y.astype(np.int64)))
 
-    return Images(dataset(train_x, train_y), dataset(test_x, test_y), int(train_y.max()) + 1,
-                  torch.from_numpy(mean)[:, None, None], torch.from_numpy(deviation)[:, None, None])
+    return Images(
+        dataset(train_x, train_y),
+        dataset(test_x, test_y),
+        int(train_y.max()) + 1,
+        torch.from_numpy(mean)[:, None, None],
+        torch.from_numpy(deviation)[:, None, None],
+    )
 
 
 def _missing(name: str, place: Path) -> str:
@@ -237,7 +253,9 @@ def _read_cifar(files: list[Path]) -> tuple[np.ndarray, np.ndarray]:
     return records[:, 1:].reshape(-1, 3, 32, 32).copy(), records[:, 0].copy()
 
 
-def _generate_images(shape: tuple[int, int, int], samples: int, seed: int, test: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def _generate_images(
+    shape: tuple[int, int, int], samples: int, seed: int, test: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Ten kinds of five round blots, each picture shifted a little and noisy."""
     channels, height, width = shape
     kinds = np.random.default_rng(seed)
@@ -260,20 +278,23 @@ def _generate_images(shape: tuple[int, int, int], samples: int, seed: int, test:
 
 # --- text
 
+
 class Characters(Dataset):
     """A text as stretches of `context` characters, each with the character that follows every one of them."""
 
     def __init__(self, codes: torch.Tensor, context: int) -> None:
         if len(codes) <= context:
-            raise SystemExit(f"the text has {len(codes)} characters, and a context of {context} needs more; take a longer text "
-                             "or a smaller --context")
+            raise SystemExit(
+                f"the text has {len(codes)} characters, and a context of {context} needs more; take a longer text "
+                "or a smaller --context"
+            )
         self.codes, self.context = codes, context
 
     def __len__(self) -> int:
         return (len(self.codes) - 1) // self.context
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
-        part = self.codes[index * self.context:(index + 1) * self.context + 1].long()
+        part = self.codes[index * self.context : (index + 1) * self.context + 1].long()
         return part[:-1], part[1:]
 
 

@@ -44,7 +44,10 @@ def main() -> None:
         opt_g.step()
 
     if data.rank() == 0:
-        print(f"{data.steps_in(loader, args.epochs)} steps, test loss {loss_d:.4f} (discriminator), {loss_g:.4f} (generator)")
+        print(
+            f"{data.steps_in(loader, args.epochs)} steps, test loss {loss_d:.4f} (discriminator), "
+            f"{loss_g:.4f} (generator)"
+        )
     data.save(g, args.save)
 
 

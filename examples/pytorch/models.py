@@ -13,22 +13,41 @@ from torch.nn import functional as F
 
 def small_cnn(classes: int = 10) -> nn.Module:
     """Two convolutions and two linear layers for pictures of 28 x 28: 1.2 million parameters."""
-    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25),
-                         nn.Flatten(), nn.Linear(64 * 12 * 12, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, classes))
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Dropout(0.25),
+        nn.Flatten(),
+        nn.Linear(64 * 12 * 12, 128),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(128, classes),
+    )
 
 
 # --- ResNet-18 (He, Zhang, Ren, Sun 2015), with the stem for pictures of 32 x 32: one 3 x 3 convolution and no pooling.
+
 
 class Residual(nn.Module):
     """Two convolutions around which the input goes straight, or through a 1 x 1 convolution where the shape changes."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.straight = nn.Sequential() if stride == 1 and inputs == outputs else nn.Sequential(
-            nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+        self.straight = (
+            nn.Sequential()
+            if stride == 1 and inputs == outputs
+            else nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+        )
         self.around = nn.Sequential(
-            nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
-            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs))
+            nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return F.relu(self.straight(x) + self.around(x))
@@ -47,6 +66,7 @@ def resnet18(classes: int = 10, width: int = 64) -> nn.Module:
 
 # --- a GPT over characters
 
+
 class Sizes(NamedTuple):
     layers: int
     heads: int
@@ -58,7 +78,9 @@ PRESETS = {"small": Sizes(4, 4, 128, 128), "10m": Sizes(6, 6, 384, 256), "100m":
 
 
 def add_size_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", default="small", choices=PRESETS, help="sizes with 0.8, 11 or 99 million parameters")
+    parser.add_argument(
+        "--preset", default="small", choices=PRESETS, help="sizes with 0.8, 11 or 99 million parameters"
+    )
     for name in Sizes._fields:
         parser.add_argument(f"--{name}", type=int, help=f"instead of the preset's {name}")
 
@@ -80,8 +102,9 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch, length, width = x.shape
-        query, key, value = (part.view(batch, length, self.heads, -1).transpose(1, 2)
-                             for part in self.enter(x).split(width, dim=2))
+        query, key, value = (
+            part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.enter(x).split(width, dim=2)
+        )
         if hasattr(F, "scaled_dot_product_attention"):
             mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:  # before PyTorch 2
@@ -128,7 +151,11 @@ class Vae(nn.Module):
 
     def __init__(self, hidden: int = 400, latent: int = 20) -> None:
         super().__init__()
-        self.enter, self.mean, self.spread = nn.Linear(784, hidden), nn.Linear(hidden, latent), nn.Linear(hidden, latent)
+        self.enter, self.mean, self.spread = (
+            nn.Linear(784, hidden),
+            nn.Linear(hidden, latent),
+            nn.Linear(hidden, latent),
+        )
         self.decode = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, 784))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -158,12 +185,27 @@ class LstmModel(nn.Module):
 
 def dcgan(noise: int = 64, width: int = 32) -> tuple[nn.Module, nn.Module]:
     """A generator and a discriminator of pictures of 28 x 28 (Radford, Metz and Chintala 2015)."""
-    generator = nn.Sequential(nn.Linear(noise, 2 * width * 49), nn.Unflatten(1, (2 * width, 7, 7)), nn.BatchNorm2d(2 * width),
-                              nn.ReLU(), nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False), nn.BatchNorm2d(width),
-                              nn.ReLU(), nn.ConvTranspose2d(width, 1, 4, 2, 1), nn.Tanh())
-    discriminator = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1), nn.LeakyReLU(0.2),
-                                  nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width),
-                                  nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(2 * width * 49, 1), nn.Flatten(0))
+    generator = nn.Sequential(
+        nn.Linear(noise, 2 * width * 49),
+        nn.Unflatten(1, (2 * width, 7, 7)),
+        nn.BatchNorm2d(2 * width),
+        nn.ReLU(),
+        nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.ConvTranspose2d(width, 1, 4, 2, 1),
+        nn.Tanh(),
+    )
+    discriminator = nn.Sequential(
+        nn.Conv2d(1, width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False),
+        nn.BatchNorm2d(2 * width),
+        nn.LeakyReLU(0.2),
+        nn.Flatten(),
+        nn.Linear(2 * width * 49, 1),
+        nn.Flatten(0),
+    )
     for module in (*generator.modules(), *discriminator.modules()):
         if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
             nn.init.normal_(module.weight, 0.0, 0.02)

@@ -19,9 +19,13 @@ from torch.nn.utils import clip_grad
 class Clipper(Protocol):
     """A run that takes over clipping."""
 
-    def clip_all_grad_norm(self, parameters: list[torch.Tensor], max_norm: float, norm_type: float,
-                           error_if_nonfinite: bool) -> torch.Tensor | None: ...
-    def refuse_clip_by_value(self, parameters: list[torch.Tensor]) -> None: ...
+    def clip_all_grad_norm(
+        self, parameters: list[torch.Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
+    ) -> torch.Tensor | None:
+        ...
+
+    def refuse_clip_by_value(self, parameters: list[torch.Tensor]) -> None:
+        ...
 
 
 # The run that is joined, if any. One process has one.
@@ -45,8 +49,9 @@ def restore(run: Clipper) -> None:
         _run = None
 
 
-def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float, error_if_nonfinite: bool,
-                   **options: Any) -> torch.Tensor:
+def clip_grad_norm(
+    parameters: Any, max_norm: float, norm_type: float, error_if_nonfinite: bool, **options: Any
+) -> torch.Tensor:
     """What torch.nn.utils.clip_grad_norm_ does while a run is joined."""
     tensors = _listed(parameters)
     if _run is not None:
@@ -68,7 +73,8 @@ def _listed(parameters: Any) -> list[torch.Tensor]:
     return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
 
 
-def _norm_stand_in(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):  # type: ignore[no-untyped-def]
+# type: ignore[no-untyped-def]
+def _norm_stand_in(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     import drover.clipping
 
     options = {} if foreach is None else {"foreach": foreach}
@@ -85,7 +91,9 @@ def _value_stand_in(parameters, clip_value, foreach=None):  # type: ignore[no-un
 def _replace(function: Any, stand_in: Any) -> Callable[..., Any]:
     """Gives `function` the code of `stand_in`, and returns what it was."""
     inner = inspect.unwrap(function)
-    original = types.FunctionType(inner.__code__, inner.__globals__, inner.__name__, inner.__defaults__, inner.__closure__)
+    original = types.FunctionType(
+        inner.__code__, inner.__globals__, inner.__name__, inner.__defaults__, inner.__closure__
+    )
     original.__kwdefaults__ = inner.__kwdefaults__
     inner.__code__, inner.__defaults__, inner.__kwdefaults__ = stand_in.__code__, stand_in.__defaults__, None
     return original

@@ -20,13 +20,20 @@ class Position(Protocol):
     """What of a run decides which samples are next (drover.Run)."""
 
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        ...
+
     @property
-    def workers(self) -> int: ...
+    def workers(self) -> int:
+        ...
+
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int:
+        ...
+
     @property
-    def over(self) -> bool: ...
+    def over(self) -> bool:
+        ...
 
 
 class Batches:
@@ -36,8 +43,7 @@ class Batches:
     ended; it ends with the run.
     """
 
-    def __init__(self, run: Position, chunk: int, indices: Callable[[int, int], list[int]],
-                 begun: int = 0) -> None:
+    def __init__(self, run: Position, chunk: int, indices: Callable[[int, int], list[int]], begun: int = 0) -> None:
         """`chunk`: samples dealt to a worker at a time. `indices(first, count)`: that part of the stream.
 
         `begun`: so many steps were made before, in a run that continues from a checkpoint.
@@ -77,10 +83,26 @@ class LoaderBatches:
             self._sampler = loader.sampler
             return
         _refuse_what_has_no_parts(loader)
-        self._sampler = DistributedSampler(loader.dataset, run.workers, run.rank, seed=0, drop_last=loader.drop_last,
-                                           shuffle=isinstance(loader.sampler, RandomSampler))
-        kept = ("batch_size", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout", "worker_init_fn",
-                "multiprocessing_context", "generator", "persistent_workers")
+        self._sampler = DistributedSampler(
+            loader.dataset,
+            run.workers,
+            run.rank,
+            seed=0,
+            drop_last=loader.drop_last,
+            shuffle=isinstance(loader.sampler, RandomSampler),
+        )
+        kept = (
+            "batch_size",
+            "num_workers",
+            "collate_fn",
+            "pin_memory",
+            "drop_last",
+            "timeout",
+            "worker_init_fn",
+            "multiprocessing_context",
+            "generator",
+            "persistent_workers",
+        )
         options = {name: getattr(loader, name) for name in kept}
         if loader.num_workers > 0:
             options["prefetch_factor"] = loader.prefetch_factor
@@ -100,8 +122,12 @@ class LoaderBatches:
 
 def _refuse_what_has_no_parts(loader: Any) -> None:
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
-        raise ValueError("run.batches() takes a torch DataLoader over a data set with a length, or that length. Give each "
-                         "worker its own part of other data by drover.rank() and drover.workers().")
+        raise ValueError(
+            "run.batches() takes a torch DataLoader over a data set with a length, or that length. Give each "
+            "worker its own part of other data by drover.rank() and drover.workers()."
+        )
     if not isinstance(loader.sampler, (RandomSampler, SequentialSampler)) or loader.batch_size is None:
-        raise ValueError(f"run.batches() cannot divide the batches of a {type(loader.sampler).__name__} among workers. Give "
-                         "the loader a DistributedSampler(dataset, drover.workers(), drover.rank()).")
+        raise ValueError(
+            f"run.batches() cannot divide the batches of a {type(loader.sampler).__name__} among workers. Give "
+            "the loader a DistributedSampler(dataset, drover.workers(), drover.rank())."
+        )

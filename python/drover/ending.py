@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Protocol
 
 
-
 class Leaving(Protocol):
-    def leave(self, reason: str = "") -> None: ...
+    def leave(self, reason: str = "") -> None:
+        ...
 
 
 class Ending:
@@ -44,8 +44,11 @@ class Ending:
         if os.getpid() != self._process:
             return
         if self._over:
-            print(f"drover: {self._over}. The script ended in optimizer.step(): code that is to run after training "
-                  "belongs behind `with drover.join(...) as run:`, or loop over run.batches(loader)", file=sys.stderr)
+            print(
+                f"drover: {self._over}. The script ended in optimizer.step(): code that is to run after training "
+                "belongs behind `with drover.join(...) as run:`, or loop over run.batches(loader)",
+                file=sys.stderr,
+            )
         self._run.leave(self._reason)
 
 

@@ -15,7 +15,7 @@ _registered = False
 
 def sockets() -> dict[int, str]:
     """The sockets that this process has open now, by descriptor."""
-    found = {}
+    found: dict[int, str] = {}
     try:
         descriptors = os.listdir("/proc/self/fd")
     except OSError:

@@ -27,9 +27,15 @@ HOW_TO_START = (
 )
 
 
-def join(model: torch.nn.Module | Sequence[torch.nn.Module],
-         optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer], *, address: str | None = None,
-         token: str | None = None, rank: int | None = None, overlap: bool | None = None) -> Run:
+def join(
+    model: torch.nn.Module | Sequence[torch.nn.Module],
+    optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
+    *,
+    address: str | None = None,
+    token: str | None = None,
+    rank: int | None = None,
+    overlap: bool | None = None,
+) -> Run:
     """Makes this process a worker of a run. The training loop stays as it is:
 
         run = drover.join(model, optimizer)
@@ -38,7 +44,8 @@ def join(model: torch.nn.Module | Sequence[torch.nn.Module],
             criterion(model(x), y).backward()
             optimizer.step()
 
-    ``optimizer.step()`` updates the parameters with the mean gradient of all workers, and returns when the model has the
+    ``optimizer.step()`` updates the parameters with the mean gradient of all workers, and returns when the model has
+    the
     new values. Several models and optimizers: ``join([g, d], [opt_g, opt_d])``.
 
     All workers start from the values of rank 0, which they have when this returns.
@@ -65,19 +72,29 @@ def join(model: torch.nn.Module | Sequence[torch.nn.Module],
         from .parameters import copiers_for
 
         # With its shape: workers whose shapes differ must not be taken for equal because their sizes are.
-        tensors = [_native.Tensor(piece.name, piece.size, piece.averaged, shape=list(piece.tensor.shape),
-                                  group=piece.group) for piece in pieces.all]
+        tensors = [
+            _native.Tensor(piece.name, piece.size, piece.averaged, shape=list(piece.tensor.shape), group=piece.group)
+            for piece in pieces.all
+        ]
         tensors.append(_native.Tensor(f"{_REST} {pieces.digest_of_the_rest()}", 0))
-        return _native.Session(address=place.address, token=place.token, rank=place.rank, tensors=tensors,
-                               optimizer=settings, copiers=copiers_for(pieces.all))
+        return _native.Session(
+            address=place.address,
+            token=place.token,
+            rank=place.rank,
+            tensors=tensors,
+            optimizer=settings,
+            copiers=copiers_for(pieces.all),
+        )
 
     try:
         return Run(models, opts, open_session)
     except Trouble as trouble:
         if _REST in str(trouble):
-            raise JoinError(f"{trouble}\nParameters that are not trained and buffers have other values here than in the "
-                            "other workers. Load them in every worker, or make them after the same torch.manual_seed(). "
-                            "Only trained parameters and running statistics are sent from rank 0.") from None
+            raise JoinError(
+                f"{trouble}\nParameters that are not trained and buffers have other values here than in the "
+                "other workers. Load them in every worker, or make them after the same torch.manual_seed(). "
+                "Only trained parameters and running statistics are sent from rank 0."
+            ) from None
         raise JoinError(f"{trouble}\n{find(os.environ, address, token, rank).looked}\n{HOW_TO_START}") from None
 
 
@@ -113,8 +130,9 @@ class Invitation:
     looked: str  # for people: what was read
 
 
-def find(environment: Mapping[str, str], address: str | None = None, token: str | None = None,
-         rank: int | None = None) -> Place:
+def find(
+    environment: Mapping[str, str], address: str | None = None, token: str | None = None, rank: int | None = None
+) -> Place:
     """Where the coordinator is, by the arguments and the environment.
 
     Raises JoinError, naming every place that was looked at.

@@ -64,8 +64,10 @@ class HeldGradients:
         """Scales the gradients as torch does. Returns the norm of their mean as it was."""
         norm = self._scale * (self._largest if norm_type == math.inf else math.sqrt(self._squares))
         if error_if_nonfinite and not math.isfinite(norm):
-            raise RuntimeError(f"the total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
-                               "cannot be clipped.")
+            raise RuntimeError(
+                f"the total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+                "cannot be clipped."
+            )
         factor = min(1.0, max_norm / (norm + 1e-6))
         if factor < 1.0:
             self._scale *= factor
@@ -95,5 +97,7 @@ class HeldGradients:
             self._seen[index] = gradient, gradient._version
 
     def _unchanged(self) -> bool:
-        return all(self._slots[index].tensor.grad is gradient and gradient._version == version
-                   for index, (gradient, version) in self._seen.items())
+        return all(
+            self._slots[index].tensor.grad is gradient and gradient._version == version
+            for index, (gradient, version) in self._seen.items()
+        )

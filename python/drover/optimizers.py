@@ -14,9 +14,7 @@ import torch
 
 from .errors import JoinError
 
-SUPPORTED = (
-    "Supported are SGD (momentum, nesterov, weight_decay), Adam, AdamW and RMSprop (momentum, weight_decay)."
-)
+SUPPORTED = "Supported are SGD (momentum, nesterov, weight_decay), Adam, AdamW and RMSprop (momentum, weight_decay)."
 
 Group = dict[str, Any]
 
@@ -35,9 +33,11 @@ def check_supported(optimizer: torch.optim.Optimizer, error: type[Exception] = J
         if type(optimizer) is torch.optim.Adam and group.get("decoupled_weight_decay"):
             raise error(f"Adam with decoupled_weight_decay is AdamW: use torch.optim.AdamW. {SUPPORTED}")
     if any(optimizer.state.values()):
-        raise error(f"this {name} has momentum or other state of earlier steps, which the shards cannot take over. Join "
-                    "before the first step. To continue a run with its momentum use `--checkpoint` and `--resume`; "
-                    "to continue without it, call `optimizer.state.clear()`.")
+        raise error(
+            f"this {name} has momentum or other state of earlier steps, which the shards cannot take over. Join "
+            "before the first step. To continue a run with its momentum use `--checkpoint` and `--resume`; "
+            "to continue without it, call `optimizer.state.clear()`."
+        )
 
 
 def settings_of(optimizer: torch.optim.Optimizer, group: Group) -> dict[str, Any]:
@@ -68,8 +68,12 @@ def _adam(kind: str) -> Callable[[Group], dict[str, Any]]:
 
 
 def _rmsprop(group: Group) -> dict[str, Any]:
-    return {"kind": "rmsprop", "rms_decay": float(group["alpha"]), "rms_momentum": float(group["momentum"]),
-            "epsilon": float(group["eps"])}
+    return {
+        "kind": "rmsprop",
+        "rms_decay": float(group["alpha"]),
+        "rms_momentum": float(group["momentum"]),
+        "epsilon": float(group["eps"]),
+    }
 
 
 _KINDS: dict[type[torch.optim.Optimizer], Callable[[Group], dict[str, Any]]] = {

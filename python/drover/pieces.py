@@ -44,8 +44,9 @@ class Pieces:
             _refuse_what_cannot_be_joined(model)
         for optimizer in optimizers:
             reading.check_supported(optimizer)
-        self.trained = [Piece(name, parameter, group=group, owner=owner)
-                        for name, parameter, group, owner in self._trained()]
+        self.trained = [
+            Piece(name, parameter, group=group, owner=owner) for name, parameter, group, owner in self._trained()
+        ]
         self.averaged = [Piece(name, buffer, averaged=True) for name, buffer in _running_statistics(models)]
         self._known = {id(piece.tensor) for piece in self.trained}
         self._groups = [len(optimizer.param_groups) for optimizer in optimizers]
@@ -71,22 +72,28 @@ class Pieces:
         for optimizer, groups in zip(self._optimizers, self._groups):
             reading.check_supported(optimizer, RuntimeError)
             if len(optimizer.param_groups) != groups:
-                raise RuntimeError("a parameter group was added to the optimizer after the run was joined, so no other "
-                                   "worker knows of it. Add it before joining; its lr may be 0 for a while.")
+                raise RuntimeError(
+                    "a parameter group was added to the optimizer after the run was joined, so no other "
+                    "worker knows of it. Add it before joining; its lr may be 0 for a while."
+                )
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     if id(parameter) not in self._known and parameter.numel() > 0:
-                        raise RuntimeError(f"a parameter of shape {tuple(parameter.shape)} was added or replaced in the "
-                                           "optimizer after the run was joined, so no other worker knows of it. Build, "
-                                           "load and move the model first, then join.")
+                        raise RuntimeError(
+                            f"a parameter of shape {tuple(parameter.shape)} was added or replaced in the "
+                            "optimizer after the run was joined, so no other worker knows of it. Build, "
+                            "load and move the model first, then join."
+                        )
         for name, parameter in _named_parameters(self._models):
             if id(parameter) not in self._known and parameter.requires_grad and parameter.grad is not None:
                 self._refuse_if_new(name, parameter)
 
     def _refuse_if_new(self, name: str, parameter: torch.Tensor) -> None:
         if id(parameter) not in self._untrained:
-            raise RuntimeError(f"parameter '{name}' was added or replaced after the run was joined, so no other worker "
-                               "knows of it. Build, load and move the model first, then join.")
+            raise RuntimeError(
+                f"parameter '{name}' was added or replaced after the run was joined, so no other worker "
+                "knows of it. Build, load and move the model first, then join."
+            )
 
     def _trained(self) -> Iterator[tuple[str, torch.Tensor, int, int]]:
         places: dict[int, tuple[int, int]] = {}
@@ -99,8 +106,10 @@ class Pieces:
                 group_number += 1
                 for parameter in group["params"]:
                     if places.get(id(parameter), (0, owner))[1] != owner:
-                        raise JoinError(f"a parameter of shape {tuple(parameter.shape)} is in two optimizers. Give each "
-                                        "parameter to one of them.")
+                        raise JoinError(
+                            f"a parameter of shape {tuple(parameter.shape)} is in two optimizers. Give each "
+                            "parameter to one of them."
+                        )
                     if id(parameter) not in places and id(parameter) not in in_models:
                         extra.append((f"optimizer.{owner}.{len(extra)}", parameter))
                     places[id(parameter)] = (group_number, owner)
@@ -147,18 +156,24 @@ def _running_statistics(models: Sequence[nn.Module]) -> Iterator[tuple[str, torc
 
 def _refuse_what_cannot_be_trained(name: str, parameter: torch.Tensor) -> None:
     if not parameter.is_floating_point():
-        raise JoinError(f"parameter '{name}' is of type {parameter.dtype}; only real floating point numbers can be "
-                        "trained here.")
+        raise JoinError(
+            f"parameter '{name}' is of type {parameter.dtype}; only real floating point numbers can be " "trained here."
+        )
     if parameter.dtype == torch.float64:
-        raise JoinError(f"parameter '{name}' is of type float64. The shards keep float32, so its precision would be "
-                        "lost. Use model.float() before the optimizer is made, or torch.set_default_dtype(torch.float32).")
+        raise JoinError(
+            f"parameter '{name}' is of type float64. The shards keep float32, so its precision would be "
+            "lost. Use model.float() before the optimizer is made, or torch.set_default_dtype(torch.float32)."
+        )
 
 
 def _refuse_what_cannot_be_joined(model: nn.Module) -> None:
     if isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
-        raise JoinError(f"the model is wrapped in {type(model).__name__}, which would average gradients as well. Give "
-                        "join() the module inside it (model.module), and leave the wrapper out.")
+        raise JoinError(
+            f"the model is wrapped in {type(model).__name__}, which would average gradients as well. Give "
+            "join() the module inside it (model.module), and leave the wrapper out."
+        )
     for name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter):
-            raise JoinError(f"parameter '{name}' has no shape yet (a lazy module). Run the model forward once, then "
-                            "join.")
+            raise JoinError(
+                f"parameter '{name}' has no shape yet (a lazy module). Run the model forward once, then " "join."
+            )

@@ -22,16 +22,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour an idea, in all panels: what was observed, what it is compared with, what was not waited for, what was tested.
+# One colour an idea, in all panels: what was observed, what it is compared with, what was not waited for, what was
+# tested.
 _INK, _GREY, _LEFT, _TEST, _BAND = "#1f3a5f", "#9aa1a9", "#d6604d", "#c27c0e", "#b9cde4"
-_STYLE = {"font.size": 9.0, "axes.titlesize": 10.0, "axes.titleweight": "bold", "axes.titlelocation": "left",
-          "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#555555", "legend.frameon": False,
-          "xtick.color": "#555555", "ytick.color": "#555555"}
+_STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "legend.frameon": False,
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+}
 
 
 def plot_run(run: RunData | PathLike, out: PathLike | None = None, *, step: int | None = None) -> "Figure":
-    """One figure of four panels: run-times of all workers, how many gradients each step waited for, the loss against the
-    clock, and the forecast of one step (`step`; by itself one in the middle) beside what was observed. `out` names a file
+    """One figure of four panels: run-times of all workers, how many gradients each step waited for, the loss against
+    the
+    clock, and the forecast of one step (`step`; by itself one in the middle) beside what was observed. `out` names a
+    file
     to write, .png, .svg or .pdf."""
     matplotlib = _matplotlib()
     data = run if isinstance(run, RunData) else read_run(run)
@@ -59,7 +71,8 @@ def plot_run(run: RunData | PathLike, out: PathLike | None = None, *, step: int 
 
 
 def draw_run_times(run: RunData, axes: "Axes") -> None:
-    """A heat map, steps by workers; a worker that was not waited for has another colour, since its run-time is not known."""
+    """A heat map, steps by workers; a worker that was not waited for has another colour, since its run-time is not
+    known."""
     matplotlib = _matplotlib()
     unit, scale = _unit(run.run_times)
     steps, known = run.steps["step"], run.run_times.T * scale
@@ -74,7 +87,9 @@ def draw_run_times(run: RunData, axes: "Axes") -> None:
         mark = np.where(run.censored.T, 1.0, np.nan)
         axes.imshow(mark, cmap=matplotlib.colors.ListedColormap([_LEFT]), **how)
         share = run.censored.sum() / max(1, np.count_nonzero(run.censored | np.isfinite(run.run_times)))
-        axes.text(1.0, 1.02, f"■ not waited for, {share:.1%}", color=_LEFT, transform=axes.transAxes, ha="right", va="bottom")
+        axes.text(
+            1.0, 1.02, f"■ not waited for, {share:.1%}", color=_LEFT, transform=axes.transAxes, ha="right", va="bottom"
+        )
     axes.set_xlabel("step")
     axes.set_ylabel("worker")
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(nbins=8, integer=True))
@@ -89,8 +104,14 @@ def draw_cutoffs(run: RunData, axes: "Axes") -> None:
     axes.step(steps["step"], steps["cutoff"], where="mid", color=_INK, linewidth=1.2, label="cutoff")
     uneven = steps["contributors"] != steps["cutoff"]
     if uneven.any():
-        axes.plot(steps["step"][uneven], steps["contributors"][uneven], ".", color=_TEST, markersize=3,
-                  label="gradients used, if others")
+        axes.plot(
+            steps["step"][uneven],
+            steps["contributors"][uneven],
+            ".",
+            color=_TEST,
+            markersize=3,
+            label="gradients used, if others",
+        )
     axes.set_ylim(0, 1.08 * max(run.workers, steps["contributors"].max()))
     axes.set_xlim(steps["step"][0] - 0.5, steps["step"][-1] + 0.5)
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
@@ -115,8 +136,15 @@ def draw_loss(run: RunData, axes: "Axes") -> None:
     axes.plot(clock[known], _smooth(steps["loss"][known]), color=_INK, linewidth=1.5, label="mean around it")
     shown = [steps["loss"][known]]
     if np.isfinite(tests["loss"]).any():
-        axes.plot((tests["at_seconds"] - begin) * scale, tests["loss"], "o-", color=_TEST, markersize=4, linewidth=1.0,
-                  label="test")
+        axes.plot(
+            (tests["at_seconds"] - begin) * scale,
+            tests["loss"],
+            "o-",
+            color=_TEST,
+            markersize=4,
+            linewidth=1.0,
+            label="test",
+        )
         shown.append(tests["loss"][np.isfinite(tests["loss"])])
     low, high = min(each.min() for each in shown), max(np.percentile(each, 99.5) for each in shown)
     # Losses that fall by a factor of ten and more are easier to compare on a scale of factors.
@@ -124,11 +152,15 @@ def draw_loss(run: RunData, axes: "Axes") -> None:
         axes.set_yscale("log")
     else:
         # Space for the legend above; from 0 on, unless the loss falls by so little that nothing would be seen.
-        axes.set_ylim(low - 0.1 * (high - low) if low > 0.5 * high else min(0.0, low), high + 0.2 * (high - low) + 1e-12)
+        axes.set_ylim(
+            low - 0.1 * (high - low) if low > 0.5 * high else min(0.0, low), high + 0.2 * (high - low) + 1e-12
+        )
     handles, labels = axes.get_legend_handles_labels()
     if np.isfinite(tests["accuracy"]).any():
         best = np.nanmax(tests["accuracy"])
-        axes.text(1.0, 1.02, f"best test accuracy {best:.1%}", color=_TEST, transform=axes.transAxes, ha="right", va="bottom")
+        axes.text(
+            1.0, 1.02, f"best test accuracy {best:.1%}", color=_TEST, transform=axes.transAxes, ha="right", va="bottom"
+        )
     axes.legend(handles, labels, loc="upper right", ncol=3)
 
 
@@ -139,11 +171,19 @@ def draw_forecast(run: RunData, axes: "Axes", step: int | None = None) -> None:
     closed = predicted[np.isin(predicted, run.steps["step"])]
     if step is None:
         if not len(closed):
-            raise Error("no step of this run was decided by a forecast: its policy makes none, or it is still warming up")
+            raise Error(
+                "no step of this run was decided by a forecast: its policy makes none, or it is still warming up"
+            )
         step = int(closed[len(closed) // 2])
     if step not in closed:
-        raise Error(f"step {step} was not decided by a forecast; " + (
-            f"those that were are between {closed[0]} and {closed[-1]}" if len(closed) else "no step of this run was"))
+        raise Error(
+            f"step {step} was not decided by a forecast; "
+            + (
+                f"those that were are between {closed[0]} and {closed[-1]}"
+                if len(closed)
+                else "no step of this run was"
+            )
+        )
     row = int(np.searchsorted(run.steps["step"], step))
     unit, scale = _unit(run.run_times)
     mine = run.forecasts["step"] == step
@@ -156,13 +196,27 @@ def draw_forecast(run: RunData, axes: "Axes", step: int | None = None) -> None:
     axes.plot(np.arange(1, len(seen) + 1), seen, "o", color=_TEST, markersize=size, label="came")
     bounds = np.sort(run.bounds[row][run.censored[row]]) * scale
     if len(bounds):
-        axes.plot(len(seen) + np.arange(1, len(bounds) + 1), bounds, "^", markersize=size + 1, color=_LEFT, markerfacecolor="none",
-                  label="not waited for: later than this")
+        axes.plot(
+            len(seen) + np.arange(1, len(bounds) + 1),
+            bounds,
+            "^",
+            markersize=size + 1,
+            color=_LEFT,
+            markerfacecolor="none",
+            label="not waited for: later than this",
+        )
     cutoff = run.steps["cutoff"][row]
     if np.isfinite(cutoff):
         axes.axvline(cutoff + 0.5, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-        axes.annotate(f"cutoff {cutoff:.0f}", (cutoff + 0.5, 0.03), xycoords=("data", "axes fraction"), xytext=(-4, 0),
-                      textcoords="offset points", ha="right", color="#555555")
+        axes.annotate(
+            f"cutoff {cutoff:.0f}",
+            (cutoff + 0.5, 0.03),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            color="#555555",
+        )
     axes.set_ylim(0, None)
     axes.set_title(f"step {step}: forecast and what came")
     axes.set_xlabel("gradients, in order of arrival")
@@ -185,6 +239,7 @@ def draw_step_times(run: RunData, axes: "Axes") -> None:
 
 
 # --- small parts
+
 
 def _headline(run: RunData) -> str:
     used, alive = run.steps["contributors"].sum(), np.nansum(run.steps["alive"])
@@ -223,6 +278,8 @@ def _matplotlib() -> Any:
         import matplotlib.figure
         import matplotlib.ticker
     except ImportError as missing:
-        raise Error("a picture needs matplotlib, which is not installed: pip install matplotlib, or apt-get install "
-                    "python3-matplotlib") from missing
+        raise Error(
+            "a picture needs matplotlib, which is not installed: pip install matplotlib, or apt-get install "
+            "python3-matplotlib"
+        ) from missing
     return matplotlib

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import nn
@@ -20,10 +21,10 @@ from .gradients import BackwardHooks, Gradients, asking_before_layers, forget_br
 from .norms import HeldGradients
 from .optimizer_step import ReplacedStep
 from .parameters import Parameters, Slot
-from .pieces import Piece, Pieces
+from .pieces import Pieces
 
 if TYPE_CHECKING:
-    from ._native import Session
+    from ._native import Session  # noqa: F401, named in a text below
 
 OpenSession = Callable[[Pieces, dict[str, Any]], "Session"]
 
@@ -40,12 +41,15 @@ class Run:
     As a context manager it ends the worker's part at the end of the block; otherwise that happens when Python ends.
     """
 
-    def __init__(self, models: Sequence[nn.Module], opts: Sequence[torch.optim.Optimizer],
-                 open_session: OpenSession) -> None:
+    def __init__(
+        self, models: Sequence[nn.Module], opts: Sequence[torch.optim.Optimizer], open_session: OpenSession
+    ) -> None:
         """Use drover.join(). `open_session` makes a session for the tensors and the first group's settings."""
         if _joined is not None:
-            raise Error("this process has joined a run already. Give all models and optimizers to one call: "
-                        "drover.join([g, d], [opt_g, opt_d]); or leave the first run with run.leave().")
+            raise Error(
+                "this process has joined a run already. Give all models and optimizers to one call: "
+                "drover.join([g, d], [opt_g, opt_d]); or leave the first run with run.leave()."
+            )
         self._models = list(models)
         self._optimizers = list(opts)
         self._pieces = Pieces(self._models, self._optimizers)
@@ -66,8 +70,9 @@ class Run:
         session = self._session
         self._values = torch.frombuffer(session.parameters, dtype=torch.float32)
         gradient = torch.frombuffer(session.gradient, dtype=torch.float32)
-        self._slots = [Slot(piece, offset, index)
-                       for index, (piece, offset) in enumerate(zip(self._pieces.all, session.offsets))]
+        self._slots = [
+            Slot(piece, offset, index) for index, (piece, offset) in enumerate(zip(self._pieces.all, session.offsets))
+        ]
         with torch.no_grad():
             for slot in self._slots:
                 slot.of(self._values).copy_(slot.tensor)
@@ -83,8 +88,10 @@ class Run:
         # A worker that continues has the run's parameters before its first forward pass.
         self._parameters.show(self._values)
         self._next_step()
-        self._replaced = [ReplacedStep(optimizer, lambda samples, which=which: self._update(which, samples))
-                          for which, optimizer in enumerate(self._optimizers)]
+        self._replaced = [
+            ReplacedStep(optimizer, functools.partial(self._update, which))
+            for which, optimizer in enumerate(self._optimizers)
+        ]
         clipping.redirect(self)
         self._ending = Ending(self)
         _joined = self
@@ -100,8 +107,9 @@ class Run:
             raise ValueError(f"run.samples({count}): a gradient is the mean of at least one sample.")
         self._samples = int(count)
 
-    def clip_grad_norm_(self, parameters: Any, max_norm: float, norm_type: float = 2.0,
-                        error_if_nonfinite: bool = False) -> torch.Tensor:
+    def clip_grad_norm_(
+        self, parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    ) -> torch.Tensor:
         """``torch.nn.utils.clip_grad_norm_`` of the mean gradient of all workers. Returns its norm.
 
         torch's own function does the same while a run is joined.
@@ -122,7 +130,8 @@ class Run:
 
         Inside the block a pass is aborted in the middle, without an error, as soon as its gradient has become useless
         because the step has closed without it; the script continues after the block, where ``.grad`` is None. When the
-        run is over this raises RunOver, which ends ``with drover.join(...)``. A block without ``optimizer.step()`` counts
+        run is over this raises RunOver, which ends ``with drover.join(...)``. A block without ``optimizer.step()``
+        counts
         as skipped.
         """
         if samples is not None and samples < 1:
@@ -144,7 +153,8 @@ class Run:
             self._reports = (value, right, counted)
 
     def skip(self) -> None:
-        """Nothing of this step counts. Only inside ``with run.step():``; otherwise just do not call optimizer.step()."""
+        """Nothing of this step counts. Only inside ``with run.step():``; otherwise just do not call
+        optimizer.step()."""
         if not self._block:
             raise RuntimeError("skip() outside a step: put it into `with run.step():`.")
         self._block.skipped = True
@@ -167,8 +177,12 @@ class Run:
         if data < 1:
             raise ValueError(f"batches() of a data set of {data} samples: there is nothing to choose from")
         seed = self._session.seed
-        return Batches(self, self._session.batch, lambda first, count: sample_indices(seed, first, count, data),
-                       self._session.first_step)
+        return Batches(
+            self,
+            self._session.batch,
+            lambda first, count: sample_indices(seed, first, count, data),
+            self._session.first_step,
+        )
 
     # -- evaluating and keeping --------------------------------------------------------------------
 
@@ -251,7 +265,7 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """"running", "completed", "interrupted" or "failed"."""
+        """ "running", "completed", "interrupted" or "failed"."""
         return self._session.outcome
 
     # -- beginning and end -------------------------------------------------------------------------
@@ -259,8 +273,9 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         done = kind is None or issubclass(kind, RunOver) or (isinstance(error, SystemExit) and not error.code)
         if done:
             self.leave()
@@ -326,7 +341,8 @@ class Run:
                 raise Late("the step closed before this gradient was complete")
 
     def _make_step(self, mine: set[int], written: set[int] = frozenset()) -> bool:  # type: ignore[assignment]
-        """A step of the run with the gradients, or written values, of some tensors. Returns whether they were in time."""
+        """A step of the run with the gradients, or written values, of some tensors. Returns whether they were in
+        time."""
         session = self._session
         samples = self._samples or (self._block.samples if self._block else None) or session.samples[1]
         used = self._held.any() and bool(mine)
@@ -386,9 +402,11 @@ class Run:
             return
         if not self._make_step(set(), written):
             names = ", ".join(self._slots[index].name for index in sorted(written)[:3])
-            raise RuntimeError(f"values that the script has written into {names} came too late for the run, which has "
-                               "taken a step without them. Write them in all workers, or with a policy that waits for "
-                               "all (--policy sync).")
+            raise RuntimeError(
+                f"values that the script has written into {names} came too late for the run, which has "
+                "taken a step without them. Write them in all workers, or with a policy that waits for "
+                "all (--policy sync)."
+            )
 
     def _announce_settings(self) -> None:
         """The settings of a step, which the shards must know before anything of it."""
@@ -399,20 +417,26 @@ class Run:
 
     # -- clipping ----------------------------------------------------------------------------------
 
-    def clip_all_grad_norm(self, parameters: list[torch.Tensor], max_norm: float, norm_type: float,
-                           error_if_nonfinite: bool) -> torch.Tensor | None:
+    def clip_all_grad_norm(
+        self, parameters: list[torch.Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
+    ) -> torch.Tensor | None:
         """What torch.nn.utils.clip_grad_norm_ does for these parameters; nothing if none belongs to the run."""
         known = {id(slot.tensor): slot.index for slot in self._slots if not slot.averaged}
         ours = [parameter for parameter in parameters if id(parameter) in known]
         if self._ended or self._left or not ours:
             return None
-        if len(ours) < len([parameter for parameter in parameters if parameter.grad is not None
-                            or id(parameter) in known]):
-            raise RuntimeError("clip_grad_norm_ of parameters of which only some are trained by the run: the others have "
-                               "no gradient that all workers share. Clip them in a call of their own.")
+        if len(ours) < len(
+            [parameter for parameter in parameters if parameter.grad is not None or id(parameter) in known]
+        ):
+            raise RuntimeError(
+                "clip_grad_norm_ of parameters of which only some are trained by the run: the others have "
+                "no gradient that all workers share. Clip them in a call of their own."
+            )
         if norm_type not in (2.0, math.inf):
-            raise ValueError(f"clip_grad_norm_ with norm_type={norm_type:g}: the workers can agree on norm 2 and on "
-                             "norm inf. Use one of them, or clip each worker's own gradient by hand.")
+            raise ValueError(
+                f"clip_grad_norm_ with norm_type={norm_type:g}: the workers can agree on norm 2 and on "
+                "norm inf. Use one of them, or clip each worker's own gradient by hand."
+            )
         indices = sorted({known[id(parameter)] for parameter in ours if parameter.grad is not None})
         if not indices:
             return torch.tensor(0.0)
@@ -431,8 +455,10 @@ class Run:
         """Clipping the mean's values is not known to shards, and clipping each worker's own is something else."""
         known = {id(slot.tensor) for slot in self._slots}
         if self.workers > 1 and not self._ended and any(id(parameter) in known for parameter in parameters):
-            raise RuntimeError("clip_grad_value_ is meant for the mean gradient of all workers, which no worker has. Use "
-                               "clip_grad_norm_, or clip this worker's own gradient: p.grad.clamp_(-v, v).")
+            raise RuntimeError(
+                "clip_grad_value_ is meant for the mean gradient of all workers, which no worker has. Use "
+                "clip_grad_norm_, or clip this worker's own gradient: p.grad.clamp_(-v, v)."
+            )
 
     # -- called by Step and hooks ------------------------------------------------------------------
 
@@ -453,7 +479,7 @@ class Run:
                 self._held.release(False)
                 self._finish(False, 0)
 
-    def _raise_how_it_ended(self) -> None:
+    def _raise_how_it_ended(self) -> NoReturn:
         if self._session.outcome == "failed":
             raise RunFailed(self._session.reason)
         text = f"the run is over after {self._step_number} steps"
@@ -488,8 +514,9 @@ class Step:
         self._watch.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         run = self._run
         assert self._watch is not None
         self._watch.__exit__(None, None, None)

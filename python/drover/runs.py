@@ -6,7 +6,8 @@
     run.censored.mean(axis=0)                # by worker: how often it was not waited for
     run.steps_frame()                        # as a pandas DataFrame
 
-A run file may be read while its run continues: it is opened read-only, all of it is read as of one moment, and it is closed
+A run file may be read while its run continues: it is opened read-only, all of it is read as of one moment, and it is
+closed
 again before `read_run` returns. Times are in seconds. docs/run-file.md explains every table.
 """
 
@@ -26,7 +27,8 @@ from .errors import Error
 if TYPE_CHECKING:
     import pandas
 
-# How a run file is marked, and the formats that are read here (src/store/schema.h). Before format 5 events had no cause,
+# How a run file is marked, and the formats that are read here (src/store/schema.h). Before format 5 events had no
+# cause,
 # version or detail: only their text.
 APPLICATION_ID = 0x44525652
 FORMAT = 5
@@ -44,9 +46,11 @@ _ROWS_AT_ONCE = 65536
 class RunData:
     """What a run file says of a run.
 
-    `run_times` has a row for each row of `steps` and a column for each worker: seconds from the opening of the step to the
+    `run_times` has a row for each row of `steps` and a column for each worker: seconds from the opening of the step to
+    the
     arrival of the worker's gradient, also if it came late. NaN: not known. Where `censored` is true the worker was
-    not waited for, and all that is known is that it took at least `bounds` (NaN everywhere else): never average those with the
+    not waited for, and all that is known is that it took at least `bounds` (NaN everywhere else): never average those
+    with the
     others, they are too small, and it is the slow workers that they hide.
     """
 
@@ -74,8 +78,10 @@ class RunData:
     bounds: np.ndarray = field(repr=False)
 
     def __repr__(self) -> str:
-        return (f"RunData({str(self.path)!r}: {self.outcome}, {len(self.steps['step'])} steps x {self.workers} workers, "
-                f"{self.elapsed:.4g} s, policy {self.settings.get('policy', 'unknown')})")
+        return (
+            f"RunData({str(self.path)!r}: {self.outcome}, {len(self.steps['step'])} steps x {self.workers} workers, "
+            f"{self.elapsed:.4g} s, policy {self.settings.get('policy', 'unknown')})"
+        )
 
     def steps_frame(self) -> "pandas.DataFrame":
         """One row a step."""
@@ -104,8 +110,11 @@ class RunData:
     def run_times_frame(self) -> "pandas.DataFrame":
         """Steps by workers; NaN where a run-time is not known, also where only a lower bound is."""
         pandas = _pandas()
-        return pandas.DataFrame(self.run_times, index=pandas.Index(self.steps["step"], name="step"),
-                                columns=pandas.RangeIndex(self.workers, name="worker"))
+        return pandas.DataFrame(
+            self.run_times,
+            index=pandas.Index(self.steps["step"], name="step"),
+            columns=pandas.RangeIndex(self.workers, name="worker"),
+        )
 
 
 def read_run(path: PathLike) -> RunData:
@@ -124,6 +133,7 @@ def read_run(path: PathLike) -> RunData:
 
 
 # --- opening
+
 
 def _cannot_read(path: Path, why: str) -> Error:
     return Error(f"cannot read the run file '{path}': {why}")
@@ -145,7 +155,9 @@ def _open(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as trouble:
         database.close()
         if Path(f"{path}-journal").exists():
-            raise _cannot_read(path, f"{trouble}. Its writer was killed in mid-write; 'drover runs {path}' repairs it") from trouble
+            raise _cannot_read(
+                path, f"{trouble}. Its writer was killed in mid-write; 'drover runs {path}' repairs it"
+            ) from trouble
         if os.access(path.parent, os.W_OK) or not os.access(path, os.R_OK):
             raise _cannot_read(path, str(trouble)) from trouble
     except sqlite3.DatabaseError as trouble:
@@ -154,11 +166,15 @@ def _open(path: Path) -> sqlite3.Connection:
     except Error:
         database.close()
         raise
-    # In a read-only folder SQLite cannot make the file that coordinates readers with a writer; there is no writer either.
+    # In a read-only folder SQLite cannot make the file that coordinates readers with a writer; there is no writer
+    # either.
     wal = Path(f"{path}-wal")
     if wal.exists() and wal.stat().st_size > 0:
-        warnings.warn(f"the last part of the run is in '{wal}' and is not read, because the folder is read-only; copy both "
-                      "files to a folder you can write in, and read them there", stacklevel=3)
+        warnings.warn(
+            f"the last part of the run is in '{wal}' and is not read, because the folder is read-only; copy both "
+            "files to a folder you can write in, and read them there",
+            stacklevel=3,
+        )
     database = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None)
     try:
         _check_marks(path, database)
@@ -181,11 +197,17 @@ def _check_marks(path: Path, database: sqlite3.Connection) -> None:
     if made_by != APPLICATION_ID:
         raise _cannot_read(path, "it is a database, but not one that drover made")
     if version < OLDEST_FORMAT:
-        raise _cannot_read(path, f"it was written by an older drover (file format {version}, Python reads {OLDEST_FORMAT} to {FORMAT}); "
-                                 f"'drover export {path} --format csv --out FOLDER' still makes tables of it")
+        raise _cannot_read(
+            path,
+            f"it was written by an older drover (file format {version}, Python reads {OLDEST_FORMAT} to {FORMAT}); "
+            f"'drover export {path} --format csv --out FOLDER' still makes tables of it",
+        )
     if version > FORMAT:
-        raise _cannot_read(path, f"it was written by a newer drover (file format {version}, this drover reads up to {FORMAT}); "
-                                 "update drover")
+        raise _cannot_read(
+            path,
+            f"it was written by a newer drover (file format {version}, this drover reads up to {FORMAT}); "
+            "update drover",
+        )
 
 
 def _format(database: sqlite3.Connection) -> int:
@@ -200,46 +222,96 @@ Column = tuple[str, str, str]  # name, SQL, kind
 
 # Names are those of 'drover export --format csv'. The last decision of a step is the one that counted.
 _STEPS: Sequence[Column] = [
-    ("step", "s.step", _INT), ("at_seconds", "s.at_ns", _SECONDS), ("elapsed_seconds", "s.elapsed_ns", _SECONDS),
-    ("cutoff", "d.cutoff", _REAL), ("alive", "d.alive", _REAL),
-    ("contributors", "s.contributors", _INT), ("late", "s.late", _INT), ("refused", "s.refused", _INT),
-    ("samples", "s.samples", _INT), ("loss", "s.loss", _REAL), ("accuracy", "s.accuracy", _REAL),
-    ("learning_rate", "s.learning_rate", _REAL), ("last_worker", "s.last_worker", _INT),
-    ("aggregate_seconds", "s.aggregate_ns", _SECONDS), ("closing_seconds", "s.closing_ns", _SECONDS),
-    ("undecided_seconds", "s.undecided_ns", _SECONDS), ("signal", "s.signal", _REAL), ("noise", "s.noise", _REAL),
-    ("noise_scale_samples", "s.noise_scale", _REAL), ("fresh_mean", "s.fresh_mean", _REAL),
-    ("fresh_min", "s.fresh_min", _REAL), ("staleness_mean_steps", "s.staleness_mean", _REAL),
-    ("staleness_max_steps", "s.staleness_max", _INT)]
-_STEPS_FROM = ("steps s LEFT JOIN (SELECT step, max(rowid) AS last FROM decisions GROUP BY step) l ON l.step = s.step "
-               "LEFT JOIN decisions d ON d.rowid = l.last ORDER BY s.step")
+    ("step", "s.step", _INT),
+    ("at_seconds", "s.at_ns", _SECONDS),
+    ("elapsed_seconds", "s.elapsed_ns", _SECONDS),
+    ("cutoff", "d.cutoff", _REAL),
+    ("alive", "d.alive", _REAL),
+    ("contributors", "s.contributors", _INT),
+    ("late", "s.late", _INT),
+    ("refused", "s.refused", _INT),
+    ("samples", "s.samples", _INT),
+    ("loss", "s.loss", _REAL),
+    ("accuracy", "s.accuracy", _REAL),
+    ("learning_rate", "s.learning_rate", _REAL),
+    ("last_worker", "s.last_worker", _INT),
+    ("aggregate_seconds", "s.aggregate_ns", _SECONDS),
+    ("closing_seconds", "s.closing_ns", _SECONDS),
+    ("undecided_seconds", "s.undecided_ns", _SECONDS),
+    ("signal", "s.signal", _REAL),
+    ("noise", "s.noise", _REAL),
+    ("noise_scale_samples", "s.noise_scale", _REAL),
+    ("fresh_mean", "s.fresh_mean", _REAL),
+    ("fresh_min", "s.fresh_min", _REAL),
+    ("staleness_mean_steps", "s.staleness_mean", _REAL),
+    ("staleness_max_steps", "s.staleness_max", _INT),
+]
+_STEPS_FROM = (
+    "steps s LEFT JOIN (SELECT step, max(rowid) AS last FROM decisions GROUP BY step) l ON l.step = s.step "
+    "LEFT JOIN decisions d ON d.rowid = l.last ORDER BY s.step"
+)
 _ARRIVALS: Sequence[Column] = [
-    ("step", "step", _INT), ("worker", "worker", _INT), ("run_time_seconds", "run_time_ns", _SECONDS),
-    ("censored", "censored", _FLAG), ("late", "late", _FLAG), ("compute_seconds", "compute_ns", _SECONDS),
-    ("samples", "samples", _INT)]
+    ("step", "step", _INT),
+    ("worker", "worker", _INT),
+    ("run_time_seconds", "run_time_ns", _SECONDS),
+    ("censored", "censored", _FLAG),
+    ("late", "late", _FLAG),
+    ("compute_seconds", "compute_ns", _SECONDS),
+    ("samples", "samples", _INT),
+]
 _DECISIONS: Sequence[Column] = [
-    ("step", "step", _INT), ("at_seconds", "at_ns", _SECONDS), ("cutoff", "cutoff", _INT), ("alive", "alive", _INT),
-    ("time_limit_seconds", "nullif(time_limit_ns, 0)", _SECONDS), ("reason", "reason", _TEXT)]
+    ("step", "step", _INT),
+    ("at_seconds", "at_ns", _SECONDS),
+    ("cutoff", "cutoff", _INT),
+    ("alive", "alive", _INT),
+    ("time_limit_seconds", "nullif(time_limit_ns, 0)", _SECONDS),
+    ("reason", "reason", _TEXT),
+]
 _FORECASTS: Sequence[Column] = [
-    ("step", "step", _INT), ("rank", "rank", _INT), ("mean_seconds", "mean_s", _REAL), ("low_seconds", "low_s", _REAL),
-    ("high_seconds", "high_s", _REAL)]
+    ("step", "step", _INT),
+    ("rank", "rank", _INT),
+    ("mean_seconds", "mean_s", _REAL),
+    ("low_seconds", "low_s", _REAL),
+    ("high_seconds", "high_s", _REAL),
+]
 _ABANDONED: Sequence[Column] = [
-    ("step", "step", _INT), ("worker", "worker", _INT), ("wasted_seconds", "wasted_ns", _SECONDS),
-    ("restart_seconds", "restart_ns", _SECONDS), ("resumed_step", "resumed", _INT)]
+    ("step", "step", _INT),
+    ("worker", "worker", _INT),
+    ("wasted_seconds", "wasted_ns", _SECONDS),
+    ("restart_seconds", "restart_ns", _SECONDS),
+    ("resumed_step", "resumed", _INT),
+]
 _EVALUATIONS: Sequence[Column] = [
-    ("version", "version", _INT), ("at_seconds", "at_ns", _SECONDS), ("loss", "loss", _REAL),
-    ("accuracy", "accuracy", _REAL), ("samples", "samples", _INT)]
+    ("version", "version", _INT),
+    ("at_seconds", "at_ns", _SECONDS),
+    ("loss", "loss", _REAL),
+    ("accuracy", "accuracy", _REAL),
+    ("samples", "samples", _INT),
+]
 _EVENTS: Sequence[Column] = [
-    ("at_seconds", "at_ns", _SECONDS), ("step", "step", _INT), ("kind", "kind", _TEXT), ("peer", "peer", _TEXT),
-    ("text", "text", _TEXT), ("cause", "coalesce(cause, '')", _TEXT), ("version", "version", _REAL),
-    ("detail", "coalesce(detail, '')", _TEXT)]
+    ("at_seconds", "at_ns", _SECONDS),
+    ("step", "step", _INT),
+    ("kind", "kind", _TEXT),
+    ("peer", "peer", _TEXT),
+    ("text", "text", _TEXT),
+    ("cause", "coalesce(cause, '')", _TEXT),
+    ("version", "version", _REAL),
+    ("detail", "coalesce(detail, '')", _TEXT),
+]
 _OLD_EVENTS = [*_EVENTS[:5], ("cause", "''", _TEXT), ("version", "NULL", _REAL), ("detail", "''", _TEXT)]
 _PEERS: Sequence[Column] = [
-    ("name", "p.name", _TEXT), ("host", "p.host", _TEXT), ("pid", "p.pid", _INT), ("memory_bytes", "m.bytes", _REAL)]
+    ("name", "p.name", _TEXT),
+    ("host", "p.host", _TEXT),
+    ("pid", "p.pid", _INT),
+    ("memory_bytes", "m.bytes", _REAL),
+]
 
 
 def _read(path: Path, database: sqlite3.Connection) -> RunData:
-    header = database.execute("SELECT run_id, started, command, job, outcome, reason, coalesce(elapsed_ns, (SELECT "
-                              "max(at_ns + elapsed_ns) - min(at_ns) FROM steps), 0) FROM run").fetchone()
+    header = database.execute(
+        "SELECT run_id, started, command, job, outcome, reason, coalesce(elapsed_ns, (SELECT "
+        "max(at_ns + elapsed_ns) - min(at_ns) FROM steps), 0) FROM run"
+    ).fetchone()
     if header is None:
         raise _cannot_read(path, "its table 'run' is empty")
     run_id, started, command, job, outcome, reason, elapsed_ns = header
@@ -251,17 +323,29 @@ def _read(path: Path, database: sqlite3.Connection) -> RunData:
         workers = max(workers, int(settings["workers"]))
     times, censored, bounds = _matrices(steps["step"], arrivals, workers)
     return RunData(
-        path=path, run_id=run_id, started=started, command=command, job=job, outcome=outcome, reason=reason,
-        elapsed=elapsed_ns / 1e9, settings=settings,
+        path=path,
+        run_id=run_id,
+        started=started,
+        command=command,
+        job=job,
+        outcome=outcome,
+        reason=reason,
+        elapsed=elapsed_ns / 1e9,
+        settings=settings,
         environment=dict(database.execute("SELECT key, value FROM environment ORDER BY key")),
-        steps=steps, arrivals=arrivals,
+        steps=steps,
+        arrivals=arrivals,
         decisions=_table(database, _DECISIONS, "decisions ORDER BY step, rowid"),
         forecasts=_table(database, _FORECASTS, "forecasts ORDER BY step, rank"),
         abandoned=_table(database, _ABANDONED, "abandoned ORDER BY rowid"),
         evaluations=_table(database, _EVALUATIONS, "evaluations ORDER BY rowid"),
         events=_table(database, _EVENTS if _format(database) >= 5 else _OLD_EVENTS, "events ORDER BY rowid"),
         peers=_table(database, _PEERS, "peers p LEFT JOIN memory m ON m.peer = p.name ORDER BY p.rowid"),
-        workers=workers, run_times=times, censored=censored, bounds=bounds)
+        workers=workers,
+        run_times=times,
+        censored=censored,
+        bounds=bounds,
+    )
 
 
 def _table(database: sqlite3.Connection, columns: Sequence[Column], source: str) -> Table:
@@ -308,6 +392,8 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as missing:
-        raise Error("a DataFrame needs pandas, which is not installed: pip install pandas, or apt-get install python3-pandas. "
-                    "The same numbers are NumPy arrays in run.steps, run.arrivals, run.run_times, ...") from missing
+        raise Error(
+            "a DataFrame needs pandas, which is not installed: pip install pandas, or apt-get install python3-pandas. "
+            "The same numbers are NumPy arrays in run.steps, run.arrivals, run.run_times, ..."
+        ) from missing
     return pandas

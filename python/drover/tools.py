@@ -47,7 +47,8 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a policy would have done with recorded run-times. Numbers are over the steps after the warm-up; docs/replay.md
+    """What a policy would have done with recorded run-times. Numbers are over the steps after the warm-up;
+    docs/replay.md
     explains them. The arrays have one entry a step, those of the warm-up among them."""
 
     policy: str
@@ -103,13 +104,18 @@ def policies() -> list[Policy]:
 
 
 @overload
-def replay(trace: Trace, policy: str = "bayes", **options: Any) -> Replay: ...
+def replay(trace: Trace, policy: str = ..., **options: Any) -> Replay:  # type: ignore[misc]  # str is a Sequence[str]
+    ...
+
+
 @overload
-def replay(trace: Trace, policy: Sequence[str], **options: Any) -> list[Replay]: ...
+def replay(trace: Trace, policy: Sequence[str], **options: Any) -> list[Replay]:
+    ...
 
 
 def replay(trace: Trace, policy: str | Sequence[str] = "bayes", **options: Any) -> Replay | list[Replay]:
-    """What a policy would have done with recorded run-times, had it decided how long each step waits. A list of policies
+    """What a policy would have done with recorded run-times, had it decided how long each step waits. A list of
+    policies
     gives a list of answers; `["all"]` is every policy that can be replayed."""
     names = [policy] if isinstance(policy, str) else list(policy)
     if not names:
@@ -118,14 +124,25 @@ def replay(trace: Trace, policy: str | Sequence[str] = "bayes", **options: Any) 
         raise Error(f"policy='{policy}' names several: give a list, such as policy={policy.split(',')}")
     with tempfile.TemporaryDirectory(prefix="drover-") as folder:
         decisions = Path(folder) / "decisions.csv"
-        words = ["replay", "--trace", _trace_file(trace, Path(folder)), "--policy", ",".join(names), "--decisions",
-                 str(decisions), "--json", "--quiet"]
-        results = _json_lines(_run(words + _flags(options, {"trace", "policy", "decisions", "json", "quiet", "dashboard"})))
+        words = [
+            "replay",
+            "--trace",
+            _trace_file(trace, Path(folder)),
+            "--policy",
+            ",".join(names),
+            "--decisions",
+            str(decisions),
+            "--json",
+            "--quiet",
+        ]
+        results = _json_lines(
+            _run(words + _flags(options, {"trace", "policy", "decisions", "json", "quiet", "dashboard"}))
+        )
         with open(decisions, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
     # One policy's rows after the other's, as many of each.
     each = len(rows) // len(results)
-    replays = [_replay_of(result, rows[i * each:(i + 1) * each]) for i, result in enumerate(results)]
+    replays = [_replay_of(result, rows[i * each : (i + 1) * each]) for i, result in enumerate(results)]
     return replays[0] if isinstance(policy, str) else replays
 
 
@@ -139,13 +156,18 @@ def simulate(scenario: PathLike, *, run_file: PathLike | None = None, **options:
             path = str(Path(folder, "scenario.toml"))
         kept = os.fspath(run_file) if run_file is not None else str(Path(folder, "run.db"))
         words = ["simulate", _as_word(path), "--run-file", kept, "--json", "--quiet"]
-        lines = _json_lines(_run(words + _flags(options, {"run_file", "json", "quiet", "dashboard", "hunt"}, negatable=True)))
+        lines = _json_lines(
+            _run(words + _flags(options, {"run_file", "json", "quiet", "dashboard", "hunt"}, negatable=True))
+        )
         return Simulation(summary=lines[-1], run=read_run(kept))
 
 
 def fit(data: Trace | Iterable[PathLike | RunData], *, out: PathLike, **options: Any) -> Fit:
-    """Fits a learned model to recorded run-times and saves it as `out`, for `--policy bayes:model=out`. Several run files
-    are taken as one recording after the other. What is known only by a lower bound is learnt from too, if `data` is a run."""
+    """Fits a learned model to recorded run-times and saves it as `out`, for `--policy bayes:model=out`. Several run
+    files
+    are taken as one recording after the other. What is known only by a lower bound is learnt from too, if `data` is a
+    run.
+    """
     with tempfile.TemporaryDirectory(prefix="drover-") as folder:
         if isinstance(data, (np.ndarray, str, os.PathLike, RunData)):
             words = ["--trace", _trace_file(data, Path(folder))]
@@ -154,17 +176,29 @@ def fit(data: Trace | Iterable[PathLike | RunData], *, out: PathLike, **options:
             words = [word for file in files for word in ("--run", file)]
         flags = _flags(options, {"trace", "run", "out", "show", "json", "quiet", "progress"})
         fitted = _json_lines(_run(["fit", *words, "--out", os.fspath(out), "--json", "--quiet", *flags]))[-1]
-    curve = {key: np.array([_number(point[key]) for point in fitted["curve"]])
-             for key in ("iteration", "train_elbo", "held_out_elbo")}
+    curve = {
+        key: np.array([_number(point[key]) for point in fitted["curve"]])
+        for key in ("iteration", "train_elbo", "held_out_elbo")
+    }
     # bayes has to know whose the run-times are; a model of their order does not say it.
     user = "bayes-paper" if fitted["emission"] == "sorted" else "bayes"
-    return Fit(model=Path(fitted["model"]), policy=f"{user}:model={fitted['model']}", emission=fitted["emission"],
-               steps=fitted["steps"], workers=fitted["workers"], iterations=fitted["iterations"], seconds=_number(fitted["seconds"]),
-               train_elbo=_number(fitted["train_elbo"]), held_out_elbo=_number(fitted["held_out_elbo"]), curve=curve,
-               forecasts=fitted["forecasts"])
+    return Fit(
+        model=Path(fitted["model"]),
+        policy=f"{user}:model={fitted['model']}",
+        emission=fitted["emission"],
+        steps=fitted["steps"],
+        workers=fitted["workers"],
+        iterations=fitted["iterations"],
+        seconds=_number(fitted["seconds"]),
+        train_elbo=_number(fitted["train_elbo"]),
+        held_out_elbo=_number(fitted["held_out_elbo"]),
+        curve=curve,
+        forecasts=fitted["forecasts"],
+    )
 
 
 # --- the program
+
 
 def find_program() -> str:
     """Where the program `drover` is: DROVER_BIN, beside the package, or in a folder of PATH."""
@@ -173,8 +207,10 @@ def find_program() -> str:
         found = shutil.which(named)
         if found:
             return found
-        raise Error(f"DROVER_BIN is '{named}', and that is no program that can be run; set it to the drover program, such as "
-                    "build/release/drover, or unset it")
+        raise Error(
+            f"DROVER_BIN is '{named}', and that is no program that can be run; set it to the drover program, such as "
+            "build/release/drover, or unset it"
+        )
     package = Path(__file__).absolute().parent
     # In a build tree, whose python/drover is the package; as installed, where pip puts commands.
     beside = [package.parent.parent / "drover", Path(sysconfig.get_path("scripts"), "drover")]
@@ -185,15 +221,25 @@ def find_program() -> str:
     if found:
         return found
     looked = ["DROVER_BIN (not set)", *map(str, beside), f"the folders of PATH ({os.environ.get('PATH', '')})"]
-    raise Error("cannot find the program drover. Looked at:\n  " + "\n  ".join(looked)
-                + "\nBuild it with 'make', and set DROVER_BIN to build/release/drover")
+    raise Error(
+        "cannot find the program drover. Looked at:\n  "
+        + "\n  ".join(looked)
+        + "\nBuild it with 'make', and set DROVER_BIN to build/release/drover"
+    )
 
 
 def _run(words: list[str]) -> str:
     program = find_program()
     try:
-        done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              encoding="utf-8", errors="replace", check=False)
+        done = subprocess.run(
+            [program, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
     except OSError as trouble:
         raise Error(f"cannot run {program}: {trouble.strerror}") from trouble
     trouble_lines = []
@@ -204,8 +250,9 @@ def _run(words: list[str]) -> str:
         elif text:
             trouble_lines.append(text)
     if done.returncode != 0:
-        why = "\n".join(trouble_lines) or (f"ended by signal {-done.returncode}" if done.returncode < 0
-                                           else f"ended with status {done.returncode}")
+        why = "\n".join(trouble_lines) or (
+            f"ended by signal {-done.returncode}" if done.returncode < 0 else f"ended with status {done.returncode}"
+        )
         raise Error(f"drover {words[0]}: {why}")
     for text in trouble_lines:
         print(text, file=sys.stderr)
@@ -271,12 +318,29 @@ def _number(value: float | None) -> float:
 
 
 def _replay_of(result: dict[str, Any], rows: list[dict[str, str]]) -> Replay:
-    counts = {key: int(result[key]) for key in ("steps", "workers", "warmup", "measured_steps")}
-    numbers = {key: _number(result[key])
-               for key in ("throughput_total", "throughput_median", "oracle_share_total", "oracle_share_median", "time_vs_sync",
-                           "cutoff_mean", "inclusion_min", "reviews_mean", "decision_us_p50", "decision_us_p99")}
-    return Replay(policy=result["policy"], objective=result["objective"], **counts, **numbers,
-                  cutoffs=np.array([int(row["cutoff"]) for row in rows]),
-                  elapsed=np.array([float(row["elapsed"]) for row in rows]),
-                  oracle_cutoffs=np.array([int(row["oracle_cutoff"]) for row in rows]),
-                  reasons=[row["reason"] for row in rows])
+    counts: dict[str, Any] = {key: int(result[key]) for key in ("steps", "workers", "warmup", "measured_steps")}
+    numbers: dict[str, Any] = {
+        key: _number(result[key])
+        for key in (
+            "throughput_total",
+            "throughput_median",
+            "oracle_share_total",
+            "oracle_share_median",
+            "time_vs_sync",
+            "cutoff_mean",
+            "inclusion_min",
+            "reviews_mean",
+            "decision_us_p50",
+            "decision_us_p99",
+        )
+    }
+    return Replay(
+        policy=result["policy"],
+        objective=result["objective"],
+        **counts,
+        **numbers,
+        cutoffs=np.array([int(row["cutoff"]) for row in rows]),
+        elapsed=np.array([float(row["elapsed"]) for row in rows]),
+        oracle_cutoffs=np.array([int(row["oracle_cutoff"]) for row in rows]),
+        reasons=[row["reason"] for row in rows],
+    )

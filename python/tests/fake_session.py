@@ -113,8 +113,12 @@ class FakeSession:
         self.released = scale, used
 
     def changed_tensors(self):
-        return [index for index, piece in enumerate(self.pieces) if not piece.averaged
-                and not numpy.array_equal(self.part(index, self.parameters), self.part(index, self.arrived))]
+        return [
+            index
+            for index, piece in enumerate(self.pieces)
+            if not piece.averaged
+            and not numpy.array_equal(self.part(index, self.parameters), self.part(index, self.arrived))
+        ]
 
     def set_groups(self, groups):
         assert "ready" not in self.kinds.values(), "too late for this step"
@@ -127,7 +131,11 @@ class FakeSession:
         assert sorted(self.kinds) == list(range(len(self.pieces))), "a tensor is missing"
         assert ("held" in self.kinds.values()) == (self.released is not None)
         for index, piece in enumerate(self.pieces):
-            values, gradient, kind = self.part(index, self.parameters), self.part(index, self.gradient), self.kinds[index]
+            values, gradient, kind = (
+                self.part(index, self.parameters),
+                self.part(index, self.gradient),
+                self.kinds[index],
+            )
             if kind == "absent" or (kind == "held" and not self.released[1]):
                 continue
             if piece.averaged or kind == "written":

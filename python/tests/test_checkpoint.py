@@ -60,8 +60,14 @@ def test_another_model_is_refused(tmp_path):
     train(tmp_path / "half", 4, "--checkpoint", tmp_path / "ck")
     other = tmp_path / "other"
     other.mkdir()
-    run = launch(other, SCRIPT.replace("make_model(seed=int(sys.argv[1]))", "torch.nn.Linear(5, 3)"), "--resume", tmp_path / "ck",
-                 steps=8, arguments=[0])
+    run = launch(
+        other,
+        SCRIPT.replace("make_model(seed=int(sys.argv[1]))", "torch.nn.Linear(5, 3)"),
+        "--resume",
+        tmp_path / "ck",
+        steps=8,
+        arguments=[0],
+    )
     assert run.status != 0
     assert "differs from that of the checkpoint" in run.said
 
@@ -69,8 +75,12 @@ def test_another_model_is_refused(tmp_path):
 def test_export_writes_a_state_dict(tmp_path):
     half = train(tmp_path / "half", 4, "--checkpoint", tmp_path / "ck")
     out = tmp_path / "model.pt"
-    done = subprocess.run([sys.executable, "-m", "drover.checkpoint", "export", tmp_path / "ck", "--out", out],
-                          env=environment_for(tmp_path), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "drover.checkpoint", "export", tmp_path / "ck", "--out", out],
+        env=environment_for(tmp_path),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     model = launched.make_model(seed=9)
     model.load_state_dict(torch.load(out))

@@ -52,7 +52,9 @@ def make_mnist(folder: Path, ending: str = "") -> np.ndarray:
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
-def test_mnist_is_read_from_where_drover_keeps_it(data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+def test_mnist_is_read_from_where_drover_keeps_it(
+    data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     pictures = make_mnist(tmp_path / "drover" / "mnist", ending)
     images = data.load_images("mnist", None, False, (1, 28, 28))
@@ -92,8 +94,12 @@ def test_cifar10_is_read_from_binary_batches(data, tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_reported_with_what_to_do(data, tmp_path: Path) -> None:
-    for name, remedy in (("mnist", "drover data get mnist"), ("cifar10", "drover data get cifar10"),
-                         ("fashion-mnist", "apt-get install dataset-fashion-mnist"), ("fmnist", "no data set of that name")):
+    for name, remedy in (
+        ("mnist", "drover data get mnist"),
+        ("cifar10", "drover data get cifar10"),
+        ("fashion-mnist", "apt-get install dataset-fashion-mnist"),
+        ("fmnist", "no data set of that name"),
+    ):
         with pytest.raises(SystemExit, match=remedy) as reported:
             data.load_images(name, str(tmp_path / "none"), False, (1, 28, 28))
         assert "--generated" in str(reported.value)
@@ -201,9 +207,14 @@ def test_the_gpt_does_not_look_ahead(models) -> None:
     assert model.out.weight is model.characters.weight
 
 
-EXAMPLE_FLAGS = {"mnist_cnn": [], "mnist_vae": [], "mnist_gan": [], "cifar_resnet18": ["--width", "4", "--loaders", "1"],
-                 "char_gpt": ["--layers", "1", "--heads", "2", "--width", "16", "--context", "32"],
-                 "tied_lstm": ["--width", "16", "--context", "16"]}
+EXAMPLE_FLAGS = {
+    "mnist_cnn": [],
+    "mnist_vae": [],
+    "mnist_gan": [],
+    "cifar_resnet18": ["--width", "4", "--loaders", "1"],
+    "char_gpt": ["--layers", "1", "--heads", "2", "--width", "16", "--context", "32"],
+    "tied_lstm": ["--width", "16", "--context", "16"],
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
@@ -216,13 +227,21 @@ def test_the_two_forms_differ_in_a_few_lines(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
 def test_ddp_forms_run_on_generated_data(name: str, tmp_path: Path) -> None:
     # One process and a file to meet at: no port.
-    script = (f"import sys, runpy; from torch import distributed as d; init = d.init_process_group\n"
-              f"d.init_process_group = lambda backend: init(backend, init_method='file://{tmp_path}/meet', rank=0, world_size=1)\n"
-              f"sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = sys.argv[1:]\n"
-              f"runpy.run_path(sys.argv[0], run_name='__main__')")
+    script = (
+        f"import sys, runpy; from torch import distributed as d; init = d.init_process_group\n"
+        f"d.init_process_group = lambda backend: init(backend, init_method='file://{tmp_path}/meet', "
+        f"rank=0, world_size=1)\n"
+        f"sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = sys.argv[1:]\n"
+        f"runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
     flags = ["--generated", "--batch", "4", "--epochs", "0.004", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
-    done = subprocess.run([sys.executable, "-c", script, EXAMPLES / f"{name}_ddp.py", *map(str, flags)], capture_output=True,
-                          text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [sys.executable, "-c", script, EXAMPLES / f"{name}_ddp.py", *map(str, flags)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, done.stderr
     assert "steps, test loss" in done.stdout
     assert all(torch.isfinite(values).all() for values in torch.load(tmp_path / "model.pt").values())
@@ -238,8 +257,25 @@ def has_launch() -> bool:
 @pytest.mark.parametrize("name", EXAMPLE_FLAGS)
 def test_examples_run_under_launch(name: str, tmp_path: Path) -> None:
     flags = ["--generated", "--batch", "4", "--epochs", "0.008", "--save", tmp_path / "model.pt", *EXAMPLE_FLAGS[name]]
-    done = subprocess.run([PROGRAM, "launch", "--workers", "2", "--batch", "4", "--python", sys.executable, "--run-file",
-                           tmp_path / "run.db", EXAMPLES / f"{name}.py", *map(str, flags)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [
+            PROGRAM,
+            "launch",
+            "--workers",
+            "2",
+            "--batch",
+            "4",
+            "--python",
+            sys.executable,
+            "--run-file",
+            tmp_path / "run.db",
+            EXAMPLES / f"{name}.py",
+            *map(str, flags),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert "steps, test loss" in done.stdout
     assert all(torch.isfinite(values).all() for values in torch.load(tmp_path / "model.pt").values())

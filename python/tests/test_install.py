@@ -30,11 +30,20 @@ with drover.join(model, optimizer) as run:
 pathlib.Path("reported").write_text(f"{sys.prefix}\\n{drover.__file__}\\n{run.step_number}\\n")
 """
 
+
 def done(*words: str | os.PathLike[str], **environment: str) -> str:
     """What a command prints, which knows nothing of the package that is tested elsewhere."""
     known = {key: value for key, value in os.environ.items() if not key.startswith(("DROVER_", "PYTHON", "PIP_"))}
-    ended = subprocess.run([str(word) for word in words], env={**known, **environment}, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        [str(word) for word in words],
+        env={**known, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stdout
     return ended.stdout
 
@@ -54,8 +63,20 @@ def make_environment(folder: pathlib.Path) -> pathlib.Path:
 def test_an_installed_program_runs_scripts_with_the_package_installed_beside_it(tmp_path, monkeypatch):
     environment = tmp_path / "environment"
     python = make_environment(environment)
-    done(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir",
-         "--disable-pip-version-check", PROJECT, DROVER_BUILD_DIR=str(pathlib.Path(PROGRAM).resolve().parent))
+    done(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-cache-dir",
+        "--disable-pip-version-check",
+        PROJECT,
+        DROVER_BUILD_DIR=str(pathlib.Path(PROGRAM).resolve().parent),
+    )
 
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -68,6 +89,10 @@ def test_an_installed_program_runs_scripts_with_the_package_installed_beside_it(
     assert last == "4"
 
     # The package finds the program, too, and reads what it wrote.
-    reported = done(python, "-c", "import drover; print(len(drover.policies()) > 5, len(drover.read_run('run.db').steps['loss']))",
-                PATH="/usr/bin:/bin")
+    reported = done(
+        python,
+        "-c",
+        "import drover; print(len(drover.policies()) > 5, len(drover.read_run('run.db').steps['loss']))",
+        PATH="/usr/bin:/bin",
+    )
     assert reported.split() == ["True", "5"]

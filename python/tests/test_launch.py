@@ -29,8 +29,14 @@ TRAIN = """
 def environment_for(folder):
     path = [str(pathlib.Path(__file__).parent), *sys.path]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DROVER_", "MASTER_", "RANK"))}
-    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, path + [str(BUILT)])), "TEST_OUT": str(folder),
-            "XDG_RUNTIME_DIR": str(folder), "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join(filter(None, path + [str(BUILT)])),
+        "TEST_OUT": str(folder),
+        "XDG_RUNTIME_DIR": str(folder),
+        "HOME": str(folder),
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def write_script(folder, text):
@@ -59,11 +65,34 @@ class Launched:
 
 
 def launch(folder, text, *flags, workers=2, steps=10, arguments=()):
-    command = [DROVER, "launch", "--quiet", "--python", sys.executable, "--workers", workers, "--steps", steps,
-               "--batch", 8, "--seed", 3, "--run-file", folder / "run.db", *flags, write_script(folder, text),
-               *arguments]
-    done = subprocess.run([str(word) for word in command], env=environment_for(folder), cwd=folder, timeout=DEADLINE,
-                          capture_output=True, text=True)
+    command = [
+        DROVER,
+        "launch",
+        "--quiet",
+        "--python",
+        sys.executable,
+        "--workers",
+        workers,
+        "--steps",
+        steps,
+        "--batch",
+        8,
+        "--seed",
+        3,
+        "--run-file",
+        folder / "run.db",
+        *flags,
+        write_script(folder, text),
+        *arguments,
+    ]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=environment_for(folder),
+        cwd=folder,
+        timeout=DEADLINE,
+        capture_output=True,
+        text=True,
+    )
     return Launched(folder, done)
 
 
@@ -126,7 +155,9 @@ def test_deterministic_runs_are_equal_bit_for_bit(tmp_path):
 
 
 def test_workers_start_equal_whatever_their_seeds(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model(seed=int(os.environ["DROVER_RANK"]))
         optimizer = make_optimizer("momentum", model)
         with drover.join(model, optimizer) as run:
@@ -135,7 +166,9 @@ def test_workers_start_equal_whatever_their_seeds(tmp_path):
                 loss_of(model, x, y).backward()
                 optimizer.step()
         keep(run, model, first=first)
-    """, steps=1)
+    """,
+        steps=1,
+    )
     assert_states_equal(run.worker(0)["first"], run.worker(1)["first"])
     assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
 
@@ -248,15 +281,21 @@ def test_a_parameter_added_after_joining(tmp_path):
 
 
 def test_a_script_that_fails_everywhere_fails_the_run(tmp_path):
-    run = launch(tmp_path, GOES_WRONG.format(wrong="pass").replace("run.rank == 1 and", "").replace(
-        "loss_of(model, x, y).backward()", "raise ValueError('no such colour')"))
+    run = launch(
+        tmp_path,
+        GOES_WRONG.format(wrong="pass")
+        .replace("run.rank == 1 and", "")
+        .replace("loss_of(model, x, y).backward()", "raise ValueError('no such colour')"),
+    )
     assert run.status != 0
     assert run.said.count("ValueError: no such colour") >= 2
 
 
 @pytest.mark.parametrize("shape", ["(5, 8 + rank)", "(5, 8) if rank else (8, 5)"])
 def test_shapes_that_differ_between_workers(tmp_path, shape):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         rank = int(os.environ["DROVER_RANK"])
 
         class Net(nn.Module):
@@ -279,7 +318,11 @@ def test_shapes_that_differ_between_workers(tmp_path, shape):
         except drover.Error as error:
             (OUT / f"error-{rank}").write_text(f"{type(error).__name__}: {error}")
             raise
-    """.replace("SHAPE", shape), steps=3)
+    """.replace(
+            "SHAPE", shape
+        ),
+        steps=3,
+    )
     errors = [path.read_text() for path in sorted(tmp_path.glob("error-*"))]
     refused = [error for error in errors if error.startswith("JoinError")]
     assert len(refused) == 1 and "model differs from that of the other processes" in refused[0], errors
@@ -290,7 +333,9 @@ def test_shapes_that_differ_between_workers(tmp_path, shape):
 
 
 def test_shared_frozen_unused_parameters_and_running_statistics(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -321,19 +366,26 @@ def test_shared_frozen_unused_parameters_and_running_statistics(tmp_path):
         optimizer = torch.optim.SGD(own.parameters(), lr=0.1)
         train(own, optimizer, run.rank, run.workers)
         keep(run, model, before=before, own=own.state_dict())
-    """, "--deterministic", steps=1)
+    """,
+        "--deterministic",
+        steps=1,
+    )
     (a, b) = run.worker(0), run.worker(1)
     for name, value in a["state"].items():
         if name == "norm.num_batches_tracked":
             continue
         torch.testing.assert_close(value, b["state"][name], rtol=0, atol=0, msg=name)
         torch.testing.assert_close(value, (a["own"][name] + b["own"][name]) / 2, msg=name)  # SGD is linear in gradients
-    assert_states_equal({k: v for k, v in a["state"].items() if k.startswith(("frozen", "unused"))},
-                        {k: v for k, v in a["before"].items() if k.startswith(("frozen", "unused"))})
+    assert_states_equal(
+        {k: v for k, v in a["state"].items() if k.startswith(("frozen", "unused"))},
+        {k: v for k, v in a["before"].items() if k.startswith(("frozen", "unused"))},
+    )
 
 
 def test_accumulated_gradients(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = make_optimizer("momentum", model)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4, 0.5)
@@ -347,12 +399,16 @@ def test_accumulated_gradients(tmp_path):
                     optimizer.step()
                 scheduler.step()
         keep(run, model)
-    """, "--deterministic")
+    """,
+        "--deterministic",
+    )
     assert_states_equal(run.worker(1)["state"], alone("momentum"), 1e-5)
 
 
 def test_clipped_gradients(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
         before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -363,14 +419,18 @@ def test_clipped_gradients(tmp_path):
                     nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
                     optimizer.step()
         keep(run, model, before=before)
-    """, steps=1)
+    """,
+        steps=1,
+    )
     result = run.worker(0)
     moved = sum((result["state"][name] - value).square().sum() for name, value in result["before"].items()).sqrt()
     assert moved == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_another_type(tmp_path, kind="bfloat16"):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         kind = getattr(torch, sys.argv[1])
         model = make_model().to(kind)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
@@ -383,7 +443,11 @@ def test_another_type(tmp_path, kind="bfloat16"):
                     optimizer.step()
                     losses.append(loss.item())
         keep(run, model, losses=losses)
-    """, "--deterministic", steps=30, arguments=[kind])
+    """,
+        "--deterministic",
+        steps=30,
+        arguments=[kind],
+    )
     result = run.worker(0)
     assert result["losses"][-1] < result["losses"][0] / 2
     assert result["state"]["0.weight"].dtype == getattr(torch, kind)
@@ -416,7 +480,9 @@ def test_save_and_load(tmp_path):
 
 
 def test_evaluating_the_average(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = make_optimizer("momentum", model)
         seen = []
@@ -436,21 +502,33 @@ def test_evaluating_the_average(tmp_path):
                     assert all(torch.equal(run.state_dict()[n], v) for n, v in before.items())
                     (OUT / "evaluated").touch()
         keep(run, model, seen=seen)
-    """, "--evaluate-every", 2, "--ema", 0.9)
+    """,
+        "--evaluate-every",
+        2,
+        "--ema",
+        0.9,
+    )
     assert run.status == 0, run.said
     ((version, loss, differs),) = run.worker(0)["seen"]
     assert version % 2 == 0 and version > 0 and differs
-    assert [row for row in run.asked("select * from evaluations") if any(v == pytest.approx(loss) for v in row
-                                                                        if isinstance(v, float))]
+    assert [
+        row
+        for row in run.asked("select * from evaluations")
+        if any(v == pytest.approx(loss) for v in row if isinstance(v, float))
+    ]
 
 
 def test_no_coordinator(tmp_path):
-    script = write_script(tmp_path, """
+    script = write_script(
+        tmp_path,
+        """
         model = make_model()
         drover.join(model, make_optimizer("momentum", model))
-    """)
-    done = subprocess.run([sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE,
-                          capture_output=True, text=True)
+    """,
+    )
+    done = subprocess.run(
+        [sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE, capture_output=True, text=True
+    )
     assert done.returncode == 1
     for part in ("JoinError", f"{tmp_path}/drover/token-29600", "127.0.0.1:29600", "drover launch", "drover serve"):
         assert part in done.stderr, done.stderr
@@ -459,12 +537,16 @@ def test_no_coordinator(tmp_path):
 def test_a_coordinator_that_is_gone(tmp_path):
     (tmp_path / "drover").mkdir()
     (tmp_path / "drover" / "token-29600").write_text("00" * 16 + "\nunix:@drover-gone\n")
-    script = write_script(tmp_path, """
+    script = write_script(
+        tmp_path,
+        """
         model = make_model()
         drover.join(model, make_optimizer("momentum", model))
-    """)
-    done = subprocess.run([sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE,
-                          capture_output=True, text=True)
+    """,
+    )
+    done = subprocess.run(
+        [sys.executable, script], env=environment_for(tmp_path), timeout=DEADLINE, capture_output=True, text=True
+    )
     assert done.returncode == 1
     for part in ("JoinError", "unix:@drover-gone", f"{tmp_path}/drover/token-29600", "drover launch"):
         assert part in done.stderr, done.stderr
@@ -473,8 +555,21 @@ def test_a_coordinator_that_is_gone(tmp_path):
 def test_serve_and_workers_that_find_it(tmp_path):
     script = write_script(tmp_path, EQUALITY)
     environment = environment_for(tmp_path)
-    serve = [DROVER, "serve", "--workers", "2", "--steps", "10", "--batch", "8", "--seed", "3", "--deterministic",
-             "--run-file", str(tmp_path / "run.db")]
+    serve = [
+        DROVER,
+        "serve",
+        "--workers",
+        "2",
+        "--steps",
+        "10",
+        "--batch",
+        "8",
+        "--seed",
+        "3",
+        "--deterministic",
+        "--run-file",
+        str(tmp_path / "run.db"),
+    ]
     server = subprocess.Popen(serve, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     workers = []
     try:
@@ -495,7 +590,9 @@ def test_serve_and_workers_that_find_it(tmp_path):
 
 
 def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = make_optimizer("momentum", model)
         with drover.join(model, optimizer) as run:
@@ -506,7 +603,13 @@ def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
                 if run.rank == 0 and run.step_number >= 5:
                     run.evaluated(loss=0.1, accuracy=0.9, samples=10)
         keep(run, model)
-    """, "--stop-at", "accuracy=0.8", "--evaluate-every", 2, steps=100_000)
+    """,
+        "--stop-at",
+        "accuracy=0.8",
+        "--evaluate-every",
+        2,
+        steps=100_000,
+    )
     assert run.status == 0, run.said
     assert run.outcome() == "completed"
     assert len(list(tmp_path.glob("worker-*.pt"))) == 2, run.said
@@ -515,7 +618,9 @@ def test_a_run_ends_when_what_a_worker_evaluated_reaches_the_target(tmp_path):
 
 def test_a_worker_with_its_parameters_elsewhere_pulls_the_next_ones_while_it_computes(tmp_path):
     """What a GPU's worker does, on a CPU: each step sees one version, whole, and the last is the run's."""
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         import numpy as np
         from drover import _native
 
@@ -541,7 +646,11 @@ def test_a_worker_with_its_parameters_elsewhere_pulls_the_next_ones_while_it_com
         assert all((here[part] == expected[-1]).all() for part in parts)
         session.leave()
         (OUT / f"steps-{rank}").write_text(str(len(expected) - 1))
-    """, "--shards", 2, steps=40)
+    """,
+        "--shards",
+        2,
+        steps=40,
+    )
     assert run.status == 0, run.said
     assert [(tmp_path / f"steps-{rank}").read_text() for rank in (0, 1)] == ["40", "40"], run.said
 
@@ -560,8 +669,9 @@ PLAIN = """
 
 
 def test_a_script_without_with_ends_the_run_and_the_last_checkpoint_is_written(tmp_path):
-    run = launch(tmp_path, PLAIN.format(change=""), "--checkpoint", tmp_path / "kept", "--checkpoint-every", 1000,
-                 steps=100_000)
+    run = launch(
+        tmp_path, PLAIN.format(change=""), "--checkpoint", tmp_path / "kept", "--checkpoint-every", 1000, steps=100_000
+    )
     assert run.status == 0, run.said
     assert run.outcome() == "completed"
     from drover import load_checkpoint
@@ -572,7 +682,9 @@ def test_a_script_without_with_ends_the_run_and_the_last_checkpoint_is_written(t
 
 
 def test_stop_ends_the_run_for_all_with_the_same_parameters(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = make_optimizer("momentum", model)
         with drover.join(model, optimizer) as run:
@@ -583,14 +695,18 @@ def test_stop_ends_the_run_for_all_with_the_same_parameters(tmp_path):
                 if run.rank == 1 and step == 5:
                     run.stop()
         keep(run, model)
-    """, steps=200_000)
+    """,
+        steps=200_000,
+    )
     assert run.status == 0, run.said
     assert 6 <= run.worker(0)["step"] == run.worker(1)["step"] <= 20
     assert_states_equal(run.worker(0)["state"], run.worker(1)["state"])
 
 
 def test_a_worker_that_remains_does_not_train_alone(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         optimizer = make_optimizer("momentum", model)
         made = 0
@@ -601,7 +717,9 @@ def test_a_worker_that_remains_does_not_train_alone(tmp_path):
                 optimizer.step()
                 made += 1
         keep(run, model, made=made)
-    """, steps=200_000)
+    """,
+        steps=200_000,
+    )
     assert run.status == 0, run.said
     assert 5 <= run.worker(1)["made"] <= 8
 
@@ -614,8 +732,11 @@ def test_the_end_of_a_plain_script_after_the_last_step(tmp_path):
 
 
 def test_a_plain_script_that_fails_is_named(tmp_path):
-    run = launch(tmp_path, PLAIN.format(change="if drover.rank() == 1 and step == 2: raise ValueError('no such colour')"),
-                 steps=100_000)
+    run = launch(
+        tmp_path,
+        PLAIN.format(change="if drover.rank() == 1 and step == 2: raise ValueError('no such colour')"),
+        steps=100_000,
+    )
     assert run.status == 1
     assert "the script of worker 1 failed: exited with status 1" in run.said
     assert any("ValueError: no such colour" in str(event) for event in run.asked("select * from events"))
@@ -623,11 +744,14 @@ def test_a_plain_script_that_fails_is_named(tmp_path):
 
 
 def test_untrained_values_that_differ_are_refused(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         model = make_model()
         model.register_buffer("table", torch.full((3,), float(drover.rank())))
         drover.join(model, make_optimizer("momentum", model))
-    """)
+    """,
+    )
     assert run.status != 0 and "Load them in every worker" in run.said
 
 
@@ -636,18 +760,38 @@ def test_modules_run_with_m(tmp_path):
     (tmp_path / "package" / "__init__.py").touch()
     script = write_script(tmp_path, PLAIN.format(change=""))
     script.rename(tmp_path / "package" / "train.py")
-    command = [DROVER, "launch", "--quiet", "--python", sys.executable, "--workers", "2", "--run-file", tmp_path / "run.db",
-               "-m", "package.train"]
-    done = subprocess.run([str(word) for word in command], env=environment_for(tmp_path), cwd=tmp_path, timeout=DEADLINE,
-                          capture_output=True, text=True)
+    command = [
+        DROVER,
+        "launch",
+        "--quiet",
+        "--python",
+        sys.executable,
+        "--workers",
+        "2",
+        "--run-file",
+        tmp_path / "run.db",
+        "-m",
+        "package.train",
+    ]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=environment_for(tmp_path),
+        cwd=tmp_path,
+        timeout=DEADLINE,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "worker-1.pt").exists()
 
 
 def test_launch_says_its_ranks_as_torchrun_does(tmp_path):
     ranks = "[os.environ[name] for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'DROVER_WORKERS')]"
-    run = launch(tmp_path, PLAIN.format(change=f"assert {ranks} == [str(run.rank)] * 2 + ['3'] * 2 and drover.workers() == 3"),
-                 workers=3)
+    run = launch(
+        tmp_path,
+        PLAIN.format(change=f"assert {ranks} == [str(run.rank)] * 2 + ['3'] * 2 and drover.workers() == 3"),
+        workers=3,
+    )
     assert run.status == 0, run.said
 
 
@@ -657,7 +801,9 @@ def test_workers_with_the_same_gradient_are_named(tmp_path):
 
 
 def test_a_killed_worker_with_loader_processes_is_noticed_at_once(tmp_path):
-    run = launch(tmp_path, """
+    run = launch(
+        tmp_path,
+        """
         import time
 
         class Slow(torch.utils.data.Dataset):
@@ -684,5 +830,9 @@ def test_a_killed_worker_with_loader_processes_is_noticed_at_once(tmp_path):
         keep(run, model, took=time.monotonic() - began)
         os.kill(loader._workers[0].pid, 9)
         del loader
-    """, "--allow-failures", 2, steps=100_000)
+    """,
+        "--allow-failures",
+        2,
+        steps=100_000,
+    )
     assert run.worker(0)["took"] < 8, run.said

@@ -236,8 +236,13 @@ def test_shared_frozen_and_unused_parameters():
     alone = copy.deepcopy(model)
     optimizer, own = sgd(model), sgd(alone)
     run, session = fake_session.join(model, optimizer)
-    assert [piece.name for piece in session.pieces] == ["into.weight", "frozen.weight", "frozen.bias", "unused.weight",
-                                                      "unused.bias"]
+    assert [piece.name for piece in session.pieces] == [
+        "into.weight",
+        "frozen.weight",
+        "frozen.bias",
+        "unused.weight",
+        "unused.bias",
+    ]
     x = torch.randn(3, 4)
     with run:
         for _ in range(3):
@@ -414,8 +419,11 @@ def test_report():
     optimizer = sgd(model)
     run, session = fake_session.join(model, optimizer)
     with run:
-        for known in ({}, {"loss": torch.tensor(0.5), "correct": torch.tensor(3)},
-                      {"loss": 1, "correct": 2, "predictions": 9}):
+        for known in (
+            {},
+            {"loss": torch.tensor(0.5), "correct": torch.tensor(3)},
+            {"loss": 1, "correct": 2, "predictions": 9},
+        ):
             with run.step(samples=5):
                 train_step(model, optimizer, *make_batches(1)[0])
                 run.report(**known)
@@ -495,6 +503,7 @@ def test_batches_are_disjoint_and_follow_the_batch_size():
 
 
 # --- plain loops
+
 
 def test_the_second_optimizer_step_is_another_step():
     model = make_model()
@@ -678,7 +687,9 @@ def test_written_values_that_come_too_late_are_refused_aloud():
 
 def test_settings_are_read_at_every_step():
     model = make_model()
-    optimizer = torch.optim.SGD([{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.5}], lr=0.1)
+    optimizer = torch.optim.SGD(
+        [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.5}], lr=0.1
+    )
     run, session = fake_session.join(model, optimizer)
     with run:
         train_step(model, optimizer, *make_batches(1)[0])
@@ -693,7 +704,11 @@ def test_samples():
     optimizer = sgd(model)
     run, session = fake_session.join(model, optimizer)
     with run:
-        for say in (lambda: optimizer.step(), lambda: optimizer.step(samples=3), lambda: (run.samples(5), optimizer.step())):
+        for say in (
+            lambda: optimizer.step(),
+            lambda: optimizer.step(samples=3),
+            lambda: (run.samples(5), optimizer.step()),
+        ):
             nn.functional.cross_entropy(model(torch.randn(2, 5)), torch.tensor([0, 1])).backward()
             say()
     assert [finished[1] for finished in session.finished] == [4, 3, 5]

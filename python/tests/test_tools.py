@@ -30,10 +30,21 @@ def times() -> np.ndarray:
 @needs_program
 def test_a_replay_of_an_array_is_that_of_its_file(times: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "times.npy", times)
-    reported = json.loads(run_program("replay", "--trace", tmp_path / "times.npy", "--policy", "ecdf", "--policy-warmup", "5", "--json",
-                                  "--quiet"))
+    reported = json.loads(
+        run_program(
+            "replay", "--trace", tmp_path / "times.npy", "--policy", "ecdf", "--policy-warmup", "5", "--json", "--quiet"
+        )
+    )
     result = tools.replay(times, "ecdf", warmup=5)
-    for key in ("steps", "workers", "throughput_total", "oracle_share_total", "time_vs_sync", "cutoff_mean", "inclusion_min"):
+    for key in (
+        "steps",
+        "workers",
+        "throughput_total",
+        "oracle_share_total",
+        "time_vs_sync",
+        "cutoff_mean",
+        "inclusion_min",
+    ):
         assert getattr(result, key) == reported[key], key
     assert tools.replay(tmp_path / "times.npy", "ecdf", warmup=5).cutoff_mean == reported["cutoff_mean"]
 

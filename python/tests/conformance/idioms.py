@@ -1,7 +1,8 @@
 """Training idioms, each a loop as scripts have it: `python3 idioms.py NAME MODE OUT`.
 
 MODE is "alone" (one process with the whole batch), "ddp" or "drover" (each worker has its part of the batch). What is
-common to the modes is in `Place`; a loop knows nothing of it but where its data is. Every worker writes OUT/NAME-RANK.pt.
+common to the modes is in `Place`; a loop knows nothing of it but where its data is. Every worker writes
+OUT/NAME-RANK.pt.
 """
 
 import copy
@@ -41,12 +42,15 @@ class Place:
         """The models to train with: wrapped for DDP, joined for Drover."""
         models, optimizers = list(models), list(optimizers)
         if self.mode == "ddp":
-            return [nn.parallel.DistributedDataParallel(model, find_unused_parameters=True, **options) for model in models]
+            return [
+                nn.parallel.DistributedDataParallel(model, find_unused_parameters=True, **options) for model in models
+            ]
         if self.mode == "drover":
             import drover
 
-            self.run = drover.join(models if len(models) > 1 else models[0],
-                                   optimizers if len(optimizers) > 1 else optimizers[0])
+            self.run = drover.join(
+                models if len(models) > 1 else models[0], optimizers if len(optimizers) > 1 else optimizers[0]
+            )
         return models
 
     def part(self, *tensors):
@@ -80,6 +84,7 @@ def simple_loop(place, model, optimizer, steps=8, each=lambda step: None):
 
 # --- optimizers and schedules
 
+
 @idiom
 def sgd(place):
     model = make_model()
@@ -90,15 +95,19 @@ def sgd(place):
 @idiom
 def momentum_and_decay(place):
     model = make_model()
-    simple_loop(place, model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True))
+    simple_loop(
+        place, model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True)
+    )
     return model
 
 
 @idiom
 def adamw_with_groups(place):
     model = make_model()
-    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1, "betas": (0.8, 0.9)},
-              {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0, "lr": 0.03}]
+    groups = [
+        {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1, "betas": (0.8, 0.9)},
+        {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0, "lr": 0.03},
+    ]
     simple_loop(place, model, torch.optim.AdamW(groups, lr=0.01))
     return model
 
@@ -131,7 +140,9 @@ def one_cycle_changes_betas(place):
 @idiom
 def cosine_with_two_rates(place):
     model = make_model()
-    optimizer = torch.optim.SGD([{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.01}], lr=0.1)
+    optimizer = torch.optim.SGD(
+        [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.01}], lr=0.1
+    )
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10, eta_min=0.001)
     simple_loop(place, model, optimizer, each=lambda step: schedule.step())
     return model
@@ -183,6 +194,7 @@ def closure(place):
 
 
 # --- gradients
+
 
 @idiom
 def accumulation(place):
@@ -372,8 +384,9 @@ def tied_weights(place):
     (joined,) = place.join([model], [optimizer])
     source = torch.Generator().manual_seed(1)
     for _ in range(6):
-        tokens, following = place.part(torch.randint(0, 7, (BATCH,), generator=source),
-                                       torch.randint(0, 7, (BATCH,), generator=source))
+        tokens, following = place.part(
+            torch.randint(0, 7, (BATCH,), generator=source), torch.randint(0, 7, (BATCH,), generator=source)
+        )
         optimizer.zero_grad()
         F.cross_entropy(joined(tokens), following).backward()
         optimizer.step()
@@ -401,6 +414,7 @@ def exception_in_a_step(place):
 
 
 # --- several optimizers
+
 
 @idiom
 def gan(place):
@@ -443,6 +457,7 @@ def two_optimizers_of_one_model(place):
 
 
 # --- looking at the model, and writing into it
+
 
 @idiom
 def new_values_after_step(place):
