@@ -10,10 +10,10 @@ namespace drover {
 
 class SameGradients {
  public:
-  // So many steps in a row.
+  // That many steps in a row.
   static constexpr uint32_t kSteps = 10;
-  // Of noise to signal. With data of its own each worker adds noise of about the signal's size; what
-  // rounding adds is below this.
+  // The largest ratio of noise to signal. With data of its own each worker adds noise of about the
+  // signal's size; rounding adds less than this.
   static constexpr double kRatio = 1e-6;
 
   static constexpr const char* kWarning =

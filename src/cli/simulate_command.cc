@@ -203,9 +203,10 @@ int simulate_command(const SimulateOptions& options, const std::string& command_
                          .quiet = options.quiet});
   }
   if (options.scenario.empty()) {
-    fmt::print(stderr,
-               "drover: no scenario given; example: drover simulate "
-               "examples/scenarios/one-slow-node.toml\n");
+    fmt::print(
+        stderr,
+        "drover: no scenario given. Try drover simulate examples/scenarios/one-slow-node.toml, "
+        "or --hunt 1000 for random scenarios\n");
     return kExitUsage;
   }
   return simulate_scenario(options, command_line);

@@ -2,7 +2,7 @@
 // (Release), because their gradients are clipped by the norm over all shards.
 //
 // A block with such pushes freezes when it has all that it waits for: it takes no more gradients,
-// and the norm of its mean counts. When all are frozen the workers are told.
+// and the norm of its mean counts. When all are frozen the workers are notified.
 #pragma once
 
 #include <algorithm>

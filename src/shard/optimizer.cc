@@ -187,10 +187,10 @@ BlockOptimizer::BlockOptimizer(const OptimizerSettings& settings, TensorKind kin
       kind_(kind),
       length_(length),
       average_(kind == TensorKind::kTrained && settings.ema_decay > 0.0 ? length : 0) {
-  make_room();
+  allocate_state();
 }
 
-void BlockOptimizer::make_room() {
+void BlockOptimizer::allocate_state() {
   if (kind_ != TensorKind::kTrained) return;
   if (keeps_momentum(settings_) && momentum_.size() == 0) momentum_ = FloatBuffer(length_);
   if (keeps_squares(settings_.kind) && squares_.size() == 0) squares_ = FloatBuffer(length_);
@@ -202,7 +202,7 @@ void BlockOptimizer::use(const OptimizerSettings& settings) {
   const double ema_decay = settings_.ema_decay;
   settings_ = settings;
   settings_.ema_decay = ema_decay;
-  make_room();
+  allocate_state();
 }
 
 void BlockOptimizer::start(std::span<const float> initial) {

@@ -71,7 +71,7 @@ class BlockOptimizer {
  private:
   void average(const GradientSum& sum, std::span<float> next) const;
 
-  void make_room();
+  void allocate_state();
 
   OptimizerSettings settings_;
   TensorKind kind_;

@@ -227,8 +227,7 @@ StepClose Replay::close(Step step, Choice& choice) {
   return close;
 }
 
-void Replay::learn(Step step, const StepTimes& seen, const StepClose& close,
-                   const Choice& choice) {
+void Replay::learn(Step step, const StepTimes& seen, const StepClose& close, const Choice& choice) {
   probes_.step_closed(step, now_, times_, close, choice.probes);
   now_ += settings_.overhead + close.elapsed;
   probes_.stop_requested(step, now_);

@@ -81,7 +81,7 @@ class WorkerMachine {
   // Some of them were not taken, because the step closes without them.
   bool held_in_vain() const { return held_in_vain_; }
   void on_norm(ShardId shard, const GradientNorm& norm);
-  // Tells the shards how to close what is held.
+  // Says to the shards how to close what is held.
   void release(double scale, bool used, Outbox& out) const;
   size_t bytes_of(BlockId id) const { return plan_.blocks[id].length * sizeof(float); }
 
