@@ -39,12 +39,12 @@ class ProofTest : public ::testing::Test {
   const Nonces nonces_{std::string(kNonceBytes, 'A'), std::string(kNonceBytes, 'C')};
 };
 
-// Made with Python's hmac and hashlib, for protocol version 5.
+// Made with Python's hmac and hashlib, for protocol version 6.
 TEST_F(ProofTest, IsTheHmacOfTheStatement) {
   EXPECT_EQ(hex(prove_connector(key_, nonces_)),
-            "ca0f4ff6f7416e2ea7cbc36dfe383605864c70dea802e4b28a6442318cd5fe8b");
+            "6f89a02e832a7e197774a7c856b2077dc27fe246df5f513052d4a0243b753701");
   EXPECT_EQ(hex(prove_acceptor(key_, nonces_)),
-            "37c7e0c5166d479105573bb4d6035aa74f335305b207f1365643b729a36d32f2");
+            "1e737c3bff24ef6cae6091e1f06884713f971df114443ad04059b026f14ded01");
 }
 
 TEST_F(ProofTest, DependsOnEveryPartOfTheStatement) {
