@@ -45,8 +45,7 @@ def join(
             optimizer.step()
 
     ``optimizer.step()`` updates the parameters with the mean gradient of all workers, and returns when the model has
-    the
-    new values. Several models and optimizers: ``join([g, d], [opt_g, opt_d])``.
+    the new values. Several models and optimizers: ``join([g, d], [opt_g, opt_d])``.
 
     All workers start from the values of rank 0, which they have when this returns.
 

@@ -41,10 +41,8 @@ _STYLE = {
 
 def plot_run(run: RunData | PathLike, out: PathLike | None = None, *, step: int | None = None) -> "Figure":
     """One figure of four panels: run-times of all workers, how many gradients each step waited for, the loss against
-    the
-    clock, and the forecast of one step (`step`; by itself one in the middle) beside what was observed. `out` names a
-    file
-    to write, .png, .svg or .pdf."""
+    the clock, and the forecast of one step (`step`; by itself one in the middle) beside what was observed. `out` names
+    a file to write, .png, .svg or .pdf."""
     matplotlib = _matplotlib()
     data = run if isinstance(run, RunData) else read_run(run)
     if not len(data.steps["step"]):

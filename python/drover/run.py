@@ -131,8 +131,7 @@ class Run:
         Inside the block a pass is aborted in the middle, without an error, as soon as its gradient has become useless
         because the step has closed without it; the script continues after the block, where ``.grad`` is None. When the
         run is over this raises RunOver, which ends ``with drover.join(...)``. A block without ``optimizer.step()``
-        counts
-        as skipped.
+        counts as skipped.
         """
         if samples is not None and samples < 1:
             raise ValueError(f"run.step(samples={samples}): a gradient is the mean of at least one sample.")

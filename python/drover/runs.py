@@ -7,8 +7,7 @@
     run.steps_frame()                        # as a pandas DataFrame
 
 A run file may be read while its run continues: it is opened read-only, all of it is read as of one moment, and it is
-closed
-again before `read_run` returns. Times are in seconds. docs/run-file.md explains every table.
+closed again before `read_run` returns. Times are in seconds. docs/run-file.md explains every table.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
 # How a run file is marked, and the formats that are read here (src/store/schema.h). Before format 5 events had no
-# cause,
-# version or detail: only their text.
+# cause, version or detail: only their text.
 APPLICATION_ID = 0x44525652
 FORMAT = 5
 OLDEST_FORMAT = 4
@@ -47,11 +45,9 @@ class RunData:
     """What a run file says of a run.
 
     `run_times` has a row for each row of `steps` and a column for each worker: seconds from the opening of the step to
-    the
-    arrival of the worker's gradient, also if it came late. NaN: not known. Where `censored` is true the worker was
+    the arrival of the worker's gradient, also if it came late. NaN: not known. Where `censored` is true the worker was
     not waited for, and all that is known is that it took at least `bounds` (NaN everywhere else): never average those
-    with the
-    others, they are too small, and it is the slow workers that they hide.
+    with the others: they are too small, and they belong to the slow workers.
     """
 
     path: Path

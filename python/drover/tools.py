@@ -48,8 +48,7 @@ class Policy:
 @dataclass(frozen=True, eq=False)
 class Replay:
     """What a policy would have done with recorded run-times. Numbers are over the steps after the warm-up;
-    docs/replay.md
-    explains them. The arrays have one entry a step, those of the warm-up among them."""
+    docs/replay.md explains them. The arrays have one entry a step, those of the warm-up among them."""
 
     policy: str
     objective: str
@@ -115,8 +114,7 @@ def replay(trace: Trace, policy: Sequence[str], **options: Any) -> list[Replay]:
 
 def replay(trace: Trace, policy: str | Sequence[str] = "bayes", **options: Any) -> Replay | list[Replay]:
     """What a policy would have done with recorded run-times, had it decided how long each step waits. A list of
-    policies
-    gives a list of answers; `["all"]` is every policy that can be replayed."""
+    policies gives a list of answers; `["all"]` is every policy that can be replayed."""
     names = [policy] if isinstance(policy, str) else list(policy)
     if not names:
         raise Error("replay needs a policy; drover.policies() lists them")
@@ -164,9 +162,8 @@ def simulate(scenario: PathLike, *, run_file: PathLike | None = None, **options:
 
 def fit(data: Trace | Iterable[PathLike | RunData], *, out: PathLike, **options: Any) -> Fit:
     """Fits a learned model to recorded run-times and saves it as `out`, for `--policy bayes:model=out`. Several run
-    files
-    are taken as one recording after the other. What is known only by a lower bound is learnt from too, if `data` is a
-    run.
+    files are taken as one recording after the other. What is known only by a lower bound is learnt from too, if `data`
+    is a run.
     """
     with tempfile.TemporaryDirectory(prefix="drover-") as folder:
         if isinstance(data, (np.ndarray, str, os.PathLike, RunData)):
