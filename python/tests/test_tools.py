@@ -35,7 +35,7 @@ def test_a_replay_of_an_array_is_that_of_its_file(times: np.ndarray, tmp_path: P
             "replay", "--trace", tmp_path / "times.npy", "--policy", "ecdf", "--policy-warmup", "5", "--json", "--quiet"
         )
     )
-    result = tools.replay(times, "ecdf", warmup=5)
+    result = tools.replay(times, "ecdf", policy_warmup=5)
     for key in (
         "steps",
         "workers",
@@ -46,12 +46,12 @@ def test_a_replay_of_an_array_is_that_of_its_file(times: np.ndarray, tmp_path: P
         "inclusion_min",
     ):
         assert getattr(result, key) == reported[key], key
-    assert tools.replay(tmp_path / "times.npy", "ecdf", warmup=5).cutoff_mean == reported["cutoff_mean"]
+    assert tools.replay(tmp_path / "times.npy", "ecdf", policy_warmup=5).cutoff_mean == reported["cutoff_mean"]
 
 
 @needs_program
 def test_arrays_of_a_replay_agree_with_the_run_times(times: np.ndarray) -> None:
-    sync, oracle = tools.replay(times, ["sync", "oracle"], warmup=0)
+    sync, oracle = tools.replay(times, ["sync", "oracle"], policy_warmup=0)
     assert (sync.policy, oracle.policy) == ("sync", "oracle")
     assert (sync.cutoffs == 6).all() and len(sync.reasons) == 30
     np.testing.assert_allclose(sync.elapsed, times.max(axis=1), atol=1e-8)
@@ -66,9 +66,9 @@ def test_arrays_of_a_replay_agree_with_the_run_times(times: np.ndarray) -> None:
 def test_float32_transposed_and_partial_arrays_can_be_replayed(times: np.ndarray) -> None:
     gaps = times.astype(np.float32).T.copy().T
     gaps[3, 1] = np.nan
-    assert tools.replay(gaps, "sync", warmup=0, steps=slice(2, 12)).steps == 10
-    assert tools.replay(gaps, "sync", warmup=0, steps=(20, None)).steps == 10
-    assert tools.replay(gaps, "sync", warmup=0, steps="5:").steps == 25
+    assert tools.replay(gaps, "sync", policy_warmup=0, steps=slice(2, 12)).steps == 10
+    assert tools.replay(gaps, "sync", policy_warmup=0, steps=(20, None)).steps == 10
+    assert tools.replay(gaps, "sync", policy_warmup=0, steps="5:").steps == 25
 
 
 @needs_program
