@@ -24,7 +24,7 @@ void send(Role role, uint32_t index, Message message, CoordinatorOutput& out) {
   out.messages.push_back({{role, index, Lane::kControl}, control_frame(std::move(message))});
 }
 
-// So many more steps are made when a run is told to end: shards may be ahead of what is known here.
+// Steps that are added when a run is asked to end: shards may be ahead of what is known here.
 constexpr Step kStepsToEnd = 2;
 
 Error refuse_closing(ShardId shard, Step step) {

@@ -1,6 +1,6 @@
 // What a shard does for the workers of scripts: steps in which some tensors have no gradient,
 // settings of each group, values in place of gradients, gradients that wait for their norm, and a
-// run that is told its length.
+// run whose length is announced.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -109,7 +109,7 @@ TEST_F(ScriptStepsTest, ABlockWithoutAGradientKeepsItsVersionsValues) {
   const auto closed = sent<StepClosed>();
   ASSERT_EQ(closed.size(), 1u);
   EXPECT_EQ(closed[0].arrivals.size(), 2u) << "to have no gradient is an arrival, too";
-  EXPECT_EQ(closed[0].samples, 2u) << "what nobody trained does not count as unserved";
+  EXPECT_EQ(closed[0].samples, 2u) << "parameters without a gradient do not count as unserved";
   EXPECT_EQ(value(0, 1), -1.0f);
   EXPECT_EQ(value(1, 1), 0.0f);
 }
@@ -166,7 +166,7 @@ TEST_F(ScriptStepsTest, HeldBlocksCloseWhenAWorkerSaysHow) {
       ASSERT_TRUE(push(worker, 0, block, block == 0 ? 3.0f : -4.0f, kHoldFlag, 2).ok());
   }
   const auto norms = sent<GradientNorm>();
-  ASSERT_EQ(norms.size(), 2u) << "both workers are told";
+  ASSERT_EQ(norms.size(), 2u) << "both workers are notified";
   EXPECT_DOUBLE_EQ(norms[0].squares, 4 * 9.0 + 4 * 16.0);
   EXPECT_EQ(norms[0].largest, 4.0);
   EXPECT_TRUE(sent<StepClosed>().empty());
@@ -206,7 +206,7 @@ TEST_F(ScriptStepsTest, WorkersThatHoldDifferentNumbersOfBlocksAreRefused) {
   EXPECT_FALSE(push(1, 0, 0, 1.0f, kHoldFlag, 2).ok());
 }
 
-TEST_F(ScriptStepsTest, NobodyWaitsForAWorkerThatWasLostBeforeItSaidHow) {
+TEST_F(ScriptStepsTest, ALostWorkerThatDidNotSayHowIsNotWaitedFor) {
   start(3);
   decide(0, 2);
   for (const WorkerId worker : {0u, 1u}) {
